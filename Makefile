@@ -1,0 +1,44 @@
+# PGXS makefile: make && make install && make installcheck, with PG_CONFIG=... for another server.
+#
+#   with_llvm=no     builds no bitcode, where the server has JIT and its clang is not installed
+#   DESTDIR=...      installs below another root
+
+EXTENSION = snowflake
+EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
+
+MODULE_big = snowflake
+OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp)))
+DATA_built = snowflake--$(EXTVERSION).sql
+INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
+
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake
+TAP_TESTS = 1
+PROVE_TESTS = test/t/*.pl
+
+EXTRA_CLEAN = $(DATA_built) test/unit/unit test/stress/stress tmp_check output_iso
+
+# The library is C++ without its run time: it is linked by the C compiler, and runs inside a C
+# program that jumps over frames. -Wno-register: the headers of PostgreSQL 15 say "register".
+OWN_WARNINGS = -Wall -Wextra -Wconversion -Wshadow
+PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-register \
+	-fvisibility=hidden -fno-plt $(OWN_WARNINGS)
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# PGXS gives C++ bitcode no flags of the extension.
+COMPILE.cxx.bc += $(PG_CXXFLAGS)
+
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+
+snowflake--$(EXTVERSION).sql: $(INSTALL_PARTS)
+	@printf '%s\n' '\echo Use "CREATE EXTENSION snowflake" to load this file. \quit' >$@.tmp
+	cat $(INSTALL_PARTS) >>$@.tmp
+	mv $@.tmp $@
+
+.PHONY: checkver
+checkver:
+	@script/checkver $(EXTVERSION)

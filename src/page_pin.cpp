@@ -1,0 +1,95 @@
+#include "page_pin.h"
+
+namespace snowflake::page_pin
+{
+namespace
+{
+
+/* One at a time: a session that goes round thousands of sequences must not pin thousands of pages.
+ */
+struct HeldPin {
+    Buffer buffer; /* InvalidBuffer: none */
+    pg::FileLocator file;
+};
+HeldPin held = {InvalidBuffer, {}};
+
+/* The top transaction owns the pin, as it owns the lock on the sequence. */
+class AsTopTransaction
+{
+public:
+    AsTopTransaction() : previous_(CurrentResourceOwner)
+    {
+        CurrentResourceOwner = TopTransactionResourceOwner;
+    }
+    /* Not run when an error jumps past it; the abort sets the owner itself. */
+    ~AsTopTransaction() { CurrentResourceOwner = previous_; }
+    AsTopTransaction(const AsTopTransaction&) = delete;
+    AsTopTransaction& operator=(const AsTopTransaction&) = delete;
+
+private:
+    ResourceOwner previous_;
+};
+
+void release()
+{
+    if (!BufferIsValid(held.buffer))
+        return;
+    const Buffer buffer = held.buffer;
+    held.buffer = InvalidBuffer;
+    const AsTopTransaction owner;
+    ReleaseBuffer(buffer);
+}
+
+/*
+ * Both events come before the transaction's resources are released, which would warn of a pin that
+ * is left at commit. An abort releases pins by itself, and before it unlinks files.
+ */
+void at_transaction_end(XactEvent event, void*)
+{
+    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
+        release();
+    else if (event == XACT_EVENT_ABORT)
+        held.buffer = InvalidBuffer;
+}
+
+/*
+ * ROLLBACK TO unlinks the files of sequences that the subtransaction made, right after this event;
+ * smgrDoPendingDeletes() would fail on a page that we have pinned.
+ */
+void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*)
+{
+    if (event == SUBXACT_EVENT_ABORT_SUB)
+        release();
+}
+
+} // namespace
+
+void initialize()
+{
+    RegisterXactCallback(at_transaction_end, nullptr);
+    RegisterSubXactCallback(at_subtransaction_end, nullptr);
+}
+
+/*
+ * ReadRecentBuffer() saves the relation's opening and the lookup in the buffer table for the first
+ * draw of a transaction. It compares the buffer's tag under the header lock, so a buffer that holds
+ * another page by now is not taken.
+ */
+Buffer pin(PageAddress& address)
+{
+    if (BufferIsValid(held.buffer) && pg::same_file(held.file, address.file))
+        return held.buffer;
+
+    release();
+    const AsTopTransaction owner;
+    if (!BufferIsValid(address.recent_buffer) ||
+        !ReadRecentBuffer(address.file, MAIN_FORKNUM, 0, address.recent_buffer)) {
+        const Relation relation = relation_open(address.relation, NoLock);
+        address.recent_buffer = ReadBuffer(relation, 0);
+        relation_close(relation, NoLock);
+    }
+    held = {address.recent_buffer, address.file};
+    return held.buffer;
+}
+
+} // namespace snowflake::page_pin

@@ -1,0 +1,145 @@
+/*
+ * PostgreSQL's headers, for all of our files: the only place that includes them, and the only one
+ * that looks at PG_VERSION_NUM.
+ */
+#pragma once
+
+#include <cstdint>
+
+/* The server's headers are C, and not written for our warnings. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+
+extern "C" {
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/rmgr.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_control.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_sequence.h"
+#include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
+#include "commands/sequence.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_func.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#if PG_VERSION_NUM >= 170000
+#include "utils/wait_event.h"
+#endif
+}
+
+#pragma GCC diagnostic pop
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "snowflake supports PostgreSQL 15 to 18"
+#endif
+
+/* Before 16 the mark for exported functions was empty; we hide all that is not marked. */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#endif
+
+namespace snowflake::pg
+{
+
+/* 16 renamed RelFileNode to RelFileLocator, in the WAL record and in macros too. */
+#if PG_VERSION_NUM >= 160000
+using FileLocator = RelFileLocator;
+inline bool same_file(FileLocator a, FileLocator b)
+{
+    return RelFileLocatorEquals(a, b);
+}
+inline FileLocator file_locator(Relation relation)
+{
+    return relation->rd_locator;
+}
+inline void set_locator(xl_seq_rec* record, FileLocator locator)
+{
+    record->locator = locator;
+}
+#else
+using FileLocator = RelFileNode;
+inline bool same_file(FileLocator a, FileLocator b)
+{
+    return RelFileNodeEquals(a, b);
+}
+inline FileLocator file_locator(Relation relation)
+{
+    return relation->rd_node;
+}
+inline void set_locator(xl_seq_rec* record, FileLocator locator)
+{
+    record->node = locator;
+}
+#endif
+
+/* 16 made the length of WAL data unsigned. */
+#if PG_VERSION_NUM >= 160000
+using WalDataLength = std::uint32_t;
+#else
+using WalDataLength = int;
+#endif
+
+/* 17 moved the local transaction ID into a struct. */
+#if PG_VERSION_NUM >= 170000
+inline LocalTransactionId my_lxid()
+{
+    return MyProc->vxid.lxid;
+}
+#else
+inline LocalTransactionId my_lxid()
+{
+    return MyProc->lxid;
+}
+#endif
+
+/* 17 lets an extension name its waits; before, all of them show as "Extension". */
+#if PG_VERSION_NUM >= 170000
+inline std::uint32_t new_wait_event(const char* name)
+{
+    return WaitEventExtensionNew(name);
+}
+#else
+inline std::uint32_t new_wait_event(const char*)
+{
+    return PG_WAIT_EXTENSION;
+}
+#endif
+
+} // namespace snowflake::pg

@@ -1,0 +1,152 @@
+/* SQL functions that make IDs, and the one that moves a sequence past an ID: fetch, call, return.
+ */
+#include "errors.h"
+#include "generator.h"
+#include "pg.h"
+#include "settings.h"
+
+using namespace snowflake;
+
+namespace
+{
+
+Shard checked_shard(std::int32_t shard)
+{
+    if (!is_valid_shard(shard))
+        errors::shard_out_of_range(shard);
+    return Shard{shard};
+}
+
+/* An optional last argument; one C function serves both SQL signatures. */
+Epoch epoch_argument(FunctionCallInfo fcinfo, int index)
+{
+    return PG_NARGS() > index ? Epoch{PG_GETARG_INT64(index)} : kInstagramEpoch;
+}
+
+/* Kept for one run of the executor: see CallSite. */
+template <typename State>
+State* state_of(FunctionCallInfo fcinfo, const char* function)
+{
+    auto* state = static_cast<State*>(fcinfo->flinfo->fn_extra);
+    if (state == nullptr) {
+        state = static_cast<State*>(MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(State)));
+        state->site.function = function;
+        fcinfo->flinfo->fn_extra = state;
+    }
+    return state;
+}
+
+struct CallState {
+    CallSite site;
+};
+
+struct DefaultCallState {
+    CallSite site;
+    Oid sequence;
+};
+
+Id make_id_at(Position position, Epoch epoch, Shard shard)
+{
+    return make_id(age_at(ms_of(position), epoch), shard, counter_of(position));
+}
+
+/* The sequence of snowflake_next_id() stands in the schema of the extension, wherever that is. */
+Oid default_sequence(Oid function)
+{
+    const Oid schema = get_func_namespace(function);
+    const Oid sequence = get_relname_relid("snowflake_id_seq", schema);
+    if (!OidIsValid(sequence))
+        errors::no_default_sequence(schema);
+    return sequence;
+}
+
+struct Series {
+    CallSite site;
+    Oid sequence;
+    Shard shard;
+    std::int64_t wanted; /* still to be drawn */
+    PositionBlock block; /* drawn, and still to be returned */
+};
+
+} // namespace
+
+extern "C" {
+
+/* snowflake_next_id(shard integer, seq regclass [, epoch_ms bigint]) returns bigint */
+PG_FUNCTION_INFO_V1(snowflake_next_id);
+PGDLLEXPORT Datum snowflake_next_id(PG_FUNCTION_ARGS)
+{
+    const Shard shard = checked_shard(PG_GETARG_INT32(0));
+    const Oid sequence = PG_GETARG_OID(1);
+    const Epoch epoch = epoch_argument(fcinfo, 2);
+
+    auto* state = state_of<CallState>(fcinfo, "snowflake_next_id()");
+    const PositionBlock block = generator::draw(state->site, sequence, epoch, 1);
+    PG_RETURN_INT64(raw(make_id_at(block.first, epoch, shard)));
+}
+
+/* snowflake_next_id() returns bigint */
+PG_FUNCTION_INFO_V1(snowflake_next_id_default);
+PGDLLEXPORT Datum snowflake_next_id_default(PG_FUNCTION_ARGS)
+{
+    if (settings::shard() == settings::kShardUnset)
+        errors::shard_unset();
+    auto* state = state_of<DefaultCallState>(fcinfo, "snowflake_next_id()");
+    if (!OidIsValid(state->sequence))
+        state->sequence = default_sequence(fcinfo->flinfo->fn_oid);
+
+    const PositionBlock block = generator::draw(state->site, state->sequence, kInstagramEpoch, 1);
+    PG_RETURN_INT64(raw(make_id_at(block.first, kInstagramEpoch, Shard{settings::shard()})));
+}
+
+/*
+ * snowflake_next_ids(shard integer, seq regclass, n integer) returns setof bigint
+ *
+ * A row at a time, so that a LIMIT draws no more than the block it stops in.
+ */
+PG_FUNCTION_INFO_V1(snowflake_next_ids);
+PGDLLEXPORT Datum snowflake_next_ids(PG_FUNCTION_ARGS)
+{
+    if (SRF_IS_FIRSTCALL()) {
+        const std::int32_t count = PG_GETARG_INT32(2);
+        if (count < 0)
+            errors::negative_count(count);
+        FuncCallContext* context = SRF_FIRSTCALL_INIT();
+        auto* series = static_cast<Series*>(
+            MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(Series)));
+        series->site.function = "snowflake_next_ids()";
+        series->shard = checked_shard(PG_GETARG_INT32(0));
+        series->sequence = PG_GETARG_OID(1);
+        series->wanted = count;
+        context->user_fctx = series;
+    }
+
+    FuncCallContext* context = SRF_PERCALL_SETUP();
+    auto* series = static_cast<Series*>(context->user_fctx);
+    if (series->block.count == 0) {
+        if (series->wanted == 0)
+            SRF_RETURN_DONE(context);
+        series->block =
+            generator::draw(series->site, series->sequence, kInstagramEpoch, series->wanted);
+        series->wanted -= series->block.count;
+    }
+    const Id id = make_id_at(series->block.first, kInstagramEpoch, series->shard);
+    series->block.first = Position{raw(series->block.first) + 1};
+    --series->block.count;
+    SRF_RETURN_NEXT(context, Int64GetDatum(raw(id)));
+}
+
+/* snowflake_advance(seq regclass, past_id bigint [, epoch_ms bigint]) returns void */
+PG_FUNCTION_INFO_V1(snowflake_advance);
+PGDLLEXPORT Datum snowflake_advance(PG_FUNCTION_ARGS)
+{
+    const Oid sequence = PG_GETARG_OID(0);
+    const Id past{PG_GETARG_INT64(1)};
+    if (raw(past) < 0)
+        errors::not_an_id(past);
+
+    auto* state = state_of<CallState>(fcinfo, "snowflake_advance()");
+    generator::advance(state->site, sequence, past, epoch_argument(fcinfo, 2));
+    PG_RETURN_VOID();
+}
+}
