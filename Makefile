@@ -12,6 +12,7 @@ DATA_built = snowflake--$(EXTVERSION).sql
 INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS_OPTS = --load-extension=snowflake
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake
 TAP_TESTS = 1

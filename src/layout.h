@@ -91,8 +91,11 @@ constexpr std::int64_t saturating_sub(std::int64_t a, std::int64_t b)
     return b < 0 ? INT64_MAX : INT64_MIN;
 }
 
+/* The ends of the type stand for the infinities, and stay there whatever the epoch. */
 constexpr Age age_at(UnixMs time, Epoch epoch)
 {
+    if (raw(time) == INT64_MIN || raw(time) == INT64_MAX)
+        return Age{raw(time)};
     return Age{saturating_sub(raw(time), raw(epoch))};
 }
 

@@ -102,12 +102,10 @@ constexpr Decision next(Stored stored, UnixMs now, std::int64_t wanted, const Li
     const UnixMs stored_ms = ms_of(stored.position);
     const bool new_ms = stored_ms < now;
 
-    if (!new_ms && stored.is_called && raw(stored.position) == INT64_MAX)
-        return {Verdict::past_max_value, stored.position, 0, raw(stored_ms) - raw(now)};
-
-    /* No overflow where it is used: in a new millisecond only its low bits are. */
+    /* The last bigint has no successor. In a new millisecond only the low bits of it are used. */
+    const bool exhausted = !new_ms && stored.is_called && raw(stored.position) == INT64_MAX;
     const std::uint64_t successor =
-        static_cast<std::uint64_t>(raw(stored.position)) + (stored.is_called ? 1 : 0);
+        static_cast<std::uint64_t>(raw(stored.position)) + (stored.is_called && !exhausted ? 1 : 0);
 
     /* In a new millisecond the counter rolls on, as nextval() % 1024 does. */
     const Position first =
@@ -126,7 +124,7 @@ constexpr Decision next(Stored stored, UnixMs now, std::int64_t wanted, const Li
         return refuse(Verdict::before_epoch);
     if (first_ms > limits.last)
         return refuse(Verdict::past_last_ms);
-    if (first > limits.max_value)
+    if (exhausted || first > limits.max_value)
         return refuse(Verdict::past_max_value);
     if (lead > burst && first_ms != stored_ms && !circumstances.paced)
         return refuse(Verdict::pace);

@@ -60,6 +60,12 @@ Oid default_sequence(Oid function)
     return sequence;
 }
 
+/*
+ * The most that snowflake_next_ids() draws at once: the lock's cost is spread thin by then, and a
+ * query that stops early leaves no more than a millisecond's worth unused.
+ */
+constexpr std::int64_t kSeriesBlock = kPositionsPerMs;
+
 struct Series {
     CallSite site;
     Oid sequence;
@@ -126,8 +132,8 @@ PGDLLEXPORT Datum snowflake_next_ids(PG_FUNCTION_ARGS)
     if (series->block.count == 0) {
         if (series->wanted == 0)
             SRF_RETURN_DONE(context);
-        series->block =
-            generator::draw(series->site, series->sequence, kInstagramEpoch, series->wanted);
+        const std::int64_t wanted = series->wanted < kSeriesBlock ? series->wanted : kSeriesBlock;
+        series->block = generator::draw(series->site, series->sequence, kInstagramEpoch, wanted);
         series->wanted -= series->block.count;
     }
     const Id id = make_id_at(series->block.first, kInstagramEpoch, series->shard);

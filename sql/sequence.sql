@@ -1,0 +1,136 @@
+-- Any sequence that can hold a position, and everything that can be done to it around a call.
+
+CREATE SCHEMA seqs;
+SET search_path = seqs, public;
+
+-- The counter goes on from what the sequence counted so far; the position jumps to now.
+CREATE SEQUENCE untouched;
+CREATE SEQUENCE used;
+SELECT setval('used', 5000) \g /dev/null
+SELECT snowflake_seq(snowflake_next_id(1, 'untouched')) AS first, snowflake_seq(snowflake_next_id(1, 'used')) = 5001 % 1024 AS rolls_on;
+CREATE SEQUENCE set_not_called;
+SELECT setval('set_not_called', 77, false) \g /dev/null
+SELECT snowflake_seq(snowflake_next_id(1, 'set_not_called')) AS first;
+CREATE SEQUENCE below_zero MINVALUE -9223372036854775808 START -9223372036854775808;
+SELECT snowflake_seq(snowflake_next_id(1, 'below_zero')) AS first;
+
+-- Temporary and unlogged sequences; names that need quotes; identity and serial columns; CACHE and CYCLE.
+CREATE TEMP SEQUENCE temporary;
+CREATE UNLOGGED SEQUENCE unlogged;
+CREATE SEQUENCE "Wei""rd Name.é";
+CREATE SEQUENCE cached CACHE 100;
+CREATE SEQUENCE cycling CYCLE;
+CREATE TABLE owners (a bigint GENERATED ALWAYS AS IDENTITY, b bigserial);
+SELECT name, snowflake_next_id(1, name::regclass) < snowflake_next_id(1, name::regclass) AS grows
+FROM unnest(ARRAY['temporary', 'unlogged', '"Wei""rd Name.é"', 'cached', 'cycling', 'owners_a_seq', 'owners_b_seq']) AS name;
+BEGIN READ ONLY;
+SELECT snowflake_next_id(1, 'temporary') > 0 AS temporary_is_writable;
+COMMIT;
+
+-- nextval() and setval() stay usable, and are steps of the position like any other.
+SELECT snowflake_next_id(1, 'used') AS id \gset
+SELECT nextval('used') = ((:id >> 23) + 1314220021721) * 1024 + (:id & 1023) + 1 AS next_position;
+SELECT snowflake_next_id(1, 'used') > :id AS grows;
+SELECT nextval('used') < nextval('used') AS core_grows;
+SELECT last_value AS position FROM used \gset
+SELECT setval('used', :position + 100) \g /dev/null
+SELECT snowflake_next_id(1, 'used') > :id AS grows_past_setval;
+
+-- ROLLBACK and ROLLBACK TO give nothing back.
+SELECT last_value AS position FROM used \gset
+BEGIN;
+SELECT snowflake_next_id(1, 'used') AS rolled_back \gset
+SAVEPOINT s;
+SELECT snowflake_next_id(1, 'used') > :rolled_back AS grows;
+ROLLBACK TO s;
+SELECT snowflake_next_id(1, 'used') > :rolled_back AS grows;
+ROLLBACK;
+SELECT snowflake_next_id(1, 'used') > :rolled_back AS grows, last_value > :position + 2 AS kept FROM used;
+
+-- A sequence that a rolled-back (sub)transaction made, while its page is in use.
+BEGIN;
+SAVEPOINT s;
+CREATE SEQUENCE short_lived;
+SELECT snowflake_next_id(1, 'short_lived') > 0 AS drawn;
+ROLLBACK TO s;
+SELECT snowflake_next_id(1, 'used') > 0 AS drawn;
+CREATE SEQUENCE short_lived;
+SELECT snowflake_next_id(1, 'short_lived') > 0 AS drawn;
+ROLLBACK;
+SELECT snowflake_next_id(1, 'short_lived');
+
+-- New storage within a transaction, and the old one back.
+CREATE TABLE numbered (id bigint DEFAULT 0, n bigserial);
+SELECT snowflake_next_id(1, 'numbered_n_seq') AS before \gset
+BEGIN;
+SELECT snowflake_next_id(1, 'numbered_n_seq') > :before AS grows;
+TRUNCATE numbered RESTART IDENTITY;
+SELECT last_value, is_called FROM numbered_n_seq;
+SELECT snowflake_next_id(1, 'numbered_n_seq') AS in_new_storage \gset
+ROLLBACK;
+SELECT :in_new_storage > :before AS grows, snowflake_next_id(1, 'numbered_n_seq') > :before AS old_storage_goes_on;
+TRUNCATE numbered RESTART IDENTITY;
+SELECT snowflake_next_id(1, 'numbered_n_seq') > :before AS clock_carries_over;
+
+BEGIN;
+SELECT snowflake_next_id(1, 'used') AS id \gset
+ALTER SEQUENCE used RESTART WITH 9;
+SELECT snowflake_seq(snowflake_next_id(1, 'used')) AS restarted_at;
+ALTER SEQUENCE used INCREMENT 2;
+SAVEPOINT s;
+SELECT snowflake_next_id(1, 'used');
+ROLLBACK TO s;
+ALTER SEQUENCE used INCREMENT 1 CACHE 50;
+SELECT snowflake_next_id(1, 'used') > :id AS grows;
+COMMIT;
+ALTER SEQUENCE unlogged SET LOGGED;
+SELECT snowflake_next_id(1, 'unlogged') < snowflake_next_id(1, 'unlogged') AS grows;
+ALTER SEQUENCE unlogged SET UNLOGGED;
+SELECT snowflake_next_id(1, 'unlogged') < snowflake_next_id(1, 'unlogged') AS grows;
+
+-- Renamed, moved, dropped, made again.
+SELECT 'cached'::regclass::oid AS cached \gset
+SELECT snowflake_next_id(1, :cached) AS id \gset
+ALTER SEQUENCE cached RENAME TO renamed;
+ALTER SEQUENCE renamed SET SCHEMA public;
+SELECT snowflake_next_id(1, :cached) > :id AS grows, :cached = 'public.renamed'::regclass AS same_sequence;
+DROP SEQUENCE public.renamed;
+\set VERBOSITY sqlstate
+SELECT snowflake_next_id(1, :cached);
+\set VERBOSITY default
+BEGIN;
+SELECT snowflake_next_id(1, 'cycling') > 0 AS drawn;
+DROP SEQUENCE cycling;
+CREATE SEQUENCE cycling;
+SELECT snowflake_next_id(1, 'cycling') > 0 AS drawn;
+COMMIT;
+
+-- Two-phase commit and cursors hold nothing that they should not.
+DECLARE held CURSOR WITH HOLD FOR SELECT snowflake_next_id(1, 'used') > 0 AS drawn FROM generate_series(1, 3);
+FETCH ALL FROM held;
+CLOSE held;
+BEGIN;
+DECLARE open_cursor CURSOR FOR SELECT snowflake_next_id(1, 'used') > 0 AS drawn FROM generate_series(1, 3);
+FETCH 1 FROM open_cursor;
+SAVEPOINT s;
+FETCH 1 FROM open_cursor;
+ROLLBACK TO s;
+SELECT snowflake_next_id(1, 'used') > 0 AS drawn;
+COMMIT;
+
+-- A procedure that commits between calls.
+CREATE PROCEDURE commits() LANGUAGE plpgsql AS $$
+DECLARE id bigint; last bigint := 0;
+BEGIN
+    FOR i IN 1..20 LOOP
+        id := snowflake_next_id(1, 'seqs.used');
+        IF id <= last THEN RAISE 'order'; END IF;
+        last := id;
+        IF i % 3 = 0 THEN ROLLBACK; ELSE COMMIT; END IF;
+    END LOOP;
+END $$;
+CALL commits();
+
+RESET search_path;
+SET client_min_messages = warning;
+DROP SCHEMA seqs CASCADE;
