@@ -75,14 +75,3 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM made WHERE snowflake_between(id, '2024-
 SELECT count(*) FROM made WHERE snowflake_between(id, '2024-01-02', '2024-01-02 00:10');
 RESET enable_seqscan;
 DROP TABLE made;
-
--- Moved to another schema, it finds its companion there.
-CREATE SCHEMA elsewhere;
-ALTER EXTENSION snowflake SET SCHEMA elsewhere;
-CREATE TABLE made (id bigint PRIMARY KEY);
-SET enable_seqscan = off;
-SET enable_bitmapscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM made WHERE elsewhere.snowflake_between(id, '2024-01-02', '2024-01-03');
-ALTER EXTENSION snowflake SET SCHEMA public;
-DROP SCHEMA elsewhere;
-DROP TABLE made;

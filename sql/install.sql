@@ -17,15 +17,25 @@ WHERE d.deptype = 'e'
 -- The value of the extension's own sequence goes into a dump.
 SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'snowflake';
 
--- It goes into any schema, and moves with it, the function without arguments included.
+-- It goes into any schema, and finds its own objects there: the sequence of the function without
+-- arguments, the functions that the views, the SQL functions and the planner call.
+BEGIN;
+DROP EXTENSION snowflake;
 CREATE SCHEMA "My Schema";
-ALTER EXTENSION snowflake SET SCHEMA "My Schema";
-SET snowflake.shard = 7;
+CREATE EXTENSION snowflake SCHEMA "My Schema";
+SET LOCAL snowflake.shard = 7;
 SELECT "My Schema".snowflake_shard("My Schema".snowflake_next_id());
-ALTER EXTENSION snowflake SET SCHEMA public;
-DROP SCHEMA "My Schema";
-SELECT snowflake_shard(snowflake_next_id());
-RESET snowflake.shard;
+SELECT "My Schema".snowflake_create_shard(5, 'insta5');
+CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id());
+SELECT table_name, function, shard, seq FROM "My Schema".snowflake_columns;
+SELECT shard, schema_name FROM "My Schema".snowflake_shards;
+SELECT seq, shard FROM "My Schema".snowflake_sequences;
+SELECT * FROM "My Schema".snowflake_check();
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL timezone = 'UTC';
+EXPLAIN (COSTS OFF) SELECT id FROM insta5.photos WHERE "My Schema".snowflake_between(id, '2024-01-02 00:00:00+00', '2024-01-03 00:00:00+00');
+ROLLBACK;
 
 -- What it made goes away with it.
 BEGIN;

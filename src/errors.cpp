@@ -148,6 +148,25 @@ void nothing_follows(Id past, Epoch epoch)
              errhint("Give the largest ID that was made with this epoch.")));
 }
 
+void shard_count_out_of_range(std::int32_t shards)
+{
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("%d shards are out of range", shards),
+                    errdetail("An ID has %d bits for its shard: 1 to %d shards, numbered from 0.",
+                              kShardBits, kMaxShard + 1)));
+}
+
+void shard_in_use(std::int32_t shard, Oid catalog, Oid object, const char* schema)
+{
+    const ObjectAddress address = {catalog, object, 0};
+    ereport(ERROR,
+            (errcode(ERRCODE_DUPLICATE_OBJECT),
+             errmsg("shard %d is in use by schema %s", shard, quote_identifier(schema)),
+             errdetail("IDs of shard %d are made by %s; two schemas would make the same ones.",
+                       shard, getObjectDescription(&address, false)),
+             errhint("Take a number that SELECT shard FROM snowflake_shards does not show.")));
+}
+
 void no_such_sequence(Oid relation)
 {
     ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),

@@ -20,6 +20,10 @@ namespace snowflake::errors
 [[noreturn]] void past_last_ms(UnixMs time, Epoch epoch);       /* 2200H */
 [[noreturn]] void nothing_follows(Id past, Epoch epoch);        /* 2200H */
 
+[[noreturn]] void shard_count_out_of_range(std::int32_t shards); /* 22003 */
+/* 42710; the object (of pg_class or pg_proc) stands in `schema` */
+[[noreturn]] void shard_in_use(std::int32_t shard, Oid catalog, Oid object, const char* schema);
+
 [[noreturn]] void no_such_sequence(Oid relation);      /* 42P01 */
 [[noreturn]] void no_default_sequence(Oid schema);     /* 42P01 */
 [[noreturn]] void not_a_sequence(Oid relation);        /* 42809 */

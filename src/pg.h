@@ -17,22 +17,31 @@
 extern "C" {
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/rmgr.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_control.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_opfamily.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
 #include "commands/sequence.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -50,10 +59,12 @@ extern "C" {
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
@@ -114,6 +125,33 @@ inline void set_locator(xl_seq_rec* record, FileLocator locator)
 using WalDataLength = std::uint32_t;
 #else
 using WalDataLength = int;
+#endif
+
+/* Before 16 a walker was declared without arguments, which means something else in C++. */
+using Walker = bool (*)(Node*, void*);
+#if PG_VERSION_NUM >= 160000
+inline bool walk_children(Node* node, Walker walker, void* state)
+{
+    return expression_tree_walker(node, walker, state);
+}
+inline bool walk_query(Query* query, Walker walker, void* state)
+{
+    return query_tree_walker(query, walker, state, 0);
+}
+#else
+using UndeclaredWalker = bool (*)();
+inline UndeclaredWalker undeclared(Walker walker)
+{
+    return reinterpret_cast<UndeclaredWalker>(reinterpret_cast<void (*)()>(walker));
+}
+inline bool walk_children(Node* node, Walker walker, void* state)
+{
+    return expression_tree_walker(node, undeclared(walker), state);
+}
+inline bool walk_query(Query* query, Walker walker, void* state)
+{
+    return query_tree_walker(query, undeclared(walker), state, 0);
+}
 #endif
 
 /* 17 moved the local transaction ID into a struct. */

@@ -1,0 +1,135 @@
+-- Shards: the catalogue as their registry, and making one.
+--
+-- All functions run with the caller's rights and with a search_path of their own. What is built from
+-- names goes through format('%I'), %L or regclass.
+
+CREATE FUNCTION snowflake_shard_for(key bigint, shards integer) RETURNS integer
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_shard_for';
+COMMENT ON FUNCTION snowflake_shard_for(bigint, integer) IS
+    'the shard of a key among a number of shards: key % shards, never negative';
+
+CREATE FUNCTION snowflake_calls(
+        OUT classid oid, OUT objid oid, OUT objsubid integer, OUT function oid,
+        OUT shard integer, OUT seq oid, OUT epoch_ms bigint) RETURNS SETOF record
+    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000
+    AS 'MODULE_PATHNAME', 'snowflake_calls';
+COMMENT ON FUNCTION snowflake_calls() IS
+    'every column default (pg_class) and SQL function (pg_proc) that calls snowflake_next_id(), directly or through a function, with the arguments as stored; NULL: no constant';
+
+CREATE FUNCTION snowflake_call_of(
+        INOUT classid oid, INOUT objid oid, INOUT objsubid integer, OUT function oid,
+        OUT shard integer, OUT seq oid, OUT epoch_ms bigint) RETURNS SETOF record
+    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1
+    AS 'MODULE_PATHNAME', 'snowflake_call_of';
+COMMENT ON FUNCTION snowflake_call_of(oid, oid, integer) IS
+    'the row of snowflake_calls() of one column default or function; none where it makes no IDs';
+
+CREATE FUNCTION snowflake_claim_shard(shard integer, schema_name name) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
+COMMENT ON FUNCTION snowflake_claim_shard(integer, name) IS
+    'locks a shard number and a schema name until the transaction ends; an error if another schema makes IDs of that shard';
+
+CREATE VIEW snowflake_columns AS
+    SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
+           k.function::pg_catalog.regprocedure AS function, k.shard,
+           k.seq::pg_catalog.regclass AS seq, k.epoch_ms
+    FROM @extschema@.snowflake_calls() AS k
+    JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) k.objid
+    JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+    JOIN pg_catalog.pg_attribute AS a
+      ON a.attrelid OPERATOR(pg_catalog.=) k.objid AND a.attnum OPERATOR(pg_catalog.=) k.objsubid
+    WHERE k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid;
+COMMENT ON VIEW snowflake_columns IS
+    'columns whose DEFAULT makes IDs: through which function, of which shard, from which sequence, with which epoch';
+GRANT SELECT ON snowflake_columns TO PUBLIC;
+
+CREATE VIEW snowflake_shards AS
+    SELECT DISTINCT k.shard, n.nspname AS schema_name,
+           CASE WHEN k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+                THEN k.objid END::pg_catalog.regprocedure AS function,
+           k.seq::pg_catalog.regclass AS seq, k.epoch_ms
+    FROM @extschema@.snowflake_calls() AS k
+    LEFT JOIN pg_catalog.pg_proc AS p
+      ON k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+     AND p.oid OPERATOR(pg_catalog.=) k.objid
+    LEFT JOIN pg_catalog.pg_class AS c
+      ON k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+     AND c.oid OPERATOR(pg_catalog.=) k.objid
+    JOIN pg_catalog.pg_namespace AS n
+      ON n.oid OPERATOR(pg_catalog.=) COALESCE(p.pronamespace, c.relnamespace)
+    -- A column that goes through a function is of the function's schema.
+    WHERE k.function IS NULL AND k.shard IS NOT NULL;
+COMMENT ON VIEW snowflake_shards IS
+    'shards of this database: the schema of each, the function or (function NULL) the columns'' sequences that make its IDs, and their epoch';
+GRANT SELECT ON snowflake_shards TO PUBLIC;
+
+CREATE VIEW snowflake_sequences AS
+    SELECT s.seq::pg_catalog.regclass AS seq, s.shard, s.epoch_ms,
+           CASE WHEN s.used THEN s.at END AS last_id_at,
+           CASE WHEN s.used THEN s.position OPERATOR(pg_catalog.&) 1023 END::integer AS last_counter,
+           CASE WHEN s.used THEN s.at OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
+    FROM (SELECT v.*, pg_catalog.to_timestamp(
+                     (v.position OPERATOR(pg_catalog.>>) 10) OPERATOR(pg_catalog./) 1000::pg_catalog.float8) AS at,
+                 -- Below this it counts IDs of the PL/pgSQL function, or none: no time stands in it.
+                 v.position OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45) AS used
+          FROM (SELECT DISTINCT k.seq, k.shard, k.epoch_ms,
+                       CASE WHEN pg_catalog.has_sequence_privilege(k.seq, 'SELECT, USAGE')
+                            THEN pg_catalog.pg_sequence_last_value(k.seq::pg_catalog.regclass) END AS position
+                FROM @extschema@.snowflake_calls() AS k
+                WHERE k.seq IS NOT NULL) AS v) AS s;
+COMMENT ON VIEW snowflake_sequences IS
+    'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, and how far it leads the clock (negative: how long ago it was made); NULL where the sequence is unused or may not be read';
+GRANT SELECT ON snowflake_sequences TO PUBLIC;
+
+CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT 1314220021721)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    present record;
+    sequence regclass;
+    default_epoch CONSTANT bigint := 1314220021721;
+BEGIN
+    PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
+
+    IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA %I', schema_name);
+    ELSIF NOT has_schema_privilege(schema_name, 'CREATE') THEN
+        RAISE EXCEPTION 'permission denied for schema %', quote_ident(schema_name) USING
+            ERRCODE = 'insufficient_privilege',
+            HINT = format('GRANT CREATE ON SCHEMA %I TO %I;', schema_name, current_user);
+    END IF;
+
+    -- What is there already is kept if it is what is asked for, and never replaced.
+    SELECT p.oid::regprocedure AS function, c.shard, c.epoch_ms INTO present
+    FROM pg_proc AS p
+    LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass, p.oid, 0) AS c ON true
+    WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.pronamespace = to_regnamespace(quote_ident(schema_name));
+    IF FOUND THEN
+        IF present.shard = shard AND present.epoch_ms = epoch_ms THEN
+            RAISE NOTICE 'schema % is shard % already', quote_ident(schema_name), shard;
+            RETURN;
+        END IF;
+        RAISE EXCEPTION 'function % exists already', present.function USING
+            ERRCODE = 'duplicate_function',
+            DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
+                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
+            HINT = CASE WHEN present.shard IS NULL
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L).', present.function)
+                        ELSE 'Choose another schema.' END;
+    END IF;
+
+    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
+    sequence := format('%I.table_id_seq', schema_name)::regclass;
+    EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE '
+                   'RETURN @extschema@.snowflake_next_id(%s, %L::pg_catalog.regclass%s)',
+                   schema_name, shard, sequence,
+                   CASE WHEN epoch_ms <> default_epoch THEN format(', %s::bigint', epoch_ms) END);
+    EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));
+END;
+$$;
+COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
+    'makes a schema a logical shard: its sequence table_id_seq and its function next_id(), for DEFAULTs of all its tables';

@@ -1,0 +1,118 @@
+/* SQL functions on shards and on the catalogue that registers them: fetch, call, return. */
+#include "catalog.h"
+#include "errors.h"
+#include "pg.h"
+
+using namespace snowflake;
+
+namespace
+{
+
+constexpr int kCallColumns = 7;
+
+void put_call(ReturnSetInfo* rows, const catalog::Caller& caller, const catalog::Call& call)
+{
+    Datum values[kCallColumns] = {ObjectIdGetDatum(caller.catalog), ObjectIdGetDatum(caller.object),
+                                  Int32GetDatum(caller.column),     ObjectIdGetDatum(call.through),
+                                  Int32GetDatum(call.shard),        ObjectIdGetDatum(call.sequence),
+                                  Int64GetDatum(raw(call.epoch))};
+    bool nulls[kCallColumns] = {false,           false,
+                                false,           !OidIsValid(call.through),
+                                !call.has_shard, !OidIsValid(call.sequence),
+                                !call.has_epoch};
+    tuplestore_putvalues(rows->setResult, rows->setDesc, values, nulls);
+}
+
+/* One claim at a time for a number and for a name, until the transactions that hold them end. */
+void lock_claim(Oid native_function, std::int32_t shard, const char* schema)
+{
+    LockDatabaseObject(ProcedureRelationId, native_function, static_cast<std::uint16_t>(shard + 1),
+                       ExclusiveLock);
+    /* The schema may not exist yet, so it is locked by its name; sub-ID 1 is no lock of core's. */
+    const std::uint32_t name = hash_bytes(reinterpret_cast<const unsigned char*>(schema),
+                                          static_cast<int>(strlen(schema)));
+    LockDatabaseObject(NamespaceRelationId, name, 1, ExclusiveLock);
+}
+
+Oid schema_of(const catalog::Caller& caller)
+{
+    return caller.catalog == RelationRelationId ? get_rel_namespace(caller.object)
+                                                : get_func_namespace(caller.object);
+}
+
+struct Claim {
+    std::int32_t shard;
+    const char* schema;
+};
+
+/* Stops at the first object of another schema that makes IDs of the shard. */
+bool check_caller(const catalog::Caller& caller, const catalog::Call& call, void* state)
+{
+    const auto* claim = static_cast<const Claim*>(state);
+    if (!call.has_shard || call.shard != claim->shard)
+        return true;
+    const Oid schema = schema_of(caller);
+    const char* name = get_namespace_name(schema);
+    if (name == nullptr || isTempNamespace(schema) || strcmp(name, claim->schema) == 0)
+        return true;
+    errors::shard_in_use(claim->shard, caller.catalog, caller.object, name);
+}
+
+} // namespace
+
+extern "C" {
+
+/* snowflake_shard_for(key bigint, shards integer) returns integer */
+PG_FUNCTION_INFO_V1(snowflake_shard_for);
+PGDLLEXPORT Datum snowflake_shard_for(PG_FUNCTION_ARGS)
+{
+    const std::int64_t key = PG_GETARG_INT64(0);
+    const std::int32_t shards = PG_GETARG_INT32(1);
+    if (shards < 1 || shards > kMaxShard + 1)
+        errors::shard_count_out_of_range(shards);
+    const std::int64_t remainder = key % shards;
+    PG_RETURN_INT32(static_cast<std::int32_t>(remainder < 0 ? remainder + shards : remainder));
+}
+
+/* snowflake_calls() returns table (classid, objid, objsubid, function, shard, seq, epoch_ms) */
+PG_FUNCTION_INFO_V1(snowflake_calls);
+PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
+{
+    InitMaterializedSRF(fcinfo, 0);
+    const auto put = [](const catalog::Caller& caller, const catalog::Call& call, void* rows) {
+        put_call(static_cast<ReturnSetInfo*>(rows), caller, call);
+        return true;
+    };
+    catalog::visit_calls(catalog::native_functions(fcinfo->flinfo->fn_oid),
+                         catalog::Depth::through_functions, put, fcinfo->resultinfo);
+    return Datum{0};
+}
+
+/* snowflake_call_of(classid oid, objid oid, objsubid integer) returns table (the same) */
+PG_FUNCTION_INFO_V1(snowflake_call_of);
+PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
+{
+    const catalog::Caller caller = {PG_GETARG_OID(0), PG_GETARG_OID(1),
+                                    static_cast<AttrNumber>(PG_GETARG_INT32(2))};
+    InitMaterializedSRF(fcinfo, 0);
+    catalog::Call call;
+    if (catalog::read_call(catalog::native_functions(fcinfo->flinfo->fn_oid), caller, &call))
+        put_call(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), caller, call);
+    return Datum{0};
+}
+
+/* snowflake_claim_shard(shard integer, schema_name name) returns void */
+PG_FUNCTION_INFO_V1(snowflake_claim_shard);
+PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
+{
+    Claim claim = {PG_GETARG_INT32(0), NameStr(*PG_GETARG_NAME(1))};
+    if (!is_valid_shard(claim.shard))
+        errors::shard_out_of_range(claim.shard);
+    PreventCommandIfReadOnly("snowflake_claim_shard()");
+
+    const catalog::NativeFunctions natives = catalog::native_functions(fcinfo->flinfo->fn_oid);
+    lock_claim(natives.next_id, claim.shard, claim.schema);
+    catalog::visit_calls(natives, catalog::Depth::direct, check_caller, &claim);
+    PG_RETURN_VOID();
+}
+}

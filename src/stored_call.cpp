@@ -1,0 +1,235 @@
+#include "stored_call.h"
+
+namespace snowflake::catalog
+{
+namespace
+{
+
+/* SQL functions may call each other in a circle (CREATE OR REPLACE); nobody wraps this deep. */
+constexpr int kMaxWrappers = 8;
+
+bool read_function(const NativeFunctions& natives, Oid function, Call* call, int wrappers);
+
+/* Working memory for one object: trees of thousands of them must not add up. */
+class ScratchMemory
+{
+public:
+    ScratchMemory()
+        : context_(AllocSetContextCreate(CurrentMemoryContext, "snowflake catalogue reading",
+                                         ALLOCSET_DEFAULT_SIZES)),
+          previous_(MemoryContextSwitchTo(context_))
+    {
+    }
+    /* Not run when an error jumps past it; the parent context takes the memory along then. */
+    ~ScratchMemory()
+    {
+        MemoryContextSwitchTo(previous_);
+        MemoryContextDelete(context_);
+    }
+    ScratchMemory(const ScratchMemory&) = delete;
+    ScratchMemory& operator=(const ScratchMemory&) = delete;
+
+private:
+    MemoryContext context_;
+    MemoryContext previous_;
+};
+
+bool is_integer_cast(Oid function)
+{
+    switch (function) {
+    case F_INT2_INT4:
+    case F_INT2_INT8:
+    case F_INT4_INT2:
+    case F_INT4_INT8:
+    case F_INT8_INT2:
+    case F_INT8_INT4:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A constant, or one in casts, the parser's own among them: the 0 of an epoch is an int4. */
+const Const* constant_in(const Node* node)
+{
+    if (node == nullptr)
+        return nullptr;
+    if (IsA(node, Const)) {
+        const auto* constant = reinterpret_cast<const Const*>(node);
+        return constant->constisnull ? nullptr : constant;
+    }
+    if (IsA(node, RelabelType))
+        return constant_in(
+            reinterpret_cast<const Node*>(reinterpret_cast<const RelabelType*>(node)->arg));
+    if (IsA(node, FuncExpr)) {
+        const auto* cast = reinterpret_cast<const FuncExpr*>(node);
+        if (is_integer_cast(cast->funcid))
+            return constant_in(static_cast<const Node*>(linitial(cast->args)));
+    }
+    return nullptr;
+}
+
+bool read_integer(const Node* node, std::int64_t* value)
+{
+    const Const* constant = constant_in(node);
+    if (constant == nullptr)
+        return false;
+    switch (constant->consttype) {
+    case INT2OID:
+        *value = DatumGetInt16(constant->constvalue);
+        return true;
+    case INT4OID:
+        *value = DatumGetInt32(constant->constvalue);
+        return true;
+    case INT8OID:
+        *value = DatumGetInt64(constant->constvalue);
+        return true;
+    default:
+        return false;
+    }
+}
+
+Oid read_sequence(const Node* node)
+{
+    const Const* constant = constant_in(node);
+    if (constant == nullptr ||
+        (constant->consttype != REGCLASSOID && constant->consttype != OIDOID))
+        return InvalidOid;
+    return DatumGetObjectId(constant->constvalue);
+}
+
+void read_arguments(const NativeFunctions& natives, const FuncExpr* expression, Call* call)
+{
+    *call = {InvalidOid, false, 0, InvalidOid, true, kInstagramEpoch};
+    if (expression->funcid == natives.next_id_default) {
+        call->sequence = natives.default_sequence; /* the shard is a setting: not known here */
+        return;
+    }
+    std::int64_t number = 0;
+    call->has_shard = read_integer(static_cast<const Node*>(linitial(expression->args)), &number);
+    call->shard = call->has_shard ? static_cast<std::int32_t>(number) : 0;
+    call->sequence = read_sequence(static_cast<const Node*>(lsecond(expression->args)));
+    if (expression->funcid == natives.next_id_epoch) {
+        call->has_epoch = read_integer(static_cast<const Node*>(lthird(expression->args)), &number);
+        call->epoch = Epoch{call->has_epoch ? number : 0};
+    }
+}
+
+struct Search {
+    const NativeFunctions* natives;
+    Call* call;
+    int wrappers;
+};
+
+/* Ends at the first call, wherever it stands in the expression. */
+bool find_call(Node* node, void* state)
+{
+    if (node == nullptr)
+        return false;
+    if (IsA(node, Query))
+        return pg::walk_query(reinterpret_cast<Query*>(node), find_call, state);
+    if (IsA(node, FuncExpr)) {
+        auto* search = static_cast<Search*>(state);
+        const auto* expression = reinterpret_cast<const FuncExpr*>(node);
+        const NativeFunctions& natives = *search->natives;
+        if (expression->funcid == natives.next_id || expression->funcid == natives.next_id_epoch ||
+            expression->funcid == natives.next_id_default) {
+            read_arguments(natives, expression, search->call);
+            return true;
+        }
+        if (read_function(natives, expression->funcid, search->call, search->wrappers + 1)) {
+            search->call->through = expression->funcid;
+            return true;
+        }
+    }
+    return pg::walk_children(node, find_call, state);
+}
+
+bool read_tree(const NativeFunctions& natives, Datum stored, Call* call, int wrappers)
+{
+    Search search = {&natives, call, wrappers};
+    auto* tree = static_cast<Node*>(stringToNode(TextDatumGetCString(stored)));
+    return find_call(tree, &search);
+}
+
+/* Only a parsed body says what it calls; one in text, SQL or PL/pgSQL, is code of another kind. */
+bool read_function(const NativeFunctions& natives, Oid function, Call* call, int wrappers)
+{
+    if (wrappers > kMaxWrappers || function < FirstNormalObjectId)
+        return false;
+    const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    bool is_null = false;
+    const Datum body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &is_null);
+    const bool found = !is_null && read_tree(natives, body, call, wrappers);
+    ReleaseSysCache(tuple);
+    return found;
+}
+
+/* The one row of pg_attrdef that the keys find; also tells whose DEFAULT it is. */
+bool read_default_row(const NativeFunctions& natives, Oid index, ScanKeyData* keys, int key_count,
+                      Caller* caller, Call* call)
+{
+    const Relation defaults = table_open(AttrDefaultRelationId, AccessShareLock);
+    const SysScanDesc scan = systable_beginscan(defaults, index, true, nullptr, key_count, keys);
+    bool found = false;
+    const HeapTuple tuple = systable_getnext(scan);
+    if (HeapTupleIsValid(tuple)) {
+        const auto* form = reinterpret_cast<Form_pg_attrdef>(GETSTRUCT(tuple));
+        *caller = {RelationRelationId, form->adrelid, form->adnum};
+        bool is_null = false;
+        const Datum tree =
+            heap_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(defaults), &is_null);
+        found = !is_null && read_tree(natives, tree, call, 0);
+    }
+    systable_endscan(scan);
+    table_close(defaults, AccessShareLock);
+    return found;
+}
+
+bool read_default_of_column(const NativeFunctions& natives, const Caller& column, Call* call)
+{
+    ScanKeyData keys[2];
+    ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
+                ObjectIdGetDatum(column.object));
+    ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber, F_INT2EQ,
+                Int16GetDatum(column.column));
+    Caller found;
+    return read_default_row(natives, AttrDefaultIndexId, keys, 2, &found, call);
+}
+
+} // namespace
+
+NativeFunctions native_functions(Oid sibling)
+{
+    const Oid schema = get_func_namespace(sibling);
+    char* schema_name = get_namespace_name(schema);
+    char name[] = "snowflake_next_id";
+    List* qualified = list_make2(makeString(schema_name), makeString(name));
+    const Oid arguments[] = {INT4OID, REGCLASSOID, INT8OID};
+    return {LookupFuncName(qualified, 2, arguments, true),
+            LookupFuncName(qualified, 3, arguments, true),
+            LookupFuncName(qualified, 0, nullptr, true),
+            get_relname_relid("snowflake_id_seq", schema)};
+}
+
+bool read_default(const NativeFunctions& natives, Oid oid, Caller* caller, Call* call)
+{
+    const ScratchMemory scratch;
+    ScanKeyData key;
+    ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
+    return read_default_row(natives, AttrDefaultOidIndexId, &key, 1, caller, call);
+}
+
+bool read_call(const NativeFunctions& natives, const Caller& caller, Call* call)
+{
+    const ScratchMemory scratch;
+    if (caller.catalog == RelationRelationId)
+        return read_default_of_column(natives, caller, call);
+    if (caller.catalog == ProcedureRelationId)
+        return read_function(natives, caller.object, call, 0);
+    return false;
+}
+
+} // namespace snowflake::catalog
