@@ -29,7 +29,8 @@ CREATE FUNCTION shards.text_body() RETURNS bigint LANGUAGE sql AS $$ SELECT inst
 CREATE TABLE shards.wrapped (a bigint DEFAULT shards.outer_id(), b bigint DEFAULT shards.text_body());
 SELECT * FROM snowflake_columns ORDER BY 1, 2, 3;
 SELECT * FROM snowflake_shards ORDER BY 1, 2, 4;
-SELECT seq, shard, epoch_ms, last_id_at <= clock_timestamp() AS made, last_counter, lead < interval '1 s' AS lead FROM snowflake_sequences ORDER BY 1, 2, 3;
+SELECT seq, shard, epoch_ms, last_id_at <= clock_timestamp() AS made, last_counter, lead < interval '1 s' AS lead FROM snowflake_sequences
+WHERE seq <> 'snowflake_id_seq'::regclass ORDER BY 1, 2, 3;
 
 -- Functions that call each other in a circle end the search, not the server.
 CREATE FUNCTION shards.circle_a() RETURNS bigint LANGUAGE sql RETURN insta5.next_id();

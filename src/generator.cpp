@@ -15,6 +15,7 @@ struct SequenceEntry {
     LocalTransactionId locked_in; /* transaction that took the lock */
     LocalTransactionId read_in;   /* transaction for which all below was read; invalid: stale */
     PageAddress address;
+    Share share; /* of its millisecond, while core draws from it too */
     bool is_own_temp;
     bool holds_positions; /* bigint, INCREMENT 1 */
     Position max_value;
@@ -38,6 +39,7 @@ SequenceEntry* find_entry(Oid sequence, HASHACTION action)
         entry->locked_in = InvalidLocalTransactionId;
         entry->read_in = InvalidLocalTransactionId;
         entry->address.recent_buffer = InvalidBuffer;
+        entry->share = {};
     }
     return entry;
 }
@@ -217,7 +219,8 @@ PositionBlock draw(CallSite& site, Oid sequence, Epoch epoch, std::int64_t wante
     bool has_paced = false;
     for (;;) {
         PageResult result;
-        draw_positions(entry->address, wanted, limits, has_paced ? &paced_at : nullptr, result);
+        draw_positions(entry->address, wanted, limits, has_paced ? &paced_at : nullptr,
+                       entry->share, result);
         if (result.needs_xid) {
             GetTopTransactionId();
             continue;

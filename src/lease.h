@@ -1,6 +1,6 @@
 /*
  * What we keep in a sequence's log_cnt: the lease that the last WAL record left, and whether core's
- * nextval() was at work on the sequence lately. Pure arithmetic.
+ * nextval() was at work on the sequence lately (why: beside_core.h). Pure arithmetic.
  *
  *   log_cnt = -(tag:37 << 25 | last_core_use:5 << 20 | positions_left:20) - 1      always negative
  *
@@ -12,11 +12,8 @@
  * >= 0, which are no lease of ours; and it takes a negative count as "log at once", so nextval()
  * and setval() may be mixed in at any time.
  *
- * Why core's use is noted: a burst runs ahead of the clock, over milliseconds that are still to
- * come. A PL/pgSQL function that reads the clock itself, beside us on the same sequence, would make
- * its IDs in just those milliseconds, and would make ours again. So where core has drawn from a
- * sequence, ours do not lead the clock until kCoreUseMinutes have passed without. The note is the
- * minute modulo 31; it stands on the page because no session can know what the others call.
+ * The note of core's use is a minute modulo 31. It stands on the page because no session can know
+ * what the others call, and lasts kCoreUseMinutes after core's last hand on the sequence.
  */
 #pragma once
 

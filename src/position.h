@@ -84,9 +84,13 @@ constexpr Position last_position(const Decision& decision)
     return Position{raw(decision.first) + decision.count - 1};
 }
 
+/* Beside core, the clock is waited for if it is no further behind than this: a carry, an old burst.
+ */
+constexpr std::int64_t kCatchUpMs = 1000;
+
 struct Circumstances {
     bool paced;       /* the caller waited since it last saw exactly this stored position */
-    bool beside_core; /* core's nextval() draws from the sequence too: no burst, see lease.h */
+    bool beside_core; /* core's nextval() draws from the sequence too: see beside_core.h */
 };
 
 /*
@@ -126,6 +130,10 @@ constexpr Decision next(Stored stored, UnixMs now, std::int64_t wanted, const Li
         return refuse(Verdict::past_last_ms);
     if (exhausted || first > limits.max_value)
         return refuse(Verdict::past_max_value);
+    /* What nextval() carries into is still to come for the one who called it: wait for the clock.
+     */
+    if (circumstances.beside_core && lead > 0 && (lead <= limits.max_lead || lead <= kCatchUpMs))
+        return refuse(Verdict::pace);
     if (lead > burst && first_ms != stored_ms && !circumstances.paced)
         return refuse(Verdict::pace);
 

@@ -184,23 +184,30 @@ void finish(const LockedPage& locked, const PageAddress& address, Position posit
 } // namespace
 
 void draw_positions(PageAddress& address, std::int64_t wanted, const Limits& limits,
-                    const Position* paced_at, PageResult& result)
+                    const Position* paced_at, Share& share, PageResult& result)
 {
     const LockedPage locked = lock_page(address);
     const Stored stored = stored_in(locked);
     const UnixMs now = time_for(stored, limits);
 
     const CoreUse core_use = core_use_of(locked.data->log_cnt, stored.is_called, now);
+    const bool beside_core = core_use != CoreUse::none;
+    const std::int64_t allowed = beside_core ? share.left_at(now, wanted) : wanted;
+
     const bool paced = paced_at != nullptr && *paced_at == stored.position;
     result.stored = stored;
     result.now = now;
-    result.decision = next(stored, now, wanted, limits, {paced, core_use != CoreUse::none});
+    result.decision = next(stored, now, allowed, limits, {paced, beside_core});
     result.needs_xid = false;
+    if (result.decision.verdict == Verdict::issue && allowed == 0)
+        result.decision.verdict = Verdict::pace;
     if (result.decision.verdict != Verdict::issue) {
         unlock_page(locked);
         return;
     }
     finish(locked, address, last_position(result.decision), limits.max_value, core_use, result);
+    if (beside_core && !result.needs_xid)
+        share.take(now, result.decision.count);
 }
 
 void raise_position(PageAddress& address, Position floor, Position max_value, PageResult& result)

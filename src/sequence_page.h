@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "beside_core.h"
 #include "lease.h"
 #include "page_pin.h"
 #include "pg.h"
@@ -22,10 +23,11 @@ struct PageResult {
 
 /*
  * Moves the position by the rule, `wanted` positions at most. `paced_at` is the position that the
- * caller has waited for a millisecond at; nullptr where it hasn't.
+ * caller has waited for a millisecond at; nullptr where it hasn't. `share` counts what this session
+ * has drawn beside core's nextval().
  */
 void draw_positions(PageAddress& address, std::int64_t wanted, const Limits& limits,
-                    const Position* paced_at, PageResult& result);
+                    const Position* paced_at, Share& share, PageResult& result);
 
 /*
  * Raises the position to at least `floor`; never lowers it. decision.verdict is `issue` where the

@@ -1,3 +1,4 @@
+#include "beside_core.h"
 #include "position.h"
 
 #include <gtest/gtest.h>
@@ -62,13 +63,35 @@ TEST(Position, CarriesIntoTheNextMillisecondAsFarAsTheLeadAllows)
 
 TEST(Position, DoesNotLeadTheClockBesideCore)
 {
+    const Limits usual = limits(1000, kHour);
     const Stored full = {at(kNow, kMaxCounter), true};
-    EXPECT_EQ(next(full, UnixMs{kNow}, 1, limits(1000, kHour), kBesideCore).verdict, Verdict::pace);
-    const Decision block =
-        next({at(kNow, 0), true}, UnixMs{kNow}, 5000, limits(1000, kHour), kBesideCore);
+    EXPECT_EQ(next(full, UnixMs{kNow}, 1, usual, kBesideCore).verdict, Verdict::pace);
+    const Decision block = next({at(kNow, 0), true}, UnixMs{kNow}, 5000, usual, kBesideCore);
     EXPECT_EQ(last_position(block), at(kNow, kMaxCounter));
-    /* The lead counts as bounded by the setting all the same: a carry is no drift. */
-    EXPECT_EQ(next(full, UnixMs{kNow}, 1, limits(1000, 0), kBesideCore).verdict, Verdict::pace);
+    /* Not in a millisecond that nextval() has begun ahead of the clock, and not after a wait. */
+    const Stored carried = {at(kNow + 1, 0), true};
+    EXPECT_EQ(next(carried, UnixMs{kNow}, 1, usual, kBesideCore).verdict, Verdict::pace);
+    EXPECT_EQ(next(carried, UnixMs{kNow}, 1, usual, {true, true}).verdict, Verdict::pace);
+    EXPECT_EQ(next(carried, UnixMs{kNow}, 1, limits(0, kHour), {true, true}).verdict, Verdict::pace);
+    EXPECT_EQ(next(carried, UnixMs{kNow + 1}, 1, usual, kBesideCore).first, at(kNow + 1, 1));
+    /* A clock that is far behind is not waited for. */
+    const Stored far = {at(kNow + 1001, 0), true};
+    EXPECT_EQ(next(far, UnixMs{kNow}, 1, usual, kBesideCore).first, at(kNow + 1001, 1));
+}
+
+TEST(BesideCore, ASessionLeavesMostOfAMillisecond)
+{
+    Share share = {};
+    EXPECT_EQ(share.left_at(UnixMs{kNow}, 1), 1);
+    EXPECT_EQ(share.left_at(UnixMs{kNow}, 5000), kSharePerMs);
+    share.take(UnixMs{kNow}, kSharePerMs - 1);
+    EXPECT_EQ(share.left_at(UnixMs{kNow}, 5000), 1);
+    share.take(UnixMs{kNow}, 1);
+    EXPECT_EQ(share.left_at(UnixMs{kNow}, 5000), 0);
+    EXPECT_EQ(share.left_at(UnixMs{kNow + 1}, 5000), kSharePerMs);
+    EXPECT_EQ(share.left_at(UnixMs{kNow - 1}, 5000), kSharePerMs) << "a clock that stepped back";
+    share.take(UnixMs{kNow + 1}, 5);
+    EXPECT_EQ(share.left_at(UnixMs{kNow + 1}, 5000), kSharePerMs - 5);
 }
 
 TEST(Position, FinishesAMillisecondThatItHasBegun)
@@ -151,7 +174,7 @@ public:
             const Decision decision =
                 next(stored_, UnixMs{now_}, wanted, limits_, {waited, beside_core});
             if (decision.verdict == Verdict::pace) {
-                ASSERT_FALSE(waited) << "a caller that has waited goes on";
+                ASSERT_FALSE(waited && !beside_core) << "a caller that has waited goes on";
                 paced = true;
                 paced_at = stored_.position;
                 ++waits_;

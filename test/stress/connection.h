@@ -1,0 +1,73 @@
+/* libpq with owners: a connection and a result that clean up, and throw what the server says. */
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace stress
+{
+
+struct SqlError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+class Connection
+{
+public:
+    explicit Connection(const std::string& conninfo)
+        : connection_(PQconnectdb(conninfo.c_str()), PQfinish)
+    {
+        if (PQstatus(raw()) != CONNECTION_OK)
+            fail("connecting");
+    }
+
+    PGconn* raw() const { return connection_.get(); }
+
+    [[noreturn]] void fail(const std::string& doing) const
+    {
+        throw SqlError(doing + ": " + PQerrorMessage(raw()));
+    }
+
+    Result own(PGresult* result) const { return Result(result, PQclear); }
+
+    /* For statements whose outcome is not looked at. */
+    void execute(const std::string& sql) const
+    {
+        const Result result = own(PQexec(raw(), sql.c_str()));
+        require(result, sql);
+    }
+
+    /* With what succeeds in any of our uses: rows, no rows, the end of a pipeline. */
+    void require(const Result& result, const std::string& doing) const
+    {
+        switch (PQresultStatus(result.get())) {
+        case PGRES_TUPLES_OK:
+        case PGRES_COMMAND_OK:
+        case PGRES_PIPELINE_SYNC:
+            return;
+        default:
+            fail(doing);
+        }
+    }
+
+private:
+    std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+};
+
+/*
+ * The extension may stand in any schema, and a sequence may be named without one: so its schema is
+ * added to the path, and comes last.
+ */
+inline void find_extension(const Connection& connection)
+{
+    connection.execute("SELECT set_config('search_path', current_setting('search_path') || ', ' || "
+                       "quote_ident(nspname), false) FROM pg_extension "
+                       "JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'snowflake'");
+}
+
+} // namespace stress

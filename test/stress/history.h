@@ -1,0 +1,34 @@
+/* What a client saw: every ID in the order of its arrival, and when each statement was under way.
+ */
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stress
+{
+
+using Id = std::int64_t;
+
+/*
+ * Nanoseconds of CLOCK_MONOTONIC: one scale for all threads of this process, and no step of the
+ * wall clock, which is the very thing that IDs are made of, can bend it.
+ */
+using Instant = std::int64_t;
+
+/* A statement was executed at some time in [sent, seen], and made the IDs [first, first + count).
+ */
+struct Statement {
+    Instant sent;
+    Instant seen;
+    std::size_t first; /* an index into History::ids */
+    std::size_t count;
+};
+
+struct History {
+    std::vector<Id> ids;
+    std::vector<Statement> statements;
+};
+
+} // namespace stress

@@ -1,0 +1,200 @@
+# A session that draws an ID under a lease which another session has written, and which is not on disk
+# yet, flushes that lease with its commit, and waits for the synchronous standby with it; so the ID of
+# a transaction that committed does not come again. And an ID that runs ahead of the clock is flushed
+# before it is seen.
+#
+# Nothing flushes by the way: the WAL writer sleeps, and A, who wrote the lease, keeps its
+# transaction open. Core's nextval() does not do this; what it does is shown beside it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $quiet_wal_writer = "wal_writer_delay = 10s\n";
+
+# "t" or "f": is the last record of a sequence's page on disk?
+sub is_flushed
+{
+	my ($node, $sequence) = @_;
+	return $node->safe_psql('postgres', qq{
+		SELECT pg_current_wal_flush_lsn() >= lsn
+		FROM page_header(get_raw_page('$sequence', 0))});
+}
+
+# A new sequence, and a session A that has called $call on it in a transaction that is still open, so
+# that the record on the sequence's page is not flushed. Now and then the WAL writer wakes up in
+# between: then another one.
+my $sequences = 0;
+sub open_lease
+{
+	my ($node, $call) = @_;
+	foreach (1 .. 10)
+	{
+		my $sequence = 'lease_' . ++$sequences;
+		$node->safe_psql('postgres',
+			"SET synchronous_commit = local; CREATE SEQUENCE $sequence");
+		my $a = $node->background_psql('postgres');
+		$a->query_safe('SET client_min_messages = error; BEGIN');
+		$a->query_safe(sprintf $call, $sequence);
+		return ($sequence, $a) if is_flushed($node, $sequence) eq 'f';
+		$a->quit;
+	}
+	die 'A never left a record that was not flushed';
+}
+
+my $clock = libfaketime() ? new_clock() : undef;
+note('libfaketime is not installed: the clock alone would keep IDs apart after the crash')
+  unless $clock;
+
+my $node = new_server('single', conf => $quiet_wal_writer, clock => $clock);
+if ($node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pageinspect'}) eq '0')
+{
+	$node->stop;
+	plan skip_all => 'pageinspect is not installed (it is one of the contrib modules)';
+}
+$node->safe_psql('postgres', 'CREATE EXTENSION pageinspect');
+
+my $draw = q{SELECT snowflake_next_id(5, '%s')};
+
+# What B does, in a session of its own.
+my @ways_to_commit = (
+	[ 'a single SELECT' => q{SELECT snowflake_next_id(5, '%1$s')} ],
+	[ 'a block'         => q{SELECT max(id) FROM snowflake_next_ids(5, '%1$s', 10) AS id} ],
+	[ 'a transaction of two draws' =>
+		q{BEGIN; SELECT snowflake_next_id(5, '%1$s'); SELECT snowflake_next_id(5, '%1$s'); COMMIT} ],
+	[ 'a transaction that has an XID, but has written nothing' =>
+		q{BEGIN; SELECT pg_current_xact_id(); SELECT snowflake_next_id(5, '%1$s'); COMMIT} ],
+	[ 'a transaction that has written before' =>
+		q{BEGIN; CREATE TEMP TABLE t (); SELECT snowflake_next_id(5, '%1$s'); COMMIT} ],
+	[ 'a draw in a subtransaction' =>
+		q{BEGIN; SAVEPOINT a; SELECT snowflake_next_id(5, '%1$s'); RELEASE a; COMMIT} ],
+	[ 'a draw in a subtransaction that is rolled back' =>
+		q{BEGIN; SAVEPOINT a; SELECT snowflake_next_id(5, '%1$s'); ROLLBACK TO a; COMMIT} ],
+	[ 'a draw in a DO block with a commit of its own' =>
+		q{DO $$ BEGIN COMMIT; PERFORM snowflake_next_id(5, '%1$s'); COMMIT; END $$} ]);
+
+my @sessions;
+foreach my $way (@ways_to_commit)
+{
+	my ($name, $script) = @$way;
+	my ($sequence, $a) = open_lease($node, $draw);
+	$node->safe_psql('postgres', sprintf $script, $sequence);
+	is(is_flushed($node, $sequence), 't', "$name: the lease is flushed by the commit");
+	push @sessions, $a;
+}
+
+# advance() promises something about IDs to come, which a later advance() may rely on.
+{
+	my $later = q{SELECT snowflake_advance('%s', snowflake_encode('2040-01-01', 5, 0))};
+	my ($sequence, $a) = open_lease($node, $later);
+	$node->safe_psql('postgres', sprintf $later, $sequence);
+	is(is_flushed($node, $sequence),
+		't', 'an advance() that finds the position there already: flushed by the commit');
+	push @sessions, $a;
+}
+
+# The same seen from behind: the server dies right after the commit, and its clock goes back.
+sub crash_with_clock_going_back
+{
+	crash($node);
+	set_clock($clock, $clock->{offset} - 600) if $clock;
+	start_server($node, $clock);
+	return;
+}
+{
+	my ($sequence, $a) = open_lease($node, $draw);
+	my $committed = draw($node, $sequence);
+	crash_with_clock_going_back();
+	are_later('after a crash the sequence goes on behind the ID that was committed',
+		[$committed], [ draw($node, $sequence) ]);
+}
+
+# Nobody has committed, but the IDs run ahead of the clock.
+{
+	$node->safe_psql('postgres', 'CREATE SEQUENCE burst');
+	my $a = $node->background_psql('postgres');
+	$a->query_safe('BEGIN');
+	my $seen = $a->query_safe(q{SELECT max(id) FROM snowflake_next_ids(5, 'burst', 300000) AS id});
+	is(is_flushed($node, 'burst'), 't',
+		'IDs ahead of the clock: the lease is flushed before they are seen, in an open transaction');
+	crash_with_clock_going_back();
+	are_later('after a crash the sequence goes on behind IDs that ran ahead of the clock',
+		[$seen], [ draw($node, 'burst') ]);
+}
+
+# The control: core's nextval(). What it does is not asserted, for it is none of ours to keep.
+{
+	my ($sequence, $a) = open_lease($node, q{SELECT nextval('%s')});
+	my $committed = $node->safe_psql('postgres', "SELECT nextval('$sequence')");
+	note("core's nextval(), flushed by the commit: " . is_flushed($node, $sequence));
+	crash_with_clock_going_back();
+	my $again = $node->safe_psql('postgres', "SELECT nextval('$sequence')");
+	note("core's nextval(), committed before the crash: $committed, drawn after it: $again");
+}
+$node->stop;
+
+# A synchronous standby that is not there: whatever has to wait for it waits for good.
+my $primary = new_server(
+	'primary',
+	conf => $quiet_wal_writer,
+	init => { allows_streaming => 1 });
+$primary->safe_psql('postgres', 'CREATE EXTENSION pageinspect');
+
+# What becomes of B's call: "waits" for the standby, or "returned".
+sub outcome_of_call
+{
+	my ($call) = @_;
+	my $b = $primary->background_psql('postgres');
+	my $pid = $b->query_safe('SELECT pg_backend_pid()');
+	$b->query_until(qr/sent/, "\\echo sent\n$call;\n");
+	my $outcome = '';
+	await('B waits for the standby, or returns', sub {
+			$outcome = $primary->safe_psql('postgres', qq{
+				SELECT CASE WHEN wait_event = 'SyncRep' THEN 'waits'
+					WHEN state = 'idle' AND query !~ 'pg_backend_pid' THEN 'returned' END
+				FROM pg_stat_activity WHERE pid = $pid});
+			return $outcome ne ''; });
+	return ($outcome, $b);
+}
+
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = 'absent'");
+$primary->reload;
+my @waiting;
+await('the setting has reached all processes, so that an ordinary commit waits', sub {
+		my ($outcome, $b) = outcome_of_call('CREATE TABLE ordinary_' . @waiting . ' ()');
+		push @waiting, $b;
+		return $outcome eq 'waits'; });
+
+{
+	my ($sequence, $a) = open_lease($primary, $draw);
+	my ($outcome, $b) = outcome_of_call("SELECT snowflake_next_id(5, '$sequence')");
+	is($outcome, 'waits', "under another session's lease a commit waits for the standby");
+	push @waiting, $a, $b;
+}
+
+# The same after any other commit, or the WAL writer, has put the lease on this server's disk: that
+# the standby has it does not follow.
+{
+	my ($sequence, $a) = open_lease($primary, $draw);
+	$primary->safe_psql('postgres',
+		'SET synchronous_commit = local; CREATE TABLE flushed_here_only ()');
+	is(is_flushed($primary, $sequence), 't', 'the lease is flushed on the primary');
+	my ($outcome, $b) = outcome_of_call("SELECT snowflake_next_id(5, '$sequence')");
+	is($outcome, 'waits', 'a lease that only the primary has flushed: a commit waits for the standby');
+	push @waiting, $a, $b;
+}
+
+# Nobody is asked for any more: those who wait are let go.
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$primary->reload;
+$_->quit foreach @waiting;
+
+$primary->stop;
+done_testing();

@@ -1,0 +1,83 @@
+# pg_dump and restore keep a sequence's position: IDs made after it are later than all that were made
+# before, though the clock of the new server may be slow. That goes for the sequences of columns and
+# for snowflake_id_seq, which is the extension's own and is dumped like a configuration table.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+note('libfaketime is not installed: the new clock is not slow') unless libfaketime();
+my $clock = libfaketime() ? new_clock() : undef;
+my $node = new_server('dumped', clock => $clock);
+$node->command_ok([ 'createdb', '-h', $node->host, '-p', $node->port, 'source' ], 'createdb');
+
+# The extension in a schema of its own, one column of the default epoch, one of another.
+$node->safe_psql('source', q{
+	CREATE SCHEMA "Ids";
+	CREATE EXTENSION snowflake SCHEMA "Ids";
+	CREATE SEQUENCE photos_id_seq;
+	CREATE TABLE photos (
+		id bigint NOT NULL DEFAULT "Ids".snowflake_next_id(5, 'photos_id_seq'), n integer);
+	ALTER SEQUENCE photos_id_seq OWNED BY photos.id;
+	CREATE SCHEMA insta7;
+	CREATE SEQUENCE insta7.table_id_seq;
+	CREATE TABLE insta7.likes (
+		id bigint NOT NULL
+			DEFAULT "Ids".snowflake_next_id(7, 'insta7.table_id_seq', 1700000000000),
+		n integer);
+	CREATE SEQUENCE untouched;
+});
+
+my %insert = (
+	'a column' => 'INSERT INTO photos (n) VALUES (1) RETURNING id',
+	'a column with an epoch of its own' => 'INSERT INTO insta7.likes (n) VALUES (1) RETURNING id',
+	'snowflake_id_seq' => 'SET snowflake.shard = 9; SELECT "Ids".snowflake_next_id()');
+my %before = map { $_ => $node->safe_psql('source', $insert{$_}) } keys %insert;
+
+# An ID ahead of the clock, as a burst leaves it.
+$before{'a column'} = $node->safe_psql('source',
+	q{SELECT max(id) FROM "Ids".snowflake_next_ids(5, 'photos_id_seq', 100000) AS id});
+
+my $directory = PostgreSQL::Test::Utils::tempdir();
+my @server = ('-h', $node->host, '-p', $node->port);
+$node->command_ok([ 'pg_dump', @server, '-f', "$directory/plain.sql", 'source' ], 'pg_dump');
+$node->command_ok([ 'pg_dump', @server, '-Fc', '-f', "$directory/custom", 'source' ], 'pg_dump -Fc');
+like(
+	slurp_file("$directory/plain.sql"),
+	qr/setval\('"Ids"\.snowflake_id_seq', \d{10,}, true\)/,
+	'the dump has the value of snowflake_id_seq');
+
+my %restore = (
+	plain  => [ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', @server, '-f', "$directory/plain.sql" ],
+	custom => [ 'pg_restore', '--exit-on-error', @server, "$directory/custom" ]);
+set_clock($clock, -600) if $clock;
+foreach my $format (sort keys %restore)
+{
+	my $database = "restored_$format";
+	$node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE template0");
+	$node->command_ok([ @{ $restore{$format} }, '-d', $database ], "$format: restored");
+	foreach my $object (sort keys %insert)
+	{
+		my $after = $node->safe_psql($database, $insert{$object});
+		are_later("$format, $object: IDs are later than those before the dump",
+			[ $before{$object} ], [$after]);
+	}
+	is( $node->safe_psql($database, q{
+			SELECT s.last_value, s.is_called, i.last_value > 1 FROM untouched s,
+				"Ids".snowflake_id_seq i}),
+		'1|f|t',
+		"$format: a sequence that was never used is as new");
+	is( $node->safe_psql($database,
+			q{SELECT count(*), count(DISTINCT id), min("Ids".snowflake_shard(id)) FROM insta7.likes}),
+		'2|2|7',
+		"$format: rows keep their IDs");
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,68 @@
+# The owner of a database, who is no superuser, can install the extension there, use it, and let
+# others use it. That gives nobody more than that: the settings stay the superuser's, and so do other
+# people's sequences.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('trusted');
+$node->safe_psql('postgres', q{
+	CREATE ROLE owner LOGIN;
+	CREATE ROLE other LOGIN;
+	CREATE DATABASE owned OWNER owner;
+	ALTER DATABASE owned SET snowflake.shard = 7;
+});
+
+sub as
+{
+	my ($role, $sql) = @_;
+	return sqlstate($node, $sql, database => 'owned', params => [ '-U', $role ]);
+}
+
+my $insufficient_privilege = '42501';
+my $default_call = 'SELECT snowflake_next_id()';
+
+is(as('other', 'CREATE EXTENSION snowflake'),
+	$insufficient_privilege, 'a role without CREATE on the database cannot install');
+is(as('owner', 'CREATE EXTENSION snowflake'), '', 'the owner of the database can');
+
+# Using it.
+is(as('owner', $default_call), '', 'the owner makes IDs from snowflake_id_seq');
+is($node->safe_psql('owned', 'SELECT snowflake_shard(snowflake_next_id())'),
+	'7', 'of the shard that was set for the database');
+is(as('owner', q{SELECT snowflake_advance('snowflake_id_seq', 1)}), '', 'and advances it');
+is(as('owner', q{CREATE SEQUENCE s; SELECT snowflake_next_id(5, 's')}),
+	'', 'the owner makes IDs from a sequence of their own');
+is(as('other', 'SELECT * FROM snowflake_decode(1)'), '', 'everybody can read IDs');
+
+# What others may do.
+is(as('other', $default_call), $insufficient_privilege, 'nobody else draws from snowflake_id_seq');
+is(as('other', q{SELECT snowflake_next_ids(5, 's', 1)}),
+	$insufficient_privilege, "nor from the owner's sequence");
+is(as('owner', 'GRANT USAGE ON SEQUENCE snowflake_id_seq, s TO other'), '', 'the owner can allow it');
+is(as('other', "$default_call; SELECT snowflake_next_ids(5, 's', 1)"), '', 'then they draw');
+is(as('other', q{SELECT snowflake_advance('snowflake_id_seq', 1)}),
+	$insufficient_privilege, 'but advancing needs UPDATE');
+
+# What stays the superuser's.
+foreach my $setting (qw(snowflake.shard snowflake.max_lead snowflake.max_drift))
+{
+	is(as('owner', "$default_call; SET $setting = 1"),
+		$insufficient_privilege, "the owner cannot set $setting");
+}
+$node->safe_psql('owned', 'GRANT SET ON PARAMETER snowflake.max_lead TO owner');
+is(as('owner', "$default_call; SET snowflake.max_lead = 1"),
+	'', 'unless that was granted with GRANT SET');
+
+is(as('other', 'DROP EXTENSION snowflake'), $insufficient_privilege, 'others cannot drop it');
+is(as('owner', 'DROP EXTENSION snowflake'), '', 'the owner can drop it');
+
+$node->stop;
+done_testing();

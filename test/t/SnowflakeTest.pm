@@ -1,0 +1,251 @@
+# Helpers of the TAP tests: servers that crash for good, a clock that can be set, clients that draw
+# IDs and write down, outside of the server, each one they see, and the comparison of all of those.
+
+package SnowflakeTest;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+our @EXPORT = qw(
+  seed_random
+  new_server
+  start_server
+  crash
+  sqlstate
+  draw
+  start_clients
+  stop_clients
+  seen_by_clients
+  await
+  is_strictly_increasing
+  are_later
+  new_clock
+  set_clock
+  libfaketime
+);
+
+# What every server of these tests has in common. Cluster.pm logs each statement; these tests send
+# hundreds of thousands.
+my $common_conf = q{
+autovacuum = off
+log_statement = none
+max_connections = 30
+};
+
+# A random test says how to run it again.
+sub seed_random
+{
+	my $seed = $ENV{SNOWFLAKE_TEST_SEED} // int(rand(2**31));
+	srand($seed);
+	note("SNOWFLAKE_TEST_SEED=$seed");
+	return;
+}
+
+# A server with the extension and the sequence "s". Options: conf, more lines for postgresql.conf;
+# clock, see new_clock(); init, options of Cluster.pm's init().
+sub new_server
+{
+	my ($name, %options) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(%{ $options{init} // {} });
+	$node->append_conf('postgresql.conf', $common_conf . ($options{conf} // ''));
+	start_server($node, $options{clock});
+	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE SEQUENCE s');
+	return $node;
+}
+
+sub start_server
+{
+	my ($node, $clock) = @_;
+	local %ENV = (%ENV, $clock ? %{ $clock->{environment} } : ());
+	$node->start;
+	return;
+}
+
+# All processes of the server die at once, as when the machine does: none of them writes what is
+# still in memory. (After the death of the postmaster alone, a backend would finish its query.)
+sub crash
+{
+	my ($node) = @_;
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my @processes = split /\n/,
+	  $node->safe_psql('postgres',
+		'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+	$node->kill9;
+	kill 'KILL', @processes;
+	my $all = join ',', $postmaster, @processes;
+	await('all processes of the server are dead',
+		sub { !grep { !/^Z/ } split /\n/, qx(ps -o stat= -p $all) });
+
+	# Until the system's init reaps it (in a container, perhaps never) the dead postmaster has a PID
+	# still, and its lock files would hold up the next one.
+	unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+	return;
+}
+
+# Until the condition holds; dies if it never does.
+sub await
+{
+	my ($what, $condition) = @_;
+	my $deadline = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until ($condition->())
+	{
+		die "timed out waiting until $what" if time() > $deadline;
+		usleep(5_000);
+	}
+	return;
+}
+
+# The SQLSTATE that a script ends with; empty where it ends well.
+sub sqlstate
+{
+	my ($node, $sql, %options) = @_;
+	my ($status, $stdout, $stderr) = $node->psql(
+		$options{database} // 'postgres', $sql,
+		extra_params => [ '-v', 'VERBOSITY=sqlstate', @{ $options{params} // [] } ]);
+	return '' if $status == 0;
+	return $stderr =~ /(?:ERROR|FATAL):\s+(\w{5})$/m ? $1 : "not an SQLSTATE: $stderr";
+}
+
+# One ID, in a session and a transaction of its own.
+sub draw
+{
+	my ($node, $sequence, $database) = @_;
+	return $node->safe_psql($database // 'postgres',
+		sprintf(q{SELECT snowflake_next_id(5, '%s')}, $sequence // 's'));
+}
+
+# Clients that run their statements over and over until the server ends them. An ID is written down
+# when psql has the whole result, so for a statement without BEGIN after its commit.
+sub start_clients
+{
+	my ($node, @scripts) = @_;
+	my @clients;
+	foreach my $statements (@scripts)
+	{
+		my $dir = PostgreSQL::Test::Utils::tempdir();
+		my $client = { output => "$dir/ids", stderr => '' };
+		append_to_file("$dir/script.sql", join("\n", (@$statements) x int(30_000 / @$statements)));
+		$client->{run} = IPC::Run::start(
+			[
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/script.sql", '-d',
+				$node->connstr('postgres') . ' application_name=snowflake_client'
+			],
+			'<', '/dev/null', '>', $client->{output}, '2>', \$client->{stderr});
+		push @clients, $client;
+	}
+	foreach my $client (@clients)
+	{
+		await('every client has a result',
+			sub { $client->{run}->pump_nb; -s $client->{output} || $client->{stderr} ne '' });
+	}
+	return @clients;
+}
+
+# Ends the clients' sessions, where no crash has done so.
+sub stop_clients
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres',
+		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		  WHERE application_name = 'snowflake_client'});
+	return;
+}
+
+# The IDs of each client that has seen any; $name is the assertion that none met an error before its
+# session was ended from outside. (psql ends with 2 where it finds the connection lost, with 3 where a
+# statement found that.)
+sub seen_by_clients
+{
+	my ($name, @clients) = @_;
+	my @seen;
+	my @trouble;
+	foreach my $client (@clients)
+	{
+		$client->{run}->finish;
+		my $status = $client->{run}->result(0);
+		push @trouble, "psql ended with status $status: $client->{stderr}"
+		  unless ($status == 2 || $status == 3) && $client->{stderr} !~ /ERROR:|PANIC:/;
+		push @seen, [ grep { $_ ne '' } split /\n/, slurp_file($client->{output}) ];
+	}
+	is(join("\n", @trouble), '', $name);
+	return grep { @$_ } @seen;
+}
+
+# All IDs that were seen, one array for each session: increasing in each of them, distinct over all.
+sub is_strictly_increasing
+{
+	my ($name, @sessions) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my @faults;
+	foreach my $ids (@sessions)
+	{
+		push @faults, map { "$ids->[$_] after $ids->[$_ - 1] in one session" }
+		  grep { $ids->[$_] <= $ids->[ $_ - 1 ] } 1 .. $#$ids;
+	}
+	my @all = sort { $a <=> $b } map { @$_ } @sessions;
+	push @faults, map { "$all[$_] twice" } grep { $all[$_] == $all[ $_ - 1 ] } 1 .. $#all;
+	ok(!@faults && @all, sprintf('%s (%d IDs)', $name, scalar @all));
+	diag(scalar(@faults) . " faults, the first: $faults[0]") if @faults;
+	return;
+}
+
+# Every ID of one phase is greater than each that was seen in the phases before.
+sub are_later
+{
+	my ($name, $earlier, $later) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($last) = sort { $b <=> $a } @$earlier;
+	my ($first) = sort { $a <=> $b } @$later;
+	return cmp_ok($first // 0, '>', $last // 'no ID', $name);
+}
+
+# A library that fakes the clocks of the processes it is loaded into; undef where there is none.
+sub libfaketime
+{
+	my @candidates = (
+		$ENV{LIBFAKETIME} // (),
+		glob('/usr/lib/*/faketime/libfaketime.so.1'),
+		glob('/{usr,usr/local,opt}/{lib,lib64}/faketime/libfaketime.so.1'));
+	my ($found) = grep { -e } @candidates;
+	return $found;
+}
+
+# A clock for servers: the system's, plus an offset in seconds that set_clock() may change at any
+# moment. Timeouts keep to the monotonic clock, which is left alone.
+sub new_clock
+{
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/offset';
+	my $clock = {
+		file        => $file,
+		environment => {
+			LD_PRELOAD                   => libfaketime(),
+			FAKETIME_TIMESTAMP_FILE      => $file,
+			FAKETIME_NO_CACHE            => 1,
+			FAKETIME_DONT_FAKE_MONOTONIC => 1,
+		},
+	};
+	set_clock($clock, 0);
+	return $clock;
+}
+
+# By rename: a process that reads the file just now must not find half of an offset.
+sub set_clock
+{
+	my ($clock, $offset) = @_;
+	$clock->{offset} = $offset;
+	my $new_file = "$clock->{file}.new";
+	unlink $new_file;
+	append_to_file($new_file, sprintf("%+.3f\n", $offset));
+	rename $new_file, $clock->{file} or die "could not rename $new_file: $!";
+	return;
+}
+
+1;
