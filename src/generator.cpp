@@ -1,5 +1,6 @@
 #include "generator.h"
 
+#include "durability.h"
 #include "errors.h"
 #include "settings.h"
 
@@ -169,32 +170,6 @@ bool wait_for_clock()
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
     return (events & WL_TIMEOUT) != 0;
-}
-
-/*
- * Positions under a record that another session wrote, and that is not on disk yet: if we commit
- * first, our commit must flush it, and wait for a synchronous standby. RecordTransactionCommit()
- * does both only for a transaction that has an ID *and* has written WAL, so where it has not, an
- * empty record is written. A renewed lease would do as well, but would be as young as the one that
- * we found, and under load every session would write one for the next.
- *
- * An ID whose transaction is still open, or commits asynchronously, is protected by the clock:
- * after a crash it is later than the ID. Not so where the ID leads the clock; then the record is
- * flushed before the ID is seen.
- */
-void make_durable(XLogRecPtr lease, bool leads_the_clock)
-{
-    if (XLogRecPtrIsInvalid(lease) || !XLogNeedsFlush(lease))
-        return;
-    if (leads_the_clock)
-        XLogFlush(lease);
-    if (TransactionIdIsValid(GetTopTransactionIdIfAny()) && !XLogRecPtrIsInvalid(XactLastRecEnd))
-        return;
-    GetTopTransactionId();
-    XLogBeginInsert();
-    char nothing = 0;
-    XLogRegisterData(&nothing, sizeof(nothing));
-    XLogInsert(RM_XLOG_ID, XLOG_NOOP);
 }
 
 } // namespace

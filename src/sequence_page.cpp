@@ -224,7 +224,8 @@ void raise_position(PageAddress& address, Position floor, Position max_value, Pa
     result.now = now;
     result.decision = {verdict, floor, 0, raw(ms_of(floor)) - raw(now)};
     result.needs_xid = false;
-    result.lease = InvalidXLogRecPtr;
+    /* Where it is there already, by another session's hand, that one's record must last. */
+    result.lease = address.needs_wal ? PageGetLSN(locked.page) : InvalidXLogRecPtr;
     if (is_there || verdict != Verdict::issue) {
         unlock_page(locked);
         return;

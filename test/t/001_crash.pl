@@ -3,8 +3,8 @@
 #
 # Two things protect an ID that was seen. The lease in the WAL protects what has committed, whatever
 # the clock says afterwards; so one part of this test sets the clock back at every crash. The clock
-# protects what has not committed or not been flushed; where an ID runs ahead of the clock, a flush
-# has to; so the other part leaves the clock alone and runs far ahead of it.
+# protects what has not committed or not been flushed; where such an ID runs ahead of the clock, a
+# flush has to; so the other part leaves the clock alone, runs far ahead of it, and flushes nothing.
 
 use strict;
 use warnings;
@@ -25,7 +25,6 @@ my $block = q{SELECT snowflake_next_ids(5, 's', 100);};
 my $burst = q{SELECT max(id) FROM snowflake_next_ids(5, 's', 100000) AS id;};
 my $rolled_back = join ' ', 'BEGIN;', $single, 'SAVEPOINT a;', $single, 'ROLLBACK TO a;', $single,
   'ROLLBACK;';
-my $asynchronous = "SET synchronous_commit = off; $single";
 
 # What a client does that makes checkpoints at random moments.
 sub checkpoints
@@ -61,12 +60,13 @@ sub crash_cycles
 	return;
 }
 
-# The clock runs on. Nothing is committed, or not flushed; and a long lead makes IDs that the clock
-# won't reach before the server is up again.
+# The clock runs on. No commit and no rollback flushes, and a long lead makes IDs that the clock won't
+# reach before the server is up again.
 {
-	my $node = new_server('ahead', conf => "snowflake.max_lead = '10min'\n");
-	crash_cycles('clock runs on', $node, 4,
-		[ [$single], [ $statement, $burst ], [$rolled_back], [$asynchronous] ],
+	my $node = new_server('ahead',
+		conf => "snowflake.max_lead = '10min'\nsynchronous_commit = off\n");
+	crash_cycles('clock runs on', $node, 5,
+		[ [$single], [ $statement, $burst ], [$rolled_back], [ $burst, $block ] ],
 		sub { crash($_[0]); $_[0]->start });
 
 	# One process dies, and the postmaster starts all over: what was in shared memory is lost too.
@@ -75,7 +75,7 @@ sub crash_cycles
 	crash_cycles(
 		'one backend killed',
 		$node, 2,
-		[ [$single], [$block], [$rolled_back], [$asynchronous] ],
+		[ [$single], [$block], [$rolled_back], [ $burst, $single ] ],
 		sub {
 			my ($node) = @_;
 			my $victim = $node->safe_psql('postgres',
