@@ -61,6 +61,9 @@ if ($node->safe_psql('postgres',
 }
 $node->safe_psql('postgres', 'CREATE EXTENSION pageinspect');
 
+# Or the first session to read the catalogue would prune it, and write WAL of its own.
+$node->safe_psql('postgres', 'VACUUM');
+
 my $draw = q{SELECT snowflake_next_id(5, '%s')};
 
 # What B does, in a session of its own.
