@@ -1,28 +1,26 @@
--- One logical shard of an application like Instagram: a schema, the sequence that its IDs are drawn
--- from, and its tables. For the shard with number 5, schema insta5:
---
---     psql -v shard=5 -f examples/shard.sql
---
--- One sequence for all tables of the shard makes an ID unique over all of them, and so over all
--- tables of all shards.
+-- The first logical shard of an application like Instagram: a schema with number 0, and its tables.
+-- All of them draw their IDs from the shard's next_id(), so an ID is unique over all tables of the
+-- shard, and so over all tables of all shards.
 
-\set schema insta :shard
-\set sequence :schema .table_id_seq
+SELECT snowflake_create_shard(0, 'insta0');
 
-CREATE SCHEMA :schema;
-CREATE SEQUENCE :sequence;
-
-CREATE TABLE :schema.users (
-    id       bigint PRIMARY KEY DEFAULT snowflake_next_id(:shard, :'sequence'),
+CREATE TABLE insta0.users (
+    id       bigint PRIMARY KEY DEFAULT insta0.next_id(),
     name     text NOT NULL
 );
-CREATE TABLE :schema.photos (
-    id       bigint PRIMARY KEY DEFAULT snowflake_next_id(:shard, :'sequence'),
-    user_id  bigint NOT NULL REFERENCES :schema.users,
+CREATE TABLE insta0.photos (
+    id       bigint PRIMARY KEY DEFAULT insta0.next_id(),
+    user_id  bigint NOT NULL REFERENCES insta0.users,
     caption  text
 );
-CREATE TABLE :schema.likes (
-    id       bigint PRIMARY KEY DEFAULT snowflake_next_id(:shard, :'sequence'),
-    photo_id bigint NOT NULL REFERENCES :schema.photos,
+CREATE INDEX ON insta0.photos (user_id);
+CREATE TABLE insta0.likes (
+    id       bigint PRIMARY KEY DEFAULT insta0.next_id(),
+    photo_id bigint NOT NULL REFERENCES insta0.photos,
     user_id  bigint NOT NULL
+);
+CREATE TABLE insta0.comments (
+    id       bigint PRIMARY KEY DEFAULT insta0.next_id(),
+    photo_id bigint NOT NULL REFERENCES insta0.photos,
+    body     text NOT NULL
 );

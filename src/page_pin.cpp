@@ -9,9 +9,10 @@ namespace
  */
 struct HeldPin {
     Buffer buffer; /* InvalidBuffer: none */
+    Oid relation;  /* a temporary relation's file may have the number of a permanent one's */
     pg::FileLocator file;
 };
-HeldPin held = {InvalidBuffer, {}};
+HeldPin held = {InvalidBuffer, InvalidOid, {}};
 
 /* The top transaction owns the pin, as it owns the lock on the sequence. */
 class AsTopTransaction
@@ -77,7 +78,8 @@ void initialize()
  */
 Buffer pin(PageAddress& address)
 {
-    if (BufferIsValid(held.buffer) && pg::same_file(held.file, address.file))
+    if (BufferIsValid(held.buffer) && held.relation == address.relation &&
+        pg::same_file(held.file, address.file))
         return held.buffer;
 
     release();
@@ -88,7 +90,7 @@ Buffer pin(PageAddress& address)
         address.recent_buffer = ReadBuffer(relation, 0);
         relation_close(relation, NoLock);
     }
-    held = {address.recent_buffer, address.file};
+    held = {address.recent_buffer, address.relation, address.file};
     return held.buffer;
 }
 
