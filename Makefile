@@ -22,7 +22,7 @@ TAP_TESTS := $(shell [ "$$(id -u)" -ne 0 ] && perl -MIPC::Run -e 'print 1' 2>/de
 EXTRA_CLEAN = $(DATA_built) test/unit/unit test/stress/stress tmp_check output_iso
 
 # Sources without PostgreSQL in them, which the unit tests link.
-PURE_SOURCES =
+PURE_SOURCES = $(sort $(wildcard src/legacy_*.cpp))
 
 # The library is C++ without its run time: it is linked by the C compiler, and runs inside a C
 # program that jumps over frames. -Wno-register: the headers of PostgreSQL 15 say "register".

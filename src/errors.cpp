@@ -167,6 +167,26 @@ void shard_in_use(std::int32_t shard, Oid catalog, Oid object, const char* schem
              errhint("Take a number that SELECT shard FROM snowflake_shards does not show.")));
 }
 
+void no_such_function(Oid function)
+{
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+                    errmsg("function with OID %u does not exist", function)));
+}
+
+void unreadable_function(Oid function, const legacy::Reading& reading)
+{
+    const char* name = format_procedure_qualified(function);
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+         errmsg("function %s cannot be read beyond doubt", name),
+         errdetail("Line %d, at \"%.*s\": %s.", reading.line, static_cast<int>(reading.near.size()),
+                   reading.near.data(), reading.problem),
+         errhint("Give what it uses by name: SELECT snowflake_adopt(%s, shard => ..., seq => ..., "
+                 "epoch_ms => ...).",
+                 quote_literal_cstr(name))));
+}
+
 void no_such_sequence(Oid relation)
 {
     ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),

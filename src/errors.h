@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "legacy_body.h"
 #include "sequence_page.h"
 
 namespace snowflake::errors
@@ -23,6 +24,10 @@ namespace snowflake::errors
 [[noreturn]] void shard_count_out_of_range(std::int32_t shards); /* 22003 */
 /* 42710; the object (of pg_class or pg_proc) stands in `schema` */
 [[noreturn]] void shard_in_use(std::int32_t shard, Oid catalog, Oid object, const char* schema);
+
+[[noreturn]] void no_such_function(Oid function); /* 42883 */
+/* 42P13 */
+[[noreturn]] void unreadable_function(Oid function, const legacy::Reading& reading);
 
 [[noreturn]] void no_such_sequence(Oid relation);      /* 42P01 */
 [[noreturn]] void no_default_sequence(Oid schema);     /* 42P01 */

@@ -1,0 +1,143 @@
+-- The PL/pgSQL function of the published article, and its variants, replaced by the native one in place.
+
+CREATE SCHEMA insta5;
+CREATE SEQUENCE insta5.table_id_seq;
+CREATE FUNCTION insta5.next_id(OUT result bigint) AS $$
+DECLARE
+    our_epoch bigint := 1314220021721;
+    seq_id bigint;
+    now_millis bigint;
+    shard_id int := 5;
+BEGIN
+    SELECT nextval('insta5.table_id_seq') % 1024 INTO seq_id;
+
+    SELECT FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) INTO now_millis;
+    result := (now_millis - our_epoch) << 23;
+    result := result | (shard_id << 10);
+    result := result | (seq_id);
+END;
+$$ LANGUAGE PLPGSQL;
+CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), n int);
+INSERT INTO insta5.photos (n) SELECT generate_series(1, 100);
+PREPARE insert_photo AS INSERT INTO insta5.photos (n) VALUES (0);
+EXECUTE insert_photo;
+SELECT 'insta5.next_id'::regproc::oid AS old_oid, max(id) AS old_id FROM insta5.photos \gset
+GRANT EXECUTE ON FUNCTION insta5.next_id TO PUBLIC;
+SELECT object, hint FROM snowflake_check() WHERE severity = 'notice';
+
+SELECT * FROM snowflake_read_legacy('insta5.next_id()');
+SELECT snowflake_adopt('insta5.next_id()');
+SELECT pg_get_functiondef('insta5.next_id'::regproc);
+SELECT 'insta5.next_id'::regproc::oid = :old_oid AS same_function;
+EXECUTE insert_photo;
+INSERT INTO insta5.photos (n) VALUES (1) RETURNING id > :old_id AS above, snowflake_shard(id);
+SELECT count(*), count(DISTINCT id) FROM insta5.photos;
+SELECT * FROM snowflake_columns;
+SELECT * FROM snowflake_check();
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE insert_photo;
+-- once is enough
+SELECT snowflake_adopt('insta5.next_id()');
+DEALLOCATE insert_photo;
+
+-- Variants: RETURNS, names, types, comments, other epoch, one expression; the stored %% of the article.
+CREATE SCHEMA "Insta 6";
+CREATE SEQUENCE "Insta 6"."ID seq";
+CREATE FUNCTION "Insta 6".next_id() RETURNS bigint AS $$
+DECLARE
+    Epoch_Ms CONSTANT numeric = 1700000000000; -- not Instagram's
+    shard integer DEFAULT 6; /* of 2000 */
+BEGIN
+    RETURN ((floor(date_part('epoch', now()) * 1000)::bigint - epoch_ms::bigint) << 23)
+         | (shard << 10) | (nextval('"Insta 6"."ID seq"') % 1024);
+END
+$$ LANGUAGE plpgsql SECURITY DEFINER;
+SELECT snowflake_adopt('"Insta 6".next_id()');
+SELECT pg_get_functiondef('"Insta 6".next_id'::regproc);
+SELECT snowflake_shard("Insta 6".next_id()), snowflake_timestamp("Insta 6".next_id(), 1700000000000) > '2026-01-01' AS epoch;
+
+-- What it cannot read with certainty it refuses, with the line; each value can be given by name.
+CREATE SCHEMA insta7;
+CREATE SEQUENCE insta7.table_id_seq;
+CREATE FUNCTION insta7.next_id(OUT result bigint) AS $$
+DECLARE
+    our_epoch bigint := 1314220021721;
+    seq_id bigint;
+    now_millis bigint;
+BEGIN
+    SELECT nextval('insta7.table_id_seq') % 1024 INTO seq_id;
+    SELECT FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) INTO now_millis;
+    result := (now_millis - our_epoch) << 23;
+    result := result | (current_setting('app.shard')::int << 10);
+    result := result | seq_id;
+END;
+$$ LANGUAGE plpgsql;
+SELECT snowflake_adopt('insta7.next_id()');
+SELECT prosrc LIKE '%current_setting%' AS untouched FROM pg_proc WHERE oid = 'insta7.next_id'::regproc;
+SELECT snowflake_adopt('insta7.next_id()', shard => 7);
+SELECT snowflake_adopt('insta7.next_id()', shard => 7, seq => 'insta7.table_id_seq', epoch_ms => 1314220021721);
+SELECT snowflake_shard(insta7.next_id());
+
+-- A sequence without a schema could be any.
+CREATE SCHEMA insta8;
+CREATE SEQUENCE insta8.table_id_seq;
+CREATE FUNCTION insta8.next_id(OUT result bigint) AS $$
+BEGIN
+    result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (8 << 10) | nextval('table_id_seq') % 1024;
+END;
+$$ LANGUAGE plpgsql SET search_path = insta8;
+SELECT snowflake_adopt('insta8.next_id()');
+SELECT snowflake_adopt('insta8.next_id()', seq => 'insta8.table_id_seq');
+
+-- Errors.
+\set VERBOSITY sqlstate
+CREATE FUNCTION insta8.with_argument(a int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE FUNCTION insta8.in_sql() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION insta8.other_type() RETURNS integer LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE FUNCTION insta8.nonsense() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+SELECT snowflake_adopt('insta8.with_argument(int)');
+SELECT snowflake_adopt('insta8.in_sql()');
+SELECT snowflake_adopt('insta8.other_type()');
+SELECT snowflake_adopt('insta8.nonsense()');
+SELECT snowflake_adopt('insta8.missing()');
+SELECT snowflake_adopt(NULL);
+SELECT snowflake_adopt(4294967295);
+SELECT snowflake_adopt('insta8.nonsense()', 5, 'insta8.table_id_seq', 1314220021721);
+SELECT snowflake_adopt('insta8.nonsense()', 9000, 'insta8.table_id_seq', 1314220021721);
+SELECT snowflake_adopt('insta8.nonsense()', 9, 'insta5.photos', 1314220021721);
+CREATE SEQUENCE insta8.narrow AS integer;
+SELECT snowflake_adopt('insta8.nonsense()', 8, 'insta8.narrow', 1314220021721);
+CREATE ROLE snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta8.nonsense()');
+RESET ROLE;
+\set VERBOSITY default
+
+-- The owner is enough.
+CREATE SCHEMA insta9 AUTHORIZATION snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+CREATE SEQUENCE insta9.table_id_seq;
+CREATE FUNCTION insta9.next_id(OUT id bigint) AS $$
+BEGIN
+    id := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (9 << 10) | nextval('insta9.table_id_seq') % 1024;
+END;
+$$ LANGUAGE plpgsql;
+SELECT snowflake_adopt('insta9.next_id()');
+SELECT snowflake_shard(insta9.next_id());
+RESET ROLE;
+
+-- IDs that a fast clock has made are passed over, where an index shows them.
+CREATE SCHEMA insta10;
+CREATE SEQUENCE insta10.table_id_seq;
+CREATE FUNCTION insta10.next_id(OUT result bigint) AS $$
+BEGIN
+    result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (10 << 10) | nextval('insta10.table_id_seq') % 1024;
+END;
+$$ LANGUAGE plpgsql;
+CREATE TABLE insta10.photos (id bigint PRIMARY KEY DEFAULT insta10.next_id());
+INSERT INTO insta10.photos VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 10, 5)) RETURNING id AS ahead \gset
+SELECT snowflake_adopt('insta10.next_id()');
+INSERT INTO insta10.photos DEFAULT VALUES RETURNING id > :ahead AS above;
+
+SET client_min_messages = warning;
+DROP SCHEMA insta5, "Insta 6", insta7, insta8, insta9, insta10 CASCADE;
+DROP ROLE snowflake_regress_user;

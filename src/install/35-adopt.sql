@@ -1,0 +1,102 @@
+-- From the PL/pgSQL function to the native one, in place.
+
+CREATE FUNCTION snowflake_read_legacy(legacy regprocedure, OUT shard bigint, OUT seq text, OUT epoch_ms bigint)
+    LANGUAGE c STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_read_legacy';
+COMMENT ON FUNCTION snowflake_read_legacy(regprocedure) IS
+    'shard, sequence and epoch that an Instagram-style PL/pgSQL function uses, read out of its body; an error, with the line, where it is not such a function beyond doubt';
+
+CREATE FUNCTION snowflake_adopt(
+        legacy regprocedure, shard integer DEFAULT NULL, seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old record;
+    body record;
+    shape record;
+    drawing record;
+    newest bigint;
+BEGIN
+    SELECT p.*, l.lanname, n.nspname INTO old
+    FROM pg_proc AS p
+    JOIN pg_language AS l ON l.oid = p.prolang
+    JOIN pg_namespace AS n ON n.oid = p.pronamespace
+    WHERE p.oid = legacy;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'function % does not exist', coalesce(legacy::oid::text, 'NULL') USING ERRCODE = 'undefined_function';
+    END IF;
+    -- CREATE OR REPLACE would say it too, but after having waited for locks and read tables.
+    IF NOT pg_has_role(old.proowner, 'USAGE') THEN
+        RAISE EXCEPTION 'must be owner of function %', legacy USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF EXISTS (SELECT FROM @extschema@.snowflake_call_of('pg_proc'::regclass, legacy, 0)) THEN
+        RAISE NOTICE 'function % is native already', legacy;
+        RETURN;
+    END IF;
+    IF old.lanname <> 'plpgsql' OR old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset
+       OR old.prorettype <> 'bigint'::regtype THEN
+        RAISE EXCEPTION 'function % is no PL/pgSQL function without arguments that returns bigint', legacy USING
+            ERRCODE = 'wrong_object_type',
+            HINT = 'Change the DEFAULTs that call it: SELECT snowflake_attach(table, column, shard).';
+    END IF;
+
+    IF shard IS NULL OR seq IS NULL OR epoch_ms IS NULL THEN
+        SELECT * INTO body FROM @extschema@.snowflake_read_legacy(legacy);
+        IF seq IS NULL THEN
+            -- Without a schema it is found by the search_path of each call: that can be any sequence.
+            IF cardinality(parse_ident(body.seq)) < 2 THEN
+                RAISE EXCEPTION 'sequence "%" of function % has no schema', body.seq, legacy USING
+                    ERRCODE = 'undefined_table',
+                    HINT = format('Name the one that is meant: SELECT snowflake_adopt(%L, seq => %L).', legacy,
+                                  format('%I.%s', old.nspname, body.seq));
+            END IF;
+            seq := body.seq::regclass;
+        END IF;
+        -- What is given by name goes before what is read; a shard beyond integer is refused below.
+        shard := coalesce(shard, least(body.shard, 2147483647)::integer);
+        epoch_ms := coalesce(epoch_ms, body.epoch_ms);
+    END IF;
+    SELECT s.* INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
+    ELSIF shape.seqtypid <> 'bigint'::regtype OR shape.seqincrement <> 1 THEN
+        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It is %s with INCREMENT %s.', shape.seqtypid::regtype, shape.seqincrement),
+            HINT = format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
+    END IF;
+    PERFORM @extschema@.snowflake_claim_shard(shard, old.nspname);
+    RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms;
+
+    -- The new IDs are above the old ones as far as the clock is right. Where it was not, and the IDs
+    -- are at hand in an index, the sequence is moved past them.
+    FOR drawing IN
+        SELECT a.attrelid::regclass AS tbl, a.attname
+        FROM pg_depend AS d
+        JOIN pg_attrdef AS ad ON ad.oid = d.objid
+        JOIN pg_attribute AS a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum
+        WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = legacy
+          AND a.atttypid = 'bigint'::regtype
+          AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+          AND EXISTS (SELECT FROM pg_index AS i
+                      WHERE i.indrelid = a.attrelid AND i.indkey[0] = a.attnum AND i.indpred IS NULL AND i.indisvalid)
+    LOOP
+        EXECUTE format('SELECT max(%I) FROM %s', drawing.attname, drawing.tbl) INTO newest;
+        IF newest >= @extschema@.snowflake_min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
+            PERFORM @extschema@.snowflake_advance(seq, newest, epoch_ms);
+        END IF;
+    END LOOP;
+
+    -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and whatever depends on it. The body
+    -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s '
+                   'RETURN @extschema@.snowflake_next_id(%s, %L::pg_catalog.regclass%s)',
+                   old.nspname, old.proname, pg_get_function_arguments(legacy),
+                   CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END, shard, seq,
+                   CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS
+    'replaces an Instagram-style PL/pgSQL function by the native one in place; says what it read out of it, and refuses what it cannot read';
