@@ -1,16 +1,16 @@
 -- What an ID costs: a plain sequence, this extension, and the PL/pgSQL function that Instagram
 -- published in 2011. Each makes 100,000 IDs in one statement, seven times by turns.
 
-CREATE SCHEMA insta5;
-CREATE SEQUENCE insta5.table_id_seq;
-CREATE FUNCTION insta5.next_id(OUT result bigint) LANGUAGE plpgsql AS $$
+CREATE SCHEMA legacy;
+CREATE SEQUENCE legacy.table_id_seq;
+CREATE FUNCTION legacy.next_id(OUT result bigint) LANGUAGE plpgsql AS $$
 DECLARE
     our_epoch  bigint := 1314220021721;
     seq_id     bigint;
     now_millis bigint;
     shard_id   int := 5;
 BEGIN
-    SELECT nextval('insta5.table_id_seq') % 1024 INTO seq_id;
+    SELECT nextval('legacy.table_id_seq') % 1024 INTO seq_id;
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
     result := (now_millis - our_epoch) << 23;
     result := result | (shard_id << 10);
@@ -36,7 +36,7 @@ CREATE TEMPORARY TABLE measured AS
         (0, 'i'),
         (1, $$ nextval('plain_seq') $$),
         (2, $$ snowflake_next_id(5, 'native_seq') $$),
-        (3, $$ insta5.next_id() $$)) AS competitor (what, expression)
+        (3, $$ legacy.next_id() $$)) AS competitor (what, expression)
     ORDER BY round, what;
 
 -- The median of the seven, less the loop itself.

@@ -106,6 +106,9 @@ SELECT snowflake_adopt('insta8.nonsense()', 9000, 'insta8.table_id_seq', 1314220
 SELECT snowflake_adopt('insta8.nonsense()', 9, 'insta5.photos', 1314220021721);
 CREATE SEQUENCE insta8.narrow AS integer;
 SELECT snowflake_adopt('insta8.nonsense()', 8, 'insta8.narrow', 1314220021721);
+SELECT snowflake_adopt('insta8.nonsense()', 8, 'insta8.table_id_seq', 1314220021);
+ALTER FUNCTION insta8.nonsense() SET search_path = insta8, pg_catalog;
+SELECT snowflake_adopt('insta8.nonsense()');
 CREATE ROLE snowflake_regress_user;
 SET ROLE snowflake_regress_user;
 SELECT snowflake_adopt('insta8.nonsense()');

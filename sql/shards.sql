@@ -58,12 +58,14 @@ SELECT snowflake_create_shard(6, 'other');
 SELECT to_regnamespace('other') IS NULL AS nothing_is_left;
 SELECT snowflake_create_shard(5, 'insta5');
 SELECT snowflake_create_shard(7, 'insta5');
-SELECT snowflake_create_shard(5, 'insta5', 0);
+SELECT snowflake_create_shard(5, 'insta5', 1700000000000);
 SELECT snowflake_create_shard(8192, 'other');
 SELECT snowflake_create_shard(-1, 'other');
 SELECT snowflake_create_shard(NULL, 'other') IS NULL AS nothing;
 \set VERBOSITY sqlstate
 SELECT snowflake_create_shard(9, 'pg_other');
+SELECT snowflake_create_shard(9, 'other', 0);
+SELECT snowflake_create_shard(9, 'other', 4102444800000);
 CREATE FUNCTION shards.next_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
 \set VERBOSITY default
 SELECT snowflake_create_shard(9, 'shards');

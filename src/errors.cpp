@@ -176,12 +176,15 @@ void no_such_function(Oid function)
 void unreadable_function(Oid function, const legacy::Reading& reading)
 {
     const char* name = format_procedure_qualified(function);
+    const char* place =
+        reading.near.empty()
+            ? "at the end"
+            : psprintf("at \"%.*s\"", static_cast<int>(reading.near.size()), reading.near.data());
     ereport(
         ERROR,
         (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
          errmsg("function %s cannot be read beyond doubt", name),
-         errdetail("Line %d, at \"%.*s\": %s.", reading.line, static_cast<int>(reading.near.size()),
-                   reading.near.data(), reading.problem),
+         errdetail("Line %d, %s: %s.", reading.line, place, reading.problem),
          errhint("Give what it uses by name: SELECT snowflake_adopt(%s, shard => ..., seq => ..., "
                  "epoch_ms => ...).",
                  quote_literal_cstr(name))));

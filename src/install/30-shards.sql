@@ -94,6 +94,8 @@ DECLARE
     default_epoch CONSTANT bigint := 1314220021721;
 BEGIN
     PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
+    -- An epoch that makes no ID now is an error here, and not of the first INSERT.
+    PERFORM @extschema@.snowflake_encode(clock_timestamp(), shard, 0, epoch_ms);
 
     IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', schema_name);

@@ -43,6 +43,14 @@ BEGIN
     END IF;
 
     IF shard IS NULL OR seq IS NULL OR epoch_ms IS NULL THEN
+        -- pg_catalog comes first unless a search_path says otherwise; then floor() can be any function.
+        IF EXISTS (SELECT FROM unnest(old.proconfig) AS setting
+                   WHERE setting ~ '^search_path=.*pg_catalog' AND setting !~ '^search_path="?pg_catalog') THEN
+            RAISE EXCEPTION 'function % cannot be read beyond doubt', legacy USING
+                ERRCODE = 'invalid_function_definition',
+                DETAIL = 'Its own search_path puts other schemas before pg_catalog.',
+                HINT = format('Give what it uses by name: SELECT snowflake_adopt(%L, shard => ..., seq => ..., epoch_ms => ...).', legacy);
+        END IF;
         SELECT * INTO body FROM @extschema@.snowflake_read_legacy(legacy);
         IF seq IS NULL THEN
             -- Without a schema it is found by the search_path of each call: that can be any sequence.
@@ -67,6 +75,8 @@ BEGIN
             DETAIL = format('It is %s with INCREMENT %s.', shape.seqtypid::regtype, shape.seqincrement),
             HINT = format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
     END IF;
+    -- An epoch in seconds, say, would make an error of every INSERT: let it be one of this call.
+    PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
     PERFORM @extschema@.snowflake_claim_shard(shard, old.nspname);
     RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms;
 
