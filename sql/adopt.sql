@@ -1,4 +1,5 @@
 -- The PL/pgSQL function of the published article, and its variants, replaced by the native one in place.
+\set SHOW_CONTEXT never
 
 CREATE SCHEMA insta5;
 CREATE SEQUENCE insta5.table_id_seq;

@@ -1,4 +1,5 @@
 -- A schema becomes a shard, and the views read it back out of the catalogue.
+\set SHOW_CONTEXT never
 
 CREATE SCHEMA shards;
 SELECT snowflake_create_shard(5, 'insta5');
