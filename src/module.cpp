@@ -5,7 +5,11 @@
 
 extern "C" {
 
+/* From 18 on the macro leaves fields to be zero. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 PG_MODULE_MAGIC;
+#pragma GCC diagnostic pop
 
 PGDLLEXPORT void _PG_init(void);
 
