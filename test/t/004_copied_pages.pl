@@ -51,7 +51,7 @@ my %ways = (
 		BEGIN; SELECT pg_sleep(0.002); ALTER SEQUENCE %1\$s RESTART; $draw COMMIT; $draw},
 	'RESTART rolled back' => qq{
 		CREATE SEQUENCE %1\$s; $draw
-		BEGIN; ALTER SEQUENCE %1\$s RESTART; $draw ROLLBACK; $draw},
+		BEGIN; SELECT pg_sleep(0.002); ALTER SEQUENCE %1\$s RESTART; $draw ROLLBACK; $draw},
 	'CACHE changed' => qq{
 		CREATE SEQUENCE %1\$s; $draw
 		ALTER SEQUENCE %1\$s CACHE 10; $draw $draw},
