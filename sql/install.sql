@@ -21,20 +21,20 @@ SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'sn
 -- arguments, the functions that the views, the SQL functions and the planner call.
 BEGIN;
 DROP EXTENSION snowflake;
-CREATE SCHEMA "My Schema";
-CREATE EXTENSION snowflake SCHEMA "My Schema";
+CREATE SCHEMA "My %s Schema";
+CREATE EXTENSION snowflake SCHEMA "My %s Schema";
 SET LOCAL snowflake.shard = 7;
-SELECT "My Schema".snowflake_shard("My Schema".snowflake_next_id());
-SELECT "My Schema".snowflake_create_shard(5, 'insta5');
+SELECT "My %s Schema".snowflake_shard("My %s Schema".snowflake_next_id());
+SELECT "My %s Schema".snowflake_create_shard(5, 'insta5');
 CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id());
-SELECT table_name, function, shard, seq FROM "My Schema".snowflake_columns;
-SELECT shard, schema_name FROM "My Schema".snowflake_shards;
-SELECT seq, shard FROM "My Schema".snowflake_sequences;
-SELECT * FROM "My Schema".snowflake_check();
+SELECT table_name, function, shard, seq FROM "My %s Schema".snowflake_columns;
+SELECT shard, schema_name FROM "My %s Schema".snowflake_shards;
+SELECT seq, shard FROM "My %s Schema".snowflake_sequences;
+SELECT * FROM "My %s Schema".snowflake_check();
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;
 SET LOCAL timezone = 'UTC';
-EXPLAIN (COSTS OFF) SELECT id FROM insta5.photos WHERE "My Schema".snowflake_between(id, '2024-01-02 00:00:00+00', '2024-01-03 00:00:00+00');
+EXPLAIN (COSTS OFF) SELECT id FROM insta5.photos WHERE "My %s Schema".snowflake_between(id, '2024-01-02 00:00:00+00', '2024-01-03 00:00:00+00');
 ROLLBACK;
 
 -- What it made goes away with it.

@@ -126,9 +126,10 @@ BEGIN
 
     EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
     sequence := format('%I.table_id_seq', schema_name)::regclass;
+    -- The extension's schema is an argument and no part of the format string: its name may hold a %.
     EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE '
-                   'RETURN @extschema@.snowflake_next_id(%s, %L::pg_catalog.regclass%s)',
-                   schema_name, shard, sequence,
+                   'RETURN %s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)',
+                   schema_name, '@extschema@', shard, sequence,
                    CASE WHEN epoch_ms <> default_epoch THEN format(', %s::bigint', epoch_ms) END);
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));
 END;

@@ -1,0 +1,172 @@
+-- Cloning a shard: what led to the template's sequences, functions and tables leads to the clone's.
+
+CREATE FUNCTION snowflake_clone_call(shard integer, seq regclass, epoch_ms bigint) RETURNS text
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- The epoch that the function has of itself is not written.
+    RETURN format('%s(%s, %L::pg_catalog.regclass%s)', '@extschema@.snowflake_next_id', shard, seq,
+                  CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_clone_call(integer, regclass, bigint) IS
+    'step of snowflake_clone_shard(): the call of snowflake_next_id() as SQL text';
+
+CREATE FUNCTION snowflake_clone_defaults(
+        template regnamespace, target regnamespace, shard integer,
+        old_relations oid[], new_relations oid[], old_functions oid[], new_functions oid[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    -- The call and nothing else, but for what the type of the column adds: text, a domain.
+    plain_call CONSTANT text := format(
+        '^(\{(COERCEVIAIO|COERCETODOMAIN|RELABELTYPE) :arg )*\{FUNCEXPR :funcid (%s|%s) ',
+        '@extschema@.snowflake_next_id(integer, regclass)'::regprocedure::oid,
+        '@extschema@.snowflake_next_id(integer, regclass, bigint)'::regprocedure::oid);
+    caller_path CONSTANT text := current_setting('search_path');
+    col record;
+    expression text;
+    commands text := '';
+    stuck_table oid;
+    stuck_column smallint;
+    is_hidden boolean := false;
+BEGIN
+    -- A default may use sequences and functions anywhere in its expression. Deparsed where the template
+    -- is the search path, and parsed where the clone stands before the template, it finds the clone's,
+    -- and the template's where the clone has none. No text is changed for that.
+    PERFORM set_config('search_path', format('%s, pg_temp', template), true);
+    FOR col IN
+        SELECT d.adrelid, d.adnum, d.adbin, a.attname AS name, pair.new::regclass AS copy,
+               k.function, k.seq, k.epoch_ms, f.pronamespace = template AS is_of_template,
+               k.function IS NULL AND k.shard IS NOT NULL AS is_direct,
+               k.seq IS NOT NULL AND k.epoch_ms IS NOT NULL AND d.adbin::text ~ plain_call AS is_plain,
+               b.is_bound
+        FROM unnest(old_relations, new_relations) AS pair (old, new)
+        JOIN pg_attrdef AS d ON d.adrelid = pair.old
+        JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+        LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_class'::regclass, d.adrelid, d.adnum) AS k ON true
+        LEFT JOIN pg_proc AS f ON f.oid = k.function
+        -- No EXISTS: the planner may choose to read all defaults of the database once for it.
+        LEFT JOIN LATERAL (
+            SELECT true FROM pg_depend AS u
+            WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND u.deptype = 'n'
+              AND (u.refclassid = 'pg_class'::regclass AND u.refobjid = ANY (old_relations)
+                   OR u.refclassid = 'pg_proc'::regclass AND u.refobjid = ANY (old_functions))
+            LIMIT 1) AS b (is_bound) ON true
+        WHERE a.attgenerated = ''
+        ORDER BY pair.new, d.adnum
+    LOOP
+        IF col.is_direct AND NOT col.is_plain OR col.is_of_template AND col.function <> ALL (old_functions) THEN
+            stuck_table := col.adrelid;
+            stuck_column := col.adnum;
+            EXIT;
+        ELSIF col.is_direct THEN
+            -- The shard's number stands in the call itself, so that is written anew. A sequence of another
+            -- schema is shared, as a table is that a foreign key refers to there.
+            expression := @extschema@.snowflake_clone_call(
+                shard, coalesce(new_relations[array_position(old_relations, col.seq)], col.seq), col.epoch_ms);
+        ELSIF col.is_bound THEN
+            expression := pg_get_expr(col.adbin, col.adrelid);
+        ELSE
+            CONTINUE;
+        END IF;
+        -- ONLY: a partition's default is its own.
+        commands := format(E'%sALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s;\n',
+                           commands, col.copy, col.name, expression);
+    END LOOP;
+
+    IF stuck_table IS NULL THEN
+        PERFORM set_config('search_path', format('%s, %s, pg_temp', target, template), true);
+        EXECUTE commands;
+        -- A name that pg_catalog has, too, is not found so: the default is then the template's still.
+        SELECT od.adrelid, od.adnum, true INTO stuck_table, stuck_column, is_hidden
+        FROM unnest(old_relations, new_relations) AS pair (old, new)
+        JOIN pg_attrdef AS od ON od.adrelid = pair.old
+        JOIN pg_attribute AS oa ON oa.attrelid = od.adrelid AND oa.attnum = od.adnum
+        JOIN pg_attribute AS na ON na.attrelid = pair.new AND na.attname = oa.attname
+        JOIN pg_attrdef AS nd ON nd.adrelid = na.attrelid AND nd.adnum = na.attnum
+        JOIN pg_depend AS u ON u.classid = 'pg_attrdef'::regclass AND u.objid = od.oid AND u.deptype = 'n'
+        JOIN LATERAL (SELECT CASE u.refclassid
+                                 WHEN 'pg_class'::regclass THEN new_relations[array_position(old_relations, u.refobjid)]
+                                 WHEN 'pg_proc'::regclass THEN new_functions[array_position(old_functions, u.refobjid)]
+                             END) AS moved (objid) ON moved.objid IS NOT NULL
+        WHERE oa.attgenerated = ''
+          AND NOT EXISTS (SELECT FROM pg_depend AS v
+                          WHERE v.classid = 'pg_attrdef'::regclass AND v.objid = nd.oid
+                            AND v.refclassid = u.refclassid AND v.refobjid = moved.objid);
+    END IF;
+    PERFORM set_config('search_path', caller_path, true);
+
+    IF stuck_table IS NOT NULL THEN
+        SELECT a.attname AS name, a.attrelid::regclass AS relation, pg_get_expr(d.adbin, d.adrelid) AS expression
+        INTO col
+        FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+        WHERE a.attrelid = stuck_table AND a.attnum = stuck_column;
+        RAISE EXCEPTION 'cannot make the default of column % of table % one of shard %',
+                quote_ident(col.name), col.relation, shard USING
+            ERRCODE = 'feature_not_supported',
+            DETAIL = format('It is %s.', col.expression),
+            HINT = CASE WHEN is_hidden
+                        THEN 'Rename the sequence or function in it that has the name of one in pg_catalog.'
+                        ELSE format('Let it be a call and no more: ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s.',
+                                    col.relation, col.name, coalesce(old_functions[1]::regprocedure::text,
+                                                                     '@extschema@.snowflake_next_id(shard, sequence)')) END;
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_clone_defaults(regnamespace, regnamespace, integer, oid[], oid[], oid[], oid[]) IS
+    'step of snowflake_clone_shard(): defaults that draw from the template''s sequences and functions draw from the clone''s';
+
+CREATE FUNCTION snowflake_clone_foreign_keys(old_relations oid[], new_relations oid[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    commands text;
+BEGIN
+    -- Those of partitions that are copies of their parent's come with the parent's; so do those that
+    -- PostgreSQL keeps for each partition of the table referred to.
+    SELECT string_agg(format(E'ALTER TABLE %s %s;\n', k.copy, k.additions), '') INTO commands
+    FROM (
+        SELECT pair.new::regclass AS copy,
+               string_agg(format(
+                   'ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s', c.conname, cols.referencing,
+                   coalesce(new_relations[array_position(old_relations, c.confrelid)], c.confrelid)::regclass,
+                   cols.referenced,
+                   CASE c.confmatchtype WHEN 'f' THEN ' MATCH FULL' END,
+                   CASE c.confupdtype WHEN 'r' THEN ' ON UPDATE RESTRICT' WHEN 'c' THEN ' ON UPDATE CASCADE'
+                                      WHEN 'n' THEN ' ON UPDATE SET NULL' WHEN 'd' THEN ' ON UPDATE SET DEFAULT' END,
+                   CASE c.confdeltype WHEN 'r' THEN ' ON DELETE RESTRICT' WHEN 'c' THEN ' ON DELETE CASCADE'
+                                      WHEN 'n' THEN ' ON DELETE SET NULL' WHEN 'd' THEN ' ON DELETE SET DEFAULT' END
+                       || coalesce(' (' || cols.to_set || ')', ''),
+                   CASE WHEN c.condeferred THEN ' DEFERRABLE INITIALLY DEFERRED'
+                        WHEN c.condeferrable THEN ' DEFERRABLE' END,
+                   CASE WHEN NOT later.enforced THEN ' NOT ENFORCED'
+                        WHEN NOT c.convalidated THEN ' NOT VALID' END),
+                   ', ' ORDER BY c.conname) AS additions
+        FROM unnest(old_relations, new_relations) AS pair (old, new)
+        JOIN pg_constraint AS c ON c.conrelid = pair.old
+        -- Columns that pg_constraint has from 18 on.
+        CROSS JOIN LATERAL (SELECT coalesce((to_jsonb(c) ->> 'conperiod')::boolean, false),
+                                   coalesce((to_jsonb(c) ->> 'conenforced')::boolean, true)) AS later (period, enforced)
+        CROSS JOIN LATERAL (
+            SELECT string_agg(o.period || quote_ident(a.attname), ', ' ORDER BY o.n),
+                   string_agg(o.period || quote_ident(b.attname), ', ' ORDER BY o.n),
+                   string_agg(quote_ident(a.attname), ', ' ORDER BY array_position(c.confdelsetcols, a.attnum))
+                       FILTER (WHERE a.attnum = ANY (c.confdelsetcols))
+            FROM (SELECT u.a, u.b, u.n,
+                         CASE WHEN later.period AND u.n = cardinality(c.conkey) THEN 'PERIOD ' ELSE '' END AS period
+                  FROM unnest(c.conkey, c.confkey) WITH ORDINALITY AS u (a, b, n)) AS o
+            JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = o.a
+            JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = o.b
+        ) AS cols (referencing, referenced, to_set)
+        WHERE c.contype = 'f' AND c.conparentid = 0
+        GROUP BY pair.new
+    ) AS k;
+    EXECUTE coalesce(commands, '');
+END;
+$$;
+COMMENT ON FUNCTION snowflake_clone_foreign_keys(oid[], oid[]) IS
+    'step of snowflake_clone_shard(): foreign keys, to the clone''s tables where they were to the template''s';
