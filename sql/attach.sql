@@ -139,6 +139,16 @@ SELECT snowflake_attach('att_epoch.t');
 SELECT snowflake_attach('att_epoch.w', shard => 30);
 SELECT tbl, "default" FROM public.att_columns WHERE tbl IN ('att_epoch.t'::regclass, 'att_epoch.w') ORDER BY tbl::text COLLATE "C";
 INSERT INTO att_epoch.t DEFAULT VALUES RETURNING snowflake_timestamp(id, 1700000000000) > now() - interval '1 minute' AS own_epoch;
+-- ... and the IDs that are there are read with it.
+CREATE TABLE att_epoch.near (id bigint);
+CREATE TABLE att_epoch.far (id bigint);
+INSERT INTO att_epoch.near VALUES (snowflake_max_id(now() + interval '10 minutes', 1700000000000));
+INSERT INTO att_epoch.far VALUES (snowflake_max_id(now() + interval '2 hours', 1700000000000));
+SELECT snowflake_attach('att_epoch.near');
+INSERT INTO att_epoch.near DEFAULT VALUES RETURNING id > (SELECT max(id) FROM att_epoch.near) AS above;
+\set VERBOSITY sqlstate
+SELECT snowflake_attach('att_epoch.far');
+\set VERBOSITY default
 CREATE TABLE att_none.x (id bigint DEFAULT snowflake_next_id(27, 'att_none.t_id_seq', 1600000000000));
 CREATE TABLE att_none.y (id bigint);
 SELECT snowflake_attach('att_none.y', shard => 27);
@@ -277,7 +287,15 @@ ALTER TABLE att_part.events ATTACH PARTITION att_part.events_2026 FOR VALUES FRO
 CREATE TABLE att_part.refers (event_id integer, event_at date, FOREIGN KEY (event_id, event_at) REFERENCES att_part.events);
 INSERT INTO att_part.events (at) VALUES ('2025-02-02'), ('2026-02-02');
 INSERT INTO att_part.refers SELECT id, at FROM att_part.events;
+CREATE TABLE att_part.refers_to_one (event_id integer, event_at date);
+INSERT INTO att_part.refers_to_one SELECT id, at FROM att_part.events_2026;
+ALTER TABLE att_part.refers_to_one ADD FOREIGN KEY (event_id, event_at) REFERENCES att_part.events_2026;
 SELECT snowflake_attach('att_part.events_2025_1', shard => 33);
+SELECT snowflake_attach('att_part.events', shard => 33);
+-- ... by a unique index that is the partition's own, it goes
+ALTER TABLE att_part.refers_to_one DROP CONSTRAINT refers_to_one_event_id_event_at_fkey;
+ALTER TABLE att_part.events_2026 ADD UNIQUE (id);
+ALTER TABLE att_part.refers_to_one ADD FOREIGN KEY (event_id) REFERENCES att_part.events_2026 (id);
 TRUNCATE public.att_rewritten;
 SELECT snowflake_attach('att_part.events', shard => 33);
 SELECT tbl, "column", type, nn, "default" FROM public.att_columns WHERE tbl::text LIKE 'att_part.%' AND type <> 'text' AND type <> 'date' ORDER BY tbl::text COLLATE "C";
@@ -323,9 +341,12 @@ SELECT snowflake_attach('att_part.p2');
 CREATE TABLE att_part.d (id bigint DEFAULT 1, k integer) PARTITION BY LIST (k);
 CREATE TABLE att_part.d1 PARTITION OF att_part.d FOR VALUES IN (1);
 CREATE TABLE att_part.d2 PARTITION OF att_part.d (id DEFAULT 2) FOR VALUES IN (2);
+INSERT INTO att_part.d VALUES (5, 1), (snowflake_max_id(now() + interval '10 minutes'), 2);
 SET client_min_messages = notice;
 SELECT snowflake_attach('att_part.d');
 SET client_min_messages = warning;
+INSERT INTO att_part.d (k) VALUES (1) RETURNING id > (SELECT max(id) FROM att_part.d) AS above;
+DROP TABLE att_part.d;
 
 -- Not a table: 42809. No such table, column, or type of column.
 CREATE SCHEMA att_wrong;
@@ -450,8 +471,9 @@ BEGIN
     EXECUTE format('DROP TABLE att.%I', tbl);
     RETURN format('att.%I', ours) = theirs;
 END $$;
+DO $$ BEGIN EXECUTE format('CREATE TABLE att.%I ()', repeat('t', 29) || '_' || repeat('c', 29) || '_seq'); END $$; -- taken
 SELECT att.names_alike(t, c) FROM (VALUES
-    ('short', 'id'), (repeat('t', 63), 'id'), ('t', repeat('c', 63)), (repeat('t', 62) || 'u', repeat('c', 63)),
+    ('short', 'id'), (repeat('t', 40), repeat('c', 40)), (repeat('t', 63), 'id'), ('t', repeat('c', 63)), (repeat('t', 62) || 'u', repeat('c', 63)),
     (repeat('t', 63), repeat('c', 30)), (repeat('t', 20), repeat('c', 63)), (repeat('t', 29), repeat('c', 29)), (repeat('t', 30), repeat('c', 30)),
     (repeat('ß', 31), repeat('ü', 31)), (repeat('€', 21), 'id'), ('x' || repeat('€', 20), repeat('é', 20)), ('id', 'x' || repeat('€', 20))) AS v(t, c);
 CREATE TABLE att.taken (id bigint);

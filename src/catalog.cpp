@@ -107,7 +107,8 @@ bool recall_or_read(const NativeFunctions& natives, const Dependent& dependent, 
 
 /*
  * From the native functions outwards. An object that calls two of them, or one by two ways, stands
- * in the list of both, and is reported once: by the way that its expression names first.
+ * in the list of both, and is reported once: by the way that its expression names first. (Not so
+ * with Depth::direct, whose callers do not mind, and ask often.)
  */
 void visit_calls(const NativeFunctions& natives, Depth depth, Visitor visitor, void* state)
 {
@@ -126,7 +127,8 @@ void visit_calls(const NativeFunctions& natives, Depth depth, Visitor visitor, v
         foreach (cell, dependents_of(list_nth_oid(functions, i))) {
             const auto* dependent = static_cast<Dependent*>(lfirst(cell));
             bool was_seen = false;
-            hash_search(seen, dependent, HASH_ENTER, &was_seen);
+            if (depth == Depth::through_functions)
+                hash_search(seen, dependent, HASH_ENTER, &was_seen);
             Caller caller;
             Call call;
             if (was_seen || !recall_or_read(natives, *dependent, &caller, &call))

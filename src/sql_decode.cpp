@@ -1,4 +1,5 @@
 /* SQL functions that read IDs, build them, and bound them by time: fetch, call, return. */
+#include "arguments.h"
 #include "errors.h"
 #include "layout.h"
 #include "pg.h"
@@ -8,11 +9,6 @@ using namespace snowflake;
 
 namespace
 {
-
-Epoch epoch_argument(FunctionCallInfo fcinfo, int index)
-{
-    return PG_NARGS() > index ? Epoch{PG_GETARG_INT64(index)} : kInstagramEpoch;
-}
 
 TimestampTz timestamp_of(Id id, Epoch epoch)
 {

@@ -1,5 +1,6 @@
 /* SQL functions that make IDs, and the one that moves a sequence past an ID: fetch, call, return.
  */
+#include "arguments.h"
 #include "errors.h"
 #include "generator.h"
 #include "pg.h"
@@ -15,12 +16,6 @@ Shard checked_shard(std::int32_t shard)
     if (!is_valid_shard(shard))
         errors::shard_out_of_range(shard);
     return Shard{shard};
-}
-
-/* An optional last argument; one C function serves both SQL signatures. */
-Epoch epoch_argument(FunctionCallInfo fcinfo, int index)
-{
-    return PG_NARGS() > index ? Epoch{PG_GETARG_INT64(index)} : kInstagramEpoch;
 }
 
 /* Kept for one run of the executor: see CallSite. */

@@ -86,7 +86,7 @@ BEGIN
             DETAIL = 'Only the column of a table can be given a sequence.',
             HINT = 'Attach the table that holds the rows.';
     END IF;
-    IF tbl::oid < 16384 OR rel.relnamespace IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) THEN
+    IF rel.relnamespace IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) THEN
         RAISE EXCEPTION 'cannot attach %', described USING
             ERRCODE = 'wrong_object_type',
             DETAIL = 'It is a system catalogue.',
@@ -249,6 +249,15 @@ JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = s.member A
                    AND d.refclassid = 'pg_class'::regclass AND d.refobjid = s.member AND d.refobjsubid = 0
 WHERE s.is_narrow AND d.deptype = 'i'
 UNION
+-- ALTER TABLE drops the index that such a key relies on with its parent's, before it comes to the key.
+SELECT format('%s refers to a partition, %s', pg_describe_object('pg_constraint'::regclass, f.oid, 0), s.member)
+FROM scope AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.member AND d.refobjsubid = s.member_attnum
+                   AND d.classid = 'pg_constraint'::regclass
+JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid = s.member AND f.conparentid = 0
+JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
+WHERE s.is_narrow
+UNION
 SELECT format('%s holds rows of table %s', pg_describe_object('pg_class'::regclass, d.objid, d.objsubid), r.member)
 FROM row_types AS r
 JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
@@ -392,7 +401,7 @@ BEGIN
     -- A sequence has the owner of the table that owns it, and is lost in a crash only where that is.
     sequence_name := @extschema@.snowflake_attach_sequence_name(rel.relnamespace, rel.relname, column_name);
     EXECUTE format('CREATE %s SEQUENCE %s.%I AS bigint',
-                   CASE rel.relpersistence WHEN 't' THEN 'TEMPORARY' WHEN 'u' THEN 'UNLOGGED' END,
+                   CASE rel.relpersistence WHEN 'u' THEN 'UNLOGGED' END, -- a temporary one is by its schema
                    rel.relnamespace::regnamespace, sequence_name);
     sequence := format('%s.%I', rel.relnamespace::regnamespace, sequence_name)::regclass;
     IF rel.relowner <> quote_ident(current_user)::regrole THEN
