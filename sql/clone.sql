@@ -81,8 +81,8 @@ CREATE FUNCTION tool.differences(template name, clone name) RETURNS TABLE (only_
     SELECT * FROM (
         SELECT 'template', d FROM (SELECT tool.describe(template) EXCEPT ALL SELECT tool.describe(clone)) AS t (d)
         UNION ALL
-        SELECT 'clone', d FROM (SELECT tool.describe(clone) EXCEPT ALL SELECT tool.describe(template)) AS c (d)) AS both_ways
-    ORDER BY 2, 1
+        SELECT 'clone', d FROM (SELECT tool.describe(clone) EXCEPT ALL SELECT tool.describe(template)) AS c (d)) AS both_ways (only_in, line)
+    ORDER BY line COLLATE "C", 1
 $$;
 RESET client_min_messages;
 
@@ -383,7 +383,7 @@ CREATE AGGREGATE total (int) (SFUNC = int4pl, STYPE = int);
 CREATE OPERATOR === (LEFTARG = text, RIGHTARG = text, FUNCTION = texteq);
 CREATE COLLATION "my %s" FROM "C";
 CREATE TABLE base (id bigint PRIMARY KEY DEFAULT next_id(), email text CHECK (clean(email) === email), m mood DEFAULT 'ok', moods mood[],
-    cleaned text COLLATE "my %s" GENERATED ALWAYS AS (clean(email)) STORED, p pair, n positive, tag text DEFAULT clean('X'));
+    cleaned text COLLATE "my %s" GENERATED ALWAYS AS (clean(email)) STORED, p pair, n positive, tag text DEFAULT clean('X'), tagged text DEFAULT clean('N') || next_id());
 CREATE INDEX base_clean ON base (clean(email));
 CREATE STATISTICS base_stat ON clean(email), id FROM base;
 CREATE TABLE derived (extra int) INHERITS (base);
@@ -413,7 +413,7 @@ SELECT snowflake_clone_shard('rich', 301, 'rich_clone');
 SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = 'rich_clone.base'::regclass;
 SELECT inhrelid::regclass, inhparent::regclass FROM pg_inherits
 WHERE inhrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'rich_clone'::regnamespace);
-INSERT INTO rich_clone.base (email) VALUES ('a') RETURNING snowflake_shard(id), m, cleaned, tag;
+INSERT INTO rich_clone.base (email) VALUES ('a') RETURNING snowflake_shard(id), m, cleaned, tag, snowflake_shard(ltrim(tagged, 'n')::bigint) AS tagged;
 -- None of that is said of a template that has nothing of the kind.
 SELECT snowflake_clone_shard('insta1', 5, 'insta5');
 

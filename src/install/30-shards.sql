@@ -46,10 +46,14 @@ COMMENT ON VIEW snowflake_columns IS
 GRANT SELECT ON snowflake_columns TO PUBLIC;
 
 CREATE VIEW snowflake_shards AS
-    SELECT DISTINCT k.shard, n.nspname AS schema_name,
-           CASE WHEN k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
-                THEN k.objid END::pg_catalog.regprocedure AS function,
-           k.seq::pg_catalog.regclass AS seq, k.epoch_ms
+    SELECT k.shard, n.nspname AS schema_name,
+           pg_catalog.min(p.oid::pg_catalog.int8)::pg_catalog.oid::pg_catalog.regprocedure AS function,
+           CASE WHEN pg_catalog.count(p.oid) OPERATOR(pg_catalog.>) 0
+                THEN pg_catalog.min(k.seq::pg_catalog.int8) FILTER (WHERE p.oid IS NOT NULL)
+                WHEN pg_catalog.count(DISTINCT k.seq) OPERATOR(pg_catalog.=) 1
+                THEN pg_catalog.min(k.seq::pg_catalog.int8)
+           END::pg_catalog.oid::pg_catalog.regclass AS seq,
+           k.epoch_ms
     FROM @extschema@.snowflake_calls() AS k
     LEFT JOIN pg_catalog.pg_proc AS p
       ON k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
@@ -60,9 +64,10 @@ CREATE VIEW snowflake_shards AS
     JOIN pg_catalog.pg_namespace AS n
       ON n.oid OPERATOR(pg_catalog.=) COALESCE(p.pronamespace, c.relnamespace)
     -- A column that goes through a function is of the function's schema.
-    WHERE k.function IS NULL AND k.shard IS NOT NULL;
+    WHERE k.function IS NULL AND k.shard IS NOT NULL
+    GROUP BY k.shard, n.nspname, k.epoch_ms;
 COMMENT ON VIEW snowflake_shards IS
-    'shards of this database: the schema of each, the function or (function NULL) the columns'' sequences that make its IDs, and their epoch';
+    'shards of this database, a row each (more where a schema uses two epochs): its schema, its function and that one''s sequence; function NULL: its columns draw directly, seq NULL: from sequences of their own';
 GRANT SELECT ON snowflake_shards TO PUBLIC;
 
 CREATE VIEW snowflake_sequences AS

@@ -127,8 +127,9 @@ DECLARE
     commands text;
 BEGIN
     -- Those of partitions that are copies of their parent's come with the parent's; so do those that
-    -- PostgreSQL keeps for each partition of the table referred to.
-    SELECT string_agg(format(E'ALTER TABLE %s %s;\n', k.copy, k.additions), '') INTO commands
+    -- PostgreSQL keeps for each partition of the table referred to. Always in the same order: tables of
+    -- other schemas are locked by it, and another session may clone the same template.
+    SELECT string_agg(format(E'ALTER TABLE %s %s;\n', k.copy, k.additions), '' ORDER BY k.copy) INTO commands
     FROM (
         SELECT pair.new::regclass AS copy,
                string_agg(format(

@@ -70,8 +70,8 @@ BEGIN
         RAISE NOTICE '% not copied: %', rest.kind, rest.names;
     END LOOP;
 
-    SELECT string_agg(DISTINCT format('%s %s', n.type, n.identity), ', ') AS used,
-           string_agg(DISTINCT format('%s %s', m.type, m.identity), ', ') AS users INTO rest
+    SELECT string_agg(DISTINCT format('%s %s', n.type, n.identity) COLLATE "C", ', ') AS used,
+           string_agg(DISTINCT format('%s %s', m.type, m.identity) COLLATE "C", ', ') AS users INTO rest
     FROM (
         SELECT 'pg_class'::regclass::oid, new.oid FROM unnest(new_relations) AS new (oid)
         UNION ALL
