@@ -8,18 +8,18 @@ using namespace snowflake;
 namespace
 {
 
-constexpr int kCallColumns = 7;
+constexpr int kCallColumns = 8;
 
 void put_call(ReturnSetInfo* rows, const catalog::Caller& caller, const catalog::Call& call)
 {
     Datum values[kCallColumns] = {ObjectIdGetDatum(caller.catalog), ObjectIdGetDatum(caller.object),
                                   Int32GetDatum(caller.column),     ObjectIdGetDatum(call.through),
                                   Int32GetDatum(call.shard),        ObjectIdGetDatum(call.sequence),
-                                  Int64GetDatum(raw(call.epoch))};
+                                  Int64GetDatum(raw(call.epoch)),   BoolGetDatum(call.is_plain)};
     bool nulls[kCallColumns] = {false,           false,
                                 false,           !OidIsValid(call.through),
                                 !call.has_shard, !OidIsValid(call.sequence),
-                                !call.has_epoch};
+                                !call.has_epoch, false};
     tuplestore_putvalues(rows->setResult, rows->setDesc, values, nulls);
 }
 
@@ -74,7 +74,7 @@ PGDLLEXPORT Datum snowflake_shard_for(PG_FUNCTION_ARGS)
     PG_RETURN_INT32(static_cast<std::int32_t>(remainder < 0 ? remainder + shards : remainder));
 }
 
-/* snowflake_calls() returns table (classid, objid, objsubid, function, shard, seq, epoch_ms) */
+/* snowflake_calls() returns table: catalog::Caller and catalog::Call as columns */
 PG_FUNCTION_INFO_V1(snowflake_calls);
 PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
 {

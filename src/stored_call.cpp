@@ -100,7 +100,7 @@ Oid read_sequence(const Node* node)
 
 void read_arguments(const NativeFunctions& natives, const FuncExpr* expression, Call* call)
 {
-    *call = {InvalidOid, false, 0, InvalidOid, true, kInstagramEpoch};
+    *call = {InvalidOid, false, 0, InvalidOid, true, kInstagramEpoch, false};
     if (expression->funcid == natives.next_id_default) {
         call->sequence = natives.default_sequence; /* the shard is a setting: not known here */
         return;
@@ -113,6 +113,52 @@ void read_arguments(const NativeFunctions& natives, const FuncExpr* expression, 
         call->has_epoch = read_integer(static_cast<const Node*>(lthird(expression->args)), &number);
         call->epoch = Epoch{call->has_epoch ? number : 0};
     }
+}
+
+bool is_native(const NativeFunctions& natives, const FuncExpr* expression)
+{
+    return expression->funcid == natives.next_id || expression->funcid == natives.next_id_epoch ||
+           expression->funcid == natives.next_id_default;
+}
+
+/* SELECT expression, and no other clause. */
+const Node* only_expression(const Query* query)
+{
+    const bool has_more = query->commandType != CMD_SELECT || query->rtable != NIL ||
+                          query->cteList != NIL || query->jointree->quals != nullptr ||
+                          query->groupClause != NIL || query->havingQual != nullptr ||
+                          query->distinctClause != NIL || query->sortClause != NIL ||
+                          query->limitCount != nullptr || query->limitOffset != nullptr ||
+                          query->setOperations != nullptr || list_length(query->targetList) != 1;
+    if (has_more)
+        return nullptr;
+    return reinterpret_cast<const Node*>(
+        static_cast<const TargetEntry*>(linitial(query->targetList))->expr);
+}
+
+/* A body is one query, or lists around one; an expression may be cast to the type of its column. */
+bool is_plain_call(const NativeFunctions& natives, const Node* node)
+{
+    while (node != nullptr) {
+        if (IsA(node, FuncExpr))
+            return is_native(natives, reinterpret_cast<const FuncExpr*>(node));
+        if (IsA(node, List)) {
+            const auto* list = reinterpret_cast<const List*>(node);
+            node = list_length(list) == 1 ? static_cast<const Node*>(linitial(list)) : nullptr;
+        } else if (IsA(node, Query)) {
+            node = only_expression(reinterpret_cast<const Query*>(node));
+        } else if (IsA(node, RelabelType)) {
+            node = reinterpret_cast<const Node*>(reinterpret_cast<const RelabelType*>(node)->arg);
+        } else if (IsA(node, CoerceViaIO)) {
+            node = reinterpret_cast<const Node*>(reinterpret_cast<const CoerceViaIO*>(node)->arg);
+        } else if (IsA(node, CoerceToDomain)) {
+            node =
+                reinterpret_cast<const Node*>(reinterpret_cast<const CoerceToDomain*>(node)->arg);
+        } else {
+            return false;
+        }
+    }
+    return false;
 }
 
 struct Search {
@@ -132,8 +178,7 @@ bool find_call(Node* node, void* state)
         auto* search = static_cast<Search*>(state);
         const auto* expression = reinterpret_cast<const FuncExpr*>(node);
         const NativeFunctions& natives = *search->natives;
-        if (expression->funcid == natives.next_id || expression->funcid == natives.next_id_epoch ||
-            expression->funcid == natives.next_id_default) {
+        if (is_native(natives, expression)) {
             read_arguments(natives, expression, search->call);
             return true;
         }
@@ -149,7 +194,10 @@ bool read_tree(const NativeFunctions& natives, Datum stored, Call* call, int wra
 {
     Search search = {&natives, call, wrappers};
     auto* tree = static_cast<Node*>(stringToNode(TextDatumGetCString(stored)));
-    return find_call(tree, &search);
+    if (!find_call(tree, &search))
+        return false;
+    call->is_plain = is_plain_call(natives, tree);
+    return true;
 }
 
 /* Only a parsed body says what it calls; one in text, SQL or PL/pgSQL, is code of another kind. */

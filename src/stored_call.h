@@ -33,6 +33,7 @@ struct Call {
     Oid sequence; /* InvalidOid: not constant */
     bool has_epoch;
     Epoch epoch;
+    bool is_plain; /* the native call is the whole expression, but for casts */
 };
 
 /* The object that calls: a column (catalog pg_class, column > 0) or a function (pg_proc). */

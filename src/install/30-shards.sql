@@ -11,15 +11,15 @@ COMMENT ON FUNCTION snowflake_shard_for(bigint, integer) IS
 
 CREATE FUNCTION snowflake_calls(
         OUT classid oid, OUT objid oid, OUT objsubid integer, OUT function oid,
-        OUT shard integer, OUT seq oid, OUT epoch_ms bigint) RETURNS SETOF record
+        OUT shard integer, OUT seq oid, OUT epoch_ms bigint, OUT is_plain boolean) RETURNS SETOF record
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000
     AS 'MODULE_PATHNAME', 'snowflake_calls';
 COMMENT ON FUNCTION snowflake_calls() IS
-    'every column default (pg_class) and SQL function (pg_proc) that calls snowflake_next_id(), directly or through a function, with the arguments as stored; NULL: no constant';
+    'every column default (pg_class) and SQL function (pg_proc) that calls snowflake_next_id(), directly or through a function, with the arguments as stored (NULL: no constant), and whether the call is all it does';
 
 CREATE FUNCTION snowflake_call_of(
         INOUT classid oid, INOUT objid oid, INOUT objsubid integer, OUT function oid,
-        OUT shard integer, OUT seq oid, OUT epoch_ms bigint) RETURNS SETOF record
+        OUT shard integer, OUT seq oid, OUT epoch_ms bigint, OUT is_plain boolean) RETURNS SETOF record
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_call_of';
 COMMENT ON FUNCTION snowflake_call_of(oid, oid, integer) IS

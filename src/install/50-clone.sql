@@ -29,11 +29,6 @@ CREATE FUNCTION snowflake_clone_shard(template name, shard integer, schema_name 
 AS $$
 DECLARE
     source CONSTANT regnamespace := to_regnamespace(quote_ident(template));
-    -- A function whose whole body is the call.
-    plain_body CONSTANT text := format('^\(*\{QUERY [^{]*:jointree \{FROMEXPR :fromlist <> :quals <>\}[^{]*'
-        ':targetList \(\{TARGETENTRY :expr \{FUNCEXPR :funcid (%s|%s) ',
-        '@extschema@.snowflake_next_id(integer, regclass)'::regprocedure::oid,
-        '@extschema@.snowflake_next_id(integer, regclass, bigint)'::regprocedure::oid);
     target regnamespace;
     is_new_schema boolean;
     denied record;
@@ -105,7 +100,7 @@ BEGIN
         WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = source AND d.classid = 'pg_proc'::regclass
           AND p.pronargs = 0 AND NOT p.proretset
           AND k.function IS NULL AND k.shard IS NOT NULL AND k.seq IS NOT NULL AND k.epoch_ms IS NOT NULL
-          AND p.prosqlbody::text ~ plain_body AND p.prosqlbody::text NOT LIKE '%{QUERY %{QUERY %'
+          AND k.is_plain
         ORDER BY p.oid);
     IF cardinality(old_functions) = 0 AND NOT EXISTS (
             SELECT FROM pg_depend AS d

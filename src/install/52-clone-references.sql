@@ -20,11 +20,6 @@ CREATE FUNCTION snowflake_clone_defaults(
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    -- The call and nothing else, but for what the type of the column adds: text, a domain.
-    plain_call CONSTANT text := format(
-        '^(\{(COERCEVIAIO|COERCETODOMAIN|RELABELTYPE) :arg )*\{FUNCEXPR :funcid (%s|%s) ',
-        '@extschema@.snowflake_next_id(integer, regclass)'::regprocedure::oid,
-        '@extschema@.snowflake_next_id(integer, regclass, bigint)'::regprocedure::oid);
     caller_path CONSTANT text := current_setting('search_path');
     col record;
     expression text;
@@ -41,7 +36,7 @@ BEGIN
         SELECT d.adrelid, d.adnum, d.adbin, a.attname AS name, pair.new::regclass AS copy,
                k.function, k.seq, k.epoch_ms, f.pronamespace = template AS is_of_template,
                k.function IS NULL AND k.shard IS NOT NULL AS is_direct,
-               k.seq IS NOT NULL AND k.epoch_ms IS NOT NULL AND d.adbin::text ~ plain_call AS is_plain,
+               k.seq IS NOT NULL AND k.epoch_ms IS NOT NULL AND k.is_plain AS is_plain,
                b.is_bound
         FROM unnest(old_relations, new_relations) AS pair (old, new)
         JOIN pg_attrdef AS d ON d.adrelid = pair.old
