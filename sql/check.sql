@@ -1,6 +1,8 @@
 -- snowflake_check(): nothing where nothing is wrong, and each thing that can be.
 
 SELECT snowflake_create_shard(5, 'good');
+CREATE DOMAIN good.photo_id AS bigint;
+CREATE TABLE good.albums (id good.photo_id PRIMARY KEY DEFAULT good.next_id());
 CREATE TABLE good.photos (id bigint PRIMARY KEY DEFAULT good.next_id());
 INSERT INTO good.photos DEFAULT VALUES;
 SELECT * FROM snowflake_check();

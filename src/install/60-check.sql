@@ -50,7 +50,8 @@ WHERE seqtypid <> 'bigint'::regtype OR seqincrement <> 1
    OR seqmax < ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
 UNION ALL
 SELECT 'error', name, format('the column is of type %s', atttypid::regtype), 'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
-FROM calls WHERE atttypid <> 'bigint'::regtype
+FROM calls JOIN pg_type AS t ON t.oid = atttypid
+WHERE 'bigint'::regtype NOT IN (t.oid, t.typbasetype) -- a domain over bigint will do
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
        'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right, or the sequence if it was set into the future.'
