@@ -109,6 +109,16 @@ SELECT snowflake_create_shard(13, 'mine');
 SELECT snowflake_shard(mine.next_id());
 RESET ROLE;
 
+-- A function that changes its shard is read anew by a session that has read it before.
+CREATE SCHEMA changing;
+CREATE SEQUENCE changing.s;
+CREATE FUNCTION changing.next_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(20, 'changing.s');
+SELECT snowflake_create_shard(20, 'other');
+CREATE OR REPLACE FUNCTION changing.next_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(21, 'changing.s');
+SELECT snowflake_create_shard(21, 'other');
+SELECT snowflake_create_shard(20, 'other');
+SELECT shard, schema_name FROM snowflake_shards WHERE shard IN (20, 21) ORDER BY 1;
+
 -- Keys to shards.
 SELECT key, snowflake_shard_for(key, 2000) FROM unnest(ARRAY[31341, 0, 1999, 2000, -1, 9223372036854775807, -9223372036854775808]) AS key;
 SELECT snowflake_shard_for(5, 1), snowflake_shard_for(8191, 8192), snowflake_shard_for(NULL, 5) IS NULL;
@@ -119,6 +129,6 @@ SELECT snowflake_shard_for(5, -1);
 \set VERBOSITY default
 
 SET client_min_messages = warning;
-DROP SCHEMA shards, insta5, shard0, shard8191, used, "We""ird ' Näme %s %I $$; --", mine CASCADE;
+DROP SCHEMA shards, insta5, shard0, shard8191, used, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
 SELECT format('DROP SCHEMA %I CASCADE', rpad('x', 63, 'é')::name) \gexec
 DROP ROLE snowflake_regress_user;

@@ -155,7 +155,7 @@ constexpr Id highest_id(Age age)
 {
     if (raw(age) < 0)
         return Id{-1};
-    if (raw(age) >= kMaxAge)
+    if (raw(age) > kMaxAge)
         return Id{kMaxId};
     return make_id(age, Shard{kMaxShard}, Counter{kMaxCounter});
 }

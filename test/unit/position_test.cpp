@@ -72,7 +72,8 @@ TEST(Position, DoesNotLeadTheClockBesideCore)
     const Stored carried = {at(kNow + 1, 0), true};
     EXPECT_EQ(next(carried, UnixMs{kNow}, 1, usual, kBesideCore).verdict, Verdict::pace);
     EXPECT_EQ(next(carried, UnixMs{kNow}, 1, usual, {true, true}).verdict, Verdict::pace);
-    EXPECT_EQ(next(carried, UnixMs{kNow}, 1, limits(0, kHour), {true, true}).verdict, Verdict::pace);
+    EXPECT_EQ(next(carried, UnixMs{kNow}, 1, limits(0, kHour), {true, true}).verdict,
+              Verdict::pace);
     EXPECT_EQ(next(carried, UnixMs{kNow + 1}, 1, usual, kBesideCore).first, at(kNow + 1, 1));
     /* A clock that is far behind is not waited for. */
     const Stored far = {at(kNow + 1001, 0), true};
@@ -118,6 +119,17 @@ TEST(Position, RefusesWhatItCannotExpress)
     small.max_value = Position{2147483647};
     EXPECT_EQ(next({Position{1}, true}, UnixMs{kNow}, 1, small, kPlain).verdict,
               Verdict::past_max_value);
+}
+
+TEST(Position, ABlockEndsWithTheEpochAndWithTheSequence)
+{
+    const Stored old = {Position{1}, true};
+    const std::int64_t last_ms = raw(kInstagramEpoch) + kMaxAge;
+    const Decision at_end = next(old, UnixMs{last_ms - 1}, 999999, limits(1000, kHour), kPlain);
+    EXPECT_EQ(last_position(at_end), at(last_ms, kMaxCounter));
+    Limits small = limits(1000, kHour);
+    small.max_value = at(kNow, 100);
+    EXPECT_EQ(last_position(next(old, UnixMs{kNow}, 999999, small, kPlain)), at(kNow, 100));
 }
 
 TEST(Position, StandsTheEndsOfTheType)
