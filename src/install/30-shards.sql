@@ -88,6 +88,20 @@ COMMENT ON VIEW snowflake_sequences IS
     'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, and how far it leads the clock (negative: how long ago it was made); NULL where the sequence is unused or may not be read';
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
 
+CREATE FUNCTION snowflake_call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- The epoch that the function has of itself is not written. The extension's schema is an argument
+    -- and no part of the format string: its name may hold a %.
+    RETURN format('%s(%s, %L::pg_catalog.regclass%s)', '@extschema@.snowflake_next_id', shard, seq,
+                  CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_call_text(integer, regclass, bigint) IS
+    'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';
+
 CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT 1314220021721)
     RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -96,7 +110,6 @@ AS $$
 DECLARE
     present record;
     sequence regclass;
-    default_epoch CONSTANT bigint := 1314220021721;
 BEGIN
     PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
     -- An epoch that makes no ID now is an error here, and not of the first INSERT.
@@ -131,11 +144,8 @@ BEGIN
 
     EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
     sequence := format('%I.table_id_seq', schema_name)::regclass;
-    -- The extension's schema is an argument and no part of the format string: its name may hold a %.
-    EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE '
-                   'RETURN %s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)',
-                   schema_name, '@extschema@', shard, sequence,
-                   CASE WHEN epoch_ms <> default_epoch THEN format(', %s::bigint', epoch_ms) END);
+    EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
+                   schema_name, @extschema@.snowflake_call_text(shard, sequence, epoch_ms));
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));
 END;
 $$;

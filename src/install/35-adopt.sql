@@ -101,11 +101,10 @@ BEGIN
 
     -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and whatever depends on it. The body
     -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s '
-                   'RETURN %s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)',
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
                    old.nspname, old.proname, pg_get_function_arguments(legacy),
-                   CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END, '@extschema@', shard, seq,
-                   CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
+                   CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
+                   @extschema@.snowflake_call_text(shard, seq, epoch_ms));
 END;
 $$;
 COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS

@@ -25,7 +25,6 @@ CREATE FUNCTION snowflake_attach(tbl regclass, column_name name DEFAULT 'id', sh
     SET row_security = off -- a row that a policy hides has an ID, too: better an error than a lower maximum
 AS $$
 DECLARE
-    native CONSTANT text := '@extschema@.snowflake_next_id';
     given CONSTANT integer := shard;
     rel pg_class;
     col pg_attribute;
@@ -219,9 +218,8 @@ BEGIN
         EXECUTE format('ALTER TABLE %s %s', step.root,
                        concat_ws(', ', step.widening,
                                  CASE WHEN step.root = tbl THEN
-                                     format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s(%3$s, %4$L::regclass%5$s)',
-                                            column_name, native, target.shard, sequence,
-                                            CASE WHEN target.epoch_ms <> 1314220021721 THEN format(', %L::bigint', target.epoch_ms) END) END));
+                                     format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s', column_name,
+                                            @extschema@.snowflake_call_text(target.shard, sequence, target.epoch_ms)) END));
         IF step.widening IS NOT NULL THEN
             RAISE NOTICE 'table % rewritten in % s', step.root, round(extract(epoch FROM clock_timestamp() - started), 1) USING
                 HINT = format('ANALYZE %s; what was known of the column is of the old type.', step.root);

@@ -143,7 +143,7 @@ BEGIN
         ORDER BY p.oid
     LOOP
         EXECUTE format('CREATE FUNCTION %s RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
-                       id_function.name, @extschema@.snowflake_clone_call(shard, id_function.seq, id_function.epoch_ms));
+                       id_function.name, @extschema@.snowflake_call_text(shard, id_function.seq, id_function.epoch_ms));
         EXECUTE format('COMMENT ON FUNCTION %s IS %L', id_function.name, format('next ID of shard %s', shard));
         new_functions := new_functions || id_function.name::regprocedure::oid;
     END LOOP;

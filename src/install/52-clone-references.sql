@@ -1,18 +1,5 @@
 -- Cloning a shard: what led to the template's sequences, functions and tables leads to the clone's.
 
-CREATE FUNCTION snowflake_clone_call(shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    -- The epoch that the function has of itself is not written.
-    RETURN format('%s(%s, %L::pg_catalog.regclass%s)', '@extschema@.snowflake_next_id', shard, seq,
-                  CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
-END;
-$$;
-COMMENT ON FUNCTION snowflake_clone_call(integer, regclass, bigint) IS
-    'step of snowflake_clone_shard(): the call of snowflake_next_id() as SQL text';
-
 CREATE FUNCTION snowflake_clone_defaults(
         template regnamespace, target regnamespace, shard integer,
         old_relations oid[], new_relations oid[], old_functions oid[], new_functions oid[]) RETURNS void
@@ -60,7 +47,7 @@ BEGIN
         ELSIF col.is_direct THEN
             -- The shard's number stands in the call itself, so that is written anew. A sequence of another
             -- schema is shared, as a table is that a foreign key refers to there.
-            expression := @extschema@.snowflake_clone_call(
+            expression := @extschema@.snowflake_call_text(
                 shard, coalesce(new_relations[array_position(old_relations, col.seq)], col.seq), col.epoch_ms);
         ELSIF col.is_bound THEN
             expression := pg_get_expr(col.adbin, col.adrelid);
