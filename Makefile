@@ -21,6 +21,11 @@ TAP_TESTS := $(shell [ "$$(id -u)" -ne 0 ] && perl -MIPC::Run -e 'print 1' 2>/de
 
 EXTRA_CLEAN = $(DATA_built) test/unit/unit test/stress/stress tmp_check output_iso
 
+# Their clients.
+ifneq ($(TAP_TESTS),)
+installcheck: test/stress/stress
+endif
+
 # Sources without PostgreSQL in them, which the unit tests link.
 PURE_SOURCES = $(sort $(wildcard src/legacy_*.cpp))
 

@@ -1,6 +1,10 @@
 /*
  * Looks for duplicates and for violations of order in what the clients saw. Pure: it knows neither
  * the server nor the generator, so that it can be shown histories with a known fault.
+ *
+ * What is promised for an ID goes by whether its transaction was seen to commit. A fault that only
+ * takes back IDs that were seen and never committed is counted apart: it is none, where a clock
+ * stepped back across a crash, and one where it did not.
  */
 #pragma once
 
@@ -20,32 +24,81 @@ struct Findings {
     std::size_t late_ids = 0; /* IDs not above all of those seen before their statement was sent */
     std::vector<Id> examples; /* some of the duplicates */
 
-    bool clean() const { return duplicates == 0 && session_inversions == 0 && late_ids == 0; }
+    /* The same, where what is repeated or passed was seen only, and not committed. */
+    std::size_t duplicates_of_seen = 0;
+    std::size_t late_after_seen = 0;
+
+    bool clean() const
+    {
+        return duplicates == 0 && session_inversions == 0 && late_ids == 0 &&
+               duplicates_of_seen == 0 && late_after_seen == 0;
+    }
 };
 
 constexpr std::size_t kExamples = 5;
 
 inline std::vector<Id> sorted_ids(const std::vector<History>& histories)
 {
+    std::size_t count = 0;
+    for (const History& history : histories)
+        count += history.ids.size();
     std::vector<Id> ids;
+    ids.reserve(count);
     for (const History& history : histories)
         ids.insert(ids.end(), history.ids.begin(), history.ids.end());
     std::sort(ids.begin(), ids.end());
     return ids;
 }
 
+/* Each of those that occur more than once, once. */
+inline std::vector<Id> repeated_ids(const std::vector<Id>& sorted)
+{
+    std::vector<Id> repeated;
+    for (std::size_t i = 1; i < sorted.size(); ++i) {
+        if (sorted[i] == sorted[i - 1] && (repeated.empty() || repeated.back() != sorted[i]))
+            repeated.push_back(sorted[i]);
+    }
+    return repeated;
+}
+
+/*
+ * An occurrence is counted with the earlier one that it repeats: where any ID is seen n times, the
+ * n - 1 that were seen first have been repeated.
+ */
 inline void find_duplicates(const std::vector<History>& histories, Findings& findings)
 {
-    const std::vector<Id> ids = sorted_ids(histories);
-    findings.ids = ids.size();
-    for (std::size_t i = 1; i < ids.size(); ++i) {
-        if (ids[i] != ids[i - 1])
-            continue;
-        ++findings.duplicates;
-        const bool is_new = findings.examples.empty() || findings.examples.back() != ids[i];
-        if (is_new && findings.examples.size() < kExamples)
-            findings.examples.push_back(ids[i]);
+    const std::vector<Id> sorted = sorted_ids(histories);
+    findings.ids = sorted.size();
+    const std::vector<Id> repeated = repeated_ids(sorted);
+
+    struct Occurrence {
+        Id id;
+        Instant seen;
+        bool durable;
+    };
+    std::vector<Occurrence> occurrences;
+    for (const History& history : histories) {
+        if (repeated.empty())
+            break;
+        for (const Statement& statement : history.statements) {
+            for (std::size_t i = statement.first; i < statement.first + statement.count; ++i) {
+                const Id id = history.ids[i];
+                if (std::binary_search(repeated.begin(), repeated.end(), id))
+                    occurrences.push_back({id, statement.seen, statement.durable});
+            }
+        }
     }
+    std::sort(occurrences.begin(), occurrences.end(), [](const auto& a, const auto& b) {
+        return a.id != b.id ? a.id < b.id : a.seen < b.seen;
+    });
+    for (std::size_t i = 1; i < occurrences.size(); ++i) {
+        const Occurrence& earlier = occurrences[i - 1];
+        if (earlier.id == occurrences[i].id)
+            ++(earlier.durable ? findings.duplicates : findings.duplicates_of_seen);
+    }
+    findings.examples.assign(repeated.begin(),
+                             repeated.begin() +
+                                 static_cast<std::ptrdiff_t>(std::min(kExamples, repeated.size())));
 }
 
 inline void find_session_inversions(const std::vector<History>& histories, Findings& findings)
@@ -73,12 +126,14 @@ inline void find_late_ids(const std::vector<History>& histories, Findings& findi
         const Id* end;
         Instant sent;
         Instant seen;
+        bool durable;
     };
     std::vector<Span> by_sent;
     for (const History& history : histories) {
         for (const Statement& statement : history.statements) {
             const Id* begin = history.ids.data() + statement.first;
-            by_sent.push_back({begin, begin + statement.count, statement.sent, statement.seen});
+            by_sent.push_back({begin, begin + statement.count, statement.sent, statement.seen,
+                               statement.durable});
         }
     }
     std::vector<Span> by_seen = by_sent;
@@ -87,17 +142,26 @@ inline void find_late_ids(const std::vector<History>& histories, Findings& findi
     std::sort(by_seen.begin(), by_seen.end(),
               [](const Span& a, const Span& b) { return a.seen < b.seen; });
 
-    Id largest_seen = std::numeric_limits<Id>::min();
+    /* No ID is the smallest bigint, so nothing is late before anything was seen. */
+    Id largest_durable = std::numeric_limits<Id>::min();
+    Id largest_seen = largest_durable;
     auto seen = by_seen.begin();
     for (const Span& span : by_sent) {
         /* Strictly before: readings that are equal do not tell which came first. */
         for (; seen != by_seen.end() && seen->seen < span.sent; ++seen) {
-            if (seen->begin != seen->end)
-                largest_seen = std::max(largest_seen, *std::max_element(seen->begin, seen->end));
+            if (seen->begin == seen->end)
+                continue;
+            const Id largest = *std::max_element(seen->begin, seen->end);
+            largest_seen = std::max(largest_seen, largest);
+            if (seen->durable)
+                largest_durable = std::max(largest_durable, largest);
         }
-        /* No ID is the smallest bigint, so nothing is late before anything was seen. */
-        findings.late_ids += static_cast<std::size_t>(
-            std::count_if(span.begin, span.end, [&](Id id) { return id <= largest_seen; }));
+        for (const Id* id = span.begin; id != span.end; ++id) {
+            if (*id <= largest_durable)
+                ++findings.late_ids;
+            else if (*id <= largest_seen)
+                ++findings.late_after_seen;
+        }
     }
 }
 

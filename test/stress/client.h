@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -26,6 +27,14 @@ struct Load {
     int shard;
     std::string sequence;
     std::string original; /* the PL/pgSQL function, as it is called */
+    bool asynchronous;    /* commits do not wait for their flush */
+};
+
+/* What the thread that started the clients may ask them, and tell them. */
+struct Progress {
+    std::atomic<std::size_t> ids{0};
+    std::atomic<std::size_t> statements{0};
+    std::atomic<bool> stopping{false};
 };
 
 constexpr std::size_t kPipelineDepth = 64;
@@ -40,25 +49,30 @@ class Client
 {
 public:
     /* Connects and prepares: all that a start at the same moment must not wait for. */
-    Client(const std::string& conninfo, const Load& load, std::uint64_t seed, std::uint32_t number)
-        : connection_(conninfo), load_(load), shard_(std::to_string(load.shard))
+    Client(const std::string& conninfo, const Load& load, std::uint64_t seed, std::uint32_t number,
+           Progress& progress)
+        : connection_(conninfo), load_(load), shard_(std::to_string(load.shard)),
+          progress_(progress)
     {
         std::seed_seq mix{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
                           number};
         random_.seed(mix);
         find_extension(connection_);
+        if (load_.asynchronous)
+            connection_.execute("SET synchronous_commit = off");
         const std::string call = one_id();
         prepare("one", "SELECT " + call);
         prepare("many", "SELECT " + call + " FROM generate_series(1, $3)");
         if (load_.generator == Generator::native)
             prepare("block", "SELECT * FROM snowflake_next_ids($1, $2, $3)");
         /* A vector that moves in the middle of the run would hold this client up. */
-        history_.ids.reserve(load_.ids);
+        constexpr std::size_t kReserve = 1000000;
+        history_.ids.reserve(std::min(load_.ids, kReserve));
     }
 
     void run()
     {
-        while (remaining() > 0)
+        while (remaining() > 0 && !progress_.stopping)
             step(load_.mode, load_.rows);
     }
 
@@ -99,6 +113,9 @@ private:
         case Mode::batch:
             draw_pipeline();
             break;
+        case Mode::rows:
+            draw_row_by_row(rows);
+            break;
         case Mode::statement:
             draw("many", rows);
             break;
@@ -118,19 +135,50 @@ private:
      */
     void mixed_step()
     {
-        constexpr std::array<Mode, 4> kPure = {Mode::single, Mode::batch, Mode::statement,
-                                               Mode::next_ids};
-        const char* const ends[] = {nullptr, nullptr, "COMMIT", "ROLLBACK"};
-        const char* const end = ends[below(std::size(ends))];
-        if (end != nullptr)
-            connection_.execute("BEGIN");
+        constexpr std::array<Mode, 5> kPure = {Mode::single, Mode::batch, Mode::rows,
+                                               Mode::statement, Mode::next_ids};
+        const std::size_t end = below(4);
+        const bool commits = end == 2;
+        const bool rolls_back = end == 3;
+        if (commits || rolls_back)
+            begin();
         const Mode mode = kPure[below(kPure.size())];
         const std::size_t repeats = 1 + below(mode == Mode::single ? 100 : 4);
-        for (std::size_t i = 0; i < repeats && remaining() > 0; ++i)
+        for (std::size_t i = 0; i < repeats && remaining() > 0 && !progress_.stopping; ++i)
             step(mode, some_rows());
-        if (end != nullptr)
-            connection_.execute(end);
+        if (commits)
+            commit();
+        else if (rolls_back)
+            roll_back();
     }
+
+    void begin()
+    {
+        connection_.execute("BEGIN");
+        open_since_ = history_.statements.size();
+    }
+
+    void commit()
+    {
+        connection_.execute("COMMIT");
+        seen_committed(open_since_);
+        open_since_ = kNoTransaction;
+    }
+
+    void roll_back()
+    {
+        connection_.execute("ROLLBACK");
+        open_since_ = kNoTransaction;
+    }
+
+    /* All statements since `first`. */
+    void seen_committed(std::size_t first)
+    {
+        for (std::size_t i = first; i < history_.statements.size(); ++i)
+            history_.statements[i].durable = !load_.asynchronous;
+    }
+
+    bool in_transaction() const { return open_since_ != kNoTransaction; }
 
     /* Small statements as often as large ones: they meet each other at other places. */
     std::size_t some_rows()
@@ -154,6 +202,25 @@ private:
         const Result result = connection_.own(PQexecPrepared(
             connection_.raw(), statement, kParameters, values.data(), nullptr, nullptr, kBinary));
         write_down(sent, result);
+        if (!in_transaction())
+            seen_committed(history_.statements.size() - 1);
+    }
+
+    /* Each row is seen when it arrives, so most of them before their transaction commits. */
+    void draw_row_by_row(std::size_t rows)
+    {
+        PGconn* const raw = connection_.raw();
+        const std::string count = std::to_string(std::min(rows, remaining()));
+        const std::size_t first = history_.statements.size();
+        const auto values = parameters(count);
+        const Instant sent = now();
+        if (PQsendQueryPrepared(raw, "many", kParameters, values.data(), nullptr, nullptr,
+                                kBinary) != 1 ||
+            PQsetSingleRowMode(raw) != 1)
+            connection_.fail("sending a statement");
+        write_down_all(sent);
+        if (!in_transaction())
+            seen_committed(first);
     }
 
     /*
@@ -168,6 +235,7 @@ private:
         const auto values = parameters(count);
         std::array<Instant, kPipelineDepth> sent;
         const std::size_t depth = std::min(kPipelineDepth, remaining());
+        const std::size_t first = history_.statements.size();
 
         bool ok = PQenterPipelineMode(raw) == 1;
         for (std::size_t i = 0; i < depth; ++i) {
@@ -178,14 +246,14 @@ private:
         if (!ok || PQpipelineSync(raw) != 1)
             connection_.fail("sending a pipeline");
 
-        for (std::size_t i = 0; i < depth; ++i) {
-            write_down(sent[i], connection_.own(PQgetResult(raw)));
-            /* libpq marks the end of each statement's results by a null. */
-            connection_.own(PQgetResult(raw));
-        }
+        for (std::size_t i = 0; i < depth; ++i)
+            write_down_all(sent[i]);
         connection_.require(connection_.own(PQgetResult(raw)), "ending a pipeline");
         if (PQexitPipelineMode(raw) != 1)
             connection_.fail("ending a pipeline");
+        /* What stands before a pipeline's end is one transaction. */
+        if (!in_transaction())
+            seen_committed(first);
     }
 
     /* Binary, as clients should leave the processor to the server. */
@@ -197,6 +265,16 @@ private:
         return {shard_.c_str(), load_.sequence.c_str(), count.c_str()};
     }
 
+    /*
+     * All results of a statement; libpq marks their end by a null. There may be two in a pipeline
+     * too: its first statement inherits the single-row mode of the statement before the pipeline.
+     */
+    void write_down_all(Instant sent)
+    {
+        while (const Result result = connection_.own(PQgetResult(connection_.raw())))
+            write_down(sent, result);
+    }
+
     void write_down(Instant sent, const Result& result)
     {
         /* First of all: what comes later would only weaken the claim that A was seen before B. */
@@ -204,19 +282,25 @@ private:
         connection_.require(result, "drawing IDs");
         const int rows = PQntuples(result.get());
         history_.statements.push_back(
-            {sent, seen, history_.ids.size(), static_cast<std::size_t>(rows)});
+            {sent, seen, history_.ids.size(), static_cast<std::size_t>(rows), false});
         for (int row = 0; row < rows; ++row) {
             std::uint64_t network_order = 0;
             std::memcpy(&network_order, PQgetvalue(result.get(), row, 0), sizeof(network_order));
             history_.ids.push_back(static_cast<Id>(be64toh(network_order)));
         }
+        progress_.ids += static_cast<std::size_t>(rows);
+        ++progress_.statements;
     }
+
+    static constexpr std::size_t kNoTransaction = SIZE_MAX;
 
     Connection connection_;
     Load load_;
     std::string shard_;
     std::mt19937_64 random_;
     History history_;
+    std::size_t open_since_ = kNoTransaction; /* the open transaction's first statement */
+    Progress& progress_;
 };
 
 } // namespace stress

@@ -6,12 +6,18 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace stress
 {
 
 struct SqlError : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    SqlError(const std::string& message, std::string state, bool is_lost)
+        : std::runtime_error(message), sqlstate(std::move(state)), connection_lost(is_lost)
+    {
+    }
+    std::string sqlstate; /* empty where the server has said nothing */
+    bool connection_lost;
 };
 
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
@@ -28,9 +34,14 @@ public:
 
     PGconn* raw() const { return connection_.get(); }
 
-    [[noreturn]] void fail(const std::string& doing) const
+    [[noreturn]] void fail(const std::string& doing, const PGresult* result = nullptr) const
     {
-        throw SqlError(doing + ": " + PQerrorMessage(raw()));
+        const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        /* A result without one is libpq's: after a failed write it may take the status for good. */
+        const bool is_lost =
+            PQstatus(raw()) != CONNECTION_OK || (result != nullptr && state == nullptr);
+        throw SqlError(doing + ": " + PQerrorMessage(raw()), state == nullptr ? "" : state,
+                       is_lost);
     }
 
     Result own(PGresult* result) const { return Result(result, PQclear); }
@@ -49,9 +60,10 @@ public:
         case PGRES_TUPLES_OK:
         case PGRES_COMMAND_OK:
         case PGRES_PIPELINE_SYNC:
+        case PGRES_SINGLE_TUPLE:
             return;
         default:
-            fail(doing);
+            fail(doing, result.get());
         }
     }
 

@@ -17,13 +17,17 @@ using Id = std::int64_t;
  */
 using Instant = std::int64_t;
 
-/* A statement was executed at some time in [sent, seen], and made the IDs [first, first + count).
+/*
+ * A statement was executed at some time in [sent, seen], and made the IDs [first, first + count).
+ * It is durable from the moment at which the client saw its transaction committed. IDs that were
+ * only seen have another promise: the clock protects them across a crash, not the WAL.
  */
 struct Statement {
     Instant sent;
     Instant seen;
     std::size_t first; /* an index into History::ids */
     std::size_t count;
+    bool durable = true;
 };
 
 struct History {

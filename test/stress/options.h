@@ -8,6 +8,7 @@
 #include <functional>
 #include <iostream>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,15 @@ namespace stress
 enum ExitStatus { kClean = 0, kFaultFound = 1, kCannotRun = 2 };
 
 enum class Generator { native, plpgsql, nextval };
-enum class Mode { single, batch, statement, next_ids, mixed };
-enum class Task { run, prove, rollout };
+enum class Mode { single, batch, rows, statement, next_ids, mixed };
+enum class Task { run, observe, prove, rollout };
+
+/* What one client of --observe does all the time. */
+struct ClientKind {
+    Mode mode;
+    int rows;
+    bool asynchronous; /* commits do not wait for their flush */
+};
 
 struct Options {
     std::string conninfo;
@@ -30,7 +38,11 @@ struct Options {
     Mode mode = Mode::statement;
     Generator generator = Generator::native;
     Task task = Task::run;
-    std::string sequence; /* an existing one, where nothing is set up */
+    std::string sequence;               /* an existing one, where nothing is set up */
+    std::string original = "next_id()"; /* of the schema in the path, where nothing is set up */
+    std::vector<std::string> tolerated; /* SQLSTATEs that --observe counts and goes on after */
+    std::vector<ClientKind> observed;
+    int checkpoint_ms = 0; /* between two checkpoints, on average; 0: none are asked for */
     bool setup = false;
     int shard = 5;
     int cache = 1;  /* CACHE of the sequences that are set up */
@@ -47,12 +59,14 @@ Draws IDs in many sessions at once and looks for duplicates and violations of or
   --rows N              rows of a multi-row statement, default 20000
   --mode MODE           single     one ID a round trip
                         batch      many single-ID queries a round trip (pipeline)
+                        rows       multi-row statements, each row seen as it arrives
                         statement  multi-row statements (default)
                         next_ids   snowflake_next_ids(); other generators: statement
                         mixed      any of them by chance, some of it in transactions
   --generator NAME      native (default), plpgsql (the published original) or nextval
   --setup               make a schema with all that is needed, and drop it at the end
-  --sequence NAME       instead of --setup: an existing sequence, for native and nextval
+  --sequence NAME       instead of --setup: an existing sequence
+  --original CALL       instead of --setup: the call of the original, default next_id()
   --shard N             default 5
   --cache N             CACHE of the sequences that --setup makes, default 1
   --seed N              for --mode mixed; default: by chance, and printed
@@ -60,6 +74,14 @@ Draws IDs in many sessions at once and looks for duplicates and violations of or
                         the original must be caught
   --rounds N            so often does --prove try to catch the original, default 5
   --rollout             native and original side by side on one sequence
+  --observe             until a line of input says "stop": a client that loses its server looks
+                        for it again, and writes on. Any other line is answered by one line of
+                        JSON with what was seen so far, the end by one with the findings.
+  --client MODE[:ROWS[:asynchronous]]
+                        a client of --observe, one each time it is given; asynchronous: with
+                        synchronous_commit = off
+  --checkpoint MS       --observe asks for checkpoints, so far apart on average
+  --tolerate STATES     SQLSTATEs, separated by commas, that --observe only counts
   --help
 
 Exit status: 0 clean, 1 duplicates or violations of order, 2 the run could not be made.
@@ -97,11 +119,9 @@ Value named_value(const std::pair<const char*, Value> (&values)[Size], const std
     refuse("unknown: " + name);
 }
 
-constexpr std::pair<const char*, Mode> kModes[] = {{"single", Mode::single},
-                                                   {"batch", Mode::batch},
-                                                   {"statement", Mode::statement},
-                                                   {"next_ids", Mode::next_ids},
-                                                   {"mixed", Mode::mixed}};
+constexpr std::pair<const char*, Mode> kModes[] = {
+    {"single", Mode::single},       {"batch", Mode::batch},       {"rows", Mode::rows},
+    {"statement", Mode::statement}, {"next_ids", Mode::next_ids}, {"mixed", Mode::mixed}};
 
 constexpr std::pair<const char*, Generator> kGenerators[] = {{"native", Generator::native},
                                                              {"plpgsql", Generator::plpgsql},
@@ -116,15 +136,37 @@ inline const char* name_of(Generator generator)
     return "";
 }
 
+inline std::vector<std::string> split(const std::string& list, char separator)
+{
+    std::vector<std::string> words;
+    std::istringstream stream(list);
+    for (std::string word; std::getline(stream, word, separator);)
+        words.push_back(word);
+    return words;
+}
+
+inline ClientKind client_kind(const std::string& description)
+{
+    const std::vector<std::string> words = split(description, ':');
+    if (words.empty() || words.size() > 3 || (words.size() == 3 && words[2] != "asynchronous"))
+        refuse("--client takes MODE[:ROWS[:asynchronous]]");
+    const int rows = words.size() > 1 ? std::atoi(words[1].c_str()) : 1;
+    if (rows < 1)
+        refuse("--client: ROWS is a number from 1 on");
+    return {named_value(kModes, words[0]), rows, words.size() == 3};
+}
+
 /* What does not go together would otherwise test something else than was asked for. */
 inline void require_sense(Options& options)
 {
-    if (options.task != Task::run)
+    if (options.task == Task::prove || options.task == Task::rollout)
         options.setup = true;
     if (options.setup != options.sequence.empty())
         refuse("either --setup (implied by --prove and --rollout) or --sequence is needed");
-    if (!options.setup && options.generator == Generator::plpgsql)
-        refuse("--generator plpgsql needs --setup, which makes its function");
+    if (options.setup && options.task == Task::observe)
+        refuse("--observe needs a --sequence that is there already");
+    if (options.observed.empty() != (options.task != Task::observe))
+        refuse("--observe needs a --client, and --client is for it only");
     if (options.task == Task::rollout && options.clients < 2)
         refuse("--rollout needs two clients or more");
 }
@@ -151,6 +193,11 @@ inline Options parse_options(int argc, char** argv)
         {"sequence", kWith, [&](auto) { o.sequence = optarg; }},
         {"shard", kWith, [&](auto name) { o.shard = int_from(name, 0, 8191); }},
         {"cache", kWith, [&](auto name) { o.cache = int_from(name, 1, 1000000000); }},
+        {"original", kWith, [&](auto) { o.original = optarg; }},
+        {"client", kWith, [&](auto) { o.observed.push_back(client_kind(optarg)); }},
+        {"checkpoint", kWith, [&](auto name) { o.checkpoint_ms = int_from(name, 1, 60000); }},
+        {"tolerate", kWith, [&](auto) { o.tolerated = split(optarg, ','); }},
+        {"observe", kWithout, [&](auto) { o.task = Task::observe; }},
         {"seed", kWith, [&](auto name) { o.seed = number_from(name, 0, UINT64_MAX); }},
         {"prove", kWithout, [&](auto) { o.task = Task::prove; }},
         {"rounds", kWith, [&](auto name) { o.rounds = int_from(name, 1, 1000); }},

@@ -17,6 +17,8 @@ struct Fabricated {
     std::size_t duplicates;
     std::size_t session_inversions;
     std::size_t late_ids;
+    std::size_t duplicates_of_seen = 0;
+    std::size_t late_after_seen = 0;
 };
 
 inline std::vector<Fabricated> fabricated_histories()
@@ -54,6 +56,25 @@ inline std::vector<Fabricated> fabricated_histories()
          0,
          0,
          1},
+        {"an ID that was only seen, and made again by one that commits",
+         {{{7}, {{0, 1, 0, 1, false}}}, {{7}, {{2, 3, 0, 1}}}},
+         0,
+         0,
+         0,
+         1,
+         1},
+        {"an ID that was committed, and made again by one that is rolled back",
+         {{{7}, {{0, 1, 0, 1}}}, {{7}, {{2, 3, 0, 1, false}}}},
+         1,
+         0,
+         1},
+        {"below one that was only seen, and above all that were committed",
+         {{{9, 5}, {{0, 3, 0, 1, false}, {0, 1, 1, 1}}}, {{6}, {{4, 5, 0, 1}}}},
+         0,
+         1,
+         0,
+         0,
+         1},
     };
 }
 
@@ -65,7 +86,9 @@ inline std::vector<std::string> misjudged_histories()
         const Findings findings = check(fabricated.histories);
         if (findings.duplicates != fabricated.duplicates ||
             findings.session_inversions != fabricated.session_inversions ||
-            findings.late_ids != fabricated.late_ids)
+            findings.late_ids != fabricated.late_ids ||
+            findings.duplicates_of_seen != fabricated.duplicates_of_seen ||
+            findings.late_after_seen != fabricated.late_after_seen)
             misjudged.emplace_back(fabricated.what);
     }
     return misjudged;

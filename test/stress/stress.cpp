@@ -4,6 +4,7 @@
  */
 #include "checker.h"
 #include "client.h"
+#include "observer.h"
 #include "options.h"
 #include "scratch.h"
 #include "self_test.h"
@@ -22,10 +23,12 @@ namespace
 /* All clients start together: those that come late would find the others gone. */
 std::vector<History> run_clients(const Options& options, const std::vector<Load>& loads)
 {
+    Progress progress;
     std::vector<std::unique_ptr<Client>> clients;
     for (const Load& load : loads)
         clients.push_back(std::make_unique<Client>(options.conninfo, load, options.seed,
-                                                   static_cast<std::uint32_t>(clients.size())));
+                                                   static_cast<std::uint32_t>(clients.size()),
+                                                   progress));
 
     std::promise<void> start;
     const std::shared_future<void> started = start.get_future().share();
@@ -91,7 +94,8 @@ Load load_of(const Options& options, const std::optional<Scratch>& scratch, Gene
               static_cast<std::size_t>(options.rows),
               options.shard,
               options.sequence,
-              ""};
+              options.original,
+              false};
     if (scratch) {
         load.original = scratch->original();
         load.sequence = generator == Generator::native ? scratch->native_sequence()
@@ -113,6 +117,28 @@ ExitStatus run(const Options& options)
     if (options.setup)
         scratch.emplace(options);
     return run_one(options, scratch, options.generator).clean() ? kClean : kFaultFound;
+}
+
+/* The findings are for whoever made the faults to judge; so a fault found is no failure here. */
+ExitStatus observe(const Options& options)
+{
+    std::vector<Load> loads;
+    for (const ClientKind& kind : options.observed) {
+        loads.push_back(load_of(options, std::nullopt, options.generator));
+        loads.back().mode = kind.mode;
+        loads.back().rows = static_cast<std::size_t>(kind.rows);
+        loads.back().asynchronous = kind.asynchronous;
+        loads.back().ids = std::numeric_limits<std::size_t>::max();
+    }
+    Observer observer(options, std::move(loads));
+    observer.answer_until_told_to_stop();
+    for (const std::string& trouble : observer.troubles())
+        std::cerr << "stress: " << trouble;
+    const Findings findings = check(observer.histories());
+    for (const Id id : findings.examples)
+        std::cerr << "stress: duplicate " << id << '\n';
+    std::cout << to_json(findings, observer) << std::endl;
+    return kClean;
 }
 
 /*
@@ -192,6 +218,8 @@ ExitStatus perform(const Options& options)
     switch (options.task) {
     case Task::run:
         return run(options);
+    case Task::observe:
+        return observe(options);
     case Task::prove:
         return prove(options);
     case Task::rollout:
@@ -205,7 +233,8 @@ ExitStatus perform(const Options& options)
 int main(int argc, char** argv)
 {
     const Options options = parse_options(argc, argv);
-    std::cout << "seed " << options.seed << std::endl;
+    /* Standard output is for the answers where there are some. */
+    (options.task == Task::observe ? std::cerr : std::cout) << "seed " << options.seed << std::endl;
     try {
         return perform(options);
     } catch (const std::exception& error) {
