@@ -64,19 +64,17 @@ CREATE TABLE numbered (id bigint DEFAULT 0, n bigserial);
 SELECT snowflake_next_id(1, 'numbered_n_seq') AS before \gset
 BEGIN;
 SELECT snowflake_next_id(1, 'numbered_n_seq') > :before AS grows;
--- (a sequence that is set back has only the clock to go by: let that move on)
-SELECT pg_sleep(0.005) \g /dev/null
 TRUNCATE numbered RESTART IDENTITY;
 SELECT last_value, is_called FROM numbered_n_seq;
 SELECT snowflake_next_id(1, 'numbered_n_seq') AS in_new_storage \gset
 ROLLBACK;
 SELECT :in_new_storage > :before AS grows, snowflake_next_id(1, 'numbered_n_seq') > :before AS old_storage_goes_on;
-SELECT pg_sleep(0.005) \g /dev/null
 TRUNCATE numbered RESTART IDENTITY;
-SELECT snowflake_next_id(1, 'numbered_n_seq') > :before AS clock_carries_over;
+SELECT snowflake_next_id(1, 'numbered_n_seq') > :before AS position_is_kept;
 
 BEGIN;
 SELECT snowflake_next_id(1, 'used') AS id \gset
+-- (once the clock has passed the last ID, the counter goes on from where it was set)
 SELECT pg_sleep(0.005) \g /dev/null
 ALTER SEQUENCE used RESTART WITH 9;
 SELECT snowflake_seq(snowflake_next_id(1, 'used')) AS restarted_at;
@@ -91,6 +89,32 @@ ALTER SEQUENCE unlogged SET LOGGED;
 SELECT snowflake_next_id(1, 'unlogged') < snowflake_next_id(1, 'unlogged') AS grows;
 ALTER SEQUENCE unlogged SET UNLOGGED;
 SELECT snowflake_next_id(1, 'unlogged') < snowflake_next_id(1, 'unlogged') AS grows;
+
+-- Set back by hand: no ID of a burst comes again, however it was done, of whatever persistence.
+CREATE FUNCTION burst_and(command text, name text, OUT stored bigint, OUT grows boolean) LANGUAGE plpgsql AS $$
+DECLARE last bigint;
+BEGIN
+    SELECT max(id) INTO last FROM public.snowflake_next_ids(1, name::regclass, 100000) AS id;
+    EXECUTE command;
+    EXECUTE 'SELECT last_value FROM ' || name INTO stored;
+    grows := public.snowflake_next_id(1, name::regclass) > last;
+END $$;
+CREATE SEQUENCE set_back;
+CREATE UNLOGGED SEQUENCE set_back_unlogged;
+CREATE TEMP SEQUENCE set_back_temp;
+-- (setval() to a called value comes last: it looks like nextval(), beside which there are no bursts)
+SELECT command, name, result.*
+FROM unnest(ARRAY['SELECT setval(''%s'', 1, false)', 'ALTER SEQUENCE %s RESTART',
+    'ALTER SEQUENCE %s RESTART WITH 9 CACHE 5', 'SELECT setval(''%s'', 1)']) WITH ORDINALITY AS c (command, n)
+CROSS JOIN unnest(ARRAY['set_back', 'set_back_unlogged', 'set_back_temp']) AS name
+CROSS JOIN LATERAL burst_and(format(command, name), name) AS result
+ORDER BY n, name;
+SELECT * FROM burst_and('TRUNCATE numbered RESTART IDENTITY', 'numbered_n_seq');
+-- Further ahead than any burst is a mistake, and setval() puts it right.
+SELECT snowflake_advance('set_back', snowflake_encode(clock_timestamp() + '10 min', 1, 0)) \g /dev/null
+SELECT snowflake_timestamp(snowflake_next_id(1, 'set_back')) > clock_timestamp() + '9 min' AS ahead;
+SELECT setval('set_back', 1) \g /dev/null
+SELECT snowflake_timestamp(snowflake_next_id(1, 'set_back')) < clock_timestamp() + '1 min' AS put_right;
 
 -- Renamed, moved, dropped, made again.
 SELECT 'cached'::regclass::oid AS cached \gset

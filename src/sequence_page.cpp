@@ -1,6 +1,7 @@
 #include "sequence_page.h"
 
 #include "clock.h"
+#include "kept_position.h"
 
 namespace snowflake
 {
@@ -13,11 +14,18 @@ struct SequenceMagic {
     std::uint32_t magic;
 };
 
+/* A sequence's tuple, and where the position is kept in it a second time: see kept_position.h. */
+constexpr Size kTupleLength =
+    MAXALIGN(SizeofHeapTupleHeader) + offsetof(FormData_pg_sequence_data, is_called) + sizeof(bool);
+constexpr Size kLengthWithKept = kTupleLength + kKeptBytes;
+static_assert(MAXALIGN(kTupleLength) == MAXALIGN(kLengthWithKept),
+              "the item takes no more of the page: so it is where types are aligned to 8 bytes");
+
 struct LockedPage {
     Buffer buffer;
     Page page;
+    ItemId item;
     HeapTupleHeader tuple;
-    Size tuple_length;
     Form_pg_sequence_data data;
 };
 
@@ -49,9 +57,8 @@ LockedPage lock_page(PageAddress& address)
         elog(ERROR, "bad magic number in sequence with OID %u: %08X", address.relation,
              special->magic);
 
-    const ItemId item = PageGetItemId(locked.page, FirstOffsetNumber);
-    locked.tuple = reinterpret_cast<HeapTupleHeader>(PageGetItem(locked.page, item));
-    locked.tuple_length = ItemIdGetLength(item);
+    locked.item = PageGetItemId(locked.page, FirstOffsetNumber);
+    locked.tuple = reinterpret_cast<HeapTupleHeader>(PageGetItem(locked.page, locked.item));
     locked.data = reinterpret_cast<Form_pg_sequence_data>(reinterpret_cast<char*>(locked.tuple) +
                                                           locked.tuple->t_hoff);
     clear_stray_xmax(locked);
@@ -69,11 +76,35 @@ Stored stored_in(const LockedPage& locked)
     return {Position{locked.data->last_value}, locked.data->is_called};
 }
 
+KeptBytes& kept_bytes(const LockedPage& locked)
+{
+    return *reinterpret_cast<KeptBytes*>(reinterpret_cast<char*>(locked.tuple) + kTupleLength);
+}
+
+bool has_kept(const LockedPage& locked)
+{
+    return ItemIdGetLength(locked.item) >= kLengthWithKept;
+}
+
+Position kept_in(const LockedPage& locked)
+{
+    return has_kept(locked) ? read_kept(kept_bytes(locked)) : kNoneKept;
+}
+
+/* Only where all of the tuple is logged, or nothing is: replay must find the same length. */
+void make_room_for_kept(const LockedPage& locked)
+{
+    if (!has_kept(locked))
+        ItemIdSetNormal(locked.item, ItemIdGetOffset(locked.item), kLengthWithKept);
+}
+
 void set_tuple(const LockedPage& locked, Position position, std::int64_t log_count)
 {
     locked.data->last_value = raw(position);
     locked.data->is_called = true;
     locked.data->log_cnt = log_count;
+    if (has_kept(locked))
+        write_kept(position, kept_bytes(locked));
 }
 
 /*
@@ -95,6 +126,7 @@ void log_position(const LockedPage& locked, const PageAddress& address, Position
     XLogBeginInsert();
     XLogRegisterBuffer(0, locked.buffer, REGBUF_WILL_INIT);
 
+    make_room_for_kept(locked);
     /* After replay the page has no lease: what was promised under this record is used up. */
     set_tuple(locked, Position{raw(position) + lease}, encode_no_lease(core_use));
 
@@ -102,7 +134,7 @@ void log_position(const LockedPage& locked, const PageAddress& address, Position
     pg::set_locator(&record, address.file);
     XLogRegisterData(reinterpret_cast<char*>(&record), sizeof(record));
     XLogRegisterData(reinterpret_cast<char*>(locked.tuple),
-                     static_cast<pg::WalDataLength>(locked.tuple_length));
+                     static_cast<pg::WalDataLength>(ItemIdGetLength(locked.item)));
 
     /* In a variable of its own: PageSetLSN is a macro that evaluates its argument twice. */
     const XLogRecPtr lsn = XLogInsert(RM_SEQ_ID, XLOG_SEQ_LOG);
@@ -139,6 +171,7 @@ Write write_position(const LockedPage& locked, const PageAddress& address, Posit
     MarkBufferDirty(locked.buffer);
 
     if (!address.needs_wal) {
+        make_room_for_kept(locked);
         set_tuple(locked, position, encode_no_lease(core_use));
         return Write::done;
     }
@@ -187,10 +220,11 @@ void draw_positions(PageAddress& address, std::int64_t wanted, const Limits& lim
                     const Position* paced_at, Share& share, PageResult& result)
 {
     const LockedPage locked = lock_page(address);
-    const Stored stored = stored_in(locked);
-    const UnixMs now = time_for(stored, limits);
+    const Stored found = stored_in(locked);
+    const UnixMs now = time_for(found, limits);
+    const Stored stored = resume(found, kept_in(locked), now, limits.max_lead);
 
-    const CoreUse core_use = core_use_of(locked.data->log_cnt, stored.is_called, now);
+    const CoreUse core_use = core_use_of(locked.data->log_cnt, found.is_called, now);
     const bool beside_core = core_use != CoreUse::none;
     const std::int64_t allowed = beside_core ? share.left_at(now, wanted) : wanted;
 

@@ -14,7 +14,7 @@ namespace snowflake
 {
 
 struct PageResult {
-    Stored stored; /* as found */
+    Stored stored; /* what the draw went on from */
     UnixMs now;    /* the clock, read under the lock */
     Decision decision;
     bool needs_xid;   /* nothing was written: assign a transaction ID and call again */

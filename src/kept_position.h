@@ -1,0 +1,60 @@
+/*
+ * The position once more, where setval() and RESTART do not reach. Pure arithmetic.
+ *
+ * The position stands in last_value, and core's own commands write that: setval(), ALTER SEQUENCE
+ * ... RESTART, TRUNCATE ... RESTART IDENTITY. After them the clock keeps new IDs apart from those
+ * made before; but not from those of this very millisecond, nor from those that a burst has made
+ * ahead of it. So each draw leaves its position a second time, in the seven bytes between the
+ * tuple's last column, is_called, and its aligned end. Core carries them along: setval() writes its
+ * columns in place, ALTER SEQUENCE and TRUNCATE copy the tuple with heap_copytuple(), and every
+ * record in the WAL holds the whole of it. Nobody reads them but us: whoever takes a tuple apart
+ * stops at its last column.
+ *
+ * What was set back by more than a burst is meant: a mistake with setval() or snowflake_advance()
+ * that is put right.
+ */
+#pragma once
+
+#include "position.h"
+
+namespace snowflake
+{
+
+constexpr int kKeptBytes = 7;
+using KeptBytes = unsigned char[kKeptBytes];
+
+/* No position of the years until 4253 is larger; one that is cannot be kept, and none is. */
+constexpr Position kMaxKept{(std::int64_t{1} << (8 * kKeptBytes)) - 1};
+constexpr Position kNoneKept{0};
+
+constexpr void write_kept(Position position, KeptBytes& bytes)
+{
+    const bool fits = position > kNoneKept && position <= kMaxKept;
+    std::int64_t rest = raw(fits ? position : kNoneKept);
+    for (unsigned char& byte : bytes) {
+        byte = static_cast<unsigned char>(rest & 0xff);
+        rest >>= 8;
+    }
+}
+
+constexpr Position read_kept(const KeptBytes& bytes)
+{
+    std::int64_t value = 0;
+    for (int i = kKeptBytes; i-- > 0;)
+        value = value << 8 | bytes[i];
+    return Position{value};
+}
+
+/* As far as a burst may have run ahead by the default; a session may allow more. */
+constexpr std::int64_t kBurstMs = 1000;
+
+/* Where a draw goes on: from what is stored, unless that was set back behind what a burst made. */
+constexpr Stored resume(Stored stored, Position kept, UnixMs now, std::int64_t max_lead)
+{
+    const bool is_set_back = stored.is_called ? stored.position < kept : stored.position <= kept;
+    const std::int64_t lead = raw(ms_of(kept)) - raw(now);
+    const std::int64_t burst = max_lead > kBurstMs ? max_lead : kBurstMs;
+    return is_set_back && lead >= 0 && lead <= burst ? Stored{kept, true} : stored;
+}
+
+} // namespace snowflake

@@ -1,0 +1,97 @@
+#include "kept_position.h"
+
+#include <gtest/gtest.h>
+
+#include "random_seed.h"
+
+using namespace snowflake;
+
+namespace
+{
+
+constexpr std::int64_t kNow = 1795260000000;
+constexpr UnixMs kClock{kNow};
+
+constexpr Position at(std::int64_t ms, std::int64_t counter)
+{
+    return Position{ms * kPositionsPerMs + counter};
+}
+
+TEST(KeptPosition, IsReadAsItWasWritten)
+{
+    auto random = seeded_random("IsReadAsItWasWritten");
+    for (int i = 0; i < 100000; ++i) {
+        const Position position{between(random, 1, raw(kMaxKept))};
+        KeptBytes bytes;
+        write_kept(position, bytes);
+        ASSERT_EQ(read_kept(bytes), position);
+    }
+    for (const Position position : {Position{1}, at(kNow, 1023), kMaxKept}) {
+        KeptBytes bytes;
+        write_kept(position, bytes);
+        EXPECT_EQ(read_kept(bytes), position);
+    }
+}
+
+TEST(KeptPosition, WhatDoesNotFitIsNotKept)
+{
+    for (const Position position : {Position{0}, Position{-1}, Position{INT64_MIN},
+                                    Position{raw(kMaxKept) + 1}, Position{INT64_MAX}}) {
+        KeptBytes bytes;
+        write_kept(position, bytes);
+        EXPECT_EQ(read_kept(bytes), kNoneKept) << raw(position);
+    }
+}
+
+TEST(KeptPosition, AnUntouchedSequenceGoesOnFromWhatIsStored)
+{
+    for (const bool is_called : {false, true}) {
+        const Stored stored{Position{5000}, is_called};
+        const Stored from = resume(stored, kNoneKept, kClock, kBurstMs);
+        EXPECT_EQ(from.position, stored.position);
+        EXPECT_EQ(from.is_called, is_called);
+    }
+}
+
+/* RESTART, setval() to 1 and a little back: what the burst made stays behind. */
+TEST(KeptPosition, ABurstIsNotTakenBack)
+{
+    const Position kept = at(kNow + 300, 77);
+    for (const Stored stored :
+         {Stored{Position{1}, false}, Stored{Position{1}, true}, Stored{at(kNow + 299, 0), true},
+          Stored{Position{raw(kept) - 1}, true}, Stored{kept, false}}) {
+        const Stored from = resume(stored, kept, kClock, 0);
+        EXPECT_EQ(from.position, kept) << raw(stored.position);
+        EXPECT_TRUE(from.is_called);
+    }
+}
+
+TEST(KeptPosition, CoresOwnStepsAreGoneOnFrom)
+{
+    const Position kept = at(kNow + 300, 77);
+    for (const Stored stored : {Stored{kept, true}, Stored{Position{raw(kept) + 1}, true},
+                                Stored{Position{raw(kept) + 1}, false}})
+        EXPECT_EQ(resume(stored, kept, kClock, kBurstMs).position, stored.position);
+}
+
+/* The counter of a new millisecond comes from what is stored, as the original's would. */
+TEST(KeptPosition, WhatTheClockHasPassedNeedsNoKeeping)
+{
+    const Stored stored{Position{5000}, true};
+    EXPECT_EQ(resume(stored, at(kNow - 1, 1023), kClock, kBurstMs).position, stored.position);
+    EXPECT_EQ(resume(stored, at(kNow, 0), kClock, kBurstMs).position, at(kNow, 0));
+}
+
+TEST(KeptPosition, MoreThanABurstIsAMistakePutRight)
+{
+    const Stored stored{Position{1}, true};
+    EXPECT_EQ(resume(stored, at(kNow + kBurstMs, 0), kClock, 0).position, at(kNow + kBurstMs, 0));
+    EXPECT_EQ(resume(stored, at(kNow + kBurstMs + 1, 0), kClock, 0).position, stored.position);
+    constexpr std::int64_t kLongLead = 600000;
+    EXPECT_EQ(resume(stored, at(kNow + kLongLead, 0), kClock, kLongLead).position,
+              at(kNow + kLongLead, 0));
+    EXPECT_EQ(resume(stored, at(kNow + kLongLead + 1, 0), kClock, kLongLead).position,
+              stored.position);
+}
+
+} // namespace
