@@ -19,7 +19,7 @@ PROVE_TESTS = test/t/*.pl
 # They start servers of their own: not as root, and not without the module that all of them need.
 TAP_TESTS := $(shell [ "$$(id -u)" -ne 0 ] && perl -MIPC::Run -e 'print 1' 2>/dev/null)
 
-EXTRA_CLEAN = $(DATA_built) test/unit/unit test/stress/stress tmp_check output_iso
+EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso
 
 # Their clients.
 ifneq ($(TAP_TESTS),)
@@ -58,6 +58,12 @@ checkver:
 unit: test/unit/unit
 test/unit/unit: $(wildcard test/unit/*.cpp test/unit/*.h src/*.h)
 	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc $(wildcard test/unit/*.cpp) $(PURE_SOURCES) -o $@ -lgtest -lgtest_main -pthread
+
+# A model of the generator, searched through, without a server.
+.PHONY: model
+model: test/model/model
+test/model/model: $(wildcard test/model/*.cpp test/model/*.h src/*.h)
+	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -Isrc test/model/model.cpp -o $@
 
 # The client that hunts duplicates, against a running server.
 .PHONY: stress

@@ -340,7 +340,7 @@ link_folder() {
 # and none left behind.
 build_and_install() {
     local made=(./.git '*.o' '*.bc' '*.so' './snowflake--*.sql'
-        ./tmp_check ./results ./output_iso ./log ./test/unit/unit ./test/stress/stress)
+        ./tmp_check ./results ./output_iso ./log ./test/unit/unit ./test/model/model ./test/stress/stress)
     build=$workdir/build
     mkdir -p -- "$build"
     tar -C "$source_dir" "${made[@]/#/--exclude=}" -cf - . | tar -C "$build" -xof -

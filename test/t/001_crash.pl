@@ -93,4 +93,17 @@ SKIP:
 	$node->stop;
 }
 
+# setval(..., false) says that the value itself is still to be made. Once it has been made, that must
+# be logged, though the position has not moved.
+{
+	my $node = new_server('not_called');
+	$node->safe_psql('postgres',
+		q{SELECT setval('s', (extract(epoch FROM now() + '10 s') * 1000)::bigint << 10, false)});
+	my $before = draw($node);
+	crash($node);
+	$node->start;
+	are_later('a value that setval() left to be made is made once', [$before], [ draw($node) ]);
+	$node->stop;
+}
+
 done_testing();

@@ -1,0 +1,158 @@
+/*
+ * A model of the generator, searched through: every interleaving of three sessions that draw and
+ * commit, of flushes, page writes, a checkpoint and a crash, with a clock that says anything. It
+ * ends with 0 if no promise about IDs is ever broken, and if one is whenever a guard is taken out
+ * (cases.h), in a trace that is printed and as short as any.
+ *
+ *   model           within a minute and a gigabyte
+ *   model --deep    minutes, and four gigabytes: more draws, crashes and checkpoints with every
+ *                   guard in place (the bounds stand in world.h)
+ *
+ * What is real: next(), the lease with its tag, the note of core's use and the share beside
+ * nextval() are the server's own headers, at their real size. Positions are real ones too, of the
+ * first seconds of Unix time; a few clock readings and block sizes are chosen so that a millisecond
+ * is carried over, a lease is outrun, and a clock is ahead, behind and level. The steps between
+ * PostgreSQL's calls are written again, as sequence_page.cpp, durability.cpp and generator.cpp have
+ * them (draw_steps.h); so is the server's part, after bufmgr.c, xlog.c, xact.c and sequence.c of
+ * PostgreSQL 15.
+ *
+ * What is left out, and why nothing is lost by it:
+ *  - The clock is no state. Each reading may say any of the world's values, which is more than any
+ *    clock does; in the world "running" alone it never goes back, and is later after a crash.
+ *  - WAL holds this sequence's records only. Others (an empty one, a commit's, a checkpoint's) are
+ *    there and no more: to flush a session's commit is to flush all that was inserted before it.
+ *    So LSNs are as close as they can be, and those that a crash cuts off are given out again.
+ *  - What a session does between two looks at shared state is one step; so is what happens under
+ *    the page's lock and cannot be seen before it is released.
+ *  - An abort, or a commit with synchronous_commit = off, promises what a transaction promises that
+ *    stays open, and any transaction may.
+ *  - Sessions are alike, so states that differ by their names are one. Nothing is searched beyond
+ *    the last write of a page, since that is where IDs are judged (properties.h).
+ *
+ * What is left out, and not shown here: more draws, crashes and checkpoints than the bounds allow;
+ * the disk that loses a page write which the server has not synced yet (the server's own matter,
+ * before each checkpoint's end); waiting for a synchronous standby (a standby that is promoted here
+ * has what was flushed); the PL/pgSQL function's IDs beside ours; a position that is set back.
+ */
+#include "cases.h"
+#include "rule_box.h"
+#include "trace.h"
+
+#include <chrono>
+#include <iomanip>
+#include <string_view>
+
+using namespace model;
+
+namespace
+{
+
+struct Run {
+    bool is_deep;
+    std::vector<World> worlds = all_worlds();
+    bool is_good = true;
+
+    const Bounds& bounds_of(const World& world) const
+    {
+        return is_deep ? world.deep : world.bounds;
+    }
+
+    void require(bool holds, const char* text)
+    {
+        if (holds)
+            return;
+        is_good = false;
+        std::cout << "     WRONG: " << text << '\n';
+    }
+};
+
+void check_the_rule(Run& run)
+{
+    const RuleCheck check = check_rule();
+    std::cout << "The rule: " << check.inputs << " inputs, " << check.issued << " issued, "
+              << check.wrong << " wrong\n\n";
+    run.require(check.inputs > 0 && check.wrong == 0, "next() breaks its own rule");
+}
+
+void check_the_model(Run& run)
+{
+    std::cout << "With every guard in place\n";
+    std::size_t not_promised = 0;
+    for (const World& world : run.worlds) {
+        const Bounds& bounds = run.bounds_of(world);
+        const Outcome outcome = search(world, bounds, Guards{}, is_broken_promise);
+        std::cout << std::left << "  " << std::setw(12) << world.name << std::right << std::setw(10)
+                  << outcome.states << " states, " << std::setw(10) << outcome.steps
+                  << " steps, depth " << outcome.depth << ": " << text_of(outcome.finding)
+                  << "; not promised: " << outcome.not_promised
+                  << ", ahead of the clock: " << outcome.not_promised_leading << "   ("
+                  << world.text << ")" << std::endl;
+        if (is_broken_promise(outcome.finding))
+            print_way(outcome.way, world, bounds, Guards{});
+        run.require(!is_broken_promise(outcome.finding), "a promise is broken");
+        if (not_promised == 0 && outcome.not_promised > 0) {
+            std::cout << "     What is not promised, and happens:\n";
+            print_way(outcome.way_to_not_promised, world, bounds, Guards{});
+        }
+        not_promised += outcome.not_promised;
+    }
+    run.require(not_promised > 0, "what is not promised does not happen: the model is too coarse");
+}
+
+bool is_in(const World& world, const Case& removed)
+{
+    return std::any_of(removed.worlds.begin(), removed.worlds.end(),
+                       [&](std::string_view name) { return name == world.name; });
+}
+
+void check_case(Run& run, const Case& removed)
+{
+    Guards guards;
+    for (bool Guards::*guard : removed.removed)
+        guards.*guard = false;
+    const auto is_end = [&](Finding finding) {
+        return removed.finding == Finding::none ? is_broken_promise(finding)
+                                                : finding == removed.finding;
+    };
+
+    std::cout << '\n' << removed.text << '\n';
+    for (const World& world : run.worlds) {
+        if (!is_in(world, removed))
+            continue;
+        const Outcome outcome = search(world, world.bounds, guards, is_end);
+        std::cout << "  " << world.name << ": " << outcome.states << " states"
+                  << (outcome.finding == Finding::none ? ", nothing found" : "") << std::endl;
+        if (outcome.finding != Finding::none)
+            print_way(outcome.way, world, world.bounds, guards);
+        if (removed.finding == Finding::none)
+            run.require(outcome.finding == Finding::none, "not covered by another guard");
+        else
+            run.require(outcome.finding == removed.finding, "the guard is out, and nothing found");
+    }
+    if (removed.finding == Finding::none)
+        std::cout << "     " << removed.why_nothing << '\n';
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    const std::string_view option = argc > 1 ? argv[1] : "";
+    if (argc > 2 || (!option.empty() && option != "--deep")) {
+        std::cerr << "usage: model [--deep]\n";
+        return 2;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    Run run{option == "--deep"};
+    check_the_rule(run);
+    check_the_model(run);
+    for (const Case& removed : all_cases())
+        check_case(run, removed);
+
+    const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start);
+    std::cout << '\n'
+              << (run.is_good ? "The model holds, and every guard is needed or covered by another"
+                              : "FAILED")
+              << ", in " << std::fixed << std::setprecision(1) << seconds.count() << " s\n";
+    return run.is_good ? 0 : 1;
+}
