@@ -66,10 +66,9 @@ sub crash_cycles
 				q{SELECT pid FROM pg_stat_activity
 				  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
 				  ORDER BY random() LIMIT 1});
+			my $log_length = -s $node->logfile;
 			kill 'KILL', $victim;
-			$node->poll_query_until('postgres',
-				qq{SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $victim})
-			  or die 'the server did not come back';
+			$node->wait_for_log(qr/ready to accept connections/, $log_length);
 		});
 	$node->stop;
 }
