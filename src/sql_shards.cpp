@@ -53,7 +53,7 @@ bool check_caller(const catalog::Caller& caller, const catalog::Call& call, void
         return true;
     const Oid schema = schema_of(caller);
     const char* name = get_namespace_name(schema);
-    if (name == nullptr || isTempNamespace(schema) || strcmp(name, claim->schema) == 0)
+    if (name == nullptr || isAnyTempNamespace(schema) || strcmp(name, claim->schema) == 0)
         return true;
     errors::shard_in_use(claim->shard, caller.catalog, caller.object, name);
 }

@@ -8,7 +8,14 @@ namespace
 /* SQL functions may call each other in a circle (CREATE OR REPLACE); nobody wraps this deep. */
 constexpr int kMaxWrappers = 8;
 
-bool read_function(const NativeFunctions& natives, Oid function, Call* call, int wrappers);
+struct Search {
+    const NativeFunctions* natives;
+    Call* call;
+    int wrappers;
+    List** functions; /* looked into already: there can be very many paths through a few of them */
+};
+
+bool read_function(Search search, Oid function);
 
 /* Working memory for one object: trees of thousands of them must not add up. */
 class ScratchMemory
@@ -161,12 +168,6 @@ bool is_plain_call(const NativeFunctions& natives, const Node* node)
     return false;
 }
 
-struct Search {
-    const NativeFunctions* natives;
-    Call* call;
-    int wrappers;
-};
-
 /* Ends at the first call, wherever it stands in the expression. */
 bool find_call(Node* node, void* state)
 {
@@ -182,7 +183,8 @@ bool find_call(Node* node, void* state)
             read_arguments(natives, expression, search->call);
             return true;
         }
-        if (read_function(natives, expression->funcid, search->call, search->wrappers + 1)) {
+        if (read_function({search->natives, search->call, search->wrappers + 1, search->functions},
+                          expression->funcid)) {
             search->call->through = expression->funcid;
             return true;
         }
@@ -190,27 +192,29 @@ bool find_call(Node* node, void* state)
     return pg::walk_children(node, find_call, state);
 }
 
-bool read_tree(const NativeFunctions& natives, Datum stored, Call* call, int wrappers)
+bool read_tree(Search search, Datum stored)
 {
-    Search search = {&natives, call, wrappers};
     auto* tree = static_cast<Node*>(stringToNode(TextDatumGetCString(stored)));
     if (!find_call(tree, &search))
         return false;
-    call->is_plain = is_plain_call(natives, tree);
+    search.call->is_plain = is_plain_call(*search.natives, tree);
     return true;
 }
 
 /* Only a parsed body says what it calls; one in text, SQL or PL/pgSQL, is code of another kind. */
-bool read_function(const NativeFunctions& natives, Oid function, Call* call, int wrappers)
+bool read_function(Search search, Oid function)
 {
-    if (wrappers > kMaxWrappers || function < FirstNormalObjectId)
+    CHECK_FOR_INTERRUPTS();
+    if (search.wrappers > kMaxWrappers || function < FirstNormalObjectId ||
+        list_member_oid(*search.functions, function))
         return false;
+    *search.functions = lappend_oid(*search.functions, function);
     const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
     if (!HeapTupleIsValid(tuple))
         return false;
     bool is_null = false;
     const Datum body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &is_null);
-    const bool found = !is_null && read_tree(natives, body, call, wrappers);
+    const bool found = !is_null && read_tree(search, body);
     ReleaseSysCache(tuple);
     return found;
 }
@@ -229,7 +233,8 @@ bool read_default_row(const NativeFunctions& natives, Oid index, ScanKeyData* ke
         bool is_null = false;
         const Datum tree =
             heap_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(defaults), &is_null);
-        found = !is_null && read_tree(natives, tree, call, 0);
+        List* functions = NIL;
+        found = !is_null && read_tree({&natives, call, 0, &functions}, tree);
     }
     systable_endscan(scan);
     table_close(defaults, AccessShareLock);
@@ -275,8 +280,10 @@ bool read_call(const NativeFunctions& natives, const Caller& caller, Call* call)
     const ScratchMemory scratch;
     if (caller.catalog == RelationRelationId)
         return read_default_of_column(natives, caller, call);
-    if (caller.catalog == ProcedureRelationId)
-        return read_function(natives, caller.object, call, 0);
+    if (caller.catalog == ProcedureRelationId) {
+        List* functions = NIL;
+        return read_function({&natives, call, 0, &functions}, caller.object);
+    }
     return false;
 }
 

@@ -19,7 +19,7 @@ CREATE SEQUENCE snowflake_id_seq AS bigint;
 COMMENT ON SEQUENCE snowflake_id_seq IS
     'position of snowflake_next_id(): Unix milliseconds << 10 | counter';
 SELECT pg_catalog.pg_extension_config_dump('snowflake_id_seq', '');
-GRANT SELECT, USAGE, UPDATE ON SEQUENCE snowflake_id_seq TO SESSION_USER WITH GRANT OPTION;
+GRANT SELECT, USAGE, UPDATE ON SEQUENCE snowflake_id_seq TO @extowner@ WITH GRANT OPTION;
 
 CREATE FUNCTION snowflake_next_id() RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE

@@ -83,7 +83,8 @@ CREATE VIEW snowflake_sequences AS
                        CASE WHEN pg_catalog.has_sequence_privilege(k.seq, 'SELECT, USAGE')
                             THEN pg_catalog.pg_sequence_last_value(k.seq::pg_catalog.regclass) END AS position
                 FROM @extschema@.snowflake_calls() AS k
-                WHERE k.seq IS NOT NULL) AS v) AS s;
+                -- Anybody can write a DEFAULT that names a table where a sequence should stand.
+                JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq) AS v) AS s;
 COMMENT ON VIEW snowflake_sequences IS
     'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, and how far it leads the clock (negative: how long ago it was made); NULL where the sequence is unused or may not be read';
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
@@ -109,6 +110,7 @@ CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms
 AS $$
 DECLARE
     present record;
+    found_sequence record;
     sequence regclass;
 BEGIN
     PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
@@ -124,12 +126,12 @@ BEGIN
     END IF;
 
     -- What is there already is kept if it is what is asked for, and never replaced.
-    SELECT p.oid::regprocedure AS function, c.shard, c.epoch_ms INTO present
+    SELECT p.oid::regprocedure AS function, c.shard, c.epoch_ms, c.is_plain INTO present
     FROM pg_proc AS p
-    LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass, p.oid, 0) AS c ON true
+    LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
     WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.pronamespace = to_regnamespace(quote_ident(schema_name));
     IF FOUND THEN
-        IF present.shard = shard AND present.epoch_ms = epoch_ms THEN
+        IF present.shard = shard AND present.epoch_ms = epoch_ms AND present.is_plain THEN
             RAISE NOTICE 'schema % is shard % already', quote_ident(schema_name), shard;
             RETURN;
         END IF;
@@ -142,6 +144,17 @@ BEGIN
                         ELSE 'Choose another schema.' END;
     END IF;
 
+    -- One that is there is used on, but not a stranger's: its owner can set it back.
+    SELECT c.oid::regclass AS name, c.relkind, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relname = 'table_id_seq' AND n.nspname = schema_name;
+    IF found_sequence.relkind <> 'S' THEN
+        RAISE EXCEPTION '% is not a sequence', found_sequence.name USING ERRCODE = 'wrong_object_type';
+    ELSIF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
+        RAISE EXCEPTION 'sequence % belongs to %', found_sequence.name, found_sequence.owner USING
+            ERRCODE = 'insufficient_privilege',
+            HINT = format('ALTER SEQUENCE %s OWNER TO %I;', found_sequence.name, current_user);
+    END IF;
     EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
     sequence := format('%I.table_id_seq', schema_name)::regclass;
     EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',

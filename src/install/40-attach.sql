@@ -59,7 +59,7 @@ BEGIN
                 HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED; SELECT snowflake_attach(%L, %L); COMMIT;', tbl, column_name);
         END IF;
 
-        SELECT * INTO present FROM @extschema@.snowflake_call_of('pg_class'::regclass, tbl, col.attnum) AS k;
+        SELECT * INTO present FROM @extschema@.snowflake_call_of('pg_class'::regclass::oid, tbl::oid, col.attnum::integer) AS k;
         IF FOUND AND col.atttypid NOT IN ('integer'::regtype, 'smallint'::regtype) THEN
             IF given IS NOT NULL AND given IS DISTINCT FROM present.shard THEN
                 RAISE EXCEPTION '% is attached already, with %', described,

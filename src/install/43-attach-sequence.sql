@@ -98,7 +98,7 @@ BEGIN
     END IF;
 
     -- A sequence has the owner of the table that owns it, and is lost in a crash only where that is.
-    sequence_name := @extschema@.snowflake_attach_sequence_name(rel.relnamespace, rel.relname, column_name);
+    sequence_name := @extschema@.snowflake_attach_sequence_name(rel.relnamespace::regnamespace, rel.relname, column_name);
     EXECUTE format('CREATE %s SEQUENCE %s.%I AS bigint',
                    CASE rel.relpersistence WHEN 'u' THEN 'UNLOGGED' END, -- a temporary one is by its schema
                    rel.relnamespace::regnamespace, sequence_name);
@@ -135,7 +135,8 @@ WITH RECURSIVE targets AS (
     FROM targets AS t
     JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.relid AND d.classid = 'pg_rewrite'::regclass
     JOIN pg_rewrite AS w ON w.oid = d.objid
-    JOIN pg_class AS v ON v.oid = w.ev_class AND v.relkind = 'v'
+    -- Anybody can make a view of a table; INSERTs get through that of an owner who may do them himself.
+    JOIN pg_class AS v ON v.oid = w.ev_class AND v.relkind = 'v' AND has_any_column_privilege(v.relowner, t.relid, 'INSERT')
 ), acls AS (
     SELECT c.relowner, c.relacl AS acl FROM targets AS t JOIN pg_class AS c ON c.oid = t.relid
     UNION ALL

@@ -96,7 +96,7 @@ BEGIN
         SELECT p.oid
         FROM pg_depend AS d
         JOIN pg_proc AS p ON p.oid = d.objid
-        CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass, p.oid, 0) AS k
+        CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
         WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = source AND d.classid = 'pg_proc'::regclass
           AND p.pronargs = 0 AND NOT p.proretset
           AND k.function IS NULL AND k.shard IS NOT NULL AND k.seq IS NOT NULL AND k.epoch_ms IS NOT NULL
@@ -105,7 +105,7 @@ BEGIN
     IF cardinality(old_functions) = 0 AND NOT EXISTS (
             SELECT FROM pg_depend AS d
             JOIN pg_attrdef AS a ON a.adrelid = d.objid
-            CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_class'::regclass, a.adrelid, a.adnum) AS k
+            CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_class'::regclass::oid, a.adrelid, a.adnum::integer) AS k
             WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = source AND d.classid = 'pg_class'::regclass
               AND k.function IS NULL AND k.shard IS NOT NULL) THEN
         RAISE EXCEPTION 'schema % is no shard', source USING
@@ -139,11 +139,11 @@ BEGIN
                coalesce(new_relations[array_position(old_relations, k.seq)], k.seq) AS seq, k.epoch_ms
         FROM unnest(old_functions) AS old (oid)
         JOIN pg_proc AS p ON p.oid = old.oid
-        CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass, p.oid, 0) AS k
+        CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
         ORDER BY p.oid
     LOOP
         EXECUTE format('CREATE FUNCTION %s RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
-                       id_function.name, @extschema@.snowflake_call_text(shard, id_function.seq, id_function.epoch_ms));
+                       id_function.name, @extschema@.snowflake_call_text(shard, id_function.seq::regclass, id_function.epoch_ms));
         EXECUTE format('COMMENT ON FUNCTION %s IS %L', id_function.name, format('next ID of shard %s', shard));
         new_functions := new_functions || id_function.name::regprocedure::oid;
     END LOOP;

@@ -7,7 +7,9 @@ CREATE FUNCTION snowflake_clone_defaults(
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    caller_path CONSTANT text := current_setting('search_path');
+    own_path CONSTANT text := current_setting('search_path');
+    template_path CONSTANT text := format('%s, pg_temp', template);
+    clone_path CONSTANT text := format('%s, %s, pg_temp', target, template);
     col record;
     expression text;
     commands text := '';
@@ -17,8 +19,8 @@ DECLARE
 BEGIN
     -- A default may use sequences and functions anywhere in its expression. Deparsed where the template
     -- is the search path, and parsed where the clone stands before the template, it finds the clone's,
-    -- and the template's where the clone has none. No text is changed for that.
-    PERFORM set_config('search_path', format('%s, pg_temp', template), true);
+    -- and the template's where the clone has none. No text is changed for that. While such a path holds
+    -- nothing is done but that: any other query could find functions and operators of the template's.
     FOR col IN
         SELECT d.adrelid, d.adnum, d.adbin, a.attname AS name, pair.new::regclass AS copy,
                k.function, k.seq, k.epoch_ms, f.pronamespace = template AS is_of_template,
@@ -28,7 +30,7 @@ BEGIN
         FROM unnest(old_relations, new_relations) AS pair (old, new)
         JOIN pg_attrdef AS d ON d.adrelid = pair.old
         JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-        LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_class'::regclass, d.adrelid, d.adnum) AS k ON true
+        LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_class'::regclass::oid, d.adrelid, d.adnum::integer) AS k ON true
         LEFT JOIN pg_proc AS f ON f.oid = k.function
         -- No EXISTS: the planner may choose to read all defaults of the database once for it.
         LEFT JOIN LATERAL (
@@ -48,9 +50,11 @@ BEGIN
             -- The shard's number stands in the call itself, so that is written anew. A sequence of another
             -- schema is shared, as a table is that a foreign key refers to there.
             expression := @extschema@.snowflake_call_text(
-                shard, coalesce(new_relations[array_position(old_relations, col.seq)], col.seq), col.epoch_ms);
+                shard, coalesce(new_relations[array_position(old_relations, col.seq)], col.seq)::regclass, col.epoch_ms);
         ELSIF col.is_bound THEN
-            expression := pg_get_expr(col.adbin, col.adrelid);
+            PERFORM pg_catalog.set_config('search_path', template_path, true);
+            expression := pg_catalog.pg_get_expr(col.adbin, col.adrelid);
+            PERFORM pg_catalog.set_config('search_path', own_path, true);
         ELSE
             CONTINUE;
         END IF;
@@ -60,8 +64,9 @@ BEGIN
     END LOOP;
 
     IF stuck_table IS NULL THEN
-        PERFORM set_config('search_path', format('%s, %s, pg_temp', target, template), true);
+        PERFORM pg_catalog.set_config('search_path', clone_path, true);
         EXECUTE commands;
+        PERFORM pg_catalog.set_config('search_path', own_path, true);
         -- A name that pg_catalog has, too, is not found so: the default is then the template's still.
         SELECT od.adrelid, od.adnum, true INTO stuck_table, stuck_column, is_hidden
         FROM unnest(old_relations, new_relations) AS pair (old, new)
@@ -79,7 +84,6 @@ BEGIN
                           WHERE v.classid = 'pg_attrdef'::regclass AND v.objid = nd.oid
                             AND v.refclassid = u.refclassid AND v.refobjid = moved.objid);
     END IF;
-    PERFORM set_config('search_path', caller_path, true);
 
     IF stuck_table IS NOT NULL THEN
         SELECT a.attname AS name, a.attrelid::regclass AS relation, pg_get_expr(d.adbin, d.adrelid) AS expression

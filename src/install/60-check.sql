@@ -7,7 +7,8 @@ AS $$
 WITH calls AS MATERIALIZED (
     SELECT k.*, coalesce(c.relnamespace, p.pronamespace) AS schema,
            CASE WHEN c.oid IS NULL THEN k.objid::regprocedure::text
-                ELSE format('%s.%I', k.objid::regclass, a.attname) END AS name,
+                -- Its own row may be younger than the snapshot.
+                ELSE concat_ws('.', k.objid::regclass, quote_ident(a.attname)) END AS name,
            a.atttypid, c.relpersistence
     FROM @extschema@.snowflake_calls() AS k
     LEFT JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
@@ -30,6 +31,7 @@ SELECT 'error', format('shard %s', shard),
        'Give each schema a number of its own; IDs that both have made are in both.'
 FROM calls JOIN pg_namespace AS n ON n.oid = schema
 WHERE function IS NULL AND shard IS NOT NULL
+  AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
 GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
 SELECT 'error', format('sequence %s', seq::regclass),

@@ -1,0 +1,216 @@
+-- What an ordinary role can do and see, arguments that are none, and names that break what is pasted together.
+
+CREATE ROLE snowflake_regress_owner;
+CREATE ROLE snowflake_regress_user;
+CREATE SCHEMA sec AUTHORIZATION snowflake_regress_owner;
+GRANT USAGE ON SCHEMA sec TO snowflake_regress_user;
+SET ROLE snowflake_regress_owner;
+CREATE SEQUENCE sec.s;
+CREATE TABLE sec.t (id bigint PRIMARY KEY DEFAULT snowflake_next_id(700, 'sec.s'), body text);
+CREATE VIEW sec.v AS SELECT id FROM sec.t;
+CREATE TYPE sec.pair AS (a bigint, b bigint);
+INSERT INTO sec.t (body) VALUES ('one') RETURNING snowflake_shard(id);
+RESET ROLE;
+
+-- The SQLSTATE of a command, NULL where it ends well.
+CREATE FUNCTION sec.state(command text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE command;
+    RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE;
+END $$;
+GRANT EXECUTE ON FUNCTION sec.state(text) TO PUBLIC;
+
+-- Without a right on a sequence its position is not told; what pg_attrdef and pg_class tell to all, is.
+SET ROLE snowflake_regress_user;
+SELECT table_name, shard, seq FROM snowflake_columns WHERE schema_name = 'sec';
+SELECT seq, shard, last_id_at, last_counter, lead FROM snowflake_sequences WHERE seq = 'sec.s'::regclass;
+SELECT command, sec.state(command) FROM (VALUES
+    ($$SELECT snowflake_next_id(700, 'sec.s')$$),
+    ($$SELECT snowflake_next_ids(700, 'sec.s', 1)$$),
+    ($$SELECT snowflake_advance('sec.s', 1)$$),
+    ($$SELECT snowflake_attach('sec.t')$$),
+    ($$SELECT snowflake_create_shard(701, 'sec')$$),
+    ($$SELECT snowflake_create_shard(701, 'sec_of_mine')$$),
+    ($$SELECT snowflake_clone_shard('sec', 701, 'sec_of_mine')$$),
+    ($$SELECT snowflake_adopt('sec.state(text)')$$),
+    -- the steps of the functions above have no rights of their own either
+    ($$SELECT snowflake_attach_new_sequence('sec.t', 'id')$$),
+    ($$SELECT snowflake_clone_sequences('sec', 'sec')$$)) AS commands (command);
+RESET ROLE;
+
+-- USAGE draws and shows the position; it neither moves nor sets it.
+GRANT USAGE ON SEQUENCE sec.s TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT last_id_at > now() - interval '1 hour' AS told FROM snowflake_sequences WHERE seq = 'sec.s'::regclass;
+SELECT sec.state($$SELECT snowflake_next_id(700, 'sec.s')$$) AS draw,
+       sec.state($$SELECT snowflake_advance('sec.s', 1)$$) AS advance,
+       sec.state($$SELECT setval('sec.s', 1)$$) AS setval;
+-- However many are asked for, the sequence leads the clock by max_lead at most.
+SET statement_timeout = '2s';
+SELECT count(*) FROM snowflake_next_ids(700, 'sec.s', 2147483647);
+RESET statement_timeout;
+SELECT lead <= interval '1 s' AS held_back FROM snowflake_sequences WHERE seq = 'sec.s'::regclass;
+RESET ROLE;
+
+-- Set before the library is loaded, a setting is a name without a meaning; it does not get past the check.
+\c
+SET SESSION AUTHORIZATION snowflake_regress_user;
+SET snowflake.max_lead = '1h';
+SET snowflake.shard = 3;
+SELECT snowflake_shard(0);
+SHOW snowflake.max_lead;
+SHOW snowflake.shard;
+RESET SESSION AUTHORIZATION;
+
+-- What is no sequence, or nothing at all.
+SELECT f.call, r.relation, sec.state(format(f.call, r.relation))
+FROM (VALUES (1, 'SELECT snowflake_next_id(700, %L::regclass)'), (2, 'SELECT snowflake_next_ids(700, %L::regclass, 1)'),
+             (3, 'SELECT snowflake_advance(%L::regclass, 1)')) AS f (n, call),
+     (VALUES (1, '0'), (2, '4294967295'), (3, 'sec.t'), (4, 'sec.t_pkey'), (5, 'sec.v'), (6, 'sec.pair'),
+             (7, 'pg_class'), (8, '2836')) AS r (n, relation)
+ORDER BY f.n, r.n;
+SELECT f.call, r.relation, sec.state(format(f.call, r.relation))
+FROM (VALUES (1, 'SELECT snowflake_attach(%L::regclass, shard => 702)')) AS f (n, call),
+     (VALUES (1, '0'), (2, '4294967295'), (4, 'sec.t_pkey'), (5, 'sec.v'), (6, 'sec.pair'), (7, 'pg_class'), (8, '2836'),
+             (9, 'sec.s')) AS r (n, relation)
+ORDER BY f.n, r.n;
+SELECT command, sec.state(command) FROM (VALUES
+    ('SELECT snowflake_adopt(0)'), ('SELECT snowflake_adopt(NULL)'), ($$SELECT snowflake_adopt('now()')$$),
+    ($$SELECT snowflake_attach(NULL)$$), ($$SELECT snowflake_attach('sec.t', NULL)$$), ($$SELECT snowflake_attach('sec.t', '')$$),
+    ($$SELECT snowflake_attach('sec.t', 'ctid')$$), ($$SELECT snowflake_attach('sec.t', 'id', -1)$$),
+    ($$SELECT snowflake_create_shard(703, '')$$), ($$SELECT snowflake_create_shard(703, 'pg_mine')$$),
+    ($$SELECT snowflake_clone_shard('', 703, 'sec_clone')$$), ($$SELECT snowflake_clone_shard('pg_catalog', 703, 'sec_clone')$$),
+    ($$SELECT snowflake_next_ids(700, 'sec.s', -1)$$), ($$SELECT snowflake_advance('sec.s', -1)$$),
+    ($$SELECT snowflake_claim_shard(8192, 'sec')$$), ($$SELECT snowflake_call_of(1259, 0, 70000)$$)) AS commands (command);
+
+-- The temporary sequence of this session is nobody else's; one that is gone is gone.
+CREATE TEMP SEQUENCE temporary;
+SELECT 'temporary'::regclass::oid AS temporary \gset
+SELECT snowflake_next_id(700, 'temporary') > 0 AS own;
+DROP SEQUENCE temporary;
+SELECT sec.state(format('SELECT snowflake_next_id(700, %s::regclass)', :temporary));
+
+-- A view that others made of a table gives nobody a right to the sequence that the table gets.
+GRANT CREATE ON SCHEMA sec TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+CREATE VIEW sec.of_others AS SELECT * FROM sec.t;
+GRANT INSERT ON sec.of_others TO PUBLIC;
+RESET ROLE;
+ALTER TABLE sec.t ALTER COLUMN id DROP DEFAULT;
+SELECT snowflake_attach('sec.t', shard => 700);
+SELECT has_sequence_privilege('snowflake_regress_user', 'sec.t_id_seq', 'USAGE, SELECT, UPDATE') AS given;
+
+-- Anybody can write what is no call of use into a DEFAULT of his own, and let functions call each other in
+-- more ways than can be followed. It ends no one's view of the rest.
+SET ROLE snowflake_regress_user;
+CREATE SEQUENCE sec.own;
+CREATE TABLE sec.odd (
+    a bigint DEFAULT snowflake_next_id(730, 'pg_class'),
+    b bigint DEFAULT snowflake_next_id(9999999, '4294967295'::regclass, -9223372036854775808),
+    c bigint DEFAULT snowflake_next_id(NULL::integer, NULL::regclass));
+CREATE FUNCTION sec.f0() RETURNS bigint LANGUAGE sql RETURN 1;
+DO $$
+BEGIN
+    FOR i IN 1..9 LOOP
+        EXECUTE format('CREATE FUNCTION sec.f%s() RETURNS bigint LANGUAGE sql RETURN %s', i,
+                       (SELECT string_agg(format('sec.f%s()', i - 1), ' + ') FROM generate_series(1, 12)));
+    END LOOP;
+END $$;
+CREATE TABLE sec.many (a bigint DEFAULT sec.f9() + snowflake_next_id(731, 'sec.own'));
+RESET ROLE;
+SET statement_timeout = '60s';
+SELECT table_name, column_name, shard, seq FROM snowflake_columns WHERE schema_name = 'sec' AND table_name IN ('odd', 'many') ORDER BY 1, 2;
+SELECT shard, seq FROM snowflake_sequences WHERE shard BETWEEN 730 AND 9999999;
+SELECT object, problem FROM snowflake_check() WHERE object LIKE 'sec.odd%' ORDER BY 1, 2;
+RESET statement_timeout;
+
+-- What others made in a schema that is to be a shard is not built upon.
+CREATE SCHEMA sec_a;
+CREATE SCHEMA sec_b;
+CREATE SCHEMA sec_c;
+GRANT USAGE, CREATE ON SCHEMA sec_a, sec_b, sec_c TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+CREATE SEQUENCE sec_a.table_id_seq;
+CREATE VIEW sec_b.table_id_seq AS SELECT 1 AS one;
+CREATE FUNCTION sec_c.more() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 0; END';
+CREATE FUNCTION sec_c.next_id() RETURNS bigint LANGUAGE sql RETURN sec_c.more() + snowflake_next_id(734, 'sec.own');
+RESET ROLE;
+SELECT sec.state($$SELECT snowflake_create_shard(732, 'sec_a')$$) AS sequence_of_a_stranger,
+       sec.state($$SELECT snowflake_create_shard(733, 'sec_b')$$) AS no_sequence,
+       sec.state($$SELECT snowflake_create_shard(734, 'sec_c')$$) AS function_does_more;
+
+-- A function names any sequence, its table holds any number: who adopts it takes that sequence not out of use.
+SET ROLE snowflake_regress_user;
+CREATE FUNCTION sec.far_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE TABLE sec.far (id bigint PRIMARY KEY DEFAULT sec.far_id());
+INSERT INTO sec.far VALUES (9000000000000000000);
+RESET ROLE;
+SELECT sec.state($$SELECT snowflake_adopt('sec.far_id()', 700, 'sec.s', 1314220021721)$$) AS adopt,
+       sec.state($$SELECT snowflake_next_id(700, 'sec.s')$$) AS draw;
+
+-- A name of each kind that ends a quotation, starts a comment, is a format of its own.
+DO $do$
+DECLARE
+    odd CONSTANT text := E'a''b"c$$\\ %I%s%1$L\n--/*ü';
+    one CONSTANT name := odd || rpad('', 63 - octet_length(odd) - 2, 'x') || '1';
+    two CONSTANT name := odd || '2';
+    role CONSTANT name := 'snowflake_regress_' || odd;
+    tbl text;
+    id bigint;
+BEGIN
+    EXECUTE format('CREATE ROLE %I', role);
+    PERFORM snowflake_create_shard(710, one);
+    EXECUTE format('CREATE TABLE %1$I.%2$I (%3$I bigint PRIMARY KEY DEFAULT %1$I.next_id(), %4$I text DEFAULT %5$L,
+        CONSTRAINT %6$I CHECK (%4$I <> %7$L))', one, odd || ' t', odd || ' id', odd || ' body', odd || 'value', odd || ' check', odd);
+    EXECUTE format('CREATE INDEX %I ON %I.%I ((%I || %L))', odd || ' index', one, odd || ' t', odd || ' body', odd);
+    EXECUTE format('COMMENT ON TABLE %I.%I IS %L', one, odd || ' t', odd);
+    EXECUTE format('COMMENT ON CONSTRAINT %I ON %I.%I IS %L', odd || ' check', one, odd || ' t', odd);
+    EXECUTE format('GRANT INSERT, SELECT (%I) ON %I.%I TO %I', odd || ' id', one, odd || ' t', role);
+    EXECUTE format('CREATE TABLE %1$I.%2$I (%3$I serial PRIMARY KEY, %4$I bigint REFERENCES %1$I.%5$I)',
+        one, odd || ' u', odd || ' id', odd || ' t id', odd || ' t');
+    EXECUTE format('INSERT INTO %I.%I VALUES (DEFAULT, NULL), (DEFAULT, NULL)', one, odd || ' u');
+    EXECUTE format('GRANT INSERT ON %I.%I TO %I', one, odd || ' u', role);
+    SET LOCAL client_min_messages = warning;
+    PERFORM snowflake_attach(format('%I.%I', one, odd || ' u')::regclass, odd || ' id');
+    PERFORM snowflake_clone_shard(one, 711, two);
+
+    EXECUTE format('CREATE SEQUENCE %I.%I', one, odd || ' s');
+    EXECUTE format('CREATE FUNCTION %I.%I() RETURNS bigint LANGUAGE plpgsql AS %L', one, odd || ' f', 'BEGIN RETURN 1; END');
+    PERFORM snowflake_adopt(format('%I.%I()', one, odd || ' f')::regprocedure,
+                            710, format('%I.%I', one, odd || ' s')::regclass, 1314220021721);
+    EXECUTE format('SELECT %I.%I()', one, odd || ' f') INTO id;
+    RAISE INFO 'the adopted function makes IDs of shard %', snowflake_shard(id);
+
+    FOR tbl IN SELECT format('%I.%I', schema_name, table_name) COLLATE "C" FROM snowflake_columns WHERE schema_name IN (one, two) ORDER BY 1 LOOP
+        EXECUTE format('INSERT INTO %s DEFAULT VALUES RETURNING %I', tbl, odd || ' id') INTO id;
+        RAISE INFO 'shard %, %, %', snowflake_shard(id), quote_literal(obj_description(tbl::regclass, 'pg_class')),
+            (SELECT string_agg(privilege_type, ' ' ORDER BY privilege_type) FROM pg_class AS c, aclexplode(c.relacl) AS a
+             WHERE c.oid = tbl::regclass AND a.grantee::regrole = quote_ident(role)::regrole);
+    END LOOP;
+    PERFORM FROM snowflake_shards WHERE schema_name IN (one, two);
+    PERFORM FROM snowflake_sequences;
+    PERFORM FROM snowflake_check();
+    EXECUTE format('DROP SCHEMA %I, %I CASCADE; DROP ROLE %I', one, two, role);
+END $do$;
+
+-- In a schema with such a name, as far as the server lets it have one, the extension itself works.
+SET client_min_messages = warning;
+SELECT quote_ident('x %I%s%1L;ü') AS schema \gset
+BEGIN;
+DROP EXTENSION snowflake CASCADE;
+CREATE SCHEMA :schema;
+CREATE EXTENSION snowflake SCHEMA :schema;
+SET search_path = :schema;
+SELECT snowflake_create_shard(720, 'sec_d');
+CREATE TABLE sec_d.t (id serial, a bigint DEFAULT sec_d.next_id());
+SELECT snowflake_attach('sec_d.t');
+SELECT snowflake_clone_shard('sec_d', 721, 'sec_e');
+INSERT INTO sec_e.t DEFAULT VALUES RETURNING snowflake_shard(id), snowflake_shard(a);
+SELECT count(*) FROM snowflake_check();
+SELECT snowflake_clone_shard('sec', 722, 'sec_f'); -- no shard: its hint names the extension's schema
+ROLLBACK;
+
+DROP SCHEMA sec, sec_a, sec_b, sec_c CASCADE;
+DROP ROLE snowflake_regress_owner, snowflake_regress_user;

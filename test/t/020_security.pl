@@ -1,0 +1,315 @@
+# A hostile role plants functions, operators, tables and types wherever it may: in the schema that the
+# extension goes into, first in the search_path, in the schemas that others convert and clone. None of
+# it is run by the installation, nor by a superuser who then calls every function of the extension on the
+# hostile role's own objects, but for what the plain statement that stands for the call would run, too.
+#
+# What is planted writes its name into the server's log, which no ROLLBACK takes back.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('security', conf => 'max_locks_per_transaction = 1024');
+$node->safe_psql('postgres', q{
+	CREATE ROLE super LOGIN SUPERUSER;
+	CREATE ROLE owner LOGIN;
+	CREATE ROLE hostile LOGIN;
+	CREATE DATABASE other OWNER owner;
+});
+
+# Planted things are out of the way of our own statements; %options: path, to put them in the way.
+sub as
+{
+	my ($role, $sql, %options) = @_;
+	local $ENV{PGOPTIONS} = '-c search_path=' . ($options{path} // 'pg_catalog') =~ s/ //gr;
+	my ($status, $stdout, $stderr) = $node->psql('other', $sql, extra_params => [ '-U', $role ], on_error_die => 0);
+	return $status == 0 ? $stdout : die "$sql: $stderr";
+}
+
+sub state_as
+{
+	my ($role, $sql) = @_;
+	local $ENV{PGOPTIONS} = '-c search_path=pg_catalog';
+	return sqlstate($node, $sql, database => 'other', params => [ '-U', $role ]);
+}
+
+# The names of the planted functions that ran since the last call, each with the role that it ran as.
+my $log_read = 0;
+
+sub planted_code_run
+{
+	my $log = slurp_file($node->logfile, $log_read);
+	$log_read += length($log);
+	my %run;
+	$run{$1} = 1 while $log =~ /PLANTED (\S+ as \S+)/g;
+	return join ', ', sort keys %run;
+}
+
+# What a superuser's call runs of what is planted; first of all it does not fail by it.
+sub is_run_by_superuser
+{
+	my ($sql, $expected, $name) = @_;
+	my $state = eval { as('super', $sql, path => 'first, pg_catalog, public'); 1 } ? '' : "failed: $@";
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(planted_code_run() . $state, $expected, $name);
+}
+
+# --- the installation script -------------------------------------------------------------------
+
+my $script = slurp_file((`pg_config --sharedir` =~ s/\n//r) . '/extension/snowflake--1.0.sql');
+(my $statements = $script) =~ s/--.*//g;
+$statements =~ s/\$\$.*?\$\$/'body'/gs;
+$statements =~ s/'(?:[^']|'')*'/'text'/g;
+unlike($statements, qr/OR\s+REPLACE|IF\s+NOT\s+EXISTS/i, 'no object that is there already becomes one of the extension');
+unlike($statements, qr/SECURITY\s+DEFINER|\bDO\b|\bEXECUTE\b/i, 'nothing runs with rights that are not the caller\'s');
+unlike($script, qr/\@extschema\@(?!\.snowflake_)/, 'the schema stands before a name of the extension only');
+
+# --- planting ----------------------------------------------------------------------------------
+
+# In a schema, for the names of core's functions and operators that the script uses: variants for all pairs
+# of the types it works with, so that one of them suits a call better than core's, where it may be chosen.
+my %words = map { lc($_) => 1 } $script =~ /\b([a-z_]+)\(/gi;
+my $names = join ',', map { "'$_'" } sort keys %words;
+my $plant_core = qq{
+	DO \$do\$
+	DECLARE
+		schema CONSTANT text := 'SCHEMA';
+		types CONSTANT text[] := '{oid,regclass,regnamespace,name,text,integer,bigint,oid[]}';
+		more_types CONSTANT text[] := ARRAY['smallint', 'regproc', 'regtype', 'regprocedure', 'timestamptz', '"char"'];
+		f record;
+	BEGIN
+		FOR f IN
+			SELECT n.name, coalesce(a.list, '') AS list, a.r
+			FROM (SELECT DISTINCT proname AS name FROM pg_proc
+				  WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ($names)) AS n,
+				 (SELECT t, 'text' FROM unnest(types) AS t UNION ALL
+				  SELECT t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u UNION ALL
+				  SELECT 'text,' || t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u) AS a(list, r)
+		LOOP
+			EXECUTE format('CREATE FUNCTION %I.%I(%s) RETURNS text LANGUAGE plpgsql AS %L', schema, f.name, f.list,
+				format('BEGIN RAISE LOG %L, current_user; RETURN NULL; END', 'PLANTED ' || schema || '.' || f.name || ' as %'));
+		END LOOP;
+		FOR f IN
+			SELECT o AS name, l, r
+			FROM unnest('{=,<>,<,<=,>,>=,||,+,-,*,/,\%,&,|,<<,>>,~,!~}'::text[]) AS o,
+				 unnest(types || more_types) AS l,
+				 unnest(types || more_types) AS r
+		LOOP
+			EXECUTE format('CREATE FUNCTION %I.%I(%s, %s) RETURNS boolean LANGUAGE plpgsql AS %L',
+				schema, 'operator' || f.name, f.l, f.r,
+				format('BEGIN RAISE LOG %L, current_user; RETURN true; END',
+					'PLANTED ' || schema || '.operator' || replace(f.name, '%', '%%') || ' as %'));
+			EXECUTE format('CREATE OPERATOR %I.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %I.%I)',
+				schema, f.name, f.l, f.r, schema, 'operator' || f.name);
+		END LOOP;
+		FOR f IN SELECT unnest('{pg_class,pg_proc,pg_attribute,pg_depend,pg_namespace,pg_sequence,pg_settings}'::text[]) AS name LOOP
+			EXECUTE format('CREATE TABLE %I.%I (oid oid)', schema, f.name);
+		END LOOP;
+		FOR f IN SELECT unnest('{regclass,regprocedure,oid,bigint,text,record}'::text[]) AS name LOOP
+			EXECUTE format('CREATE DOMAIN %I.%I AS pg_catalog.bool', schema, f.name);
+		END LOOP;
+	END \$do\$;
+};
+
+# Into the schema of the extension: its own functions with arguments of nearly the same types.
+my $plant_overloads = q{
+	DO $do$
+	DECLARE
+		near CONSTANT jsonb := '{"oid": ["oid","regclass","regnamespace","regprocedure","text"], "integer": ["integer","smallint","bigint"],
+			"bigint": ["bigint","integer","numeric"], "smallint": ["smallint","integer"], "name": ["name","text"],
+			"timestamp with time zone": ["timestamptz","timestamp","date"]}';
+		f record;
+		lists text[];
+		t text;
+		variant text;
+	BEGIN
+		FOR f IN SELECT p.oid, p.proname, p.proargtypes FROM pg_proc AS p
+			WHERE p.proname ~ '^snowflake_' AND p.pronamespace = 'public'::regnamespace AND p.prorettype <> 'internal'::regtype
+		LOOP
+			lists := '{""}';
+			FOREACH t IN ARRAY ARRAY(SELECT format_type(u, NULL) FROM unnest(f.proargtypes) AS u) LOOP
+				lists := ARRAY(SELECT ltrim(l || ',' || v, ',') FROM unnest(lists) AS l,
+					jsonb_array_elements_text(coalesce(near -> CASE WHEN t ~ '^reg' THEN 'oid' ELSE t END, jsonb_build_array(t))) AS v);
+			END LOOP;
+			FOREACH variant IN ARRAY lists LOOP
+				CONTINUE WHEN to_regprocedure(format('public.%s(%s)', f.proname, variant)) IS NOT NULL;
+				EXECUTE format('CREATE FUNCTION public.%I(%s) RETURNS bigint LANGUAGE plpgsql AS %L', f.proname, variant,
+					format('BEGIN RAISE LOG %L, current_user; RETURN NULL; END', 'PLANTED ' || f.proname || '(' || variant || ') as %'));
+			END LOOP;
+		END LOOP;
+	END $do$;
+};
+
+sub plant_core
+{
+	my ($schema) = @_;
+	return as('hostile', $plant_core =~ s/SCHEMA/$schema/r);
+}
+
+# --- installing where others may create --------------------------------------------------------
+
+as('super', 'GRANT CREATE ON SCHEMA public TO hostile; GRANT CREATE ON DATABASE other TO hostile');
+plant_core('public');
+foreach my $object (
+	'FUNCTION public.snowflake_next_id(integer, regclass) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$',
+	'FUNCTION public.snowflake_check() RETURNS text LANGUAGE sql AS $$ SELECT 1::text $$',
+	'SEQUENCE public.snowflake_id_seq', 'VIEW public.snowflake_shards AS SELECT 1 AS one',
+	'TABLE public.snowflake_columns (a int)')
+{
+	my ($kind, $name) = $object =~ /^(\w+) (\S+(?: \S+\))?)/;
+	$name =~ s/ RETURNS.*//;
+	as('hostile', "CREATE $object");
+	like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P07|723|710)$/, "no extension where $name is in its place");
+	as('hostile', "DROP $kind $name");
+}
+planted_code_run();
+as('owner', 'CREATE EXTENSION snowflake SCHEMA public');
+is(planted_code_run(), '', 'the installation runs nothing of what was planted in the schema it goes into');
+is(as('owner', q{
+	SELECT d.objid::regprocedure, pg_describe_object(d.refclassid, d.refobjid, 0)
+	FROM pg_depend AS m
+	JOIN pg_depend AS d ON d.classid = m.classid AND d.objid = m.objid AND d.deptype = 'n'
+	WHERE m.deptype = 'e' AND m.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+	  AND d.refclassid <> 'pg_namespace'::regclass
+	  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e')}),
+	'', 'its objects use nothing but each other and what is in pg_catalog');
+is(as('owner', q{
+	SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
+	FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+	JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
+	JOIN pg_extension AS e ON e.oid = m.refobjid AND e.extname = 'snowflake'
+	WHERE p.prosecdef OR l.lanname <> 'c' AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(p.proconfig, '{}'))
+	   OR p.provolatile = 'v' AND p.proparallel = 's'}),
+	'', 'its functions have the caller\'s rights, a search_path, and do not write in parallel');
+
+# In its bodies the schema's name stands within quotes: the server lets no name in that could end them. Other
+# odd names work.
+foreach my $schema (q{a'b}, q{x"y}, q{d$$e}, q{back\slash})
+{
+	(my $quoted = $schema) =~ s/"/""/g;
+	is(sqlstate($node, qq{CREATE SCHEMA "$quoted"; DROP EXTENSION snowflake; CREATE EXTENSION snowflake SCHEMA "$quoted"},
+			params => ['-1']),
+		'22P02', "the server refuses an extension with the schema $schema in quoted text");
+}
+
+# --- a superuser on hostile ground -------------------------------------------------------------
+
+as('hostile', 'CREATE SCHEMA first');
+plant_core('first');
+as('hostile', $plant_overloads);
+
+# Where users' code is stored, in tables of the hostile role's: a function for each place says where it is.
+my $places = q{
+	CREATE FUNCTION %1$s.ran(place text, value bigint DEFAULT 1) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN RAISE LOG 'PLANTED % as %', place, current_user; RETURN value; END $$;
+	CREATE FUNCTION %1$s.fired() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN RAISE LOG 'PLANTED trigger as %', current_user; RETURN NEW; END $$;
+	CREATE DOMAIN %1$s.checked AS text CHECK (%1$s.ran('domain') = 1);
+	CREATE TABLE %1$s.rows (
+		id integer PRIMARY KEY CHECK (%1$s.ran('check', id) = id), body %1$s.checked DEFAULT %1$s.ran('default')::text,
+		twice bigint GENERATED ALWAYS AS (%1$s.ran('generated', length(body))) STORED);
+	INSERT INTO %1$s.rows VALUES (1, 'one'), (2, 'two');
+	CREATE INDEX by_function ON %1$s.rows (%1$s.ran('index', id));
+	CREATE STATISTICS %1$s.more ON (%1$s.ran('statistics', id)), body FROM %1$s.rows;
+	CREATE TRIGGER planted BEFORE INSERT OR UPDATE OR DELETE ON %1$s.rows FOR EACH ROW EXECUTE FUNCTION %1$s.fired();
+	CREATE RULE planted AS ON INSERT TO %1$s.rows DO ALSO SELECT %1$s.ran('rule');
+	ALTER TABLE %1$s.rows ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+	CREATE POLICY planted ON %1$s.rows USING (%1$s.ran('policy') = 1);
+	CREATE VIEW %1$s.snowflake_shards AS SELECT %1$s.ran('view') AS shard;
+};
+# A shard as the hostile role would make it, with things planted first in the path of whoever deparses there.
+sub hostile_schema
+{
+	my ($schema, $shard) = @_;
+	as('hostile', "CREATE SCHEMA $schema; " . sprintf($places =~ s/%(?!1\$s)/%%/gr, $schema));
+	plant_core($schema) if defined $shard;
+	as('hostile', qq{
+		CREATE TABLE $schema.wide (id bigint CHECK ($schema.ran('check', id) = id), body text);
+		INSERT INTO $schema.wide VALUES (1), (2);
+		CREATE INDEX ON $schema.wide ($schema.ran('index', id));
+		CREATE SEQUENCE $schema.s;
+		CREATE TABLE $schema.native (id bigint PRIMARY KEY DEFAULT public.snowflake_next_id($shard, '$schema.s'::regclass),
+			other bigint DEFAULT $schema.ran('default', nextval('$schema.s')),
+			more bigint DEFAULT public.snowflake_next_id($shard, '$schema.s'::regclass));
+	}) if defined $shard;
+	return;
+}
+hostile_schema('plain');
+hostile_schema('hosted', 11);
+planted_code_run();
+
+# What the plain statements run, for comparison.
+as('super', 'ALTER TABLE plain.rows ALTER COLUMN id TYPE bigint');
+my $run_by_alter = planted_code_run();
+as('super', 'CREATE SCHEMA plain_copy; CREATE TABLE plain_copy.rows (LIKE plain.rows INCLUDING ALL)');
+my $run_by_like = planted_code_run();
+note("ALTER COLUMN TYPE runs: $run_by_alter\nLIKE INCLUDING ALL runs: $run_by_like");
+
+foreach my $quiet (
+	'TABLE public.snowflake_columns', 'TABLE public.snowflake_shards', 'TABLE public.snowflake_sequences',
+	'SELECT public.snowflake_check()', 'SELECT public.snowflake_calls()',
+	q{SELECT public.snowflake_next_id(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass)},
+	q{SELECT public.snowflake_next_ids(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass, 2::pg_catalog.int4)},
+	q{SELECT public.snowflake_advance('hosted.s'::pg_catalog.regclass, 1::pg_catalog.int8)},
+	q{SELECT public.snowflake_create_shard(12::pg_catalog.int4, 'plain'::pg_catalog.name)},
+	q{SELECT public.snowflake_attach('hosted.wide'::pg_catalog.regclass)})
+{
+	is_run_by_superuser($quiet, '', "a superuser's $quiet runs nothing that was planted");
+}
+
+as('hostile', q{
+	CREATE FUNCTION hosted.old_id() RETURNS bigint LANGUAGE plpgsql AS $$
+	DECLARE result bigint; seq_id bigint; now_millis bigint;
+	BEGIN
+	    SELECT nextval('hosted.s') % 1024 INTO seq_id;
+	    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
+	    result := (now_millis - 1314220021721) << 23;
+	    result := result | (11 << 10);
+	    result := result | seq_id;
+	    RETURN result;
+	END $$;
+	CREATE TABLE hosted.old (id bigint PRIMARY KEY DEFAULT hosted.old_id(), CHECK (hosted.ran('check') = 1));
+	CREATE RULE planted AS ON UPDATE TO hosted.old DO ALSO SELECT hosted.ran('rule');
+	INSERT INTO hosted.old DEFAULT VALUES;
+});
+planted_code_run();
+is_run_by_superuser(q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure)},
+	'', "snowflake_adopt() runs nothing that was planted");
+is_run_by_superuser(q{SELECT public.snowflake_attach('hosted.rows'::pg_catalog.regclass)},
+	$run_by_alter, 'snowflake_attach() runs what ALTER COLUMN TYPE runs');
+is_run_by_superuser(q{SELECT public.snowflake_clone_shard('hosted'::pg_catalog.name, 13::pg_catalog.int4, 'copy'::pg_catalog.name)},
+	$run_by_like, 'snowflake_clone_shard() runs what LIKE INCLUDING ALL runs');
+
+# --- several sessions and roles ----------------------------------------------------------------
+
+# The number of a shard is not taken by a temporary table, which may be a copy of one of the shard's own; nor is
+# that a defect of the shard's.
+my $psql = "psql -XAtq -v VERBOSITY=sqlstate -U super -d 'host=" . $node->host . ' port=' . $node->port . " dbname=other'";
+is(as('hostile', qq{
+	CREATE TEMP TABLE copied (id bigint DEFAULT public.snowflake_next_id(31::integer, 'hosted.s'::regclass));
+	\\! $psql -c "SELECT public.snowflake_create_shard(31::integer, 'the_31st'::name)" 2>&1
+	\\! $psql -c "SELECT object FROM public.snowflake_check() WHERE object = 'shard 31'" 2>&1
+}), '', 'a temporary table of others does not take a shard');
+
+# A snapshot that is older than a column.
+is(as('super', qq{
+	BEGIN ISOLATION LEVEL REPEATABLE READ;
+	SELECT 1;
+	\\! $psql -c "ALTER TABLE hosted.native ADD third bigint DEFAULT public.snowflake_next_id(11::integer, 'hosted.s'::regclass)"
+	SELECT count(*) >= 0 FROM public.snowflake_check();
+}), "1\nt", 'snowflake_check() works in a snapshot that is older than a column');
+
+# The role that installs is the one that may use the sequence, not the one that logged in.
+as('super', 'CREATE ROLE owners; GRANT owners TO owner; GRANT CREATE ON DATABASE other TO owners; DROP EXTENSION snowflake CASCADE');
+as('owner', 'SET ROLE owners; CREATE SCHEMA theirs; CREATE EXTENSION snowflake SCHEMA theirs');
+is(as('super', q{SELECT has_sequence_privilege('owners', 'theirs.snowflake_id_seq', 'USAGE WITH GRANT OPTION')}),
+	't', 'CREATE EXTENSION after SET ROLE gives the sequence to that role');
+
+$node->stop;
+done_testing();
