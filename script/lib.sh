@@ -305,7 +305,7 @@ make_private_tree() {
     sharedir=$("$config" --sharedir)
 
     mkdir -p -- "$tree$server_bindir"
-    cp -P -- "$server_bindir"/{postgres,initdb,psql,pg*,createdb,createuser,dropdb,dropuser} \
+    cp -P -- "$server_bindir"/{postgres,initdb,psql,pg*,createdb,createuser,dropdb,dropuser,vacuumdb} \
         "$tree$server_bindir"
     for dir in "$pkglibdir/bitcode" "$pkglibdir" "$sharedir/extension" "$sharedir" \
         "$("$config" --libdir)" "$("$config" --includedir)"; do
@@ -340,7 +340,8 @@ link_folder() {
 # and none left behind.
 build_and_install() {
     local made=(./.git '*.o' '*.bc' '*.so' './snowflake--*.sql'
-        ./tmp_check ./results ./output_iso ./log ./test/unit/unit ./test/model/model ./test/stress/stress)
+        ./tmp_check ./results ./output_iso ./log
+        ./test/unit/unit ./test/model/model ./test/stress/stress)
     build=$workdir/build
     mkdir -p -- "$build"
     tar -C "$source_dir" "${made[@]/#/--exclude=}" -cf - . | tar -C "$build" -xof -

@@ -40,9 +40,12 @@ struct DefaultCallState {
     Oid sequence;
 };
 
+/* A position that was drawn within the Limits of this epoch. */
 Id make_id_at(Position position, Epoch epoch, Shard shard)
 {
-    return make_id(age_at(ms_of(position), epoch), shard, counter_of(position));
+    const Age age = age_at(ms_of(position), epoch);
+    Assert(raw(age) >= 0 && raw(age) <= kMaxAge);
+    return make_id(age, shard, counter_of(position));
 }
 
 /* The sequence of snowflake_next_id() stands in the schema of the extension, wherever that is. */

@@ -33,6 +33,13 @@ struct Action {
     std::uint8_t clock;
 };
 
+/* The lists of a world have a few entries. */
+template <typename List>
+std::uint8_t count_of(const List& list)
+{
+    return static_cast<std::uint8_t>(list.size());
+}
+
 template <typename Visit>
 void for_each_draw_step(const State& state, const World& world, const Guards& guards, Visit visit)
 {
@@ -40,9 +47,9 @@ void for_each_draw_step(const State& state, const World& world, const Guards& gu
         const Session& session = state.sessions[who];
         const bool may_see_it = state.needs_wal || !has_creator(world) || who == 0;
         if (may_see_it && can_begin(state, who, guards)) {
-            const std::size_t sizes = session.stage == Stage::idle ? world.wanted.size() : 1;
+            const std::uint8_t sizes = session.stage == Stage::idle ? count_of(world.wanted) : 1;
             for (std::uint8_t wanted = 0; wanted < sizes; ++wanted)
-                for (std::uint8_t clock = 0; clock < world.clocks.size(); ++clock)
+                for (std::uint8_t clock = 0; clock < count_of(world.clocks); ++clock)
                     if (world.clocks[clock] >= state.earliest)
                         visit(Action{Kind::begin, who, wanted, clock});
         }
@@ -78,7 +85,7 @@ void for_each_server_step(const State& state, const World& world, Visit visit)
         visit(Action{Kind::restart, 0, 0, 0});
         visit(Action{Kind::promote, 0, 0, 0});
     }
-    for (std::uint8_t i = 0; i < world.copies.size(); ++i)
+    for (std::uint8_t i = 0; i < count_of(world.copies); ++i)
         if (can_copy(state, world.copies[i]))
             visit(Action{Kind::copy, i, 0, 0});
     if (can_setval(state, kSetTo))

@@ -98,7 +98,7 @@ inline void crash(State& state, bool ends_with_checkpoint)
     --state.crashes_left;
     Wal& wal = state.wal;
     state.page = state.disk;
-    for (RecordNumber i = RecordNumber(wal.control_redo + 1); i <= wal.flushed; ++i)
+    for (auto i = RecordNumber(wal.control_redo + 1); i <= wal.flushed; ++i)
         if (wal.records[i].is_present())
             state.page = {wal.records[i], i, {}};
     if (!state.page.tuple.is_present()) {

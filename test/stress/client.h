@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <thread>
 
 namespace stress
 {
@@ -28,6 +29,7 @@ struct Load {
     std::string sequence;
     std::string original; /* the PL/pgSQL function, as it is called */
     bool asynchronous;    /* commits do not wait for their flush */
+    int rest_ms;          /* after each step, on average */
 };
 
 /* What the thread that started the clients may ask them, and tell them. */
@@ -35,6 +37,7 @@ struct Progress {
     std::atomic<std::size_t> ids{0};
     std::atomic<std::size_t> statements{0};
     std::atomic<bool> stopping{false};
+    std::atomic<bool> forsaken{false}; /* nothing is promised of what the session sees now */
 };
 
 constexpr std::size_t kPipelineDepth = 64;
@@ -72,8 +75,11 @@ public:
 
     void run()
     {
-        while (remaining() > 0 && !progress_.stopping)
+        while (remaining() > 0 && !progress_.stopping) {
             step(load_.mode, load_.rows);
+            if (load_.rest_ms > 0)
+                rest();
+        }
     }
 
     History take_history() { return std::move(history_); }
@@ -100,8 +106,8 @@ private:
         constexpr Oid kInt4 = 23;
         constexpr Oid kRegclass = 2205;
         const std::array<Oid, 3> types = {kInt4, kRegclass, kInt4};
-        connection_.require(
-            connection_.own(PQprepare(connection_.raw(), name, sql.c_str(), 3, types.data())), sql);
+        connection_.require(own(PQprepare(connection_.raw(), name, sql.c_str(), 3, types.data())),
+                            sql);
     }
 
     void step(Mode mode, std::size_t rows)
@@ -175,7 +181,7 @@ private:
     void seen_committed(std::size_t first)
     {
         for (std::size_t i = first; i < history_.statements.size(); ++i)
-            history_.statements[i].durable = !load_.asynchronous;
+            history_.statements[i].durable = !load_.asynchronous && !progress_.forsaken;
     }
 
     bool in_transaction() const { return open_since_ != kNoTransaction; }
@@ -186,6 +192,12 @@ private:
         std::uniform_real_distribution<double> exponent(0,
                                                         std::log(static_cast<double>(load_.rows)));
         return static_cast<std::size_t>(std::exp(exponent(random_)));
+    }
+
+    void rest()
+    {
+        const auto ms = below(2 * static_cast<std::size_t>(load_.rest_ms) + 1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(ms));
     }
 
     std::size_t below(std::size_t bound)
@@ -199,8 +211,8 @@ private:
         const std::string count = std::to_string(std::min(rows, remaining()));
         const Instant sent = now();
         const auto values = parameters(count);
-        const Result result = connection_.own(PQexecPrepared(
-            connection_.raw(), statement, kParameters, values.data(), nullptr, nullptr, kBinary));
+        const Result result = own(PQexecPrepared(connection_.raw(), statement, kParameters,
+                                                 values.data(), nullptr, nullptr, kBinary));
         write_down(sent, result);
         if (!in_transaction())
             seen_committed(history_.statements.size() - 1);
@@ -248,7 +260,7 @@ private:
 
         for (std::size_t i = 0; i < depth; ++i)
             write_down_all(sent[i]);
-        connection_.require(connection_.own(PQgetResult(raw)), "ending a pipeline");
+        connection_.require(own(PQgetResult(raw)), "ending a pipeline");
         if (PQexitPipelineMode(raw) != 1)
             connection_.fail("ending a pipeline");
         /* What stands before a pipeline's end is one transaction. */
@@ -271,7 +283,7 @@ private:
      */
     void write_down_all(Instant sent)
     {
-        while (const Result result = connection_.own(PQgetResult(connection_.raw())))
+        while (const Result result = own(PQgetResult(connection_.raw())))
             write_down(sent, result);
     }
 

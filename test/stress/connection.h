@@ -22,6 +22,11 @@ struct SqlError : std::runtime_error {
 
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
+inline Result own(PGresult* result)
+{
+    return {result, PQclear};
+}
+
 class Connection
 {
 public:
@@ -43,8 +48,6 @@ public:
         throw SqlError(doing + ": " + PQerrorMessage(raw()), state == nullptr ? "" : state,
                        is_lost);
     }
-
-    Result own(PGresult* result) const { return Result(result, PQclear); }
 
     /* For statements whose outcome is not looked at. */
     void execute(const std::string& sql) const

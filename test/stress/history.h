@@ -20,7 +20,8 @@ using Instant = std::int64_t;
 /*
  * A statement was executed at some time in [sent, seen], and made the IDs [first, first + count).
  * It is durable from the moment at which the client saw its transaction committed. IDs that were
- * only seen have another promise: the clock protects them across a crash, not the WAL.
+ * only seen have another promise: the clock protects them across a crash, not the WAL. So have
+ * those that a server made after its last WAL that a standby or a backup has.
  */
 struct Statement {
     Instant sent;

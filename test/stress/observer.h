@@ -35,10 +35,17 @@ public:
             threads_.emplace_back([this] { keep_checkpointing(); });
     }
 
-    /* Each answer is one line; the clients go on meanwhile. */
+    /*
+     * Each answer is one line; the clients go on meanwhile. To be forsaken lasts until the session
+     * ends: its server will be lost, and so will what it makes from now on.
+     */
     void answer_until_told_to_stop()
     {
         for (std::string line; std::getline(std::cin, line) && line != "stop";) {
+            for (const auto& progress : progress_) {
+                if (line == "forsake")
+                    progress->forsaken = true;
+            }
             std::size_t ids = 0;
             std::string statements;
             for (const auto& progress : progress_) {
@@ -70,6 +77,7 @@ private:
                 const auto mix = static_cast<std::uint32_t>(number) << 20 | session;
                 client = std::make_unique<Client>(options_.conninfo, loads_[number], options_.seed,
                                                   mix, progress);
+                progress.forsaken = false;
                 client->run();
             } catch (const SqlError& error) {
                 take_note_of(error);

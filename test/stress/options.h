@@ -42,6 +42,7 @@ struct Options {
     std::string original = "next_id()"; /* of the schema in the path, where nothing is set up */
     std::vector<std::string> tolerated; /* SQLSTATEs that --observe counts and goes on after */
     std::vector<ClientKind> observed;
+    int rest_ms = 0;       /* of a client after each statement, on average */
     int checkpoint_ms = 0; /* between two checkpoints, on average; 0: none are asked for */
     bool setup = false;
     int shard = 5;
@@ -76,11 +77,13 @@ Draws IDs in many sessions at once and looks for duplicates and violations of or
   --rollout             native and original side by side on one sequence
   --observe             until a line of input says "stop": a client that loses its server looks
                         for it again, and writes on. Any other line is answered by one line of
-                        JSON with what was seen so far, the end by one with the findings.
+                        JSON with what was seen so far, the end by one with the findings. After
+                        "forsake" nothing counts as committed of what the present sessions see.
   --client MODE[:ROWS[:asynchronous]]
                         a client of --observe, one each time it is given; asynchronous: with
                         synchronous_commit = off
   --checkpoint MS       --observe asks for checkpoints, so far apart on average
+  --rest MS             each client rests after a statement, so long on average
   --tolerate STATES     SQLSTATEs, separated by commas, that --observe only counts
   --help
 
@@ -196,6 +199,7 @@ inline Options parse_options(int argc, char** argv)
         {"original", kWith, [&](auto) { o.original = optarg; }},
         {"client", kWith, [&](auto) { o.observed.push_back(client_kind(optarg)); }},
         {"checkpoint", kWith, [&](auto name) { o.checkpoint_ms = int_from(name, 1, 60000); }},
+        {"rest", kWith, [&](auto name) { o.rest_ms = int_from(name, 1, 60000); }},
         {"tolerate", kWith, [&](auto) { o.tolerated = split(optarg, ','); }},
         {"observe", kWithout, [&](auto) { o.task = Task::observe; }},
         {"seed", kWith, [&](auto name) { o.seed = number_from(name, 0, UINT64_MAX); }},
@@ -216,7 +220,7 @@ inline Options parse_options(int argc, char** argv)
     table.push_back({nullptr, 0, nullptr, 0});
 
     int index = 0;
-    for (int code; (code = getopt_long(argc, argv, "", table.data(), &index)) != -1;) {
+    for (int code = 0; (code = getopt_long(argc, argv, "", table.data(), &index)) != -1;) {
         if (code != 0) /* it has said what is wrong */
             std::exit(kCannotRun);
         const Known& entry = known[static_cast<std::size_t>(index)];

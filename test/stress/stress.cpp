@@ -72,7 +72,7 @@ double elapsed_ms(const std::vector<History>& histories)
 
 Findings check_and_report(const std::string& title, const std::vector<History>& histories)
 {
-    const Findings findings = check(histories);
+    Findings findings = check(histories);
     const double elapsed = elapsed_ms(histories);
     std::cout << std::fixed << std::setprecision(1) << title << ": " << histories.size()
               << " clients, " << findings.ids << " IDs in " << elapsed << " ms, "
@@ -95,7 +95,8 @@ Load load_of(const Options& options, const std::optional<Scratch>& scratch, Gene
               options.shard,
               options.sequence,
               options.original,
-              false};
+              false,
+              options.rest_ms};
     if (scratch) {
         load.original = scratch->original();
         load.sequence = generator == Generator::native ? scratch->native_sequence()

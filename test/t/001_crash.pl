@@ -12,6 +12,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FaultTest;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;

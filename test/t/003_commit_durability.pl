@@ -12,6 +12,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FaultTest;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
@@ -111,12 +112,14 @@ sub crash_with_clock_going_back
 	start_server($node, $clock);
 	return;
 }
+my @drawn;
 {
 	my ($sequence, $a) = open_lease($node, $draw);
-	my $committed = draw($node, $sequence);
+	push @drawn, draw($node, $sequence);
 	crash_with_clock_going_back();
+	push @drawn, map { draw($node, $sequence) } 1 .. 2;
 	are_later('after a crash the sequence goes on behind the ID that was committed',
-		[$committed], [ draw($node, $sequence) ]);
+		[ $drawn[0] ], [ $drawn[1] ]);
 }
 
 # Nobody has committed, but the IDs run ahead of the clock.
@@ -133,14 +136,20 @@ sub crash_with_clock_going_back
 }
 
 # The control: core's nextval(). What it does is not asserted, for it is none of ours to keep.
+my @core_drawn;
 {
 	my ($sequence, $a) = open_lease($node, q{SELECT nextval('%s')});
-	my $committed = $node->safe_psql('postgres', "SELECT nextval('$sequence')");
+	push @core_drawn, $node->safe_psql('postgres', "SELECT nextval('$sequence')");
 	note("core's nextval(), flushed by the commit: " . is_flushed($node, $sequence));
 	crash_with_clock_going_back();
-	my $again = $node->safe_psql('postgres', "SELECT nextval('$sequence')");
-	note("core's nextval(), committed before the crash: $committed, drawn after it: $again");
+	push @core_drawn, map { $node->safe_psql('postgres', "SELECT nextval('$sequence')") } 1 .. 2;
 }
+report_fault(
+	fault => "a commit under another session's record, not flushed, then a crash",
+	trials => 1,
+	native => findings_from(\@drawn),
+	rival => 'nextval()',
+	rival_findings => findings_from(\@core_drawn));
 $node->stop;
 
 # A synchronous standby that is not there: whatever has to wait for it waits for good.

@@ -3,7 +3,8 @@
 # RESTART: nothing was logged ahead for the new page, so what is drawn from it at once has to be
 # logged, or a crash brings it back.
 #
-# The clock goes back across each crash, or it would keep the IDs apart by itself.
+# The clock goes back across each crash, or it would keep the IDs apart by itself. Core's nextval() goes
+# through the same where it is meant to keep its values.
 
 use strict;
 use warnings;
@@ -11,6 +12,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FaultTest;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
@@ -66,6 +68,26 @@ my %ways = (
 		SELECT FROM nextval('%1\$s'); $draw
 		SELECT FROM setval('%1\$s', (SELECT last_value + 1 FROM %1\$s)); $draw $draw});
 
+# The row of the table that a way belongs to, if it belongs to any.
+sub fault_of
+{
+	my ($way, $wal_level) = @_;
+	return 'a sequence set LOGGED, then a crash' if $way =~ /LOGGED/;
+	return 'a sequence made and used in one transaction, wal_level=minimal, then a crash'
+	  if $way =~ /^made and used/ && $wal_level eq 'minimal';
+	return;
+}
+
+my %trials_of;
+
+sub take_down
+{
+	my ($fault, $native, $core) = @_;
+	push @{ $trials_of{$fault}{native} }, findings_from($native);
+	push @{ $trials_of{$fault}{core} }, findings_from($core);
+	return;
+}
+
 sub ids_in { return grep { /^\d+$/ } split /\n/, $_[0] }
 
 foreach my $wal_level (qw(minimal replica))
@@ -79,18 +101,27 @@ foreach my $wal_level (qw(minimal replica))
 	foreach my $way (sort keys %ways)
 	{
 		(my $sequence = "${wal_level}_$way") =~ s/\W+/_/g;
+		my $fault = fault_of($way, $wal_level);
+		(my $core_script = $ways{$way}) =~ s/snowflake_next_id\(5, /nextval(/g;
 		$drawn{$sequence} = {
 			way => $way,
-			ids => [ ids_in($node->safe_psql('postgres', sprintf $ways{$way}, lc $sequence)) ] };
+			fault => $fault,
+			ids => [ ids_in($node->safe_psql('postgres', sprintf $ways{$way}, lc $sequence)) ],
+			core_ids => $fault
+			? [ ids_in($node->safe_psql('postgres', sprintf $core_script, lc "core_$sequence")) ]
+			: [] };
 	}
 	crash($node);
 	set_clock($clock, $clock->{offset} - 600);
 	start_server($node, $clock);
 	foreach my $sequence (sort keys %drawn)
 	{
-		my ($way, $ids) = @{ $drawn{$sequence} }{qw(way ids)};
-		is_strictly_increasing("wal_level=$wal_level, $way: no ID repeated across a crash",
-			[ @$ids, draw($node, lc $sequence) ]);
+		my ($way, $fault, $ids, $core_ids) = @{ $drawn{$sequence} }{qw(way fault ids core_ids)};
+		push @$ids, draw($node, lc $sequence);
+		is_strictly_increasing("wal_level=$wal_level, $way: no ID repeated across a crash", $ids);
+		next if !$fault;
+		push @$core_ids, $node->safe_psql('postgres', "SELECT nextval('core_$sequence')");
+		take_down($fault, $ids, $core_ids);
 	}
 }
 
@@ -99,19 +130,38 @@ foreach my $wal_level (qw(minimal replica))
 foreach my $strategy (qw(wal_log file_copy))
 {
 	$node->safe_psql('postgres', "CREATE DATABASE template_$strategy");
-	$node->safe_psql("template_$strategy", 'CREATE EXTENSION snowflake; CREATE SEQUENCE s');
+	$node->safe_psql("template_$strategy",
+		'CREATE EXTENSION snowflake; CREATE SEQUENCE s; CREATE SEQUENCE core_s');
+	my $core_draw = q{SELECT nextval('core_s')};
 	my $before = draw($node, 's', "template_$strategy");
+	my $core_before = $node->safe_psql("template_$strategy", $core_draw);
 	$node->safe_psql('postgres',
 		"CREATE DATABASE copy_$strategy TEMPLATE template_$strategy STRATEGY $strategy");
 	my @ids = map { draw($node, 's', "copy_$strategy") } 1 .. 2;
+	my @core_ids = map { $node->safe_psql("copy_$strategy", $core_draw) } 1 .. 2;
 	my $in_template = draw($node, 's', "template_$strategy");
 	crash($node);
 	set_clock($clock, $clock->{offset} - 600);
 	start_server($node, $clock);
+	push @ids, draw($node, 's', "copy_$strategy");
+	push @core_ids, $node->safe_psql("copy_$strategy", $core_draw);
 	is_strictly_increasing("CREATE DATABASE ... STRATEGY $strategy: the copy repeats no ID",
-		[ $before, @ids, draw($node, 's', "copy_$strategy") ]);
+		[ $before, @ids ]);
 	is_strictly_increasing("CREATE DATABASE ... STRATEGY $strategy: nor does its template",
 		[ $before, $in_template, draw($node, 's', "template_$strategy") ]);
+	take_down("CREATE DATABASE ... STRATEGY $strategy, then a crash",
+		[ $before, @ids ], [ $core_before, @core_ids ]);
+}
+
+foreach my $fault (sort keys %trials_of)
+{
+	my ($native, $core) = @{ $trials_of{$fault} }{qw(native core)};
+	report_fault(
+		fault => $fault,
+		trials => scalar @$native,
+		native => $native,
+		rival => 'nextval()',
+		rival_findings => $core);
 }
 
 $node->stop;

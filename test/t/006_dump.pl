@@ -8,10 +8,13 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FaultTest;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
+use Time::HiRes qw(usleep);
 
+seed_random();
 note('libfaketime is not installed: the new clock is not slow') unless libfaketime();
 my $clock = libfaketime() ? new_clock() : undef;
 my $node = new_server('dumped', clock => $clock);
@@ -80,4 +83,64 @@ foreach my $format (sort keys %restore)
 }
 
 $node->stop;
+
+# Under load, on two servers in turn: clients draw while one is dumped and after it, the server dies,
+# and the dump, restored on the other, whose clock is slow, is where they go on. All that was committed
+# before pg_dump began is in it.
+SKIP:
+{
+	skip 'libfaketime is not installed', 1 unless $clock;
+	my $fault = 'pg_dump, and a restore on a server with a slow clock';
+	my $trials = trials(1, 20);
+	my @nodes = map { new_server("loaded_$_") } 1, 2;
+	$_->{clock} = new_clock() foreach @nodes;
+	$nodes[0]->safe_psql('postgres', 'CREATE DATABASE load');
+	$nodes[0]->safe_psql('load', 'CREATE EXTENSION snowflake; CREATE SEQUENCE s; CREATE SEQUENCE core_s');
+	my @load = (
+		nodes     => [@nodes],
+		database  => 'load',
+		clients   => [ 'single', 'mixed:300' ],
+		arguments => [ '--rest', 5 ]);
+	my @observers = (
+		observe($nodes[0], @load),
+		observe($nodes[0], @load, generator => 'nextval', sequence => 'core_s'));
+	foreach my $trial (1 .. $trials)
+	{
+		show_progress($fault, $trial, $trials);
+		my ($old, $new) = @nodes;
+		await_draws($_) foreach @observers;
+		usleep(int rand 300_000);
+		forsake($_) foreach @observers;
+		$old->command_ok([ 'pg_dump', '-f', "$directory/load.sql", '-d', $old->connstr('load') ],
+			'pg_dump under load');
+		await_draws($_) foreach @observers;
+		crash($old);
+
+		# Under its own name the database is complete: clients are waiting for it.
+		$new->stop;
+		set_clock($new->{clock}, -rand 40 * 60);
+		start_server($new, $new->{clock});
+		$new->safe_psql('postgres', 'CREATE DATABASE new');
+		$new->command_ok(
+			[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$directory/load.sql", '-d', $new->connstr('new') ],
+			'restored for clients that wait');
+		$new->safe_psql('postgres', 'ALTER DATABASE new RENAME TO load');
+		await_sessions($new, @observers);
+		await_draws($_, 10) foreach @observers;
+		set_clock($new->{clock}, 0);
+		start_server($old);
+		$old->safe_psql('postgres', 'DROP DATABASE load');
+		@nodes = reverse @nodes;
+	}
+	my ($native, $core) = map { findings_of($_) } @observers;
+	report_fault(
+		fault          => $fault,
+		trials         => $trials,
+		native         => $native,
+		rival          => 'nextval()',
+		rival_findings => $core,
+		not_promised   => 'made after pg_dump began');
+	$_->stop foreach @nodes;
+}
+
 done_testing();

@@ -11,6 +11,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FaultTest;
 use IPC::Run;
 use SnowflakeTest;
 use Test::More;

@@ -1,13 +1,6 @@
 # Helpers of the TAP tests: servers that crash for good, a clock that can be set, clients that draw
 # IDs and write down, outside of the server, each one they see, and the comparison of all of those.
-#
-# A test of a fault tries it over and over while an observer watches what clients see, and reports
-# it as one row of a table. Environment:
-#
-#   SNOWFLAKE_TEST_SEED     what was random, once more
-#   SNOWFLAKE_TEST_LONG     the long form: many more trials of each fault, with its progress
-#   SNOWFLAKE_TEST_CYCLES   so many trials of each fault
-#   SNOWFLAKE_TEST_REPORT   a file to which each row is added, as a line of JSON
+# SNOWFLAKE_TEST_SEED in the environment makes what was random once more.
 
 package SnowflakeTest;
 
@@ -15,9 +8,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use FindBin;
 use IPC::Run;
-use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -39,12 +30,6 @@ our @EXPORT = qw(
   new_clock
   set_clock
   libfaketime
-  trials
-  show_progress
-  observe
-  await_draws
-  findings_of
-  report_fault
 );
 
 # What every server of these tests has in common. Cluster.pm logs each statement; these tests send
@@ -64,30 +49,12 @@ sub seed_random
 	return;
 }
 
-# How often a fault is tried.
-sub trials
-{
-	my ($short, $long) = @_;
-	return $ENV{SNOWFLAKE_TEST_CYCLES} // ($ENV{SNOWFLAKE_TEST_LONG} ? $long : $short);
-}
-
-# The long form takes its time, and says now and then where it is.
-my $last_progress = 0;
-sub show_progress
-{
-	my ($fault, $trial, $trials) = @_;
-	return if !$ENV{SNOWFLAKE_TEST_LONG} || time() - $last_progress < 10;
-	$last_progress = time();
-	diag("$fault: $trial of $trials");
-	return;
-}
-
 # A server with the extension and the sequence "s". Options: conf, more lines for postgresql.conf;
-# clock, see new_clock(); init, options of Cluster.pm's init().
+# clock, see new_clock(); init, options of Cluster.pm's init(); install_path, of another PostgreSQL.
 sub new_server
 {
 	my ($name, %options) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my $node = PostgreSQL::Test::Cluster->new($name, install_path => $options{install_path});
 	$node->init(%{ $options{init} // {} });
 	$node->append_conf('postgresql.conf', $common_conf . ($options{conf} // ''));
 	start_server($node, $options{clock});
@@ -239,137 +206,6 @@ sub are_later
 	my ($last) = sort { $b <=> $a } @$earlier;
 	my ($first) = sort { $a <=> $b } @$later;
 	return cmp_ok($first // 0, '>', $last // 'no ID', $name);
-}
-
-# Clients in a process of their own, which draw from one sequence through every fault, and write down
-# what they see: test/stress/stress --observe. They find the server again when it is back, or the
-# first of several that takes writes. Options: nodes, in place of one; database; sequence, by default
-# "s"; clients, see --client; generator; arguments, more of them.
-sub observe
-{
-	my ($node, %options) = @_;
-	my @nodes = @{ $options{nodes} // [$node] };
-	my $conninfo = sprintf 'dbname=%s host=%s port=%s', $options{database} // 'postgres',
-	  join(',', map { $_->host } @nodes), join(',', map { $_->port } @nodes);
-	$conninfo .= ' target_session_attrs=read-write' if @nodes > 1;
-	my $observer = { stdin => '', stdout => '', stderr => '' };
-	$observer->{run} = IPC::Run::start(
-		[
-			"$FindBin::RealBin/../stress/stress", '--observe',
-			'--conninfo',  $conninfo,
-			'--generator', $options{generator} // 'native',
-			'--sequence',  $options{sequence} // 's',
-			'--seed',      int(rand(2**31)),
-			(map { ('--client', $_) } @{ $options{clients} // ['mixed:300'] }),
-			@{ $options{arguments} // [] }
-		],
-		'<',
-		\$observer->{stdin},
-		'>',
-		\$observer->{stdout},
-		'2>',
-		\$observer->{stderr});
-	return $observer;
-}
-
-# One line in, one line out.
-sub progress_of
-{
-	my ($observer) = @_;
-	$observer->{stdin} .= "progress\n";
-	await('the observer answers', sub {
-			$observer->{run}->pump_nb;
-			die "the observer ended: $observer->{stderr}" unless $observer->{run}->pumpable;
-			return $observer->{stdout} =~ /\n/; });
-	$observer->{stdout} =~ s/^(.*)\n// or die 'not a line';
-	return decode_json($1);
-}
-
-# Until each client has seen results of so many more statements than it had when this was called.
-sub await_draws
-{
-	my ($observer, $more) = @_;
-	my @before = @{ progress_of($observer)->{statements} };
-	await('every client draws', sub {
-			my @now = @{ progress_of($observer)->{statements} };
-			return !grep { $now[$_] < $before[$_] + ($more // 1) } 0 .. $#now; });
-	return;
-}
-
-# Ends the observer's clients, and says what it found. To be called while there is a server.
-sub findings_of
-{
-	my ($observer) = @_;
-	$observer->{stdin} .= "stop\n";
-	$observer->{run}->finish;
-	my $status = $observer->{run}->result(0);
-	die "the observer ended with $status: $observer->{stderr}" if $status != 0;
-	note($observer->{stderr});
-	return decode_json($observer->{stdout});
-}
-
-# A row of the table. Required: fault; trials; native, what the observer of our clients found, or
-# several of them, where each has a sequence of its own; rival, the name of what went through the same
-# trials beside it, and core or original, what that one's observer found (or the reason why there is
-# none). Where the clock went back across a crash, only committed IDs are promised: only_committed.
-sub report_fault
-{
-	my (%row) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my $native = sum_of(ref $row{native} eq 'ARRAY' ? @{ $row{native} } : $row{native});
-	my $fault = $row{fault};
-	my $counts = sprintf '%d trials, %d IDs', $row{trials}, $native->{ids};
-	my $orders = $native->{session_inversions} + $native->{late_ids};
-	is($native->{troubles}, 0, "$fault: clients met no other error");
-	cmp_ok($native->{ids}, '>', 0, "$fault: IDs were seen");
-	is($native->{duplicates}, 0, "$fault: no committed ID twice ($counts)");
-	is($orders, 0, "$fault: none out of order ($counts)");
-	if (!$row{only_committed})
-	{
-		is($native->{duplicates_of_seen}, 0, "$fault: none twice that was only seen ($counts)");
-		is($native->{late_after_seen}, 0, "$fault: none below one that was only seen ($counts)");
-	}
-	my $rival = ref $row{rival_findings} ? rival_text($row{rival}, $row{rival_findings}) : $row{rival};
-	note("$fault: $rival");
-	write_row({
-			fault => $fault,
-			trials => $row{trials},
-			ids => $native->{ids},
-			duplicates => $native->{duplicates},
-			order_violations => $orders,
-			not_promised => {
-				named => $row{only_committed} ? 'seen, not committed, and the clock went back' : undef,
-				duplicates => $native->{duplicates_of_seen},
-				order_violations => $native->{late_after_seen} },
-			rival => $rival }) if $ENV{SNOWFLAKE_TEST_REPORT};
-	return;
-}
-
-sub sum_of
-{
-	my (@findings) = @_;
-	my %sum;
-	foreach my $finding (@findings)
-	{
-		$sum{$_} += $finding->{$_} foreach grep { !ref $finding->{$_} } keys %$finding;
-	}
-	return \%sum;
-}
-
-sub rival_text
-{
-	my ($name, $findings) = @_;
-	my $sum = sum_of(ref $findings eq 'ARRAY' ? @$findings : $findings);
-	return sprintf '%s, in the same trials: %d drawn, %d twice, %d out of order', $name, $sum->{ids},
-	  $sum->{duplicates} + $sum->{duplicates_of_seen},
-	  $sum->{session_inversions} + $sum->{late_ids} + $sum->{late_after_seen};
-}
-
-sub write_row
-{
-	my ($row) = @_;
-	append_to_file($ENV{SNOWFLAKE_TEST_REPORT}, JSON::PP->new->canonical->encode($row) . "\n");
-	return;
 }
 
 # A library that fakes the clocks of the processes it is loaded into; undef where there is none.

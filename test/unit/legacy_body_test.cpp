@@ -194,7 +194,7 @@ TEST(LegacyBody, ReadsOtherNumbersAndSequences)
     };
     const Row rows[] = {
         {"0", "0", "s", 0, 0},
-        {"1387263000000", "1341", "\"Insta 5\".\"table_id_seq\"", 1387263000000, 1341},
+        {"1387263000000", "1341", R"("Insta 5"."table_id_seq")", 1387263000000, 1341},
         {"1000.", "8191", "Insta8191.Table_Id_Seq", 1000, 8191},
         {"-1", "8191", "a.b", -1, 8191},
         {"1314220021::bigint * 1000 + 721", "31341 - 15 * 2000", "x", 1314220021721, 1341},
@@ -491,7 +491,7 @@ TEST(LegacyBody, RefusesAnotherFrame)
             "given another");
     refused(edited(body, {{"(seq_id)", "\"seq_id)"}}), "result", 13, "\"", "not closed");
     refused(edited(body, {{"(seq_id)", "\"Seq_id\""}}), "result", 13, "\"Seq_id\"", "neither");
-    refused(edited(body, {{"(seq_id)", "\"seq\"\"id\""}}), "result", 13, "\"seq\"\"", "doubled");
+    refused(edited(body, {{"(seq_id)", R"("seq""id")"}}), "result", 13, R"("seq"")", "doubled");
     refused(edited(body, {{"(seq_id)", "u&\"seq_id\""}}), "result", 13, "u", "without a prefix");
     refused(edited(body, {{"seq_id", "s\xc3\xa9q"}}), "result", 4, "s\xc3\xa9q", "outside ASCII");
     refused(edited(body, {{"seq_id", std::string(64, 'a')}}), "result", 4,
@@ -602,7 +602,7 @@ private:
             edited(kPublished, {{"%%", "%%%&||+#::int8.0,[]\"$/**/--\n<<<-5 -RETURN(SELECT("
                                        "CAST(AS numeric)\\ ''\x01\xff"}}));
         if (tokens.empty())
-            tokens.push_back("x");
+            tokens.emplace_back("x");
         std::string& one = tokens[below(tokens.size())];
         switch (below(4)) {
         case 0:

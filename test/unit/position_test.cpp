@@ -12,8 +12,10 @@ namespace
 
 constexpr std::int64_t kNow = 1795260000000; /* some day in 2026 */
 constexpr std::int64_t kSecond = 1000;
-constexpr std::int64_t kHour = 3600 * kSecond;
-constexpr std::int64_t kYear = 365 * 24 * kHour;
+constexpr std::int64_t kMinute = 60 * kSecond;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr std::int64_t kYear = 365 * kDay;
 
 constexpr Circumstances kPlain = {false, false};
 constexpr Circumstances kPaced = {true, false};
@@ -201,7 +203,7 @@ public:
     }
 
 private:
-    void check(const Decision& decision, std::int64_t wanted, bool waited, bool beside_core)
+    void check(const Decision& decision, std::int64_t wanted, bool waited, bool beside_core) const
     {
         ASSERT_GE(decision.count, 1);
         ASSERT_LE(decision.count, wanted);
@@ -250,7 +252,7 @@ TEST(Position, RandomClocksNeverBreakTheRule)
 TEST(Position, ABackStepSlowsDownAndDoesNotStop)
 {
     for (const std::int64_t back :
-         {std::int64_t{1}, std::int64_t{250}, 10 * kSecond, 40 * 60 * kSecond, kYear, 10 * kYear}) {
+         {std::int64_t{1}, std::int64_t{250}, 10 * kSecond, 40 * kMinute, kYear, 10 * kYear}) {
         Simulation simulation{limits(0, -1)};
         simulation.draw(1, false);
         simulation.step_clock(-back);

@@ -1,0 +1,216 @@
+# A base backup, a recovery to a point in time and pg_upgrade, under load, onto a server whose clock is
+# slow: no ID that was committed before the backup's end, the recovery target or the shutdown is made
+# again, and later ones are above. What the old server made after that is gone by its administrator's
+# will, as are the rows that it wrote; those IDs have no protection but the clock.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use FaultTest;
+use File::Path qw(rmtree);
+use IPC::Run;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+seed_random();
+plan skip_all => 'libfaketime is not installed' unless libfaketime();
+
+my @clients = (clients => [ 'single', 'mixed:300' ], arguments => [ '--rest', 5 ]);
+my $archived = "wal_level = replica\nmax_wal_senders = 4\n";
+
+# IDs from the sequence s on the node, or the first of several that takes writes, and beside them
+# core's nextval().
+sub observe_both
+{
+	my ($node, %options) = @_;
+	my @observers = (
+		observe($node, @clients, %options),
+		observe($node, @clients, %options, generator => 'nextval', sequence => 'core_s'));
+	await_draws($_) foreach @observers;
+	return @observers;
+}
+
+sub report
+{
+	my ($fault, $trials, $found, %row) = @_;
+	report_fault(
+		fault          => $fault,
+		trials         => $trials,
+		native         => $found->[0],
+		rival          => 'nextval()',
+		rival_findings => $found->[1],
+		%row);
+	return;
+}
+
+sub start_slow
+{
+	my ($node) = @_;
+	$node->{clock} //= new_clock();
+	set_clock($node->{clock}, -rand 40 * 60);
+	start_server($node, $node->{clock});
+	return;
+}
+
+# Two servers in turn: one is under load and comes to its end, the other is restored from what
+# $save->($node, $directory, @observers) leaves in the directory as a backup, with the settings that
+# it returns. Then the other's clock is set right.
+sub restorations
+{
+	my ($fault, $trials, $not_promised, $save) = @_;
+	my ($name) = $fault =~ /(\w+)$/;
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	my @nodes = (
+		new_server("old_$name", conf => $archived,
+			init => { allows_streaming => 1, has_archiving => 1, extra => ['--wal-segsize=1'] }),
+		PostgreSQL::Test::Cluster->new("new_$name"));
+	mkdir $nodes[1]->archive_dir;
+	$nodes[0]->safe_psql('postgres', 'CREATE SEQUENCE core_s');
+	my @observers = observe_both($nodes[0], nodes => [@nodes]);
+	foreach my $trial (1 .. $trials)
+	{
+		show_progress($fault, $trial, $trials);
+		my ($old, $new) = @nodes;
+		my $settings = $save->($old, "$directory/backup", @observers);
+		await_draws($_) foreach @observers;
+		crash($old);
+
+		rmtree($new->data_dir);
+		rename "$directory/backup", $new->data_dir or die "could not rename the backup: $!";
+		$new->append_conf('postgresql.conf', sprintf "port = %d\narchive_command = 'cp %%p %s/%%f'\n%s",
+			$new->port, $new->archive_dir, $settings);
+		start_slow($new);
+		$new->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
+		  or die 'recovery does not end';
+		unlink glob($old->archive_dir . '/*');
+
+		await_sessions($new, @observers);
+		await_draws($_, 10) foreach @observers;
+		set_clock($new->{clock}, 0);
+		@nodes = reverse @nodes;
+	}
+	report($fault, $trials, [ map { findings_of($_) } @observers ], not_promised => $not_promised);
+	foreach my $node (@nodes)
+	{
+		$node->stop('immediate');
+		$node->clean_node;
+	}
+	return;
+}
+
+sub start_base_backup
+{
+	my ($node, $directory, @arguments) = @_;
+	return IPC::Run::start(
+		[
+			'pg_basebackup', '--checkpoint=fast', '--no-sync', '-D', $directory, '-d', $node->connstr,
+			@arguments
+		]);
+}
+
+# Clients are forsaken at a random moment before the backup's end, as its manifest tells it.
+sub base_backup
+{
+	my ($node, $directory, @observers) = @_;
+	for (;;)
+	{
+		my $backup = start_base_backup($node, $directory, '--max-rate=32M');
+		usleep(int rand 700_000);
+		forsake($_) foreach @observers;
+		my $seen = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+		$backup->finish or die 'pg_basebackup failed';
+		my $manifest = decode_json(slurp_file("$directory/backup_manifest"));
+		my $end = $manifest->{'WAL-Ranges'}[-1]{'End-LSN'};
+		return ''
+		  if $node->safe_psql('postgres', "SELECT '$seen'::pg_lsn <= '$end'::pg_lsn") eq 't';
+		rmtree($directory);
+	}
+}
+
+restorations(
+	'restored from a base backup',
+	trials(1, 20),
+	'made after the end of the backup',
+	\&base_backup);
+
+# Three ways to name the point, by turns.
+my %target = (
+	time => 'SELECT clock_timestamp()',
+	lsn  => 'SELECT pg_current_wal_insert_lsn()',
+	name => q{SELECT 'point' FROM pg_create_restore_point('point')});
+my @kinds = sort keys %target;
+
+sub backup_and_target
+{
+	my ($node, $directory, @observers) = @_;
+	start_base_backup($node, $directory)->finish or die 'pg_basebackup failed';
+	usleep(int rand 500_000);
+	forsake($_) foreach @observers;
+	my $kind = $kinds[0];
+	my $target = $node->safe_psql('postgres', $target{$kind});
+	push @kinds, shift @kinds;
+
+	# Recovery ends before the first commit after the time, so there has to be one.
+	await_draws($_) foreach @observers;
+	$node->safe_psql('postgres', 'SELECT pg_current_xact_id()');
+	my $segment = $node->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
+	await('the last WAL is archived', sub { -e $node->archive_dir . "/$segment" });
+	append_to_file("$directory/recovery.signal", '');
+	return sprintf "restore_command = 'cp %s/%%f %%p'\nrecovery_target_action = promote\n"
+	  . join('', map { sprintf "recovery_target_%s = '%s'\n", $_, $_ eq $kind ? $target : '' } @kinds),
+	  $node->archive_dir;
+}
+
+restorations(
+	'recovered to a time, an LSN or a restore point',
+	trials(3, 20),
+	'made after the recovery target',
+	\&backup_and_target);
+
+# The old server is stopped, not crashed: all that was seen is promised. It is of the same version, or
+# of the installation "oldinstall", as in PostgreSQL's own tests, which has to have the extension.
+{
+	my $fault = 'upgraded by pg_upgrade';
+	my $trials = trials(1, 20);
+	my @found = ([], []);
+	foreach my $trial (1 .. $trials)
+	{
+		show_progress($fault, $trial, $trials);
+		my %init = (extra => [ '--wal-segsize=1', '--locale=C', '--encoding=UTF8' ]);
+		my $old = new_server("old_$trial", init => \%init, install_path => $ENV{oldinstall});
+		my $new = PostgreSQL::Test::Cluster->new("upgraded_$trial");
+		$new->init(%init);
+		$old->safe_psql('postgres', 'CREATE SEQUENCE core_s');
+		my @observers = observe_both($old, nodes => [ $old, $new ]);
+		usleep(int rand 500_000);
+		$old->stop;
+
+		# Its sockets stand where no client looks for them.
+		my $home = PostgreSQL::Test::Utils::tempdir_short();
+		my $upgraded = IPC::Run::run(
+			[
+				'pg_upgrade', '--no-sync',
+				'-d', $old->data_dir, '-b', $old->config_data('--bindir'), '-p', $old->port,
+				'-D', $new->data_dir, '-B', $new->config_data('--bindir'), '-P', $new->port,
+				'-s', $home
+			],
+			'>', \my $output, '2>&1', init => sub { chdir $home });
+		die "pg_upgrade failed: $output" if !$upgraded;
+		start_slow($new);
+		await_sessions($new, @observers);
+		await_draws($_, 10) foreach @observers;
+		push @{ $found[$_] }, findings_of($observers[$_]) foreach 0, 1;
+		$new->stop('immediate');
+		$_->clean_node foreach $old, $new;
+	}
+	report($fault, $trials, \@found);
+}
+
+done_testing();

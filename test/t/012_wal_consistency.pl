@@ -1,0 +1,146 @@
+# Every record that the extension writes makes of a sequence's page, when it is replayed, what the
+# server itself has made of it. With wal_consistency_checking each record carries an image of its page,
+# and a standby compares; a page that differs is a FATAL error there. The whole of the regression and
+# isolation tests goes through, and a load of several sessions with checkpoints.
+#
+# Core nextval() writes its records under the same eyes, in those tests and in the load.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use Cwd qw(abs_path);
+use FaultTest;
+use File::Basename qw(basename);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+seed_random();
+
+my $primary = new_server(
+	'primary',
+	init => { allows_streaming => 1 },
+	conf => "wal_consistency_checking = all\nmax_prepared_transactions = 5\nmax_wal_size = 1GB\n");
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+
+# Ends the test where the standby is no more.
+sub await_standby
+{
+	my $end = $primary->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+	await('the standby has replayed everything', sub {
+			my ($status, $replayed) =
+			  $standby->psql('postgres', "SELECT pg_last_wal_replay_lsn() >= '$end'");
+			give_up() if $status != 0;
+			return $replayed eq 't'; });
+	return;
+}
+
+sub give_up
+{
+	fail('the standby replays everything');
+	diag($_) foreach grep { /FATAL|PANIC|CONTEXT/ } split /\n/, slurp_file($standby->logfile);
+	$standby->kill9;    # it is dead, and the node is told so
+	die 'the standby is gone';
+}
+
+# Sequences whose position on the standby is behind the primary's. What was logged is ahead of it, by the
+# lease or by what nextval() logs ahead.
+sub sequences_behind
+{
+	my ($database) = @_;
+	my $query = $primary->safe_psql($database, q{
+		SELECT string_agg(format('SELECT %1$L, last_value, is_called FROM %1$s', oid::regclass),
+			' UNION ALL ')
+		FROM pg_class WHERE relkind = 'S' AND relpersistence = 'p'});
+	my %position = map { /^(.*)\|(-?\d+)\|(.)$/ ? ($1 => [ $2, $3 ]) : die $_ }
+	  split /\n/, $primary->safe_psql($database, $query);
+	my @behind;
+	foreach my $line (split /\n/, $standby->safe_psql($database, $query))
+	{
+		my ($sequence, $position, $is_called) = $line =~ /^(.*)\|(-?\d+)\|(.)$/;
+		my $on_primary = delete $position{$sequence};
+		push @behind, $line if $position < $on_primary->[0] || $is_called ne $on_primary->[1];
+	}
+	return join "\n", @behind, sort keys %position;
+}
+
+# The harnesses that PGXS has for installcheck, run as there, each in a new database of that name.
+my $database = 'contrib_regression';
+my $build = abs_path("$FindBin::RealBin/../..");
+my $regress = $ENV{PG_REGRESS};
+(my $isolation = $regress) =~ s{regress/pg_regress$}{isolation/pg_isolation_regress};
+my %harnesses = (
+	'regression tests' => {
+		program => $regress,
+		inputdir => $build,
+		tests => [ glob("$build/sql/*.sql") ] },
+	'isolation tests' => {
+		program => $isolation,
+		inputdir => "$build/test/isolation",
+		tests => [ glob("$build/test/isolation/specs/*.spec") ] });
+foreach my $name (sort keys %harnesses)
+{
+	my $harness = $harnesses{$name};
+  SKIP:
+	{
+		skip "$harness->{program} is not there", 1 unless -x $harness->{program};
+		my $output = PostgreSQL::Test::Utils::tempdir();
+		local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port, PGUSER => getpwuid($<));
+		my $status = PostgreSQL::Test::Utils::system_log(
+			$harness->{program},
+			'--bindir=' . $primary->config_data('--bindir'),
+			"--inputdir=$harness->{inputdir}", "--outputdir=$output",
+			"--dbname=$database", '--load-extension=snowflake',
+			map { basename($_) =~ s/\.\w+$//r } @{ $harness->{tests} });
+		diag(slurp_file("$output/regression.diffs"))
+		  if $status != 0 && -s "$output/regression.diffs";
+		is($status, 0, "$name pass on the primary");
+		await_standby();
+		is(sequences_behind($database), '', "$name: no sequence is behind on the standby");
+	}
+}
+
+# Under load: leases are renewed, and written again after checkpoints; both hands draw from one sequence;
+# and its page is replaced.
+my $fault = 'wal_consistency_checking = all, with a standby';
+my $rounds = trials(3, 100);
+$primary->safe_psql('postgres', 'CREATE SEQUENCE core_s');
+my $native = observe($primary, clients => [ 'mixed:300', 'mixed:300', 'single' ],
+	arguments => [ '--checkpoint', 100 ]);
+my $core = observe($primary, generator => 'nextval', sequence => 'core_s', clients => ['mixed:300']);
+foreach my $round (1 .. $rounds)
+{
+	show_progress($fault, $round, $rounds);
+	await_draws($_, 20) foreach $native, $core;
+	$primary->safe_psql('postgres', q{
+		CREATE TABLE IF NOT EXISTS t (id bigserial);
+		SELECT snowflake_next_id(5, 't_id_seq'), nextval('t_id_seq'), snowflake_next_id(5, 't_id_seq');
+		SELECT snowflake_advance('t_id_seq', snowflake_encode(now() + interval '5 min', 5, 0));
+		ALTER SEQUENCE t_id_seq SET UNLOGGED;
+		ALTER SEQUENCE t_id_seq SET LOGGED;
+		SELECT snowflake_next_id(5, 't_id_seq');
+		TRUNCATE t RESTART IDENTITY;
+		SELECT snowflake_next_id(5, 't_id_seq')});
+	await_standby();
+}
+my @findings = map { findings_of($_) } $native, $core;
+await_standby();
+
+is(sequences_behind('postgres'), '', 'load: no sequence is behind on the standby');
+report_fault(
+	fault => $fault,
+	trials => $rounds,
+	native => $findings[0],
+	rival => 'nextval()',
+	rival_findings => $findings[1]);
+
+$standby->stop;
+$primary->stop;
+done_testing();
