@@ -10,12 +10,12 @@
  * record in the WAL holds the whole of it. Nobody reads them but us: whoever takes a tuple apart
  * stops at its last column.
  *
- * What was set back by more than a burst is meant: a mistake with setval() or snowflake_advance()
+ * What was set back by more than that is meant: a mistake with setval() or snowflake_advance()
  * that is put right.
  */
 #pragma once
 
-#include "position.h"
+#include "lease.h"
 
 namespace snowflake
 {
@@ -45,16 +45,22 @@ constexpr Position read_kept(const KeptBytes& bytes)
     return Position{value};
 }
 
-/* As far as a burst may have run ahead by the default; a session may allow more. */
-constexpr std::int64_t kBurstMs = 1000;
+/*
+ * How far ahead of the clock a position is kept: as far as a burst may run, and a few seconds more.
+ * A crash passes over what is left of the lease, up to a second; a clock that is set back a little,
+ * and nextval(), add to it too.
+ */
+constexpr std::int64_t reach(std::int64_t max_lead)
+{
+    return max_lead + 4 * kLeaseMs;
+}
 
 /* Where a draw goes on: from what is stored, unless that was set back behind what a burst made. */
 constexpr Stored resume(Stored stored, Position kept, UnixMs now, std::int64_t max_lead)
 {
     const bool is_set_back = stored.is_called ? stored.position < kept : stored.position <= kept;
     const std::int64_t lead = raw(ms_of(kept)) - raw(now);
-    const std::int64_t burst = max_lead > kBurstMs ? max_lead : kBurstMs;
-    return is_set_back && lead >= 0 && lead <= burst ? Stored{kept, true} : stored;
+    return is_set_back && lead >= 0 && lead <= reach(max_lead) ? Stored{kept, true} : stored;
 }
 
 } // namespace snowflake

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "random_seed.h"
 
 using namespace snowflake;
@@ -11,6 +13,7 @@ namespace
 
 constexpr std::int64_t kNow = 1795260000000;
 constexpr UnixMs kClock{kNow};
+constexpr std::int64_t kLead = 1000;
 
 constexpr Position at(std::int64_t ms, std::int64_t counter)
 {
@@ -47,7 +50,7 @@ TEST(KeptPosition, AnUntouchedSequenceGoesOnFromWhatIsStored)
 {
     for (const bool is_called : {false, true}) {
         const Stored stored{Position{5000}, is_called};
-        const Stored from = resume(stored, kNoneKept, kClock, kBurstMs);
+        const Stored from = resume(stored, kNoneKept, kClock, kLead);
         EXPECT_EQ(from.position, stored.position);
         EXPECT_EQ(from.is_called, is_called);
     }
@@ -71,27 +74,29 @@ TEST(KeptPosition, CoresOwnStepsAreGoneOnFrom)
     const Position kept = at(kNow + 300, 77);
     for (const Stored stored : {Stored{kept, true}, Stored{Position{raw(kept) + 1}, true},
                                 Stored{Position{raw(kept) + 1}, false}})
-        EXPECT_EQ(resume(stored, kept, kClock, kBurstMs).position, stored.position);
+        EXPECT_EQ(resume(stored, kept, kClock, kLead).position, stored.position);
 }
 
 /* The counter of a new millisecond comes from what is stored, as the original's would. */
 TEST(KeptPosition, WhatTheClockHasPassedNeedsNoKeeping)
 {
     const Stored stored{Position{5000}, true};
-    EXPECT_EQ(resume(stored, at(kNow - 1, 1023), kClock, kBurstMs).position, stored.position);
-    EXPECT_EQ(resume(stored, at(kNow, 0), kClock, kBurstMs).position, at(kNow, 0));
+    EXPECT_EQ(resume(stored, at(kNow - 1, 1023), kClock, kLead).position, stored.position);
+    EXPECT_EQ(resume(stored, at(kNow, 0), kClock, kLead).position, at(kNow, 0));
 }
 
-TEST(KeptPosition, MoreThanABurstIsAMistakePutRight)
+TEST(KeptPosition, MoreThanThatIsAMistakePutRight)
 {
     const Stored stored{Position{1}, true};
-    EXPECT_EQ(resume(stored, at(kNow + kBurstMs, 0), kClock, 0).position, at(kNow + kBurstMs, 0));
-    EXPECT_EQ(resume(stored, at(kNow + kBurstMs + 1, 0), kClock, 0).position, stored.position);
-    constexpr std::int64_t kLongLead = 600000;
-    EXPECT_EQ(resume(stored, at(kNow + kLongLead, 0), kClock, kLongLead).position,
-              at(kNow + kLongLead, 0));
-    EXPECT_EQ(resume(stored, at(kNow + kLongLead + 1, 0), kClock, kLongLead).position,
-              stored.position);
+    for (const auto& [max_lead, reached] :
+         {std::pair{std::int64_t{0}, std::int64_t{4000}}, std::pair{kLead, std::int64_t{5000}},
+          std::pair{std::int64_t{600000}, std::int64_t{604000}}}) {
+        const Position last = at(kNow + reached, 1023);
+        EXPECT_EQ(resume(stored, last, kClock, max_lead).position, last) << max_lead;
+        EXPECT_EQ(resume(stored, Position{raw(last) + 1}, kClock, max_lead).position,
+                  stored.position)
+            << max_lead;
+    }
 }
 
 } // namespace
