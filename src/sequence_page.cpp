@@ -18,6 +18,9 @@ struct SequenceMagic {
 constexpr Size kTupleLength =
     MAXALIGN(SizeofHeapTupleHeader) + offsetof(FormData_pg_sequence_data, is_called) + sizeof(bool);
 constexpr Size kLengthWithKept = kTupleLength + kKeptBytes;
+static_assert(sizeof(FormData_pg_sequence_data) ==
+                  MAXALIGN(offsetof(FormData_pg_sequence_data, is_called) + sizeof(bool)),
+              "is_called is the last column");
 static_assert(MAXALIGN(kTupleLength) == MAXALIGN(kLengthWithKept),
               "the item takes no more of the page: so it is where types are aligned to 8 bytes");
 
