@@ -20,18 +20,7 @@ seed_random();
 
 # Without a lead whoever draws in a millisecond that is used up waits for the next one.
 my $node = new_server('overload', conf => "snowflake.max_lead = 0\n");
-$node->safe_psql('postgres', q{
-	CREATE SEQUENCE table_id_seq;
-	CREATE FUNCTION next_id() RETURNS bigint LANGUAGE plpgsql AS $$
-	DECLARE
-		seq_id bigint;
-		now_millis bigint;
-	BEGIN
-		SELECT nextval('table_id_seq') % 1024 INTO seq_id;
-		SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
-		RETURN ((now_millis - 1314220021721) << 23) | (5 << 10) | seq_id;
-	END $$;
-});
+create_original($node);
 
 # One client of either generator, by chance, and rather one that waits for the clock.
 sub one_client
@@ -89,7 +78,7 @@ foreach my $name (sort keys %disturbances)
 	my $native = observe($node, clients => \@clients, arguments => \@tolerate);
 	my $original = observe(
 		$node,
-		generator => 'plpgsql', sequence => 'table_id_seq',
+		generator => 'plpgsql', sequence => 'original_s',
 		clients => [ ('statement:5000') x 8 ], arguments => \@tolerate);
 	my $trial = 0;
 	until ($trial >= $trials
