@@ -20,7 +20,7 @@ BEGIN
 	my $folder = 'tmp_check/small_disk';
 	my @as_root = ('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c');
 	my $mount = "mkdir -p $folder && mount -t tmpfs -o size=48m small_disk $folder";
-	if (!$small_disk && system(@as_root, "($mount) 2>/dev/null") == 0)
+	if (!$small_disk && system('sh', '-c', '"$@" 2>/dev/null', 'sh', @as_root, $mount) == 0)
 	{
 		local $ENV{SNOWFLAKE_TEST_SMALL_DISK} = $folder;
 		local $ENV{PERL5LIB} = join q{:}, @INC;

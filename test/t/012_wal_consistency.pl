@@ -23,7 +23,7 @@ seed_random();
 
 my $primary = new_server(
 	'primary',
-	init => { allows_streaming => 1 },
+	init => { allows_streaming => 1, extra => [ '--encoding', 'UTF8' ] },
 	conf => "wal_consistency_checking = all\nmax_prepared_transactions = 5\nmax_wal_size = 1GB\n");
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
