@@ -113,6 +113,7 @@ BEGIN
     EXECUTE statement;
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    message := regexp_replace(message, '\d{4}-\d\d-\d\d [\d:.]+', 'NOW', 'g');
     message := regexp_replace(message, '\d{2,}', '#', 'g');
     detail := regexp_replace(detail, '\d{4}-\d\d-\d\d [\d:.]+', 'DATE', 'g');
     RETURN NEXT;
