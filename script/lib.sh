@@ -34,6 +34,7 @@ readonly oldest_version=15
 workdir=      # set by make_workdir
 keep_workdir= # yes: the folder and its servers outlive the script
 servers=()    # folders of the servers started
+leftovers=()  # more that goes with the work folder, where it is there still
 
 say() { printf '%s\n' "$*"; }
 
@@ -73,7 +74,7 @@ clean_up() {
         for dir in ${servers[@]+"${servers[@]}"}; do
             stop_server "$dir" immediate
         done
-        cd / && rm -rf -- "$workdir"
+        cd / && rm -rf -- "$workdir" ${leftovers[@]+"${leftovers[@]}"}
     fi
     exit "$status"
 }
@@ -354,6 +355,17 @@ build_and_install() {
         cat "$workdir/build.log" >&2
         die "The build failed: its messages stand above."
     }
+}
+
+# installcheck [ARGUMENT...]: make's arguments, REGRESS= and its like to leave a harness out.
+installcheck() {
+    unprivileged make -C "$build" -s "$@" installcheck
+}
+
+# The end of a harness that has failed: what it has left to read.
+show() {
+    [[ ! -s $1 ]] || cat -- "$1"
+    return 1
 }
 
 # A server with JIT wants the clang that it was built with.

@@ -18,7 +18,6 @@ DECLARE
     shape record;
     drawing record;
     newest bigint;
-    lead bigint;
 BEGIN
     SELECT p.*, l.lanname, n.nspname INTO old
     FROM pg_proc AS p
@@ -97,16 +96,7 @@ BEGIN
         EXECUTE format('SELECT max(%I) FROM %s', drawing.attname, drawing.tbl) INTO newest;
         IF newest >= @extschema@.snowflake_min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
             -- Whoever may write into the table must not take a sequence of others out of use.
-            lead := (newest >> 23) + epoch_ms - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
-            IF lead > (SELECT greatest(min(s.setting::bigint) FILTER (WHERE s.name = 'snowflake.max_drift'),
-                                       min(s.setting::bigint) FILTER (WHERE s.name = 'snowflake.max_lead'))
-                       FROM pg_settings AS s HAVING min(s.setting::bigint) FILTER (WHERE s.name = 'snowflake.max_drift') >= 0) THEN
-                RAISE EXCEPTION 'column % of table % holds %: new IDs cannot be above that', quote_ident(drawing.attname), drawing.tbl, newest USING
-                    ERRCODE = 'object_not_in_prerequisite_state',
-                    DETAIL = format('Read as an ID it is of a time %s ms from now.', lead),
-                    HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);',
-                                  drawing.tbl, drawing.attname, epoch_ms);
-            END IF;
+            PERFORM @extschema@.snowflake_require_reach(drawing.tbl, drawing.attname, newest, epoch_ms);
             PERFORM @extschema@.snowflake_advance(seq, newest, epoch_ms);
         END IF;
     END LOOP;

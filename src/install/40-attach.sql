@@ -37,9 +37,6 @@ DECLARE
     listed text;
     largest bigint;
     nulls bigint;
-    lead bigint;
-    max_drift bigint;
-    max_lead bigint;
     step record;
     started timestamptz;
 BEGIN
@@ -142,18 +139,7 @@ BEGIN
             DETAIL = format('Rows without an ID: %s.', nulls),
             HINT = format('Give them one, or delete them: DELETE FROM %s WHERE %I IS NULL;', tbl, column_name);
     END IF;
-    -- Snowflakes of this epoch are fine. A number of another make can be far in the future: it would
-    -- take the sequence there, and the generator would refuse every INSERT until the clock has come.
-    SELECT min(p.setting::bigint) FILTER (WHERE p.name = 'snowflake.max_drift'),
-           min(p.setting::bigint) FILTER (WHERE p.name = 'snowflake.max_lead')
-    INTO max_drift, max_lead FROM pg_settings AS p;
-    lead := (largest >> 23) + target.epoch_ms - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
-    IF largest > 0 AND max_drift >= 0 AND lead > greatest(max_drift, max_lead) THEN
-        RAISE EXCEPTION '% holds %: new IDs cannot be above that', described, largest USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.', lead, max_drift),
-            HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);', tbl, column_name, target.epoch_ms);
-    END IF;
+    PERFORM @extschema@.snowflake_require_reach(tbl, column_name, largest, target.epoch_ms);
 
     -- Said before it is gone. A child has its parent's DEFAULT, or one of its own.
     FOR step IN

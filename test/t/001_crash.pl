@@ -37,14 +37,7 @@ sub crash_cycles
 		usleep(int rand 400_000);
 		$end->($node);
 	}
-	await_draws($_) foreach $native, $core;
-	report_fault(
-		fault          => $fault,
-		trials         => $cycles,
-		native         => findings_of($native),
-		rival          => 'nextval()',
-		rival_findings => findings_of($core),
-		%row);
+	report_beside_core($fault, $cycles, [ $native, $core ], %row);
 	return;
 }
 

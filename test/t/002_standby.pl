@@ -178,15 +178,7 @@ sub promotions
 		await_draws($_) foreach @observers;
 		set_clock($chain[0]{clock}, 0) if $chain[0]{clock} && $dead;
 	}
-	await_draws($_) foreach @observers;
-	my ($native, $core) = map { findings_of($_) } @observers;
-	report_fault(
-		fault          => $fault,
-		trials         => $trials,
-		native         => $native,
-		rival          => 'nextval()',
-		rival_findings => $core,
-		%{ $how{row} // {} });
+	report_beside_core($fault, $trials, \@observers, %{ $how{row} // {} });
 	foreach my $node (@nodes)
 	{
 		$node->stop('immediate');

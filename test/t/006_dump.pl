@@ -132,14 +132,7 @@ SKIP:
 		$old->safe_psql('postgres', 'DROP DATABASE load');
 		@nodes = reverse @nodes;
 	}
-	my ($native, $core) = map { findings_of($_) } @observers;
-	report_fault(
-		fault          => $fault,
-		trials         => $trials,
-		native         => $native,
-		rival          => 'nextval()',
-		rival_findings => $core,
-		not_promised   => 'made after pg_dump began');
+	report_beside_core($fault, $trials, \@observers, not_promised => 'made after pg_dump began');
 	$_->stop foreach @nodes;
 }
 

@@ -37,19 +37,6 @@ sub observe_both
 	return @observers;
 }
 
-sub report
-{
-	my ($fault, $trials, $found, %row) = @_;
-	report_fault(
-		fault          => $fault,
-		trials         => $trials,
-		native         => $found->[0],
-		rival          => 'nextval()',
-		rival_findings => $found->[1],
-		%row);
-	return;
-}
-
 sub start_slow
 {
 	my ($node) = @_;
@@ -96,7 +83,7 @@ sub restorations
 		set_clock($new->{clock}, 0);
 		@nodes = reverse @nodes;
 	}
-	report($fault, $trials, [ map { findings_of($_) } @observers ], not_promised => $not_promised);
+	report_beside_core($fault, $trials, \@observers, not_promised => $not_promised);
 	foreach my $node (@nodes)
 	{
 		$node->stop('immediate');
@@ -210,7 +197,12 @@ restorations(
 		$new->stop('immediate');
 		$_->clean_node foreach $old, $new;
 	}
-	report($fault, $trials, \@found);
+	report_fault(
+		fault          => $fault,
+		trials         => $trials,
+		native         => $found[0],
+		rival          => 'nextval()',
+		rival_findings => $found[1]);
 }
 
 done_testing();

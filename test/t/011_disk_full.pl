@@ -112,13 +112,7 @@ foreach my $trial (1 .. $trials)
 	await_draws($_) foreach $native, $core;
 }
 is($full, $trials, 'each time it was the full disk that stopped the server');
-report_fault(
-	fault => $fault,
-	trials => $trials,
-	native => findings_of($native),
-	rival => 'nextval()',
-	rival_findings => findings_of($core),
-	only_committed => defined $clock);
+report_beside_core($fault, $trials, [ $native, $core ], only_committed => defined $clock);
 
 $node->stop;
 done_testing();

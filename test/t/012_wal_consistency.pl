@@ -130,16 +130,9 @@ foreach my $round (1 .. $rounds)
 		SELECT snowflake_next_id(5, 't_id_seq')});
 	await_standby();
 }
-my @findings = map { findings_of($_) } $native, $core;
+report_beside_core($fault, $rounds, [ $native, $core ]);
 await_standby();
-
 is(sequences_behind('postgres'), '', 'load: no sequence is behind on the standby');
-report_fault(
-	fault => $fault,
-	trials => $rounds,
-	native => $findings[0],
-	rival => 'nextval()',
-	rival_findings => $findings[1]);
 
 $standby->stop;
 $primary->stop;

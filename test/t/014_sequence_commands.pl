@@ -108,14 +108,8 @@ sub command_cycles
 		$node->start;
 	}
 	is($failed, '', "$fault: the commands met no error") unless $row{nothing_promised};
-	await_draws($_) foreach $native, $core;
-	report_fault(
-		fault          => $fault,
-		trials         => $operations,
-		native         => findings_of($native),
-		rival          => 'nextval(), which starts over where it is told to',
-		rival_findings => findings_of($core),
-		%row);
+	report_beside_core($fault, $operations, [ $native, $core ],
+		rival => 'nextval(), which starts over where it is told to', %row);
 	$node->stop;
 	return;
 }

@@ -31,6 +31,7 @@ our @EXPORT = qw(
   findings_of
   findings_from
   report_fault
+  report_beside_core
 );
 
 # How often a fault is tried.
@@ -227,6 +228,23 @@ sub report_fault
 				duplicates => $native->{duplicates_of_seen},
 				order_violations => $native->{late_after_seen} },
 			rival => $rival }) if $ENV{SNOWFLAKE_TEST_REPORT};
+	return;
+}
+
+# The same where two observers watched, one of our clients and one of core's nextval(), to their end.
+sub report_beside_core
+{
+	my ($fault, $trials, $observers, %row) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	await_draws($_) foreach @$observers;
+	my ($native, $core) = map { findings_of($_) } @$observers;
+	report_fault(
+		fault          => $fault,
+		trials         => $trials,
+		native         => $native,
+		rival          => 'nextval()',
+		rival_findings => $core,
+		%row);
 	return;
 }
 
