@@ -110,6 +110,14 @@ CROSS JOIN unnest(ARRAY['set_back', 'set_back_unlogged', 'set_back_temp']) AS na
 CROSS JOIN LATERAL burst_and(format(command, name), name) AS result
 ORDER BY n, name;
 SELECT * FROM burst_and('TRUNCATE numbered RESTART IDENTITY', 'numbered_n_seq');
+-- Nor where snowflake_advance() then goes less far than the burst did.
+CREATE SEQUENCE advanced;
+CREATE UNLOGGED SEQUENCE advanced_unlogged;
+CREATE TEMP SEQUENCE advanced_temp;
+SELECT name, grows
+FROM unnest(ARRAY['advanced', 'advanced_unlogged', 'advanced_temp']) AS name
+CROSS JOIN LATERAL burst_and(format('ALTER SEQUENCE %1$s RESTART;'
+    'SELECT snowflake_advance(''%1$s'', snowflake_encode(clock_timestamp(), 1, 0))', name), name);
 -- Further ahead than any burst is a mistake, and setval() puts it right.
 SELECT snowflake_advance('set_back', snowflake_encode(clock_timestamp() + '10 min', 1, 0)) \g /dev/null
 SELECT snowflake_timestamp(snowflake_next_id(1, 'set_back')) > clock_timestamp() + '9 min' AS ahead;

@@ -159,6 +159,12 @@ SequenceEntry* open_sequence(CallSite& site, Oid sequence, AclMode privileges)
     return entry;
 }
 
+Limits limits_of(const SequenceEntry* entry, Epoch epoch)
+{
+    return {settings::max_lead(), settings::max_drift(), time_at(Age{0}, epoch),
+            time_at(Age{kMaxAge}, epoch), entry->max_value};
+}
+
 /*
  * Outside of every lock; a cancel, a timeout and a terminated postmaster end it. False where
  * something else woke us before the millisecond was over.
@@ -187,8 +193,7 @@ void initialize()
 PositionBlock draw(CallSite& site, Oid sequence, Epoch epoch, std::int64_t wanted)
 {
     SequenceEntry* entry = open_sequence(site, sequence, ACL_USAGE | ACL_UPDATE);
-    const Limits limits = {settings::max_lead(), settings::max_drift(), time_at(Age{0}, epoch),
-                           time_at(Age{kMaxAge}, epoch), entry->max_value};
+    const Limits limits = limits_of(entry, epoch);
 
     Position paced_at{};
     bool has_paced = false;
@@ -221,11 +226,12 @@ void advance(CallSite& site, Oid sequence, Id past, Epoch epoch)
         errors::nothing_follows(past, epoch);
 
     const Position floor = past_id(past, epoch);
+    const Limits limits = limits_of(entry, epoch);
     PageResult result;
-    raise_position(entry->address, floor, entry->max_value, result);
+    raise_position(entry->address, floor, limits, result);
     if (result.needs_xid) {
         GetTopTransactionId();
-        raise_position(entry->address, floor, entry->max_value, result);
+        raise_position(entry->address, floor, limits, result);
     }
     if (result.decision.verdict != Verdict::issue)
         errors::cannot_hold_positions(sequence);
@@ -233,7 +239,7 @@ void advance(CallSite& site, Oid sequence, Id past, Epoch epoch)
 
     if (settings::max_drift() != settings::kDriftUnlimited &&
         result.decision.lead > settings::max_drift() && result.decision.lead > settings::max_lead())
-        errors::warn_far_ahead(sequence, result.decision.lead, floor);
+        errors::warn_far_ahead(sequence, result.decision.lead, result.decision.first);
 }
 
 } // namespace generator

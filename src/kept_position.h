@@ -55,12 +55,27 @@ constexpr std::int64_t reach(std::int64_t max_lead)
     return max_lead + 4 * kLeaseMs;
 }
 
+constexpr bool is_within_reach(Position kept, UnixMs now, std::int64_t max_lead)
+{
+    return raw(ms_of(kept)) - raw(now) <= reach(max_lead);
+}
+
 /* Where a draw goes on: from what is stored, unless that was set back behind what a burst made. */
 constexpr Stored resume(Stored stored, Position kept, UnixMs now, std::int64_t max_lead)
 {
     const bool is_set_back = stored.is_called ? stored.position < kept : stored.position <= kept;
-    const std::int64_t lead = raw(ms_of(kept)) - raw(now);
-    return is_set_back && lead >= 0 && lead <= reach(max_lead) ? Stored{kept, true} : stored;
+    const bool is_to_come = ms_of(kept) >= now;
+    return is_set_back && is_to_come && is_within_reach(kept, now, max_lead) ? Stored{kept, true}
+                                                                             : stored;
+}
+
+/*
+ * Where raising the position to `floor` leads: what is written is kept from then on, and must not
+ * be less than what was. That the clock has passed it is no matter, for the clock may step back.
+ */
+constexpr Position raised(Position floor, Position kept, UnixMs now, std::int64_t max_lead)
+{
+    return kept > floor && is_within_reach(kept, now, max_lead) ? kept : floor;
 }
 
 } // namespace snowflake

@@ -247,19 +247,20 @@ void draw_positions(PageAddress& address, std::int64_t wanted, const Limits& lim
         share.take(now, result.decision.count);
 }
 
-void raise_position(PageAddress& address, Position floor, Position max_value, PageResult& result)
+void raise_position(PageAddress& address, Position floor, const Limits& limits, PageResult& result)
 {
     const LockedPage locked = lock_page(address);
     const Stored stored = stored_in(locked);
     const UnixMs now = clock::now();
 
     const bool is_there = stored.is_called ? stored.position >= floor : stored.position > floor;
+    const Position target = raised(floor, kept_in(locked), now, limits.max_lead);
     const Verdict verdict =
-        is_there || floor <= max_value ? Verdict::issue : Verdict::past_max_value;
+        is_there || target <= limits.max_value ? Verdict::issue : Verdict::past_max_value;
 
     result.stored = stored;
     result.now = now;
-    result.decision = {verdict, floor, 0, raw(ms_of(floor)) - raw(now)};
+    result.decision = {verdict, target, 0, raw(ms_of(target)) - raw(now)};
     result.needs_xid = false;
     /* Where it is there already, by another session's hand, that one's record must last. */
     result.lease = address.needs_wal ? PageGetLSN(locked.page) : InvalidXLogRecPtr;
@@ -268,7 +269,7 @@ void raise_position(PageAddress& address, Position floor, Position max_value, Pa
         return;
     }
     const CoreUse core_use = core_use_of(locked.data->log_cnt, stored.is_called, now);
-    finish(locked, address, floor, max_value, core_use, result);
+    finish(locked, address, target, limits.max_value, core_use, result);
 }
 
 } // namespace snowflake

@@ -30,9 +30,10 @@ void draw_positions(PageAddress& address, std::int64_t wanted, const Limits& lim
                     const Position* paced_at, Share& share, PageResult& result);
 
 /*
- * Raises the position to at least `floor`; never lowers it. decision.verdict is `issue` where the
- * position is there now, by this call or before it, and `past_max_value` where it would not fit.
+ * Raises the position to at least `floor`, and to what a burst has made before a command of core's
+ * set it back; never lowers it. decision.verdict is `issue` where the position is there now, by
+ * this call or before it, and `past_max_value` where it would not fit.
  */
-void raise_position(PageAddress& address, Position floor, Position max_value, PageResult& result);
+void raise_position(PageAddress& address, Position floor, const Limits& limits, PageResult& result);
 
 } // namespace snowflake

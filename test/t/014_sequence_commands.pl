@@ -1,7 +1,7 @@
 # Whatever is done to a sequence by core's own commands while clients draw from it, by several sessions
 # at a time and with crashes between, no ID comes again and none is below one that was seen before:
 # nextval(), setval() in both directions, RESTART, TRUNCATE ... RESTART IDENTITY, other ALTERs, SET
-# UNLOGGED and back. A sequence that is dropped and made anew is another one, and the crash of a server
+# UNLOGGED and back, with snowflake_advance() among them. A sequence that is dropped and made anew is another one, and the crash of a server
 # takes an unlogged one back to its start: those two are tried as well, and what comes of them is
 # reported as what is not promised.
 
@@ -30,6 +30,7 @@ my @kept = (
 	[ 'RESTART rolled back' => sub { 'BEGIN; ALTER SEQUENCE %1$s RESTART; ROLLBACK;' } ],
 	[ 'RESTART WITH'     => sub { 'ALTER SEQUENCE %1$s RESTART WITH ' . (1 + int rand 1e6) . ';' } ],
 	[ 'TRUNCATE RESTART' => sub { 'TRUNCATE %2$s RESTART IDENTITY;' } ],
+	[ 'snowflake_advance' => sub { q{SELECT snowflake_advance('%1$s', snowflake_encode(clock_timestamp() + '} . (-50 + int rand 100) . q{ ms', 5, 0));} } ],
 	[ 'CACHE'            => sub { 'ALTER SEQUENCE %1$s CACHE ' . (1 + int rand 3) . ';' } ],
 	[ 'SET UNLOGGED'     => sub { 'ALTER SEQUENCE %1$s SET UNLOGGED;' } ],
 	[ 'SET LOGGED'       => sub { 'ALTER SEQUENCE %1$s SET LOGGED;' } ]);

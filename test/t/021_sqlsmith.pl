@@ -2,7 +2,8 @@
 # extension's functions: with rows of awkward arguments, no query ends in a crash or in an internal
 # error (XX000), which is a thing that nobody thought of.
 #
-#   SNOWFLAKE_TEST_CYCLES    queries, 3,000 if not set; a million for the long form
+#   SNOWFLAKE_TEST_LONG      a million queries, in place of 3,000
+#   SNOWFLAKE_TEST_CYCLES    so many
 #   SNOWFLAKE_TEST_SEED      one more for each part of 5,000 queries
 
 use strict;
@@ -11,6 +12,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FaultTest;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -24,7 +26,7 @@ my $enough_for_all = 100_000;
 plan skip_all => 'sqlsmith is not installed'
   unless grep { -x "$_/sqlsmith" } split /:/, $ENV{PATH};
 
-my $queries = $ENV{SNOWFLAKE_TEST_CYCLES} || 3_000;
+my $queries = trials(3_000, 1_000_000);
 my $seed = $ENV{SNOWFLAKE_TEST_SEED} // int(rand(2**30));
 note("SNOWFLAKE_TEST_SEED=$seed");
 
@@ -258,7 +260,7 @@ while ($done < $queries && !@crashes)
 	run_sqlsmith("--max-queries=$part", '--seed=' . $seed++);
 	$done += $part;
 	read_log();
-	note("$done queries, " . keys(%internal_errors) . ' kinds of internal errors') if $queries > $queries_per_part;
+	show_progress('sqlsmith, ' . keys(%internal_errors) . ' kinds of internal errors', $done, $queries);
 }
 note(join ', ', map { "$_ $states{$_}" } sort { $states{$b} <=> $states{$a} } keys %states);
 

@@ -100,3 +100,19 @@ TEST(KeptPosition, MoreThanThatIsAMistakePutRight)
 }
 
 } // namespace
+
+/* What is raised to is kept from then on, so it must not be less than what was. */
+TEST(KeptPosition, RaisingLeavesWhatWasKept)
+{
+    const Position floor = at(kNow + 100, 1023);
+    EXPECT_EQ(raised(floor, kNoneKept, kClock, kLead), floor);
+    EXPECT_EQ(raised(floor, at(kNow + 99, 0), kClock, kLead), floor);
+    EXPECT_EQ(raised(floor, at(kNow + 300, 77), kClock, kLead), at(kNow + 300, 77));
+
+    /* The clock has passed both; it may step back. */
+    EXPECT_EQ(raised(at(kNow - 9, 1023), at(kNow - 5, 3), kClock, kLead), at(kNow - 5, 3));
+
+    const Position last = at(kNow + kLead + 4000, 1023);
+    EXPECT_EQ(raised(floor, last, kClock, kLead), last);
+    EXPECT_EQ(raised(floor, Position{raw(last) + 1}, kClock, kLead), floor);
+}
