@@ -22,13 +22,12 @@ enum class Kind : std::uint8_t {
     restart,
     promote,
     copy,
-    setval,
-    nextval,
+    call,
 };
 
 struct Action {
     Kind kind;
-    std::uint8_t who;    /* session, or which copy */
+    std::uint8_t who;    /* session; which copy or call, in the world's list */
     std::uint8_t wanted; /* index in the world's list */
     std::uint8_t clock;
 };
@@ -88,10 +87,9 @@ void for_each_server_step(const State& state, const World& world, Visit visit)
     for (std::uint8_t i = 0; i < count_of(world.copies); ++i)
         if (can_copy(state, world.copies[i]))
             visit(Action{Kind::copy, i, 0, 0});
-    if (can_setval(state, kSetTo))
-        visit(Action{Kind::setval, 0, 0, 0});
-    if (can_call_core(state))
-        visit(Action{Kind::nextval, 0, 0, 0});
+    for (std::uint8_t i = 0; i < count_of(world.calls); ++i)
+        if (can_call(state, world.calls[i]))
+            visit(Action{Kind::call, i, 0, 0});
 }
 
 inline Finding apply(State& state, Action action, const World& world, const Guards& guards)
@@ -143,11 +141,8 @@ inline Finding apply(State& state, Action action, const World& world, const Guar
     case Kind::copy:
         copy_page(state, world.copies[action.who]);
         break;
-    case Kind::setval:
-        setval_uncalled(state, kSetTo);
-        break;
-    case Kind::nextval:
-        nextval(state);
+    case Kind::call:
+        call(state, world.calls[action.who], UnixMs{world.clocks.front()}, guards);
         break;
     }
     return Finding::none;

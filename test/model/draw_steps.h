@@ -37,6 +37,15 @@ inline Stored stored_in(const Page& page)
     return {Position{page.tuple.position}, page.tuple.is_called != 0};
 }
 
+/* Where a draw goes on from. */
+inline Stored resumed_from(const Page& page, UnixMs now, const Guards& guards)
+{
+    const Stored stored = stored_in(page);
+    return guards.resumes_from_kept
+               ? resume(stored, Position{page.tuple.kept}, now, kLimits.max_lead)
+               : stored;
+}
+
 inline Position last_of(const Session& session)
 {
     return Position{session.first + session.count - 1};
@@ -44,7 +53,8 @@ inline Position last_of(const Session& session)
 
 inline void set_tuple(Page& page, Position position, std::int64_t log_count)
 {
-    page.tuple = {small(raw(position)), small(log_count), true};
+    const Small value = small(raw(position));
+    page.tuple = {value, small(log_count), true, value};
 }
 
 inline RecordNumber insert_record(Wal& wal, const Tuple& tuple)
@@ -78,8 +88,9 @@ inline void begin(State& state, std::size_t who, Small wanted, Small now, const 
         --state.draws_left;
         session.wanted = wanted;
     }
-    const Stored stored = stored_in(state.page);
-    const CoreUse core_use = core_use_of(state.page.tuple.log_count, stored.is_called, UnixMs{now});
+    const Stored stored = resumed_from(state.page, UnixMs{now}, guards);
+    const CoreUse core_use =
+        core_use_of(state.page.tuple.log_count, stored_in(state.page).is_called, UnixMs{now});
     const bool beside_core = core_use != CoreUse::none;
     const Share share = {UnixMs{session.share_ms}, session.share_taken};
     const std::int64_t allowed =
@@ -138,18 +149,22 @@ inline std::int64_t step_of(const State& state, const Session& session)
     return raw(last_of(session)) - raw(stored_in(state.page).position);
 }
 
-inline void compare(State& state, std::size_t who, const Guards& guards)
+inline bool is_record_due(const State& state, const Session& session, const Guards& guards)
 {
-    Session& session = state.sessions[who];
-    session.is_compared = true;
     if (!state.needs_wal)
-        return;
-
+        return false;
     const bool is_called = stored_in(state.page).is_called || !guards.logs_uncalled;
     const std::int64_t left = left_on(state.page, guards);
     const bool is_covered = guards.lease_has_end ? step_of(state, session) <= left : left > 0;
     const bool is_after_redo = state.page.lsn > state.wal.redo || !guards.compares_redo;
-    if (is_called && is_covered && is_after_redo)
+    return !is_called || !is_covered || !is_after_redo;
+}
+
+inline void compare(State& state, std::size_t who, const Guards& guards)
+{
+    Session& session = state.sessions[who];
+    session.is_compared = true;
+    if (!is_record_due(state, session, guards))
         return;
 
     if (guards.record_takes_xid && !session.has_xid) {

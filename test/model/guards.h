@@ -8,7 +8,7 @@ namespace model
 {
 
 struct Guards {
-    /* sequence_page.cpp, lease.h */
+    /* sequence_page.cpp, lease.h, kept_position.h */
     bool exclusive_lock = true;       /* the page is locked from reading to writing */
     bool marks_dirty = true;          /* MarkBufferDirty() at all */
     bool dirty_before_redo = true;    /* ... and before GetRedoRecPtr() */
@@ -19,6 +19,8 @@ struct Guards {
     bool record_has_no_lease = true;  /* ... and a count under which nothing is left */
     bool lease_has_tag = true;        /* it counts under the LSN of its own record only */
     bool no_lease_without_wal = true; /* what was not logged leaves none */
+    bool resumes_from_kept = true;    /* a draw goes on from what a burst made */
+    bool raises_to_kept = true;       /* ... and snowflake_advance() goes there at least */
     bool record_takes_xid = true;     /* a transaction that logs has an ID */
     /* durability.cpp */
     bool flushes_others_lease = true; /* make_durable() at all */

@@ -8,8 +8,8 @@
  *   model --deep    minutes, and four gigabytes: more draws, crashes and checkpoints with every
  *                   guard in place (the bounds stand in world.h)
  *
- * What is real: next(), the lease with its tag, the note of core's use and the share beside
- * nextval() are the server's own headers, at their real size. Positions are real ones too, of the
+ * What is real: next(), the lease with its tag, the kept position, the note of core's use and the
+ * share beside nextval() are the server's own headers, at their real size. Positions are real ones too, of the
  * first seconds of Unix time; a few clock readings and block sizes are chosen so that a millisecond
  * is carried over, a lease is outrun, and a clock is ahead, behind and level. The steps between
  * PostgreSQL's calls are written again, as sequence_page.cpp, durability.cpp and generator.cpp have
@@ -32,7 +32,7 @@
  * What is left out, and not shown here: more draws, crashes and checkpoints than the bounds allow;
  * the disk that loses a page write which the server has not synced yet (the server's own matter,
  * before each checkpoint's end); waiting for a synchronous standby (a standby that is promoted here
- * has what was flushed); the PL/pgSQL function's IDs beside ours; a position that is set back.
+ * has what was flushed); the PL/pgSQL function's IDs beside ours; a RESTART that is rolled back.
  */
 #include "cases.h"
 #include "rule_box.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lease.h"
+#include "kept_position.h"
 
 #include <array>
 #include <cstdlib>
@@ -45,6 +45,7 @@ struct Tuple {
     Small position;
     Small log_count;
     Small is_called;
+    Small kept; /* behind the last column */
 
     bool is_present() const { return position != 0; }
 };
@@ -126,7 +127,7 @@ struct State {
     std::uint8_t checkpoints_left;
     std::uint8_t crashes_left;
     std::uint8_t copies_left;
-    std::uint8_t core_calls_left;
+    std::uint8_t calls_left;
     std::uint8_t unused;
 };
 

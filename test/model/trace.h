@@ -88,6 +88,8 @@ inline std::string copy_text(Copy copy, const State& after)
         return "SET UNLOGGED: a copy of the page without LSN";
     case Copy::set_logged:
         return "SET LOGGED: the page is copied and logged as it is" + record;
+    case Copy::restart:
+        return "RESTART: the page is copied, set to its start and logged" + record;
     case Copy::pages:
         return "CREATE DATABASE ... TEMPLATE: the page is copied and logged as it is" + record;
     case Copy::files:
@@ -96,6 +98,21 @@ inline std::string copy_text(Copy copy, const State& after)
         return "S1  commits, and logs the page as it is" + record;
     case Copy::synced_instead:
         return "S1  commits, and syncs the file";
+    }
+    return "";
+}
+
+inline std::string call_text(Call call)
+{
+    switch (call) {
+    case Call::nextval:
+        return "nextval()";
+    case Call::setval_ahead:
+    case Call::setval_back:
+    case Call::setval_back_uncalled:
+        return "setval()";
+    case Call::advance:
+        return "snowflake_advance()";
     }
     return "";
 }
@@ -136,11 +153,8 @@ inline std::string step_text(const State& before, const State& after, Action act
         return "CRASH and promotion of a standby: " + page_text(after.page, guards);
     case Kind::copy:
         return copy_text(world.copies[action.who], after);
-    case Kind::setval:
-        return "setval(" + text_of(after.page.tuple.position) + ", false), record " +
-               number(after.page.lsn);
-    case Kind::nextval:
-        return "nextval(): " + page_text(after.page, guards);
+    case Kind::call:
+        return call_text(world.calls[action.who]) + ": " + page_text(after.page, guards);
     }
     return "";
 }

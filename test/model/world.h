@@ -16,7 +16,7 @@ struct Bounds {
     std::uint8_t checkpoints;
     std::uint8_t crashes;
     std::uint8_t copies;
-    std::uint8_t core_calls;
+    std::uint8_t calls;
 };
 
 /* 1025 IDs at once end in the next millisecond, ahead of the clock. */
@@ -29,9 +29,6 @@ constexpr Small kLater = 5001;
 constexpr Small kLatest = 5002;
 constexpr Small kMuchLater = 6002;
 
-/* Ahead of both: where setval() puts a position that is still to be used. */
-constexpr Small kSetTo = 5003 * 1024 + 7;
-
 struct World {
     const char* name;
     const char* text;
@@ -40,6 +37,7 @@ struct World {
     std::vector<Small> clocks = {kStart, kLater}; /* what a reading may say, at any time */
     std::vector<Small> wanted = {kOne};           /* how many IDs a draw may ask for */
     std::vector<Copy> copies = {};                /* what may happen to the page */
+    std::vector<Call> calls = {};
     bool begins_with_wal = true;
     bool clock_runs_on = false; /* no reading is earlier than the one before it */
 };
@@ -64,6 +62,7 @@ inline std::vector<World> all_worlds()
          {kStart, kLater, kLatest},
          {kOne, kBlock},
          {},
+         {},
          true,
          true},
         {"template",
@@ -87,6 +86,7 @@ inline std::vector<World> all_worlds()
          {kStart, kLater},
          {kOne},
          {Copy::set_logged},
+         {},
          false},
         {"minimal",
          "wal_level=minimal: made and used in one transaction, and used after it",
@@ -95,8 +95,24 @@ inline std::vector<World> all_worlds()
          {kStart, kLater},
          {kOne},
          {Copy::end_of_skipped_wal, Copy::synced_instead},
+         {},
          false},
-        {"core", "core's nextval() and setval() in between", {3, 1, 1, 0, 1}, {3, 1, 1, 0, 2}},
+        {"core",
+         "core's nextval() and setval() in between",
+         {3, 1, 1, 0, 1},
+         {3, 1, 1, 0, 2},
+         {kStart, kLater},
+         {kOne},
+         {},
+         {Call::setval_ahead, Call::nextval}},
+        {"set back",
+         "the position is set back, also behind a burst, and advanced again",
+         {3, 0, 1, 1, 1},
+         {3, 1, 1, 1, 1},
+         {kStart, kLater},
+         {kOne, kBlock},
+         {Copy::restart},
+         {Call::setval_back, Call::setval_back_uncalled, Call::advance}},
     };
 }
 
@@ -109,7 +125,7 @@ inline bool has_creator(const World& world)
 inline State first_state(const World& world, const Bounds& bounds)
 {
     State state = {};
-    state.page.tuple = {1, 0, false};
+    state.page.tuple = {1, 0, false, 0};
     state.needs_wal = world.begins_with_wal;
     if (world.begins_with_wal) {
         state.page.lsn = insert_record(state.wal, state.page.tuple);
@@ -120,7 +136,7 @@ inline State first_state(const World& world, const Bounds& bounds)
     state.checkpoints_left = bounds.checkpoints;
     state.crashes_left = bounds.crashes;
     state.copies_left = bounds.copies;
-    state.core_calls_left = bounds.core_calls;
+    state.calls_left = bounds.calls;
     return state;
 }
 
