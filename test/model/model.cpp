@@ -9,12 +9,12 @@
  *                   guard in place (the bounds stand in world.h)
  *
  * What is real: next(), the lease with its tag, the kept position, the note of core's use and the
- * share beside nextval() are the server's own headers, at their real size. Positions are real ones too, of the
- * first seconds of Unix time; a few clock readings and block sizes are chosen so that a millisecond
- * is carried over, a lease is outrun, and a clock is ahead, behind and level. The steps between
- * PostgreSQL's calls are written again, as sequence_page.cpp, durability.cpp and generator.cpp have
- * them (draw_steps.h); so is the server's part, after bufmgr.c, xlog.c, xact.c and sequence.c of
- * PostgreSQL 15.
+ * share beside nextval() are the server's own headers, at their real size. Positions are real ones
+ * too, of the first seconds of Unix time; a few clock readings and block sizes are chosen so that a
+ * millisecond is carried over, a lease is outrun, and a clock is ahead, behind and level. The steps
+ * between PostgreSQL's calls are written again, as sequence_page.cpp, durability.cpp and
+ * generator.cpp have them (draw_steps.h); so is the server's part, after bufmgr.c, xlog.c, xact.c
+ * and sequence.c of PostgreSQL 15.
  *
  * What is left out, and why nothing is lost by it:
  *  - The clock is no state. Each reading may say any of the world's values, which is more than any

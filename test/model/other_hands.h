@@ -1,7 +1,7 @@
 /*
  * What else may be done to a sequence: its page is copied, or core's own functions are called, or
- * snowflake_advance(). Each is one step, in a transaction that commits durably; the lock on the relation keeps open
- * transactions that have drawn away from a copy.
+ * snowflake_advance(). Each is one step, in a transaction that commits durably; the lock on the
+ * relation keeps open transactions that have drawn away from a copy.
  */
 #pragma once
 
