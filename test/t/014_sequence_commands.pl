@@ -1,9 +1,9 @@
-# Whatever is done to a sequence by core's own commands while clients draw from it, by several sessions
-# at a time and with crashes between, no ID comes again and none is below one that was seen before:
-# nextval(), setval() in both directions, RESTART, TRUNCATE ... RESTART IDENTITY, other ALTERs, SET
-# UNLOGGED and back, with snowflake_advance() among them. A sequence that is dropped and made anew is another one, and the crash of a server
-# takes an unlogged one back to its start: those two are tried as well, and what comes of them is
-# reported as what is not promised.
+# Whatever is done to a sequence while clients draw from it, by several sessions at a time and with
+# crashes between, no ID comes again and none is below one that was seen before: nextval(), setval()
+# in both directions, RESTART, TRUNCATE ... RESTART IDENTITY, other ALTERs, SET UNLOGGED and back,
+# snowflake_advance(). A sequence that is dropped and made anew is another one, and the crash of a
+# server takes an unlogged one back to its start: those two are tried as well, and what comes of them
+# is reported as what is not promised.
 
 use strict;
 use warnings;

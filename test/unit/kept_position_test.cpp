@@ -99,8 +99,6 @@ TEST(KeptPosition, MoreThanThatIsAMistakePutRight)
     }
 }
 
-} // namespace
-
 /* What is raised to is kept from then on, so it must not be less than what was. */
 TEST(KeptPosition, RaisingLeavesWhatWasKept)
 {
@@ -116,3 +114,5 @@ TEST(KeptPosition, RaisingLeavesWhatWasKept)
     EXPECT_EQ(raised(floor, last, kClock, kLead), last);
     EXPECT_EQ(raised(floor, Position{raw(last) + 1}, kClock, kLead), floor);
 }
+
+} // namespace
