@@ -118,6 +118,63 @@ SELECT name, grows
 FROM unnest(ARRAY['advanced', 'advanced_unlogged', 'advanced_temp']) AS name
 CROSS JOIN LATERAL burst_and(format('ALTER SEQUENCE %1$s RESTART;'
     'SELECT snowflake_advance(''%1$s'', snowflake_encode(clock_timestamp(), 1, 0))', name), name);
+-- What setval() has put there, snowflake_advance() keeps.
+CREATE SEQUENCE restored;
+SELECT setval('restored', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint + 3000) << 10) \g /dev/null
+SELECT snowflake_encode(clock_timestamp() + '2 s', 1, 0) AS id \gset
+SELECT snowflake_advance('restored', :id);
+ALTER SEQUENCE restored RESTART;
+SELECT snowflake_next_id(1, 'restored') > :id AS grows;
+
+-- A file that is rolled back takes no ID along: none of a burst, none of this very millisecond.
+CREATE TABLE drawn (id bigint, n bigserial);
+DO $$
+DECLARE ids bigint[];
+BEGIN
+    FOR i IN 1..3 LOOP
+        PERFORM public.snowflake_next_ids(1, 'drawn_n_seq', 5000);
+        BEGIN
+            IF i = 1 THEN
+                ALTER SEQUENCE drawn_n_seq RESTART;
+            ELSIF i = 2 THEN
+                TRUNCATE drawn RESTART IDENTITY;
+            ELSE
+                ALTER SEQUENCE drawn_n_seq SET UNLOGGED;
+            END IF;
+            ids := ARRAY(SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000));
+            RAISE 'undo';
+        EXCEPTION WHEN raise_exception THEN
+            NULL;
+        END;
+        INSERT INTO drawn SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000);
+        INSERT INTO drawn SELECT unnest(ids);
+    END LOOP;
+END $$;
+SELECT count(*), count(DISTINCT id) FROM drawn;
+CREATE FUNCTION draw_and_undo() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE id bigint;
+BEGIN
+    -- (1023: the last ID of its millisecond)
+    ALTER SEQUENCE drawn_n_seq RESTART WITH 1023;
+    id := public.snowflake_next_id(1, 'drawn_n_seq');
+    RAISE 'undo';
+EXCEPTION WHEN raise_exception THEN
+    RETURN id;
+END $$;
+SELECT count(*), count(*) FILTER (WHERE undone < public.snowflake_next_id(1, 'drawn_n_seq')) AS grows
+FROM generate_series(1, 200) AS n, LATERAL (SELECT n, draw_and_undo() AS undone OFFSET 0) AS drawn;
+CREATE PROCEDURE draw_and_roll_back(INOUT grows int) LANGUAGE plpgsql AS $$
+DECLARE id bigint;
+BEGIN
+    FOR i IN 1..200 LOOP
+        ALTER SEQUENCE seqs.drawn_n_seq RESTART WITH 1023;
+        id := public.snowflake_next_id(1, 'seqs.drawn_n_seq');
+        ROLLBACK;
+        grows := grows + (id < public.snowflake_next_id(1, 'seqs.drawn_n_seq'))::int;
+    END LOOP;
+END $$;
+CALL draw_and_roll_back(0);
+
 -- Further ahead than any burst is a mistake, and setval() puts it right.
 SELECT snowflake_advance('set_back', snowflake_encode(clock_timestamp() + '10 min', 1, 0)) \g /dev/null
 SELECT snowflake_timestamp(snowflake_next_id(1, 'set_back')) > clock_timestamp() + '9 min' AS ahead;

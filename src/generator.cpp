@@ -2,6 +2,7 @@
 
 #include "durability.h"
 #include "errors.h"
+#include "rollback.h"
 #include "settings.h"
 
 namespace snowflake
@@ -103,7 +104,8 @@ void refresh(SequenceEntry* entry)
 
     const Buffer recent = entry->address.recent_buffer;
     entry->address = {entry->relation, pg::file_locator(relation), recent,
-                      RelationNeedsWAL(relation) != 0};
+                      RelationNeedsWAL(relation) != 0,
+                      pg::first_file_change(relation) != InvalidSubTransactionId};
     entry->is_own_temp = relation->rd_islocaltemp;
     read_definition(entry);
     relation_close(relation, NoLock);
@@ -171,6 +173,9 @@ Limits limits_of(const SequenceEntry* entry, Epoch epoch)
  */
 bool wait_for_clock()
 {
+    /* Not in initialize(): a preloaded library comes before the shared memory that this is in. */
+    if (pace_wait_event == 0)
+        pace_wait_event = pg::new_wait_event("SnowflakePace");
     const int events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPaceMs,
                                  pace_wait_event);
     ResetLatch(MyLatch);
@@ -187,7 +192,6 @@ void initialize()
     control.entrysize = sizeof(SequenceEntry);
     entries = hash_create("snowflake sequences", 16, &control, HASH_ELEM | HASH_BLOBS);
     CacheRegisterRelcacheCallback(forget_entry, Datum{0});
-    pace_wait_event = pg::new_wait_event("SnowflakePace");
 }
 
 PositionBlock draw(CallSite& site, Oid sequence, Epoch epoch, std::int64_t wanted)
@@ -207,6 +211,8 @@ PositionBlock draw(CallSite& site, Oid sequence, Epoch epoch, std::int64_t wante
         }
         switch (result.decision.verdict) {
         case Verdict::issue:
+            if (entry->address.may_be_lost)
+                rollback::note_at_stake(ms_of(last_position(result.decision)));
             make_durable(result.lease, ms_of(last_position(result.decision)) > result.now);
             return {result.decision.first, result.decision.count};
         case Verdict::pace:

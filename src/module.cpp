@@ -1,6 +1,7 @@
 #include "generator.h"
 #include "page_pin.h"
 #include "pg.h"
+#include "rollback.h"
 #include "settings.h"
 
 extern "C" {
@@ -17,6 +18,7 @@ void _PG_init(void)
 {
     snowflake::settings::define();
     snowflake::page_pin::initialize();
+    snowflake::rollback::initialize();
     snowflake::generator::initialize();
 }
 }

@@ -63,6 +63,34 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
         release();
 }
 
+/*
+ * ReadRecentBuffer() saves the relation's opening and the lookup in the buffer table for the first
+ * draw of a transaction. It compares the buffer's tag under the header lock, so a buffer that holds
+ * another page by now is not taken.
+ */
+bool pin_recent(const PageAddress& address)
+{
+    const AsTopTransaction owner;
+    return BufferIsValid(address.recent_buffer) &&
+           ReadRecentBuffer(address.file, MAIN_FORKNUM, 0, address.recent_buffer);
+}
+
+/*
+ * To read can fail (another session's temporary sequence, a broken disk), and a subtransaction may
+ * catch that. So what is taken for it belongs to the current owner, and only then to the top one.
+ */
+void read_and_pin(PageAddress& address)
+{
+    const Relation relation = relation_open(address.relation, NoLock);
+    address.recent_buffer = ReadBuffer(relation, 0);
+    relation_close(relation, NoLock);
+    {
+        const AsTopTransaction owner;
+        IncrBufferRefCount(address.recent_buffer);
+    }
+    ReleaseBuffer(address.recent_buffer);
+}
+
 } // namespace
 
 void initialize()
@@ -71,11 +99,6 @@ void initialize()
     RegisterSubXactCallback(at_subtransaction_end, nullptr);
 }
 
-/*
- * ReadRecentBuffer() saves the relation's opening and the lookup in the buffer table for the first
- * draw of a transaction. It compares the buffer's tag under the header lock, so a buffer that holds
- * another page by now is not taken.
- */
 Buffer pin(PageAddress& address)
 {
     if (BufferIsValid(held.buffer) && held.relation == address.relation &&
@@ -83,13 +106,8 @@ Buffer pin(PageAddress& address)
         return held.buffer;
 
     release();
-    const AsTopTransaction owner;
-    if (!BufferIsValid(address.recent_buffer) ||
-        !ReadRecentBuffer(address.file, MAIN_FORKNUM, 0, address.recent_buffer)) {
-        const Relation relation = relation_open(address.relation, NoLock);
-        address.recent_buffer = ReadBuffer(relation, 0);
-        relation_close(relation, NoLock);
-    }
+    if (!pin_recent(address))
+        read_and_pin(address);
     held = {address.recent_buffer, address.relation, address.file};
     return held.buffer;
 }

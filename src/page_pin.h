@@ -16,6 +16,7 @@ struct PageAddress {
     pg::FileLocator file;
     Buffer recent_buffer; /* where the page was last; InvalidBuffer: not known */
     bool needs_wal;       /* RelationNeedsWAL: not temporary, not unlogged, not skipping WAL */
+    bool may_be_lost;     /* the file is this transaction's: a rollback brings an older one back */
 };
 
 namespace page_pin

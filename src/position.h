@@ -84,13 +84,16 @@ constexpr Position last_position(const Decision& decision)
     return Position{raw(decision.first) + decision.count - 1};
 }
 
-/* Beside core, the clock is waited for if it is no further behind than this: a carry, an old burst.
+/*
+ * Who follows the clock waits for it where it is behind by no more than a burst and this: a carry,
+ * a crash that passed over a lease. Where it is further behind, it was set back, and is not waited
+ * for.
  */
 constexpr std::int64_t kCatchUpMs = 1000;
 
 struct Circumstances {
-    bool paced;       /* the caller waited since it last saw exactly this stored position */
-    bool beside_core; /* core's nextval() draws from the sequence too: see beside_core.h */
+    bool paced;         /* the caller waited since it last saw exactly this stored position */
+    bool follows_clock; /* no ID may be ahead of the clock, as beside core's nextval() */
 };
 
 /*
@@ -118,7 +121,7 @@ constexpr Decision next(Stored stored, UnixMs now, std::int64_t wanted, const Li
     const UnixMs first_ms = ms_of(first);
     const std::int64_t lead = raw(first_ms) - raw(now);
 
-    const std::int64_t burst = circumstances.beside_core ? 0 : limits.max_lead;
+    const std::int64_t burst = circumstances.follows_clock ? 0 : limits.max_lead;
 
     const auto refuse = [&](Verdict verdict) { return Decision{verdict, first, 0, lead}; };
 
@@ -130,9 +133,8 @@ constexpr Decision next(Stored stored, UnixMs now, std::int64_t wanted, const Li
         return refuse(Verdict::past_last_ms);
     if (exhausted || first > limits.max_value)
         return refuse(Verdict::past_max_value);
-    /* What nextval() carries into is still to come for the one who called it: wait for the clock.
-     */
-    if (circumstances.beside_core && lead > 0 && (lead <= limits.max_lead || lead <= kCatchUpMs))
+    /* A carry leads too: what nextval() carries into is still to come for the one who called it. */
+    if (circumstances.follows_clock && lead > 0 && lead <= limits.max_lead + kCatchUpMs)
         return refuse(Verdict::pace);
     if (lead > burst && first_ms != stored_ms && !circumstances.paced)
         return refuse(Verdict::pace);

@@ -121,7 +121,7 @@ void set_tuple(const LockedPage& locked, Position position, std::int64_t log_cou
 void log_position(const LockedPage& locked, const PageAddress& address, Position position,
                   Position max_value, CoreUse core_use)
 {
-    const std::int64_t room = raw(max_value) - raw(position);
+    const std::int64_t room = saturating_sub(raw(max_value), raw(position));
     const std::int64_t lease = room < kLeasePositions ? room : kLeasePositions;
 
     START_CRIT_SECTION();
@@ -151,7 +151,7 @@ void log_position(const LockedPage& locked, const PageAddress& address, Position
 enum class Write { done, needs_xid };
 
 /*
- * Writes a position that is larger than the stored one.
+ * Writes a position that is not less than the stored one.
  *
  * MarkBufferDirty() stands before GetRedoRecPtr(), and the order is what a checkpoint cannot slip
  * through. A checkpoint first publishes its redo pointer, then collects the dirty buffers. If we
@@ -182,7 +182,8 @@ Write write_position(const LockedPage& locked, const PageAddress& address, Posit
     const XLogRecPtr lsn = PageGetLSN(locked.page);
     const std::int64_t left = positions_left(locked.data->log_cnt, lsn);
     const std::int64_t step = saturating_sub(raw(position), raw(stored.position));
-    if (stored.is_called && step <= left && lsn > GetRedoRecPtr()) {
+    const bool is_covered = left > 0 && step <= left; /* a step of 0 has something to keep, too */
+    if (stored.is_called && is_covered && lsn > GetRedoRecPtr()) {
         set_tuple(locked, position, encode_log_count(lsn, left - step, core_use));
         return Write::done;
     }
@@ -234,7 +235,8 @@ void draw_positions(PageAddress& address, std::int64_t wanted, const Limits& lim
     const bool paced = paced_at != nullptr && *paced_at == stored.position;
     result.stored = stored;
     result.now = now;
-    result.decision = next(stored, now, allowed, limits, {paced, beside_core});
+    const bool follows_clock = beside_core || address.may_be_lost;
+    result.decision = next(stored, now, allowed, limits, {paced, follows_clock});
     result.needs_xid = false;
     if (result.decision.verdict == Verdict::issue && allowed == 0)
         result.decision.verdict = Verdict::pace;
@@ -251,10 +253,12 @@ void raise_position(PageAddress& address, Position floor, const Limits& limits, 
 {
     const LockedPage locked = lock_page(address);
     const Stored stored = stored_in(locked);
+    const Position kept = kept_in(locked);
     const UnixMs now = clock::now();
 
-    const bool is_there = stored.is_called ? stored.position >= floor : stored.position > floor;
-    const Position target = raised(floor, kept_in(locked), now, limits.max_lead);
+    const bool is_stored = stored.is_called ? stored.position >= floor : stored.position > floor;
+    const bool is_there = is_stored && (kept >= floor || floor > kMaxKept);
+    const Position target = is_stored ? stored.position : raised(floor, kept, now, limits.max_lead);
     const Verdict verdict =
         is_there || target <= limits.max_value ? Verdict::issue : Verdict::past_max_value;
 

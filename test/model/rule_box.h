@@ -33,7 +33,7 @@ inline const char* objection_to(const snowflake::Decision& decision, const RuleI
     using namespace snowflake;
     const std::int64_t stored = raw(in.stored.position);
     const std::int64_t first = raw(decision.first);
-    const bool may_wait = !in.circumstances.paced || in.circumstances.beside_core;
+    const bool may_wait = !in.circumstances.paced || in.circumstances.follows_clock;
     if (decision.verdict == Verdict::pace)
         return may_wait ? nullptr : "who has waited is told to wait again";
     if (decision.verdict != Verdict::issue)
@@ -59,10 +59,10 @@ inline const char* objection_to(const snowflake::Decision& decision, const RuleI
         return "further ahead than the drift allows";
     const bool began_before =
         ms_of(decision.first) == ms_of(in.stored.position) || in.circumstances.paced;
-    const std::int64_t burst = in.circumstances.beside_core ? 0 : in.limits.max_lead;
+    const std::int64_t burst = in.circumstances.follows_clock ? 0 : in.limits.max_lead;
     if (lead > burst && (!began_before || ms_of(last) != ms_of(decision.first)))
         return "further ahead than the lead allows";
-    if (in.circumstances.beside_core && lead > 0 && lead <= kCatchUpMs)
+    if (in.circumstances.follows_clock && lead > 0 && lead <= kCatchUpMs)
         return "ahead of the clock beside nextval()";
     return nullptr;
 }
@@ -80,8 +80,8 @@ inline void check_one(const RuleInput& in, RuleCheck& check)
                   << in.limits.max_lead << ", max_drift " << in.limits.max_drift << ", epoch "
                   << raw(in.limits.first) << ".." << raw(in.limits.last) << ", MAXVALUE "
                   << raw(in.limits.max_value) << (in.circumstances.paced ? ", paced" : "")
-                  << (in.circumstances.beside_core ? ", beside core" : "") << "): " << objection
-                  << '\n';
+                  << (in.circumstances.follows_clock ? ", follows the clock" : "")
+                  << "): " << objection << '\n';
 }
 
 /* On both sides of the clock, beyond a carry, and with both ends of the counters. */
