@@ -23,7 +23,7 @@ namespace snowflake
 constexpr int kKeptBytes = 7;
 using KeptBytes = unsigned char[kKeptBytes];
 
-/* No position of the years until 4253 is larger; one that is cannot be kept, and none is. */
+/* No position of the years until 4199 is larger; one that is cannot be kept, and none is. */
 constexpr Position kMaxKept{(std::int64_t{1} << (8 * kKeptBytes)) - 1};
 constexpr Position kNoneKept{0};
 
