@@ -78,6 +78,24 @@ BEGIN
     -- An epoch in seconds, say, would make an error of every INSERT: let it be one of this call.
     PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
     PERFORM @extschema@.snowflake_claim_shard(shard, old.nspname);
+
+    -- The claim may have waited for a session that adopted the function, with other arguments perhaps.
+    IF EXISTS (SELECT FROM @extschema@.snowflake_call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+        RAISE NOTICE 'function % is native already', legacy;
+        RETURN;
+    END IF;
+    -- No lock keeps others from changing a function, but having written its row does. It becomes VOLATILE in
+    -- the end anyway. Then it must still be what was read.
+    EXECUTE format('ALTER FUNCTION %I.%I() VOLATILE', old.nspname, old.proname);
+    IF NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+                   WHERE p.oid = legacy
+                     AND (n.nspname, p.proname, p.prolang, p.prosrc, p.prosecdef, p.proconfig)
+                         IS NOT DISTINCT FROM (old.nspname, old.proname, old.prolang, old.prosrc, old.prosecdef, old.proconfig)) THEN
+        RAISE EXCEPTION 'function %.%() was changed meanwhile', quote_ident(old.nspname), quote_ident(old.proname) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its name, schema, language, body or settings are not those that were read.',
+            HINT = format('Look at it, and try again: SELECT snowflake_adopt(%L);', legacy);
+    END IF;
     RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms;
 
     -- The new IDs are above the old ones as far as the clock is right. Where it was not, and the IDs
@@ -107,6 +125,12 @@ BEGIN
                    old.nspname, old.proname, pg_get_function_arguments(legacy),
                    CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
                    @extschema@.snowflake_call_text(shard, seq, epoch_ms));
+    -- A schema can be renamed all the same, and another one be given its name: then that was no replacing.
+    IF NOT EXISTS (SELECT FROM @extschema@.snowflake_call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+        RAISE EXCEPTION 'schema % of function % was renamed meanwhile', quote_ident(old.nspname), legacy USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = format('Try again: SELECT snowflake_adopt(%L);', legacy);
+    END IF;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS
