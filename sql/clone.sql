@@ -148,7 +148,7 @@ CREATE SEQUENCE own;
 CREATE SEQUENCE "Order %s 'Numbers'" AS integer START WITH 1000 INCREMENT BY 10 MINVALUE 5 MAXVALUE 100000 CACHE 3 CYCLE;
 COMMENT ON SEQUENCE own IS 'of the direct call';
 CREATE SEQUENCE down INCREMENT BY -1;
-CREATE FUNCTION other_id() RETURNS bigint RETURN snowflake_next_id(100, 'own');
+CREATE FUNCTION other_id() RETURNS bigint SECURITY DEFINER RETURN snowflake_next_id(100, 'own');
 COMMENT ON FUNCTION other_id() IS 'next ID of shard 100';
 CREATE TABLE "User %I" (
     id bigint PRIMARY KEY DEFAULT next_id(),
