@@ -86,6 +86,15 @@ SELECT setval('used.table_id_seq', 5000) \g /dev/null
 SELECT snowflake_create_shard(10, 'used');
 SELECT snowflake_seq(used.next_id()) = 5001 % 1024 AS carries_on;
 
+-- The function of the views and the sequence are of one row, however old the sequence.
+CREATE SCHEMA two;
+CREATE SEQUENCE two.first;
+CREATE SEQUENCE two.second;
+CREATE FUNCTION two.next_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(15, 'two.second');
+CREATE FUNCTION two.other_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(15, 'two.first');
+CREATE TABLE two.direct (id bigint DEFAULT snowflake_next_id(15, 'two.first'));
+SELECT * FROM snowflake_shards WHERE shard = 15;
+
 -- Any legal identifier.
 SELECT snowflake_create_shard(11, 'We"ird '' Näme %s %I $$; --');
 SELECT snowflake_shard("We""ird ' Näme %s %I $$; --".next_id());
@@ -129,6 +138,6 @@ SELECT snowflake_shard_for(5, -1);
 \set VERBOSITY default
 
 SET client_min_messages = warning;
-DROP SCHEMA shards, insta5, shard0, shard8191, used, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
+DROP SCHEMA shards, insta5, shard0, shard8191, used, two, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
 SELECT format('DROP SCHEMA %I CASCADE', rpad('x', 63, 'é')::name) \gexec
 DROP ROLE snowflake_regress_user;

@@ -47,12 +47,13 @@ GRANT SELECT ON snowflake_columns TO PUBLIC;
 
 CREATE VIEW snowflake_shards AS
     SELECT k.shard, n.nspname AS schema_name,
-           pg_catalog.min(p.oid::pg_catalog.int8)::pg_catalog.oid::pg_catalog.regprocedure AS function,
+           -- Of several functions the first made stands for the schema, with its own sequence.
+           pg_catalog.min(p.oid)::pg_catalog.regprocedure AS function,
            CASE WHEN pg_catalog.count(p.oid) OPERATOR(pg_catalog.>) 0
-                THEN pg_catalog.min(k.seq::pg_catalog.int8) FILTER (WHERE p.oid IS NOT NULL)
+                THEN (pg_catalog.array_agg(k.seq ORDER BY p.oid))[1] -- no function: NULL, and last
                 WHEN pg_catalog.count(DISTINCT k.seq) OPERATOR(pg_catalog.=) 1
-                THEN pg_catalog.min(k.seq::pg_catalog.int8)
-           END::pg_catalog.oid::pg_catalog.regclass AS seq,
+                THEN pg_catalog.min(k.seq)
+           END::pg_catalog.regclass AS seq,
            k.epoch_ms
     FROM @extschema@.snowflake_calls() AS k
     LEFT JOIN pg_catalog.pg_proc AS p
