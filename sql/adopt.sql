@@ -142,6 +142,24 @@ INSERT INTO insta10.photos VALUES (snowflake_encode(clock_timestamp() + interval
 SELECT snowflake_adopt('insta10.next_id()');
 INSERT INTO insta10.photos DEFAULT VALUES RETURNING id > :ahead AS above;
 
+CREATE FUNCTION pg_temp.make_old(shard integer) RETURNS void LANGUAGE plpgsql AS $make$
+BEGIN
+    EXECUTE format($$
+        CREATE SCHEMA insta%1$s;
+        CREATE SEQUENCE insta%1$s.table_id_seq;
+        CREATE FUNCTION insta%1$s.next_id(OUT result bigint) LANGUAGE plpgsql AS
+        'BEGIN result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+                         | (%1$s << 10) | nextval(''insta%1$s.table_id_seq'') %% 1024; END' $$, shard);
+END $make$;
+
+-- A sequence on which time would end soon.
+SELECT pg_temp.make_old(13);
+ALTER SEQUENCE insta13.table_id_seq MAXVALUE 1024 CYCLE;
+SELECT snowflake_adopt('insta13.next_id()');
+ALTER SEQUENCE insta13.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE;
+SELECT snowflake_adopt('insta13.next_id()');
+SELECT snowflake_shard(insta13.next_id());
+
 SET client_min_messages = warning;
-DROP SCHEMA insta5, "Insta 6", insta7, insta8, insta9, insta10 CASCADE;
+DROP SCHEMA insta5, "Insta 6", insta7, insta8, insta9, insta10, insta13 CASCADE;
 DROP ROLE snowflake_regress_user;

@@ -85,6 +85,17 @@ CREATE SEQUENCE used.table_id_seq;
 SELECT setval('used.table_id_seq', 5000) \g /dev/null
 SELECT snowflake_create_shard(10, 'used');
 SELECT snowflake_seq(used.next_id()) = 5001 % 1024 AS carries_on;
+-- but not one that cannot hold a position
+CREATE SCHEMA shapes;
+CREATE SEQUENCE shapes.table_id_seq AS integer;
+SELECT snowflake_create_shard(14, 'shapes');
+ALTER SEQUENCE shapes.table_id_seq AS bigint NO MAXVALUE INCREMENT 2;
+SELECT snowflake_create_shard(14, 'shapes');
+ALTER SEQUENCE shapes.table_id_seq INCREMENT 1 MAXVALUE 1024 CYCLE;
+SELECT snowflake_create_shard(14, 'shapes');
+ALTER SEQUENCE shapes.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE;
+SELECT snowflake_create_shard(14, 'shapes');
+SELECT snowflake_shard(shapes.next_id());
 
 -- The function of the views and the sequence are of one row, however old the sequence.
 CREATE SCHEMA two;
@@ -138,6 +149,6 @@ SELECT snowflake_shard_for(5, -1);
 \set VERBOSITY default
 
 SET client_min_messages = warning;
-DROP SCHEMA shards, insta5, shard0, shard8191, used, two, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
+DROP SCHEMA shards, insta5, shard0, shard8191, used, shapes, two, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
 SELECT format('DROP SCHEMA %I CASCADE', rpad('x', 63, 'é')::name) \gexec
 DROP ROLE snowflake_regress_user;

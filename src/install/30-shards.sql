@@ -162,6 +162,7 @@ BEGIN
     END IF;
     EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
     sequence := format('%I.table_id_seq', schema_name)::regclass;
+    PERFORM @extschema@.snowflake_require_sequence(sequence);
     EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
                    schema_name, @extschema@.snowflake_call_text(shard, sequence, epoch_ms));
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));

@@ -15,7 +15,6 @@ AS $$
 DECLARE
     old record;
     body record;
-    shape record;
     drawing record;
     newest bigint;
 BEGIN
@@ -66,15 +65,7 @@ BEGIN
         shard := coalesce(shard, least(body.shard, 2147483647)::integer);
         epoch_ms := coalesce(epoch_ms, body.epoch_ms);
     END IF;
-    SELECT s.* INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
-    ELSIF shape.seqtypid <> 'bigint'::regtype OR shape.seqincrement <> 1 THEN
-        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It is %s with INCREMENT %s.', shape.seqtypid::regtype, shape.seqincrement),
-            HINT = format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
-    END IF;
+    PERFORM @extschema@.snowflake_require_sequence(seq);
     -- An epoch in seconds, say, would make an error of every INSERT: let it be one of this call.
     PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
     PERFORM @extschema@.snowflake_claim_shard(shard, old.nspname);

@@ -47,9 +47,7 @@ SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
        format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seqrelid::regclass)
 FROM sequences
-WHERE seqtypid <> 'bigint'::regtype OR seqincrement <> 1
-   -- a position of ten years from now must fit
-   OR seqmax < ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
+WHERE NOT @extschema@.snowflake_holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
 SELECT 'error', name, format('the column is of type %s', atttypid::regtype), 'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
 FROM calls JOIN pg_type AS t ON t.oid = atttypid
