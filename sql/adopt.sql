@@ -152,8 +152,13 @@ BEGIN
                          | (%1$s << 10) | nextval(''insta%1$s.table_id_seq'') %% 1024; END' $$, shard);
 END $make$;
 
--- A sequence on which time would end soon.
+-- A snapshot of before does not show what others have made.
 SELECT pg_temp.make_old(13);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT snowflake_adopt('insta13.next_id()', shard => 13, seq => 'insta13.table_id_seq');
+ROLLBACK;
+
+-- A sequence on which time would end soon.
 ALTER SEQUENCE insta13.table_id_seq MAXVALUE 1024 CYCLE;
 SELECT snowflake_adopt('insta13.next_id()');
 ALTER SEQUENCE insta13.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE;

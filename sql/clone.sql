@@ -550,11 +550,17 @@ SELECT snowflake_clone_shard('insta1', 6, 'insta6');
 RESET search_path;
 SELECT * FROM tool.differences('insta1', 'insta6');
 
--- In the transaction of the caller, whatever its isolation.
-BEGIN ISOLATION LEVEL SERIALIZABLE;
+-- In the transaction of the caller, but not in a snapshot of before.
+BEGIN;
 SELECT snowflake_clone_shard('insta1', 7, 'insta7');
 SELECT snowflake_clone_shard('insta7', 8, 'insta8');
 SELECT * FROM tool.differences('insta1', 'insta8');
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT snowflake_clone_shard('insta1', 7, 'insta7');
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT snowflake_clone_shard('insta1', 7, 'insta7');
 ROLLBACK;
 SELECT nspname FROM pg_namespace WHERE nspname IN ('insta7', 'insta8');
 BEGIN READ ONLY;

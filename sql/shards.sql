@@ -106,6 +106,14 @@ CREATE FUNCTION two.other_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next
 CREATE TABLE two.direct (id bigint DEFAULT snowflake_next_id(15, 'two.first'));
 SELECT * FROM snowflake_shards WHERE shard = 15;
 
+-- A snapshot of before does not show what others have made.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT snowflake_create_shard(16, 'other');
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT snowflake_create_shard(16, 'other', 1767225600000);
+ROLLBACK;
+
 -- Any legal identifier.
 SELECT snowflake_create_shard(11, 'We"ird '' Näme %s %I $$; --');
 SELECT snowflake_shard("We""ird ' Näme %s %I $$; --".next_id());

@@ -114,6 +114,8 @@ DECLARE
     found_sequence record;
     sequence regclass;
 BEGIN
+    PERFORM @extschema@.snowflake_require_read_committed(
+        'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
     PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
     -- An epoch that makes no ID now is an error here, and not of the first INSERT.
     PERFORM @extschema@.snowflake_encode(clock_timestamp(), shard, 0, epoch_ms);

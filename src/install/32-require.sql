@@ -1,5 +1,22 @@
 -- What the functions that make and convert shards ask before they begin.
 
+CREATE FUNCTION snowflake_require_read_committed(function text, arguments text) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- With a snapshot older than the locks, neither catalogue nor max() would tell the truth.
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION '%() cannot run in a % transaction', function, upper(current_setting('transaction_isolation')) USING
+            ERRCODE = 'active_sql_transaction',
+            DETAIL = 'It must see what others commit until it has its locks.',
+            HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED; SELECT %s(%s); COMMIT;', function, arguments);
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_require_read_committed(text, text) IS
+    'refuses a transaction whose snapshot does not show what others commit; function and arguments are for the hint';
+
 CREATE FUNCTION snowflake_holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp

@@ -30,6 +30,9 @@ BEGIN
     IF NOT pg_has_role(old.proowner, 'USAGE') THEN
         RAISE EXCEPTION 'must be owner of function %', legacy USING ERRCODE = 'insufficient_privilege';
     END IF;
+    PERFORM @extschema@.snowflake_require_read_committed(
+        'snowflake_adopt'::text,
+        concat_ws(', ', quote_literal(legacy::text), 'shard => ' || shard, 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms));
     IF EXISTS (SELECT FROM @extschema@.snowflake_call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
         RAISE NOTICE 'function % is native already', legacy;
         RETURN;

@@ -38,6 +38,8 @@ DECLARE
     old_relations oid[];
     new_relations oid[];
 BEGIN
+    PERFORM @extschema@.snowflake_require_read_committed(
+        'snowflake_clone_shard'::text, format('%L, %s, %L', template, shard, schema_name));
     IF source IS NULL THEN
         RAISE EXCEPTION 'schema % does not exist', quote_ident(template) USING
             ERRCODE = 'invalid_schema_name',
