@@ -11,6 +11,7 @@ CREATE FUNCTION snowflake_adopt(
     RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
+    SET row_security = off -- a row that a policy hides has an ID, too: better an error than a lower maximum
 AS $$
 DECLARE
     old record;
@@ -93,18 +94,31 @@ BEGIN
     RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms;
 
     -- The new IDs are above the old ones as far as the clock is right. Where it was not, and the IDs
-    -- are at hand in an index, the sequence is moved past them.
+    -- are at hand in an index, the sequence is moved past them. Which columns were not looked at is said.
     FOR drawing IN
-        SELECT a.attrelid::regclass AS tbl, a.attname
+        SELECT a.attrelid::regclass AS tbl, a.attname,
+               CASE WHEN NOT (has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(a.attrelid, a.attnum, 'SELECT'))
+                    THEN format('%I may not read it', current_user)
+                    WHEN NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+                                     WHERE i.indrelid = a.attrelid AND i.indkey[0] = a.attnum AND i.indpred IS NULL AND i.indisvalid
+                                       AND x.relam = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree'))
+                    THEN 'no index begins with it' END AS obstacle
         FROM pg_depend AS d
         JOIN pg_attrdef AS ad ON ad.oid = d.objid
         JOIN pg_attribute AS a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum
+        JOIN pg_class AS c ON c.oid = a.attrelid
+        JOIN pg_type AS t ON t.oid = a.atttypid AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
         WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = legacy
-          AND a.atttypid = 'bigint'::regtype
-          AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
-          AND EXISTS (SELECT FROM pg_index AS i
-                      WHERE i.indrelid = a.attrelid AND i.indkey[0] = a.attnum AND i.indpred IS NULL AND i.indisvalid)
+          AND NOT pg_is_other_temp_schema(c.relnamespace) -- nobody else can look into that
+        ORDER BY a.attrelid, a.attnum
     LOOP
+        IF drawing.obstacle IS NOT NULL THEN
+            RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
+                quote_ident(drawing.attname), drawing.tbl, drawing.obstacle USING
+                HINT = format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, drawing.attname,
+                              CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s', epoch_ms) END, drawing.tbl);
+            CONTINUE;
+        END IF;
         EXECUTE format('SELECT max(%I) FROM %s', drawing.attname, drawing.tbl) INTO newest;
         IF newest >= @extschema@.snowflake_min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
             -- Whoever may write into the table must not take a sequence of others out of use.
