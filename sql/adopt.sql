@@ -142,6 +142,75 @@ INSERT INTO insta10.photos VALUES (snowflake_encode(clock_timestamp() + interval
 SELECT snowflake_adopt('insta10.next_id()');
 INSERT INTO insta10.photos DEFAULT VALUES RETURNING id > :ahead AS above;
 
+CREATE FUNCTION pg_temp.make_old(shard integer) RETURNS void LANGUAGE plpgsql AS $make$
+BEGIN
+    EXECUTE format($$
+        CREATE SCHEMA insta%1$s;
+        CREATE SEQUENCE insta%1$s.table_id_seq;
+        CREATE FUNCTION insta%1$s.next_id(OUT result bigint) LANGUAGE plpgsql AS
+        'BEGIN result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+                         | (%1$s << 10) | nextval(''insta%1$s.table_id_seq'') %% 1024; END' $$, shard);
+END $make$;
+
+-- In a column of a domain over a domain, too.
+SELECT pg_temp.make_old(11);
+CREATE DOMAIN insta11.id AS bigint;
+CREATE DOMAIN insta11.photo_id AS insta11.id CHECK (VALUE > 0);
+CREATE TABLE insta11.photos (id insta11.photo_id PRIMARY KEY DEFAULT insta11.next_id());
+INSERT INTO insta11.photos VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 11, 5)) RETURNING id AS ahead \gset
+SELECT snowflake_adopt('insta11.next_id()');
+INSERT INTO insta11.photos DEFAULT VALUES RETURNING id > :ahead AS above;
+
+-- What could not be looked at is said, with the statement for it.
+SELECT pg_temp.make_old(12);
+ALTER FUNCTION insta12.next_id() OWNER TO snowflake_regress_user;
+ALTER SEQUENCE insta12.table_id_seq OWNER TO snowflake_regress_user;
+GRANT ALL ON SCHEMA insta12 TO snowflake_regress_user;
+CREATE SCHEMA closed;
+CREATE TABLE closed.photos (id bigint PRIMARY KEY DEFAULT insta12.next_id());
+CREATE TABLE insta12.unreadable (id bigint PRIMARY KEY DEFAULT insta12.next_id());
+CREATE TABLE insta12."no Index" ("the ID" bigint DEFAULT insta12.next_id());
+CREATE TABLE insta12.hashed (id bigint DEFAULT insta12.next_id());
+CREATE INDEX ON insta12.hashed USING hash (id);
+CREATE TABLE insta12.other_type (id numeric DEFAULT insta12.next_id());
+INSERT INTO insta12."no Index" VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 12, 5)) RETURNING "the ID" AS ahead \gset
+GRANT SELECT ON closed.photos, insta12."no Index", insta12.hashed TO snowflake_regress_user;
+BEGIN;
+SET LOCAL ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta12.next_id()');
+SELECT snowflake_advance('insta12.table_id_seq', max("the ID")) FROM insta12."no Index";
+SELECT insta12.next_id() > :ahead AS above;
+ROLLBACK;
+BEGIN;
+SELECT snowflake_adopt('insta12.next_id()', epoch_ms => 1700000000000);
+ROLLBACK;
+
+-- A policy does not hide what is ahead.
+DROP SCHEMA closed CASCADE;
+DROP TABLE insta12.unreadable, insta12."no Index", insta12.hashed;
+CREATE TABLE insta12.by_row (id bigint PRIMARY KEY DEFAULT insta12.next_id());
+ALTER TABLE insta12.by_row ENABLE ROW LEVEL SECURITY;
+GRANT SELECT ON insta12.by_row TO snowflake_regress_user;
+INSERT INTO insta12.by_row VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 12, 5)) RETURNING id AS ahead \gset
+SET ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta12.next_id()');
+RESET ROLE;
+SELECT snowflake_adopt('insta12.next_id()');
+INSERT INTO insta12.by_row DEFAULT VALUES RETURNING id > :ahead AS above;
+
+-- Nor does a snapshot of before.
+SELECT pg_temp.make_old(13);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT snowflake_adopt('insta13.next_id()', shard => 13, seq => 'insta13.table_id_seq');
+ROLLBACK;
+
+-- A sequence on which time would end soon.
+ALTER SEQUENCE insta13.table_id_seq MAXVALUE 1024 CYCLE;
+SELECT snowflake_adopt('insta13.next_id()');
+ALTER SEQUENCE insta13.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE;
+SELECT snowflake_adopt('insta13.next_id()');
+SELECT snowflake_shard(insta13.next_id());
+
 SET client_min_messages = warning;
-DROP SCHEMA insta5, "Insta 6", insta7, insta8, insta9, insta10 CASCADE;
+DROP SCHEMA insta5, "Insta 6", insta7, insta8, insta9, insta10, insta11, insta12, insta13 CASCADE;
 DROP ROLE snowflake_regress_user;

@@ -2,7 +2,9 @@
 
 SELECT snowflake_create_shard(5, 'good');
 CREATE DOMAIN good.photo_id AS bigint;
-CREATE TABLE good.albums (id good.photo_id PRIMARY KEY DEFAULT good.next_id());
+CREATE DOMAIN good.album_id AS good.photo_id CHECK (VALUE > 0);
+CREATE TABLE good.albums (id good.photo_id PRIMARY KEY DEFAULT good.next_id(), b good.album_id DEFAULT good.next_id());
+CREATE TABLE good.by_setting (id bigint DEFAULT snowflake_next_id());
 CREATE TABLE good.photos (id bigint PRIMARY KEY DEFAULT good.next_id());
 INSERT INTO good.photos DEFAULT VALUES;
 SELECT * FROM snowflake_check();
@@ -38,7 +40,10 @@ CREATE TABLE bad.old_table (id bigint DEFAULT snowflake_next_id(6, 'bad.old', 90
 CREATE UNLOGGED SEQUENCE bad.unlogged;
 CREATE TABLE bad.logged (id bigint DEFAULT snowflake_next_id(6, 'bad.unlogged'));
 -- nothing to be read
-CREATE TABLE bad.computed (id bigint DEFAULT snowflake_next_id(6, ('bad.' || 's')::regclass));
+CREATE TABLE bad.computed (
+    id bigint DEFAULT snowflake_next_id(6, ('bad.' || 's')::regclass),
+    shard bigint DEFAULT snowflake_next_id(length(current_user), 'bad.s'),
+    epoch bigint DEFAULT snowflake_next_id(6, 'bad.s', extract(epoch FROM now())::bigint));
 -- still the old one
 CREATE FUNCTION bad.next_id(OUT result bigint) LANGUAGE plpgsql AS 'BEGIN result := nextval(''bad.s'') % 1024; END';
 

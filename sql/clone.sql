@@ -148,7 +148,7 @@ CREATE SEQUENCE own;
 CREATE SEQUENCE "Order %s 'Numbers'" AS integer START WITH 1000 INCREMENT BY 10 MINVALUE 5 MAXVALUE 100000 CACHE 3 CYCLE;
 COMMENT ON SEQUENCE own IS 'of the direct call';
 CREATE SEQUENCE down INCREMENT BY -1;
-CREATE FUNCTION other_id() RETURNS bigint RETURN snowflake_next_id(100, 'own');
+CREATE FUNCTION other_id() RETURNS bigint SECURITY DEFINER RETURN snowflake_next_id(100, 'own');
 COMMENT ON FUNCTION other_id() IS 'next ID of shard 100';
 CREATE TABLE "User %I" (
     id bigint PRIMARY KEY DEFAULT next_id(),
@@ -550,11 +550,17 @@ SELECT snowflake_clone_shard('insta1', 6, 'insta6');
 RESET search_path;
 SELECT * FROM tool.differences('insta1', 'insta6');
 
--- In the transaction of the caller, whatever its isolation.
-BEGIN ISOLATION LEVEL SERIALIZABLE;
+-- In the transaction of the caller, but not in a snapshot of before.
+BEGIN;
 SELECT snowflake_clone_shard('insta1', 7, 'insta7');
 SELECT snowflake_clone_shard('insta7', 8, 'insta8');
 SELECT * FROM tool.differences('insta1', 'insta8');
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT snowflake_clone_shard('insta1', 7, 'insta7');
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT snowflake_clone_shard('insta1', 7, 'insta7');
 ROLLBACK;
 SELECT nspname FROM pg_namespace WHERE nspname IN ('insta7', 'insta8');
 BEGIN READ ONLY;

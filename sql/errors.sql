@@ -56,6 +56,7 @@ SELECT snowflake_next_id(1, 'far_ahead');
 SELECT snowflake_next_id(1, 'exhausted');
 -- before the epoch: 22008; past the last millisecond: 2200H
 SELECT snowflake_next_id(1, 's', 4102444800000);
+SELECT snowflake_next_ids(1, 's', 1, 4102444800000);
 SELECT snowflake_next_id(1, 's', 9223372036854775807);
 SELECT snowflake_next_id(1, 's', -9223372036854775808);
 SELECT snowflake_next_id(1, 's', 0);

@@ -52,6 +52,12 @@ FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous
 SELECT count(*) FROM snowflake_next_ids(5, 'insta5.table_id_seq', 0);
 SELECT count(*) FROM snowflake_next_ids(5, 'insta5.table_id_seq', NULL);
 SELECT max(id) < snowflake_next_id(5, 'insta5.table_id_seq') AS grows FROM snowflake_next_ids(5, 'insta5.table_id_seq', 3) AS id;
+-- Of another epoch, those of snowflake_next_id() with it: over the end of a block, too.
+SELECT snowflake_next_id(5, 'insta5.table_id_seq', 1767225600000) AS before \gset
+SELECT count(*), min(id) > :before AS above, max(id) < snowflake_next_id(5, 'insta5.table_id_seq', 1767225600000) AS below,
+       bool_and(snowflake_shard(id) = 5) AS shard_5, min(snowflake_timestamp(id, 1767225600000)) > '2026-01-01' AS right_epoch
+FROM snowflake_next_ids(5, 'insta5.table_id_seq', 3000, 1767225600000) AS id;
+SELECT count(*) FROM snowflake_next_ids(5, 'insta5.table_id_seq', 3, NULL);
 -- A query that stops early has drawn no more than the block it stopped in.
 SELECT last_value AS position FROM insta5.table_id_seq \gset
 SELECT count(*) FROM (SELECT snowflake_next_ids(5, 'insta5.table_id_seq', 1000000) LIMIT 3) AS few;

@@ -85,6 +85,34 @@ CREATE SEQUENCE used.table_id_seq;
 SELECT setval('used.table_id_seq', 5000) \g /dev/null
 SELECT snowflake_create_shard(10, 'used');
 SELECT snowflake_seq(used.next_id()) = 5001 % 1024 AS carries_on;
+-- but not one that cannot hold a position
+CREATE SCHEMA shapes;
+CREATE SEQUENCE shapes.table_id_seq AS integer;
+SELECT snowflake_create_shard(14, 'shapes');
+ALTER SEQUENCE shapes.table_id_seq AS bigint NO MAXVALUE INCREMENT 2;
+SELECT snowflake_create_shard(14, 'shapes');
+ALTER SEQUENCE shapes.table_id_seq INCREMENT 1 MAXVALUE 1024 CYCLE;
+SELECT snowflake_create_shard(14, 'shapes');
+ALTER SEQUENCE shapes.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE;
+SELECT snowflake_create_shard(14, 'shapes');
+SELECT snowflake_shard(shapes.next_id());
+
+-- The function of the views and the sequence are of one row, however old the sequence.
+CREATE SCHEMA two;
+CREATE SEQUENCE two.first;
+CREATE SEQUENCE two.second;
+CREATE FUNCTION two.next_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(15, 'two.second');
+CREATE FUNCTION two.other_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(15, 'two.first');
+CREATE TABLE two.direct (id bigint DEFAULT snowflake_next_id(15, 'two.first'));
+SELECT * FROM snowflake_shards WHERE shard = 15;
+
+-- A snapshot of before does not show what others have made.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT snowflake_create_shard(16, 'other');
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT snowflake_create_shard(16, 'other', 1767225600000);
+ROLLBACK;
 
 -- Any legal identifier.
 SELECT snowflake_create_shard(11, 'We"ird '' Näme %s %I $$; --');
@@ -129,6 +157,6 @@ SELECT snowflake_shard_for(5, -1);
 \set VERBOSITY default
 
 SET client_min_messages = warning;
-DROP SCHEMA shards, insta5, shard0, shard8191, used, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
+DROP SCHEMA shards, insta5, shard0, shard8191, used, shapes, two, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
 SELECT format('DROP SCHEMA %I CASCADE', rpad('x', 63, 'é')::name) \gexec
 DROP ROLE snowflake_regress_user;

@@ -68,6 +68,7 @@ struct Series {
     CallSite site;
     Oid sequence;
     Shard shard;
+    Epoch epoch;
     std::int64_t wanted; /* still to be drawn */
     PositionBlock block; /* drawn, and still to be returned */
 };
@@ -104,7 +105,8 @@ PGDLLEXPORT Datum snowflake_next_id_default(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_next_ids(shard integer, seq regclass, n integer) returns setof bigint
+ * snowflake_next_ids(shard integer, seq regclass, n integer [, epoch_ms bigint])
+ * returns setof bigint
  *
  * A row at a time, so that a LIMIT draws no more than the block it stops in.
  */
@@ -121,6 +123,7 @@ PGDLLEXPORT Datum snowflake_next_ids(PG_FUNCTION_ARGS)
         series->site.function = "snowflake_next_ids()";
         series->shard = checked_shard(PG_GETARG_INT32(0));
         series->sequence = PG_GETARG_OID(1);
+        series->epoch = epoch_argument(fcinfo, 3);
         series->wanted = count;
         context->user_fctx = series;
     }
@@ -131,10 +134,10 @@ PGDLLEXPORT Datum snowflake_next_ids(PG_FUNCTION_ARGS)
         if (series->wanted == 0)
             SRF_RETURN_DONE(context);
         const std::int64_t wanted = series->wanted < kSeriesBlock ? series->wanted : kSeriesBlock;
-        series->block = generator::draw(series->site, series->sequence, kInstagramEpoch, wanted);
+        series->block = generator::draw(series->site, series->sequence, series->epoch, wanted);
         series->wanted -= series->block.count;
     }
-    const Id id = make_id_at(series->block.first, kInstagramEpoch, series->shard);
+    const Id id = make_id_at(series->block.first, series->epoch, series->shard);
     series->block.first = Position{raw(series->block.first) + 1};
     --series->block.count;
     SRF_RETURN_NEXT(context, Int64GetDatum(raw(id)));

@@ -33,6 +33,12 @@ CREATE FUNCTION snowflake_next_ids(shard integer, seq regclass, n integer) RETUR
 COMMENT ON FUNCTION snowflake_next_ids(integer, regclass, integer) IS
     'n increasing IDs of a shard, drawn from a sequence in blocks';
 
+CREATE FUNCTION snowflake_next_ids(shard integer, seq regclass, n integer, epoch_ms bigint) RETURNS SETOF bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_next_ids';
+COMMENT ON FUNCTION snowflake_next_ids(integer, regclass, integer, bigint) IS
+    'n increasing IDs of a shard, drawn from a sequence in blocks, their time counted from another epoch (Unix ms)';
+
 CREATE FUNCTION snowflake_advance(seq regclass, past_id bigint) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_advance';

@@ -47,12 +47,13 @@ GRANT SELECT ON snowflake_columns TO PUBLIC;
 
 CREATE VIEW snowflake_shards AS
     SELECT k.shard, n.nspname AS schema_name,
-           pg_catalog.min(p.oid::pg_catalog.int8)::pg_catalog.oid::pg_catalog.regprocedure AS function,
+           -- Of several functions the first made stands for the schema, with its own sequence.
+           pg_catalog.min(p.oid)::pg_catalog.regprocedure AS function,
            CASE WHEN pg_catalog.count(p.oid) OPERATOR(pg_catalog.>) 0
-                THEN pg_catalog.min(k.seq::pg_catalog.int8) FILTER (WHERE p.oid IS NOT NULL)
+                THEN (pg_catalog.array_agg(k.seq ORDER BY p.oid))[1] -- no function: NULL, and last
                 WHEN pg_catalog.count(DISTINCT k.seq) OPERATOR(pg_catalog.=) 1
-                THEN pg_catalog.min(k.seq::pg_catalog.int8)
-           END::pg_catalog.oid::pg_catalog.regclass AS seq,
+                THEN pg_catalog.min(k.seq)
+           END::pg_catalog.regclass AS seq,
            k.epoch_ms
     FROM @extschema@.snowflake_calls() AS k
     LEFT JOIN pg_catalog.pg_proc AS p
@@ -113,6 +114,8 @@ DECLARE
     found_sequence record;
     sequence regclass;
 BEGIN
+    PERFORM @extschema@.snowflake_require_read_committed(
+        'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
     PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
     -- An epoch that makes no ID now is an error here, and not of the first INSERT.
     PERFORM @extschema@.snowflake_encode(clock_timestamp(), shard, 0, epoch_ms);
@@ -161,6 +164,7 @@ BEGIN
     END IF;
     EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
     sequence := format('%I.table_id_seq', schema_name)::regclass;
+    PERFORM @extschema@.snowflake_require_sequence(sequence);
     EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
                    schema_name, @extschema@.snowflake_call_text(shard, sequence, epoch_ms));
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));

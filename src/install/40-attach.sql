@@ -48,13 +48,8 @@ BEGIN
         SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
         described := format('column %I of table %s', column_name, tbl);
 
-        -- With a snapshot older than the locks, neither catalogue nor max() would tell the truth.
-        IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-            RAISE EXCEPTION 'snowflake_attach() cannot run in a % transaction', upper(current_setting('transaction_isolation')) USING
-                ERRCODE = 'active_sql_transaction',
-                DETAIL = 'It must see what others commit until it has locked the table.',
-                HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED; SELECT snowflake_attach(%L, %L); COMMIT;', tbl, column_name);
-        END IF;
+        PERFORM @extschema@.snowflake_require_read_committed(
+            'snowflake_attach'::text, concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), given));
 
         SELECT * INTO present FROM @extschema@.snowflake_call_of('pg_class'::regclass::oid, tbl::oid, col.attnum::integer) AS k;
         IF FOUND AND col.atttypid NOT IN ('integer'::regtype, 'smallint'::regtype) THEN

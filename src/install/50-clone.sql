@@ -38,6 +38,8 @@ DECLARE
     old_relations oid[];
     new_relations oid[];
 BEGIN
+    PERFORM @extschema@.snowflake_require_read_committed(
+        'snowflake_clone_shard'::text, format('%L, %s, %L', template, shard, schema_name));
     IF source IS NULL THEN
         RAISE EXCEPTION 'schema % does not exist', quote_ident(template) USING
             ERRCODE = 'invalid_schema_name',
@@ -135,15 +137,16 @@ BEGIN
       AND o.relkind IN ('r', 'p', 'S');
 
     FOR id_function IN
-        SELECT format('%s.%I()', target, p.proname) AS name,
+        SELECT format('%s.%I()', target, p.proname) AS name, p.prosecdef,
                coalesce(new_relations[array_position(old_relations, k.seq)], k.seq) AS seq, k.epoch_ms
         FROM unnest(old_functions) AS old (oid)
         JOIN pg_proc AS p ON p.oid = old.oid
         CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
         ORDER BY p.oid
     LOOP
-        EXECUTE format('CREATE FUNCTION %s RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
-                       id_function.name, @extschema@.snowflake_call_text(shard, id_function.seq::regclass, id_function.epoch_ms));
+        EXECUTE format('CREATE FUNCTION %s RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
+                       id_function.name, CASE WHEN id_function.prosecdef THEN 'SECURITY DEFINER' END,
+                       @extschema@.snowflake_call_text(shard, id_function.seq::regclass, id_function.epoch_ms));
         EXECUTE format('COMMENT ON FUNCTION %s IS %L', id_function.name, format('next ID of shard %s', shard));
         new_functions := new_functions || id_function.name::regprocedure::oid;
     END LOOP;

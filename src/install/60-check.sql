@@ -47,13 +47,11 @@ SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
        format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seqrelid::regclass)
 FROM sequences
-WHERE seqtypid <> 'bigint'::regtype OR seqincrement <> 1
-   -- a position of ten years from now must fit
-   OR seqmax < ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
+WHERE NOT @extschema@.snowflake_holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
 SELECT 'error', name, format('the column is of type %s', atttypid::regtype), 'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
 FROM calls JOIN pg_type AS t ON t.oid = atttypid
-WHERE 'bigint'::regtype NOT IN (t.oid, t.typbasetype) -- a domain over bigint will do
+WHERE t.typoutput <> 'int8out'::regproc -- a domain over bigint has that, too, and will do
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
        'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right, or the sequence if it was set into the future.'
@@ -77,7 +75,11 @@ GROUP BY seqrelid
 UNION ALL
 SELECT 'warning', name, 'its shard, sequence or epoch is no constant, and cannot be checked',
        'Write them as literals: snowflake_next_id(5, ''schema.sequence'').'
-FROM calls WHERE function IS NULL AND (seq IS NULL OR epoch_ms IS NULL)
+FROM calls
+WHERE function IS NULL
+  AND (seq IS NULL OR epoch_ms IS NULL
+       -- snowflake_next_id() has its shard from a setting, and means it
+       OR shard IS NULL AND seq <> '@extschema@.snowflake_id_seq'::regclass)
 UNION ALL
 SELECT 'notice', p.oid::regprocedure::text, 'it is a PL/pgSQL function, with the duplicates of that scheme',
        format('SELECT snowflake_adopt(%L);', p.oid::regprocedure)
