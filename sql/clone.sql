@@ -567,6 +567,15 @@ BEGIN READ ONLY;
 SELECT snowflake_clone_shard('insta1', 7, 'insta7');
 ROLLBACK;
 
+-- A function that makes IDs with its owner's rights does so from the sequence that came along, and from no other.
+BEGIN;
+CREATE FUNCTION insta1.own_id() RETURNS bigint SECURITY DEFINER RETURN snowflake_next_id(1, 'insta1.table_id_seq');
+CREATE FUNCTION insta1.their_id() RETURNS bigint SECURITY DEFINER RETURN snowflake_next_id(1, 'outside.ids');
+SET LOCAL client_min_messages = warning;
+SELECT snowflake_clone_shard('insta1', 7, 'insta7');
+SELECT proname, prosecdef FROM pg_proc WHERE pronamespace = 'insta7'::regnamespace ORDER BY proname;
+ROLLBACK;
+
 -- Where the extension is installed into the template itself, its objects are no part of it.
 BEGIN;
 SET LOCAL client_min_messages = warning;

@@ -51,4 +51,3 @@ END;
 $$;
 COMMENT ON FUNCTION snowflake_require_sequence(regclass) IS
     'refuses what is no sequence, and a sequence that cannot hold positions for ten years to come';
-

@@ -137,15 +137,17 @@ BEGIN
       AND o.relkind IN ('r', 'p', 'S');
 
     FOR id_function IN
-        SELECT format('%s.%I()', target, p.proname) AS name, p.prosecdef,
-               coalesce(new_relations[array_position(old_relations, k.seq)], k.seq) AS seq, k.epoch_ms
+        SELECT format('%s.%I()', target, p.proname) AS name, coalesce(cloned.seq, k.seq) AS seq, k.epoch_ms,
+               -- Not for a sequence elsewhere: the caller may have rights on it that the template's owner has not.
+               p.prosecdef AND cloned.seq IS NOT NULL AS is_definers
         FROM unnest(old_functions) AS old (oid)
         JOIN pg_proc AS p ON p.oid = old.oid
         CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
+        CROSS JOIN LATERAL (SELECT new_relations[array_position(old_relations, k.seq)]) AS cloned (seq)
         ORDER BY p.oid
     LOOP
         EXECUTE format('CREATE FUNCTION %s RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
-                       id_function.name, CASE WHEN id_function.prosecdef THEN 'SECURITY DEFINER' END,
+                       id_function.name, CASE WHEN id_function.is_definers THEN 'SECURITY DEFINER' END,
                        @extschema@.snowflake_call_text(shard, id_function.seq::regclass, id_function.epoch_ms));
         EXECUTE format('COMMENT ON FUNCTION %s IS %L', id_function.name, format('next ID of shard %s', shard));
         new_functions := new_functions || id_function.name::regprocedure::oid;
