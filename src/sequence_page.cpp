@@ -161,8 +161,9 @@ enum class Write { done, needs_xid };
  * writes the page nor leaves a record after its redo pointer, and a crash takes the values back.
  *
  * A record is due when
- *  - the lease is over, was never given, or is not this page's (see lease.h);
- *  - is_called is false: replay of what was logged so far would set it back;
+ *  - the lease is over, was never given, or is not this page's (see lease.h). That goes for a step
+ *    of 0, too, for which replay of what was logged so far would still be wrong: setval() has left
+ *    its value to be made (is_called), or snowflake_advance() keeps it (kept_position.h);
  *  - the page's LSN is at or before the redo pointer: a replay from there would not see the record.
  * A due record needs a transaction ID, so that our commit flushes it (RecordTransactionCommit) and
  * waits for a synchronous standby. To assign one takes locks and memory: not under the page's lock.
@@ -182,8 +183,7 @@ Write write_position(const LockedPage& locked, const PageAddress& address, Posit
     const XLogRecPtr lsn = PageGetLSN(locked.page);
     const std::int64_t left = positions_left(locked.data->log_cnt, lsn);
     const std::int64_t step = saturating_sub(raw(position), raw(stored.position));
-    const bool is_covered = left > 0 && step <= left; /* a step of 0 has something to keep, too */
-    if (stored.is_called && is_covered && lsn > GetRedoRecPtr()) {
+    if (left > 0 && step <= left && lsn > GetRedoRecPtr()) {
         set_tuple(locked, position, encode_log_count(lsn, left - step, core_use));
         return Write::done;
     }

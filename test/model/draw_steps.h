@@ -153,11 +153,12 @@ inline bool is_record_due(const State& state, const Session& session, const Guar
 {
     if (!state.needs_wal)
         return false;
-    const bool is_called = stored_in(state.page).is_called || !guards.logs_uncalled;
     const std::int64_t left = left_on(state.page, guards);
-    const bool is_covered = left > 0 && (step_of(state, session) <= left || !guards.lease_has_end);
+    const bool has_lease = left > 0 || !guards.zero_step_needs_lease;
+    const bool is_covered =
+        guards.lease_has_end ? has_lease && step_of(state, session) <= left : left > 0;
     const bool is_after_redo = state.page.lsn > state.wal.redo || !guards.compares_redo;
-    return !is_called || !is_covered || !is_after_redo;
+    return !is_covered || !is_after_redo;
 }
 
 inline void compare(State& state, std::size_t who, const Guards& guards)
