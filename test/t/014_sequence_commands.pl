@@ -89,7 +89,7 @@ sub command_cycles
 		CREATE TABLE core_t (id bigint);
 		ALTER SEQUENCE s OWNED BY t.id;
 		ALTER SEQUENCE core_s OWNED BY core_t.id});
-	my $is_long = $operations > 10_000;
+	my $is_long = $operations > 1_000;
 	my $at_once = $is_long ? 300 : 120;
 	# Every ID is kept in memory: without rest the long form would take tens of gigabytes.
 	my @rest = $is_long ? ('--rest', 100) : ();
