@@ -21,11 +21,6 @@ TAP_TESTS := $(shell [ "$$(id -u)" -ne 0 ] && perl -MIPC::Run -e 'print 1' 2>/de
 
 EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso
 
-# Their clients.
-ifneq ($(TAP_TESTS),)
-installcheck: test/stress/stress
-endif
-
 # Sources without PostgreSQL in them, which the unit tests link.
 PURE_SOURCES = $(sort $(wildcard src/legacy_*.cpp))
 
@@ -38,6 +33,11 @@ PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# The clients of the TAP tests. (Below PGXS: what is said first in a makefile is what make makes.)
+ifneq ($(TAP_TESTS),)
+installcheck: test/stress/stress
+endif
 
 # PGXS gives C++ bitcode no flags of the extension.
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
