@@ -127,30 +127,26 @@ ALTER SEQUENCE restored RESTART;
 SELECT snowflake_next_id(1, 'restored') > :id AS grows;
 
 -- A file that is rolled back takes no ID along: none of a burst, none of this very millisecond.
-CREATE TABLE drawn (id bigint, n bigserial);
-DO $$
-DECLARE ids bigint[];
+CREATE TABLE drawn (n bigserial);
+CREATE FUNCTION bursts_around(commands text[], OUT drawn bigint, OUT different bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    command text;
+    undone bigint[];
+    ids bigint[];
 BEGIN
-    FOR i IN 1..3 LOOP
+    FOREACH command IN ARRAY commands LOOP
         PERFORM public.snowflake_next_ids(1, 'drawn_n_seq', 5000);
         BEGIN
-            IF i = 1 THEN
-                ALTER SEQUENCE drawn_n_seq RESTART;
-            ELSIF i = 2 THEN
-                TRUNCATE drawn RESTART IDENTITY;
-            ELSE
-                ALTER SEQUENCE drawn_n_seq SET UNLOGGED;
-            END IF;
-            ids := ARRAY(SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000));
+            EXECUTE command;
+            undone := ARRAY(SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000));
             RAISE 'undo';
         EXCEPTION WHEN raise_exception THEN
-            NULL;
+            ids := ids || undone || ARRAY(SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000));
         END;
-        INSERT INTO drawn SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000);
-        INSERT INTO drawn SELECT unnest(ids);
     END LOOP;
+    SELECT count(*), count(DISTINCT id) INTO drawn, different FROM unnest(ids) AS id;
 END $$;
-SELECT count(*), count(DISTINCT id) FROM drawn;
+SELECT * FROM bursts_around('{ALTER SEQUENCE drawn_n_seq RESTART, TRUNCATE drawn RESTART IDENTITY, ALTER SEQUENCE drawn_n_seq SET UNLOGGED}');
 CREATE FUNCTION draw_and_undo() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE id bigint;
 BEGIN
