@@ -76,10 +76,17 @@ TEST(Position, DoesNotLeadTheClockBesideCore)
     EXPECT_EQ(next(carried, UnixMs{kNow}, 1, usual, {true, true}).verdict, Verdict::pace);
     EXPECT_EQ(next(carried, UnixMs{kNow}, 1, limits(0, kHour), {true, true}).verdict,
               Verdict::pace);
-    EXPECT_EQ(next(carried, UnixMs{kNow + 1}, 1, usual, kBesideCore).first, at(kNow + 1, 1));
-    /* A clock that is far behind is not waited for. */
-    const Stored far = {at(kNow + 1001, 0), true};
-    EXPECT_EQ(next(far, UnixMs{kNow}, 1, usual, kBesideCore).first, at(kNow + 1001, 1));
+    const Decision reached = next(carried, UnixMs{kNow + 1}, 1, usual, kBesideCore);
+    EXPECT_EQ(reached.verdict, Verdict::issue);
+    EXPECT_EQ(reached.first, at(kNow + 1, 1));
+    /* A clock that is further behind than a burst and a lease is not waited for. */
+    const std::int64_t furthest = kNow + 1000 + kCatchUpMs;
+    const Stored near = {at(furthest, 0), true};
+    EXPECT_EQ(next(near, UnixMs{kNow}, 1, usual, {true, true}).verdict, Verdict::pace);
+    const Stored far = {at(furthest + 1, 0), true};
+    const Decision not_waited = next(far, UnixMs{kNow}, 1, usual, kBesideCore);
+    EXPECT_EQ(not_waited.verdict, Verdict::issue);
+    EXPECT_EQ(not_waited.first, at(furthest + 1, 1));
 }
 
 TEST(BesideCore, ASessionLeavesMostOfAMillisecond)
