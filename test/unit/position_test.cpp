@@ -32,6 +32,13 @@ Position at(std::int64_t ms, std::int64_t counter)
     return Position{ms * kPositionsPerMs + counter};
 }
 
+/* A refusal has a first position, too. */
+Position issued(const Decision& decision)
+{
+    EXPECT_EQ(decision.verdict, Verdict::issue);
+    return decision.first;
+}
+
 TEST(Position, AnOldSequenceJumpsToNowAndItsCounterRollsOn)
 {
     const Decision decision =
@@ -58,9 +65,9 @@ TEST(Position, GoesOnFromTheLastOneWithinAMillisecond)
 TEST(Position, CarriesIntoTheNextMillisecondAsFarAsTheLeadAllows)
 {
     const Stored full = {at(kNow, kMaxCounter), true};
-    EXPECT_EQ(next(full, UnixMs{kNow}, 1, limits(1, kHour), kPlain).first, at(kNow + 1, 0));
+    EXPECT_EQ(issued(next(full, UnixMs{kNow}, 1, limits(1, kHour), kPlain)), at(kNow + 1, 0));
     EXPECT_EQ(next(full, UnixMs{kNow}, 1, limits(0, kHour), kPlain).verdict, Verdict::pace);
-    EXPECT_EQ(next(full, UnixMs{kNow}, 1, limits(0, kHour), kPaced).first, at(kNow + 1, 0));
+    EXPECT_EQ(issued(next(full, UnixMs{kNow}, 1, limits(0, kHour), kPaced)), at(kNow + 1, 0));
 }
 
 TEST(Position, DoesNotLeadTheClockBesideCore)
@@ -76,17 +83,13 @@ TEST(Position, DoesNotLeadTheClockBesideCore)
     EXPECT_EQ(next(carried, UnixMs{kNow}, 1, usual, {true, true}).verdict, Verdict::pace);
     EXPECT_EQ(next(carried, UnixMs{kNow}, 1, limits(0, kHour), {true, true}).verdict,
               Verdict::pace);
-    const Decision reached = next(carried, UnixMs{kNow + 1}, 1, usual, kBesideCore);
-    EXPECT_EQ(reached.verdict, Verdict::issue);
-    EXPECT_EQ(reached.first, at(kNow + 1, 1));
+    EXPECT_EQ(issued(next(carried, UnixMs{kNow + 1}, 1, usual, kBesideCore)), at(kNow + 1, 1));
     /* A clock that is further behind than a burst and a lease is not waited for. */
     const std::int64_t furthest = kNow + 1000 + kCatchUpMs;
     const Stored near = {at(furthest, 0), true};
     EXPECT_EQ(next(near, UnixMs{kNow}, 1, usual, {true, true}).verdict, Verdict::pace);
     const Stored far = {at(furthest + 1, 0), true};
-    const Decision not_waited = next(far, UnixMs{kNow}, 1, usual, kBesideCore);
-    EXPECT_EQ(not_waited.verdict, Verdict::issue);
-    EXPECT_EQ(not_waited.first, at(furthest + 1, 1));
+    EXPECT_EQ(issued(next(far, UnixMs{kNow}, 1, usual, kBesideCore)), at(furthest + 1, 1));
 }
 
 TEST(BesideCore, ASessionLeavesMostOfAMillisecond)
@@ -107,7 +110,7 @@ TEST(BesideCore, ASessionLeavesMostOfAMillisecond)
 TEST(Position, FinishesAMillisecondThatItHasBegun)
 {
     const Stored ahead = {at(kNow + 500, 3), true};
-    EXPECT_EQ(next(ahead, UnixMs{kNow}, 1, limits(0, kHour), kPlain).first, at(kNow + 500, 4));
+    EXPECT_EQ(issued(next(ahead, UnixMs{kNow}, 1, limits(0, kHour), kPlain)), at(kNow + 500, 4));
     EXPECT_EQ(next(ahead, UnixMs{kNow}, 9999, limits(0, kHour), kPlain).count, 1020);
 }
 
