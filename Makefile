@@ -7,7 +7,8 @@ EXTENSION = snowflake
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
 
 MODULE_big = snowflake
-OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp)))
+OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/*/*.cpp)))
+OWN_HEADERS = $(wildcard src/*.h src/*/*.h)
 DATA_built = snowflake--$(EXTVERSION).sql
 INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
 
@@ -29,6 +30,7 @@ PURE_SOURCES = $(sort $(wildcard src/legacy_*.cpp))
 OWN_WARNINGS = -Wall -Wextra -Wconversion -Wshadow
 PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-register \
 	-fvisibility=hidden -fno-plt $(OWN_WARNINGS)
+PG_CPPFLAGS = -I$(srcdir)/src
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -42,7 +44,7 @@ endif
 # PGXS gives C++ bitcode no flags of the extension.
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+$(OBJS) $(OBJS:.o=.bc): $(OWN_HEADERS)
 
 snowflake--$(EXTVERSION).sql: $(INSTALL_PARTS)
 	@printf '%s\n' '\echo Use "CREATE EXTENSION snowflake" to load this file. \quit' >$@.tmp
@@ -56,13 +58,13 @@ checkver:
 # The properties of the pure headers, without a server.
 .PHONY: unit
 unit: test/unit/unit
-test/unit/unit: $(wildcard test/unit/*.cpp test/unit/*.h src/*.h)
+test/unit/unit: $(wildcard test/unit/*.cpp test/unit/*.h) $(OWN_HEADERS)
 	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc $(wildcard test/unit/*.cpp) $(PURE_SOURCES) -o $@ -lgtest -lgtest_main -pthread
 
 # A model of the generator, searched through, without a server.
 .PHONY: model
 model: test/model/model
-test/model/model: $(wildcard test/model/*.cpp test/model/*.h src/*.h)
+test/model/model: $(wildcard test/model/*.cpp test/model/*.h) $(OWN_HEADERS)
 	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -Isrc test/model/model.cpp -o $@
 
 # The client that hunts duplicates, against a running server.

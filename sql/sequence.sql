@@ -70,7 +70,7 @@ SELECT snowflake_next_id(1, 'numbered_n_seq') AS in_new_storage \gset
 ROLLBACK;
 SELECT :in_new_storage > :before AS grows, snowflake_next_id(1, 'numbered_n_seq') > :before AS old_storage_goes_on;
 TRUNCATE numbered RESTART IDENTITY;
-SELECT snowflake_next_id(1, 'numbered_n_seq') > :before AS position_is_kept;
+SELECT snowflake_next_id(1, 'numbered_n_seq') > :before AS grows;
 
 BEGIN;
 SELECT snowflake_next_id(1, 'used') AS id \gset
@@ -90,88 +90,53 @@ SELECT snowflake_next_id(1, 'unlogged') < snowflake_next_id(1, 'unlogged') AS gr
 ALTER SEQUENCE unlogged SET UNLOGGED;
 SELECT snowflake_next_id(1, 'unlogged') < snowflake_next_id(1, 'unlogged') AS grows;
 
--- Set back by hand: no ID of a burst comes again, however it was done, of whatever persistence.
-CREATE FUNCTION burst_and(command text, name text, OUT stored bigint, OUT grows boolean) LANGUAGE plpgsql AS $$
-DECLARE last bigint;
-BEGIN
-    SELECT max(id) INTO last FROM public.snowflake_next_ids(1, name::regclass, 100000) AS id;
-    EXECUTE command;
-    EXECUTE 'SELECT last_value FROM ' || name INTO stored;
-    grows := public.snowflake_next_id(1, name::regclass) > last;
-END $$;
-CREATE SEQUENCE set_back;
-CREATE UNLOGGED SEQUENCE set_back_unlogged;
-CREATE TEMP SEQUENCE set_back_temp;
--- (setval() to a called value comes last: it looks like nextval(), beside which there are no bursts)
-SELECT command, name, result.*
-FROM unnest(ARRAY['SELECT setval(''%s'', 1, false)', 'ALTER SEQUENCE %s RESTART',
-    'ALTER SEQUENCE %s RESTART WITH 9 CACHE 5', 'SELECT setval(''%s'', 1)']) WITH ORDINALITY AS c (command, n)
-CROSS JOIN unnest(ARRAY['set_back', 'set_back_unlogged', 'set_back_temp']) AS name
-CROSS JOIN LATERAL burst_and(format(command, name), name) AS result
-ORDER BY n, name;
-SELECT * FROM burst_and('TRUNCATE numbered RESTART IDENTITY', 'numbered_n_seq');
--- Nor where snowflake_advance() then goes less far than the burst did.
-CREATE SEQUENCE advanced;
-CREATE UNLOGGED SEQUENCE advanced_unlogged;
-CREATE TEMP SEQUENCE advanced_temp;
-SELECT name, grows
-FROM unnest(ARRAY['advanced', 'advanced_unlogged', 'advanced_temp']) AS name
-CROSS JOIN LATERAL burst_and(format('ALTER SEQUENCE %1$s RESTART;'
-    'SELECT snowflake_advance(''%1$s'', snowflake_encode(clock_timestamp(), 1, 0))', name), name);
--- What setval() has put there, snowflake_advance() keeps.
-CREATE SEQUENCE restored;
-SELECT setval('restored', ((extract(epoch FROM clock_timestamp()) * 1000)::bigint + 3000) << 10) \g /dev/null
-SELECT snowflake_encode(clock_timestamp() + '2 s', 1, 0) AS id \gset
-SELECT snowflake_advance('restored', :id);
-ALTER SEQUENCE restored RESTART;
-SELECT snowflake_next_id(1, 'restored') > :id AS grows;
-
--- A file that is rolled back takes no ID along: none of a burst, none of this very millisecond.
-CREATE TABLE drawn (n bigserial);
-CREATE FUNCTION bursts_around(commands text[], OUT drawn bigint, OUT different bigint) LANGUAGE plpgsql AS $$
+-- Set by hand: the sequence starts anew, above every ID that is not ahead of the clock. (1023 and
+-- max_lead = 0: each round would begin in the millisecond of the one before, if it did not pace.)
+CREATE TABLE drawn (id bigint, n bigserial);
+CREATE FUNCTION rounds(count integer, command text, OUT drawn bigint, OUT different bigint, OUT in_order boolean)
+LANGUAGE plpgsql SET snowflake.max_lead = 0 AS $$
 DECLARE
-    command text;
-    undone bigint[];
-    ids bigint[];
+    ids bigint[] := '{}';
 BEGIN
-    FOREACH command IN ARRAY commands LOOP
-        PERFORM public.snowflake_next_ids(1, 'drawn_n_seq', 5000);
-        BEGIN
-            EXECUTE command;
-            undone := ARRAY(SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000));
-            RAISE 'undo';
-        EXCEPTION WHEN raise_exception THEN
-            ids := ids || undone || ARRAY(SELECT public.snowflake_next_ids(1, 'drawn_n_seq', 20000));
-        END;
+    FOR i IN 1..count LOOP
+        ids := ids || public.snowflake_next_id(1, 'drawn_n_seq');
+        EXECUTE command;
     END LOOP;
-    SELECT count(*), count(DISTINCT id) INTO drawn, different FROM unnest(ids) AS id;
+    SELECT count(*), count(DISTINCT id), bool_and(id > previous) FILTER (WHERE previous IS NOT NULL)
+    INTO drawn, different, in_order
+    FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM unnest(ids) WITH ORDINALITY AS all_ids (id, n)) AS pairs;
 END $$;
-SELECT * FROM bursts_around('{ALTER SEQUENCE drawn_n_seq RESTART, TRUNCATE drawn RESTART IDENTITY, ALTER SEQUENCE drawn_n_seq SET UNLOGGED}');
-CREATE FUNCTION draw_and_undo() RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE id bigint;
+SELECT * FROM rounds(2000, 'ALTER SEQUENCE drawn_n_seq RESTART');
+SELECT command, rounds.* FROM unnest(ARRAY[
+    'ALTER SEQUENCE drawn_n_seq RESTART WITH 1023', 'TRUNCATE drawn RESTART IDENTITY',
+    'SELECT setval(''drawn_n_seq'', 1)', 'SELECT setval(''drawn_n_seq'', 1, false)',
+    'SELECT setval(''drawn_n_seq'', last_value - 1) FROM drawn_n_seq',
+    'ALTER SEQUENCE drawn_n_seq RESTART; SELECT snowflake_advance(''drawn_n_seq'', 0)']) AS command,
+    LATERAL rounds(200, command);
+-- What is ahead of the clock can come again, and snowflake_advance() prevents that.
+SELECT max(id) AS id FROM snowflake_next_ids(1, 'drawn_n_seq', 500000) AS id \gset
+ALTER SEQUENCE drawn_n_seq RESTART;
+SELECT snowflake_advance('drawn_n_seq', :id);
+SELECT snowflake_next_id(1, 'drawn_n_seq') > :id AS grows;
+
+-- After whatever core writes, a burst runs at full speed: it fills its milliseconds, 1024 IDs each.
+CREATE SEQUENCE burst;
+CREATE FUNCTION burst_after(command text, OUT drawn bigint, OUT is_dense boolean) LANGUAGE plpgsql AS $$
 BEGIN
-    -- (1023: the last ID of its millisecond)
-    ALTER SEQUENCE drawn_n_seq RESTART WITH 1023;
-    id := public.snowflake_next_id(1, 'drawn_n_seq');
-    RAISE 'undo';
-EXCEPTION WHEN raise_exception THEN
-    RETURN id;
+    EXECUTE command;
+    SELECT count(*), count(DISTINCT id >> 23) < 150 INTO drawn, is_dense FROM public.snowflake_next_ids(1, 'burst', 50000) AS id;
 END $$;
-SELECT count(*), count(*) FILTER (WHERE undone < public.snowflake_next_id(1, 'drawn_n_seq')) AS grows
-FROM generate_series(1, 200) AS n, LATERAL (SELECT n, draw_and_undo() AS undone OFFSET 0) AS drawn;
-CREATE PROCEDURE draw_and_roll_back(INOUT grows int) LANGUAGE plpgsql AS $$
-DECLARE id bigint;
-BEGIN
-    FOR i IN 1..200 LOOP
-        ALTER SEQUENCE seqs.drawn_n_seq RESTART WITH 1023;
-        id := public.snowflake_next_id(1, 'seqs.drawn_n_seq');
-        ROLLBACK;
-        grows := grows + (id < public.snowflake_next_id(1, 'seqs.drawn_n_seq'))::int;
-    END LOOP;
-END $$;
-CALL draw_and_roll_back(0);
+SELECT command, burst_after.* FROM unnest(ARRAY['SELECT nextval(''burst'')', 'SELECT setval(''burst'', 5000)', 'ALTER SEQUENCE burst CACHE 1']) AS command,
+     LATERAL burst_after(command);
+-- In a transaction with DDL, too, which holds the lock on the sequence: a draw ahead of the clock does not wait.
+SELECT max(id) AS id FROM snowflake_next_ids(1, 'burst', 500000) AS id \gset
+BEGIN;
+ALTER SEQUENCE burst CACHE 2;
+SELECT snowflake_timestamp(snowflake_next_id(1, 'burst')) > clock_timestamp() AS is_ahead;
+COMMIT;
 
 -- Further ahead than any burst is a mistake, and setval() puts it right.
+CREATE SEQUENCE set_back;
 SELECT snowflake_advance('set_back', snowflake_encode(clock_timestamp() + '10 min', 1, 0)) \g /dev/null
 SELECT snowflake_timestamp(snowflake_next_id(1, 'set_back')) > clock_timestamp() + '9 min' AS ahead;
 SELECT setval('set_back', 1) \g /dev/null

@@ -1,7 +1,7 @@
 /* Arguments that several SQL functions share. */
 #pragma once
 
-#include "layout.h"
+#include "rule/layout.h"
 #include "pg.h"
 
 namespace snowflake

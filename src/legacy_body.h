@@ -19,7 +19,7 @@
 
 #include <string_view>
 
-#include "layout.h"
+#include "rule/layout.h"
 
 namespace snowflake::legacy
 {

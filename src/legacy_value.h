@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "layout.h"
+#include "rule/layout.h"
 
 namespace snowflake::legacy
 {

@@ -1,7 +1,7 @@
-#include "generator.h"
-#include "page_pin.h"
+/* The module: magic block and _PG_init(). */
 #include "pg.h"
-#include "rollback.h"
+#include "sequence/page_pin.h"
+#include "sequence/session.h"
 #include "settings.h"
 
 extern "C" {
@@ -18,7 +18,6 @@ void _PG_init(void)
 {
     snowflake::settings::define();
     snowflake::page_pin::initialize();
-    snowflake::rollback::initialize();
-    snowflake::generator::initialize();
+    snowflake::session::initialize();
 }
 }

@@ -93,17 +93,9 @@ extern "C" {
 namespace snowflake::pg
 {
 
-/*
- * 16 renamed RelFileNode to RelFileLocator, in the WAL record and in macros too.
- * first_file_change() is InvalidSubTransactionId unless the current transaction has given the
- * relation another file.
- */
+/* 16 renamed RelFileNode to RelFileLocator, in the WAL record and in macros too. */
 #if PG_VERSION_NUM >= 160000
 using FileLocator = RelFileLocator;
-inline SubTransactionId first_file_change(Relation relation)
-{
-    return relation->rd_firstRelfilelocatorSubid;
-}
 inline bool same_file(FileLocator a, FileLocator b)
 {
     return RelFileLocatorEquals(a, b);
@@ -118,10 +110,6 @@ inline void set_locator(xl_seq_rec* record, FileLocator locator)
 }
 #else
 using FileLocator = RelFileNode;
-inline SubTransactionId first_file_change(Relation relation)
-{
-    return relation->rd_firstRelfilenodeSubid;
-}
 inline bool same_file(FileLocator a, FileLocator b)
 {
     return RelFileNodeEquals(a, b);

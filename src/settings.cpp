@@ -1,6 +1,6 @@
 #include "settings.h"
 
-#include "layout.h"
+#include "rule/layout.h"
 #include "pg.h"
 
 namespace snowflake::settings
@@ -36,8 +36,7 @@ void define()
     DefineCustomIntVariable("snowflake.max_lead",
                             "How far a burst of IDs may run ahead of the clock before it is paced "
                             "at 1024 per millisecond.",
-                            "0 paces every burst at once: right while a PL/pgSQL function draws "
-                            "from the same sequences.",
+                            "0 paces every burst at once: no ID is ahead of the clock.",
                             &max_lead_value, kDefaultMaxLead, 0, kLargestMaxLead, PGC_SUSET,
                             GUC_UNIT_MS, nullptr, nullptr, nullptr);
 

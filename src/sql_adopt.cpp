@@ -8,6 +8,29 @@ using namespace snowflake;
 namespace
 {
 
+[[noreturn]] void no_such_function(Oid function)
+{
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+                    errmsg("function with OID %u does not exist", function)));
+}
+
+[[noreturn]] void unreadable_function(Oid function, const legacy::Reading& reading)
+{
+    const char* name = format_procedure_qualified(function);
+    const char* place =
+        reading.near.empty()
+            ? "at the end"
+            : psprintf("at \"%.*s\"", static_cast<int>(reading.near.size()), reading.near.data());
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+         errmsg("function %s cannot be read beyond doubt", name),
+         errdetail("Line %d, %s: %s.", reading.line, place, reading.problem),
+         errhint("Give what it uses by name: SELECT snowflake_adopt(%s, shard => ..., seq => ..., "
+                 "epoch_ms => ...).",
+                 quote_literal_cstr(name))));
+}
+
 /* The result of a function with an OUT parameter is that parameter's value; empty: it RETURNS. */
 const char* out_parameter(HeapTuple function)
 {
@@ -38,14 +61,14 @@ PGDLLEXPORT Datum snowflake_read_legacy(PG_FUNCTION_ARGS)
 
     const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
     if (!HeapTupleIsValid(tuple))
-        errors::no_such_function(function);
+        no_such_function(function);
     bool is_null = false;
     const Datum source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &is_null);
     const char* body = is_null ? "" : TextDatumGetCString(source);
     const legacy::Reading reading = legacy::read(body, out_parameter(tuple));
     ReleaseSysCache(tuple);
     if (!reading.ok)
-        errors::unreadable_function(function, reading);
+        unreadable_function(function, reading);
 
     Datum values[] = {Int64GetDatum(reading.shard),
                       PointerGetDatum(cstring_to_text_with_len(

@@ -1,20 +1,45 @@
 /* SQL functions that read IDs, build them, and bound them by time: fetch, call, return. */
 #include "arguments.h"
 #include "errors.h"
-#include "layout.h"
 #include "pg.h"
-#include "timestamp.h"
+#include "rule/layout.h"
+#include "rule/timestamp.h"
 
 using namespace snowflake;
 
 namespace
 {
 
+[[noreturn]] void counter_out_of_range(std::int32_t counter)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("seq %d is out of range", counter),
+             errdetail("An ID has %d bits for its counter: 0 to %d.", kCounterBits, kMaxCounter),
+             errhint("Use seq %% %d.", kMaxCounter + 1)));
+}
+
+[[noreturn]] void timestamp_out_of_range(Age age, Epoch epoch)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("timestamp out of range"),
+             errdetail("The ID was made %lld ms after the epoch %lld.", errors::number(raw(age)),
+                       errors::number(raw(epoch))),
+             errhint("Give the epoch_ms with which the ID was made, in Unix milliseconds.")));
+}
+
+[[noreturn]] void infinite_time()
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+             errmsg("an ID cannot be made at an infinite time"),
+             errhint("For the ends of a range use snowflake_min_id() and snowflake_max_id().")));
+}
+
 TimestampTz timestamp_of(Id id, Epoch epoch)
 {
     std::int64_t timestamp = 0;
     if (!to_timestamp(time_at(age_of(id), epoch), &timestamp) || !IS_VALID_TIMESTAMP(timestamp))
-        errors::timestamp_out_of_range(age_of(id), epoch);
+        timestamp_out_of_range(age_of(id), epoch);
     return timestamp;
 }
 
@@ -68,18 +93,18 @@ PGDLLEXPORT Datum snowflake_encode(PG_FUNCTION_ARGS)
     const Epoch epoch = epoch_argument(fcinfo, 3);
 
     if (TIMESTAMP_NOT_FINITE(created_at))
-        errors::infinite_time();
+        infinite_time();
     if (!is_valid_shard(shard))
         errors::shard_out_of_range(shard);
     if (!is_valid_counter(counter))
-        errors::counter_out_of_range(counter);
+        counter_out_of_range(counter);
 
     const UnixMs time = floor_to_ms(created_at);
     const Age age = age_at(time, epoch);
     if (raw(age) < 0)
         errors::before_epoch(time, epoch);
     if (raw(age) > kMaxAge)
-        errors::past_last_ms(time, epoch);
+        errors::past_last_ms(time, epoch, time_at(Age{kMaxAge}, epoch));
     PG_RETURN_INT64(raw(make_id(age, Shard{shard}, Counter{counter})));
 }
 

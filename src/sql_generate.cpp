@@ -2,14 +2,52 @@
  */
 #include "arguments.h"
 #include "errors.h"
-#include "generator.h"
 #include "pg.h"
+#include "sequence/generator.h"
 #include "settings.h"
 
 using namespace snowflake;
 
 namespace
 {
+
+[[noreturn]] void not_an_id(Id id)
+{
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("%lld is not an ID: it is negative", errors::number(raw(id))),
+                    errhint("Give the largest ID that is in use, for example SELECT max(id).")));
+}
+
+[[noreturn]] void negative_count(std::int32_t count)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("cannot make %d IDs", count),
+             errhint("The number of IDs is 0 or more.")));
+}
+
+[[noreturn]] void shard_unset()
+{
+    const char* database = get_database_name(MyDatabaseId);
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("snowflake.shard is not set"),
+         errdetail("snowflake_next_id() without arguments takes its shard from this setting."),
+         errhint("ALTER DATABASE %s SET snowflake.shard = n, with n from 0 to %d, and reconnect; "
+                 "or call snowflake_next_id(shard, sequence).",
+                 database != nullptr ? quote_identifier(database) : "...", kMaxShard)));
+}
+
+[[noreturn]] void no_default_sequence(Oid schema)
+{
+    const char* name = get_namespace_name(schema);
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_UNDEFINED_TABLE),
+         errmsg("sequence %s does not exist", quote_qualified_identifier(name, "snowflake_id_seq")),
+         errdetail("snowflake_next_id() without arguments draws from it."),
+         errhint(
+             "If it was moved or renamed, give it back its name and schema with ALTER SEQUENCE.")));
+}
 
 Shard checked_shard(std::int32_t shard)
 {
@@ -54,7 +92,7 @@ Oid default_sequence(Oid function)
     const Oid schema = get_func_namespace(function);
     const Oid sequence = get_relname_relid("snowflake_id_seq", schema);
     if (!OidIsValid(sequence))
-        errors::no_default_sequence(schema);
+        no_default_sequence(schema);
     return sequence;
 }
 
@@ -95,7 +133,7 @@ PG_FUNCTION_INFO_V1(snowflake_next_id_default);
 PGDLLEXPORT Datum snowflake_next_id_default(PG_FUNCTION_ARGS)
 {
     if (settings::shard() == settings::kShardUnset)
-        errors::shard_unset();
+        shard_unset();
     auto* state = state_of<DefaultCallState>(fcinfo, "snowflake_next_id()");
     if (!OidIsValid(state->sequence))
         state->sequence = default_sequence(fcinfo->flinfo->fn_oid);
@@ -116,7 +154,7 @@ PGDLLEXPORT Datum snowflake_next_ids(PG_FUNCTION_ARGS)
     if (SRF_IS_FIRSTCALL()) {
         const std::int32_t count = PG_GETARG_INT32(2);
         if (count < 0)
-            errors::negative_count(count);
+            negative_count(count);
         FuncCallContext* context = SRF_FIRSTCALL_INIT();
         auto* series = static_cast<Series*>(
             MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(Series)));
@@ -150,7 +188,7 @@ PGDLLEXPORT Datum snowflake_advance(PG_FUNCTION_ARGS)
     const Oid sequence = PG_GETARG_OID(0);
     const Id past{PG_GETARG_INT64(1)};
     if (raw(past) < 0)
-        errors::not_an_id(past);
+        not_an_id(past);
 
     auto* state = state_of<CallState>(fcinfo, "snowflake_advance()");
     generator::advance(state->site, sequence, past, epoch_argument(fcinfo, 2));

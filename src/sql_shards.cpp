@@ -2,11 +2,31 @@
 #include "catalog.h"
 #include "errors.h"
 #include "pg.h"
+#include "rule/position.h"
 
 using namespace snowflake;
 
 namespace
 {
+
+[[noreturn]] void shard_count_out_of_range(std::int32_t shards)
+{
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("%d shards are out of range", shards),
+                    errdetail("An ID has %d bits for its shard: 1 to %d shards, numbered from 0.",
+                              kShardBits, kMaxShard + 1)));
+}
+
+[[noreturn]] void shard_in_use(std::int32_t shard, Oid catalog, Oid object, const char* schema)
+{
+    const ObjectAddress address = {catalog, object, 0};
+    ereport(ERROR,
+            (errcode(ERRCODE_DUPLICATE_OBJECT),
+             errmsg("shard %d is in use by schema %s", shard, quote_identifier(schema)),
+             errdetail("IDs of shard %d are made by %s; two schemas would make the same ones.",
+                       shard, getObjectDescription(&address, false)),
+             errhint("Take a number that SELECT shard FROM snowflake_shards does not show.")));
+}
 
 constexpr int kCallColumns = 8;
 
@@ -55,7 +75,7 @@ bool check_caller(const catalog::Caller& caller, const catalog::Call& call, void
     const char* name = get_namespace_name(schema);
     if (name == nullptr || isAnyTempNamespace(schema) || strcmp(name, claim->schema) == 0)
         return true;
-    errors::shard_in_use(claim->shard, caller.catalog, caller.object, name);
+    shard_in_use(claim->shard, caller.catalog, caller.object, name);
 }
 
 } // namespace
@@ -69,9 +89,18 @@ PGDLLEXPORT Datum snowflake_shard_for(PG_FUNCTION_ARGS)
     const std::int64_t key = PG_GETARG_INT64(0);
     const std::int32_t shards = PG_GETARG_INT32(1);
     if (shards < 1 || shards > kMaxShard + 1)
-        errors::shard_count_out_of_range(shards);
+        shard_count_out_of_range(shards);
     const std::int64_t remainder = key % shards;
     PG_RETURN_INT32(static_cast<std::int32_t>(remainder < 0 ? remainder + shards : remainder));
+}
+
+/* snowflake_stored_ms(last_value bigint, epoch_ms bigint) returns bigint */
+PG_FUNCTION_INFO_V1(snowflake_stored_ms);
+PGDLLEXPORT Datum snowflake_stored_ms(PG_FUNCTION_ARGS)
+{
+    const Stored stored = {PG_GETARG_INT64(0), true, false};
+    const Start start = start_of(stored, Epoch{PG_GETARG_INT64(1)});
+    PG_RETURN_INT64(raw(ms_of(start.position)));
 }
 
 /* snowflake_calls() returns table: catalog::Caller and catalog::Call as columns */

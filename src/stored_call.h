@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "layout.h"
+#include "rule/layout.h"
 #include "pg.h"
 
 namespace snowflake::catalog

@@ -31,6 +31,12 @@ CREATE FUNCTION snowflake_claim_shard(shard integer, schema_name name) RETURNS v
 COMMENT ON FUNCTION snowflake_claim_shard(integer, name) IS
     'locks a shard number and a schema name until the transaction ends; an error if another schema makes IDs of that shard';
 
+CREATE FUNCTION snowflake_stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_stored_ms';
+COMMENT ON FUNCTION snowflake_stored_ms(bigint, bigint) IS
+    'the Unix millisecond of a sequence''s last_value: a position, or an ID of this epoch that setval() has stored';
+
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
            k.function::pg_catalog.regprocedure AS function, k.shard,
@@ -74,15 +80,15 @@ GRANT SELECT ON snowflake_shards TO PUBLIC;
 CREATE VIEW snowflake_sequences AS
     SELECT s.seq::pg_catalog.regclass AS seq, s.shard, s.epoch_ms,
            CASE WHEN s.used THEN s.at END AS last_id_at,
-           CASE WHEN s.used THEN s.position OPERATOR(pg_catalog.&) 1023 END::integer AS last_counter,
+           CASE WHEN s.used THEN s.last_value OPERATOR(pg_catalog.&) 1023 END::integer AS last_counter,
            CASE WHEN s.used THEN s.at OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
     FROM (SELECT v.*, pg_catalog.to_timestamp(
-                     (v.position OPERATOR(pg_catalog.>>) 10) OPERATOR(pg_catalog./) 1000::pg_catalog.float8) AS at,
-                 -- Below this it counts IDs of the PL/pgSQL function, or none: no time stands in it.
-                 v.position OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45) AS used
+                     @extschema@.snowflake_stored_ms(v.last_value, v.epoch_ms) OPERATOR(pg_catalog./) 1000::pg_catalog.float8) AS at,
+                 -- A smaller value has no time: it counts IDs of the PL/pgSQL function, or none.
+                 v.last_value OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45) AS used
           FROM (SELECT DISTINCT k.seq, k.shard, k.epoch_ms,
                        CASE WHEN pg_catalog.has_sequence_privilege(k.seq, 'SELECT, USAGE')
-                            THEN pg_catalog.pg_sequence_last_value(k.seq::pg_catalog.regclass) END AS position
+                            THEN pg_catalog.pg_sequence_last_value(k.seq::pg_catalog.regclass) END AS last_value
                 FROM @extschema@.snowflake_calls() AS k
                 -- Anybody can write a DEFAULT that names a table where a sequence should stand.
                 JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq) AS v) AS s;

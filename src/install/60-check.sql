@@ -17,11 +17,13 @@ WITH calls AS MATERIALIZED (
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            CASE WHEN has_sequence_privilege(s.seqrelid, 'SELECT, USAGE')
-                THEN (pg_sequence_last_value(s.seqrelid) >> 10) - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+                THEN @extschema@.snowflake_stored_ms(pg_sequence_last_value(s.seqrelid), k.epoch_ms)
+                     - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
            END AS lead
     FROM pg_sequence AS s
     JOIN pg_class AS c ON c.oid = s.seqrelid
-    WHERE s.seqrelid IN (SELECT seq FROM calls)
+    -- A sequence with two epochs is an error of its own.
+    JOIN (SELECT seq, min(epoch_ms) AS epoch_ms FROM calls GROUP BY seq) AS k ON k.seq = s.seqrelid
 ), settings AS (
     SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
 )

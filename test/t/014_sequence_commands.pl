@@ -1,9 +1,11 @@
-# Whatever is done to a sequence while clients draw from it, by several sessions at a time and with
-# crashes between, no ID comes again and none is below one that was seen before: nextval(), setval()
-# in both directions, RESTART, TRUNCATE ... RESTART IDENTITY, other ALTERs, SET UNLOGGED and back,
-# snowflake_advance(). A sequence that is dropped and made anew is another one, and the crash of a
-# server takes an unlogged one back to its start: those two are tried as well, and what comes of them
-# is reported as what is not promised.
+# Commands that write a sequence, while clients draw from it in several sessions and the server crashes:
+# no ID comes again, and none is below one that was seen before.
+#
+#  - nextval(), setval() forward, ALTER SEQUENCE, SET UNLOGGED and back, snowflake_advance(): always.
+#  - setval() back, RESTART, TRUNCATE ... RESTART IDENTITY: for IDs that are not ahead of the clock. So
+#    there max_lead is 0, and after a crash the commands wait until the clock has passed the lease.
+#  - DROP and CREATE, and a crash while the sequence is UNLOGGED: nothing is promised, and what happens
+#    is reported.
 
 use strict;
 use warnings;
@@ -19,24 +21,41 @@ use Time::HiRes qw(usleep);
 
 seed_random();
 
-# Each is done to our sequence and to core's, both at the same time. setval() forward goes some
-# milliseconds beyond the clock, which is as far as a burst goes.
-my @kept = (
-	[ 'nextval'          => sub { q{SELECT nextval('%1$s') FROM generate_series(1, } . (1 + int rand 100) . ');' } ],
-	[ 'setval forward'   => sub { q{SELECT setval('%1$s', last_value + } . int(rand 5000) . ') FROM %1$s;' } ],
-	[ 'setval back'      => sub { q{SELECT setval('%1$s', greatest(1, last_value - } . int(rand 100_000) . ')) FROM %1$s;' } ],
-	[ 'setval to 1'      => sub { sprintf q{SELECT setval('%%1$s', 1, %s);}, rand() < 0.5 ? 'true' : 'false' } ],
-	[ 'RESTART'          => sub { 'ALTER SEQUENCE %1$s RESTART;' } ],
-	[ 'RESTART rolled back' => sub { 'BEGIN; ALTER SEQUENCE %1$s RESTART; ROLLBACK;' } ],
-	[ 'RESTART WITH'     => sub { 'ALTER SEQUENCE %1$s RESTART WITH ' . (1 + int rand 1e6) . ';' } ],
-	[ 'TRUNCATE RESTART' => sub { 'TRUNCATE %2$s RESTART IDENTITY;' } ],
-	[ 'snowflake_advance' => sub { q{SELECT snowflake_advance('%1$s', snowflake_encode(clock_timestamp() + '} . (-50 + int rand 100) . q{ ms', 5, 0));} } ],
-	[ 'CACHE'            => sub { 'ALTER SEQUENCE %1$s CACHE ' . (1 + int rand 3) . ';' } ],
-	[ 'SET UNLOGGED'     => sub { 'ALTER SEQUENCE %1$s SET UNLOGGED;' } ],
-	[ 'SET LOGGED'       => sub { 'ALTER SEQUENCE %1$s SET LOGGED;' } ]);
+# Each command is run on our sequence and on core's. ALTER SEQUENCE locks the sequence until the
+# transaction ends: otherwise draws could pass last_value before setval() stores it.
+sub setval_from_last_value
+{
+	my ($value) = @_;
+	return "BEGIN; ALTER SEQUENCE %1\$s CACHE 1; SELECT setval('%1\$s', $value) FROM %1\$s; COMMIT;";
+}
+
+sub advance_by
+{
+	my ($ms) = @_;
+	return q{SELECT snowflake_advance('%1$s', snowflake_encode(clock_timestamp() + '} . $ms . q{ ms', 5, 0));};
+}
+
+my @altered = (
+	sub { 'ALTER SEQUENCE %1$s CACHE ' . (1 + int rand 3) . ';' },
+	sub { 'BEGIN; ALTER SEQUENCE %1$s RESTART; ROLLBACK;' });
+my @forward = (
+	@altered,
+	sub { q{SELECT nextval('%1$s') FROM generate_series(1, } . (1 + int rand 100) . ');' },
+	sub { setval_from_last_value('last_value + ' . int rand 5000) },
+	sub { advance_by(-50 + int rand 100) },
+	sub { 'ALTER SEQUENCE %1$s SET UNLOGGED;' },
+	sub { 'ALTER SEQUENCE %1$s SET LOGGED;' });
+my @set_back = (
+	@altered,
+	sub { setval_from_last_value('greatest(1, last_value - ' . int(rand 100_000) . ')') },
+	sub { sprintf q{SELECT setval('%%1$s', 1, %s);}, rand() < 0.5 ? 'true' : 'false' },
+	sub { 'ALTER SEQUENCE %1$s RESTART;' },
+	sub { 'ALTER SEQUENCE %1$s RESTART WITH ' . (1 + int rand 1e6) . ';' },
+	sub { 'TRUNCATE %2$s RESTART IDENTITY;' },
+	sub { advance_by(-50 + int rand 50) });
 my @made_anew = (
-	@kept,
-	[ 'DROP, CREATE' => sub { 'BEGIN; DROP SEQUENCE %1$s; CREATE SEQUENCE %1$s OWNED BY %2$s.id; COMMIT;' } ]);
+	@forward, @set_back,
+	sub { 'BEGIN; DROP SEQUENCE %1$s; CREATE SEQUENCE %1$s OWNED BY %2$s.id; COMMIT;' });
 
 my $sessions = 3;
 
@@ -50,7 +69,7 @@ sub run_commands
 		my $script = '';
 		foreach (1 .. $count / $sessions)
 		{
-			my $statement = $commands->[ rand @$commands ]->[1]->();
+			my $statement = $commands->[ rand @$commands ]->();
 			$script .= sprintf("$statement\n", @$_) foreach [ 's', 't' ], [ 'core_s', 'core_t' ];
 		}
 		my $output = '';
@@ -67,34 +86,35 @@ sub run_commands
 	return $failed;
 }
 
-# A crash passes over the rest of a lease, up to a second. Crashes that come faster than that would
-# drive the position further ahead of the clock than it is kept when it is set back.
+# A crash passes over the rest of a lease, so that IDs are ahead of the clock for up to a second.
 sub await_clock
 {
 	my ($node) = @_;
-	await('the clock comes up', sub {
+	await('the clock passes the position', sub {
 			$node->safe_psql('postgres', q{
-				SELECT (last_value >> 10) < extract(epoch FROM clock_timestamp() + '2 s') * 1000 FROM s}) eq 't' });
+				SELECT (last_value >> 10) <= extract(epoch FROM clock_timestamp()) * 1000 FROM s}) eq 't' });
 	return;
 }
 
-# $before_crash is run when the commands are over; a sequence may be gone at any time.
+# Options: operations, how many commands; commands; clients; max_lead; before_crash, SQL to be run when
+# the commands are over. A sequence may be gone at any time where nothing is promised.
 sub command_cycles
 {
-	my ($name, $fault, $operations, $commands, $before_crash, %row) = @_;
-	my $node = new_server($name);
+	my ($name, $fault, %options) = @_;
+	my $operations = $options{operations};
+	my $node = new_server($name, conf => "snowflake.max_lead = '$options{max_lead}'\n");
 	$node->safe_psql('postgres', q{
 		CREATE SEQUENCE core_s;
 		CREATE TABLE t (id bigint);
 		CREATE TABLE core_t (id bigint);
 		ALTER SEQUENCE s OWNED BY t.id;
 		ALTER SEQUENCE core_s OWNED BY core_t.id});
-	my $is_long = $operations > 1_000;
-	my $at_once = $is_long ? 300 : 120;
-	# Every ID is kept in memory: without rest the long form would take tens of gigabytes.
-	my @rest = $is_long ? ('--rest', 100) : ();
-	my $native = observe($node,
-		clients => [ 'single', 'rows:300', 'mixed:1000', 'next_ids:20000' ],
+	my $at_once = $operations > 1_000 ? 300 : 120;
+	# Clients rest: the long form keeps every ID in memory, and without rest a sequence that is paced
+	# after a crash would not fall behind the clock again.
+	my @rest = ('--rest', $options{rest});
+	my %row = %{ $options{row} // {} };
+	my $native = observe($node, clients => $options{clients},
 		arguments => [ '--checkpoint', 50, @rest, $row{nothing_promised} ? ('--tolerate', '42P01') : () ]);
 	my $core = observe($node, generator => 'nextval', sequence => 'core_s',
 		clients => ['mixed:300'], arguments => [ '--tolerate', '42P01,XX000', @rest ]);
@@ -103,10 +123,10 @@ sub command_cycles
 	{
 		show_progress($fault, $done, $operations);
 		await_draws($_) foreach $native, $core;
-		$failed .= run_commands($node, $commands, $at_once);
-		$node->safe_psql('postgres', $before_crash);
+		await_clock($node) if $options{max_lead} eq '0';
+		$failed .= run_commands($node, $options{commands}, $at_once);
+		$node->safe_psql('postgres', $options{before_crash} // '');
 		await_draws($native);
-		await_clock($node) unless $row{nothing_promised};
 		usleep(int rand 50_000);
 		crash($node);
 		$node->start;
@@ -118,11 +138,26 @@ sub command_cycles
 	return;
 }
 
-command_cycles('kept', 'nextval, setval, RESTART, TRUNCATE, SET LOGGED, crash',
-	trials(1000, 100_000), \@kept,
-	'ALTER SEQUENCE s SET LOGGED; ALTER SEQUENCE core_s SET LOGGED');
-command_cycles('made_anew', 'the same with DROP, and a crash while it is UNLOGGED',
-	trials(240, 10_000), \@made_anew, '',
-	nothing_promised => 'a sequence made anew, an unlogged one after a crash');
+my @bursts = ('single', 'rows:300', 'mixed:1000', 'next_ids:20000');
+command_cycles('forward', 'nextval, setval forward, ALTER, SET LOGGED, advance, crash',
+	operations   => trials(600, 50_000),
+	commands     => \@forward,
+	clients      => \@bursts,
+	max_lead     => '1s',
+	rest         => 100,
+	before_crash => 'ALTER SEQUENCE s SET LOGGED; ALTER SEQUENCE core_s SET LOGGED');
+command_cycles('set_back', 'setval back, RESTART, TRUNCATE, crash; no ID ahead of the clock',
+	operations => trials(600, 50_000),
+	commands   => \@set_back,
+	clients    => [ 'single', 'rows:20', 'next_ids:20' ],
+	max_lead   => '0',
+	rest       => 2);
+command_cycles('made_anew', 'the same with bursts, DROP, and a crash while it is UNLOGGED',
+	operations => trials(240, 10_000),
+	commands   => \@made_anew,
+	clients    => \@bursts,
+	max_lead   => '1s',
+	rest       => 100,
+	row        => { nothing_promised => 'set back from ahead of the clock, made anew, an unlogged one after a crash' });
 
 done_testing();

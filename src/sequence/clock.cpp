@@ -1,9 +1,10 @@
-#include "clock.h"
+/* The wall clock: see clock.h. */
+#include "sequence/clock.h"
 
 #include <ctime>
 
 #include "pg.h"
-#include "timestamp.h"
+#include "rule/timestamp.h"
 
 namespace snowflake::clock
 {

@@ -1,15 +1,15 @@
-#include "page_pin.h"
+/* The pin on a sequence's page: see page_pin.h. */
+#include "sequence/page_pin.h"
 
 namespace snowflake::page_pin
 {
 namespace
 {
 
-/* One at a time: a session that goes round thousands of sequences must not pin thousands of pages.
- */
+/* One pin: a session that draws from thousands of sequences must not pin thousands of pages. */
 struct HeldPin {
     Buffer buffer; /* InvalidBuffer: none */
-    Oid relation;  /* a temporary relation's file may have the number of a permanent one's */
+    Oid relation;  /* the file of a temporary relation may have the same locator as another's */
     pg::FileLocator file;
 };
 HeldPin held = {InvalidBuffer, InvalidOid, {}};
@@ -22,7 +22,7 @@ public:
     {
         CurrentResourceOwner = TopTransactionResourceOwner;
     }
-    /* Not run when an error jumps past it; the abort sets the owner itself. */
+    /* An error jumps past this; the abort sets the owner itself. */
     ~AsTopTransaction() { CurrentResourceOwner = previous_; }
     AsTopTransaction(const AsTopTransaction&) = delete;
     AsTopTransaction& operator=(const AsTopTransaction&) = delete;
@@ -42,8 +42,8 @@ void release()
 }
 
 /*
- * Both events come before the transaction's resources are released, which would warn of a pin that
- * is left at commit. An abort releases pins by itself, and before it unlinks files.
+ * Both events come before the transaction's resource owner is released, which warns of a pin that
+ * is left at commit. An abort releases pins itself, before it unlinks files.
  */
 void at_transaction_end(XactEvent event, void*)
 {
@@ -54,8 +54,8 @@ void at_transaction_end(XactEvent event, void*)
 }
 
 /*
- * ROLLBACK TO unlinks the files of sequences that the subtransaction made, right after this event;
- * smgrDoPendingDeletes() would fail on a page that we have pinned.
+ * After this event ROLLBACK TO unlinks the files of sequences that the subtransaction made.
+ * smgrDoPendingDeletes() fails on a page that is pinned.
  */
 void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*)
 {
@@ -64,9 +64,9 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
 }
 
 /*
- * ReadRecentBuffer() saves the relation's opening and the lookup in the buffer table for the first
- * draw of a transaction. It compares the buffer's tag under the header lock, so a buffer that holds
- * another page by now is not taken.
+ * For the first draw of a transaction: saves opening the relation and the lookup in the buffer
+ * table. ReadRecentBuffer() compares the buffer's tag under the header lock, so it does not take a
+ * buffer that holds another page by now.
  */
 bool pin_recent(const PageAddress& address)
 {
@@ -76,8 +76,9 @@ bool pin_recent(const PageAddress& address)
 }
 
 /*
- * To read can fail (another session's temporary sequence, a broken disk), and a subtransaction may
- * catch that. So what is taken for it belongs to the current owner, and only then to the top one.
+ * ReadBuffer() can fail (another session's temporary sequence, a broken disk), and a subtransaction
+ * may catch that. So the current resource owner owns the reference and the pin until the read has
+ * succeeded; then the top transaction takes a pin of its own.
  */
 void read_and_pin(PageAddress& address)
 {

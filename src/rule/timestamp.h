@@ -1,10 +1,10 @@
 /*
- * PostgreSQL's timestamps (microseconds since 2000-01-01 UTC, two values for the infinities) and
- * our milliseconds since 1970. Pure arithmetic: values of type TimestampTz are plain int64 here.
+ * Conversion between PostgreSQL's timestamps (microseconds since 2000-01-01 UTC, and two values for
+ * the infinities) and Unix milliseconds. Pure arithmetic: a TimestampTz is an int64 here.
  */
 #pragma once
 
-#include "layout.h"
+#include "rule/layout.h"
 
 namespace snowflake
 {

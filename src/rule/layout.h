@@ -1,14 +1,15 @@
 /*
- * The layout of an ID, and nothing else: no PostgreSQL, no clock, no sequence.
+ * The layout of an ID: its three fields, reading them, building an ID, and the ends of a
+ * millisecond. Pure arithmetic.
  *
  *   bit 63                       23 22            10 9          0
  *       [ 41: ms since the epoch   ][ 13: shard     ][ 10: counter ]
  *
- * It is the one published by Instagram in 2011, to the bit: IDs made by its PL/pgSQL function
- * decode here, and ours decode there.
+ * This is the layout that Instagram published in 2011, to the bit. IDs that its PL/pgSQL function
+ * made decode here, and ours decode there.
  *
- * Reading takes all 41 time bits as unsigned, so that any bigint decodes. Building refuses an age
- * of 2^40 ms or more: such an ID would be negative, and sort before all others.
+ * Reading takes the 41 time bits as unsigned, so that any bigint decodes. Building refuses an age
+ * of 2^40 ms or more: such an ID would be negative and sort before all others.
  */
 #pragma once
 
@@ -17,7 +18,7 @@
 namespace snowflake
 {
 
-/* Strong types: an ID is no position, an epoch is no point in time, a shard is no counter. */
+/* A type for each meaning, so that the compiler catches a mix-up. */
 enum class Id : std::int64_t {};
 enum class UnixMs : std::int64_t {}; /* milliseconds since 1970-01-01 00:00 UTC */
 enum class Epoch : std::int64_t {};  /* the UnixMs at which the age of an ID is 0 */
@@ -36,7 +37,7 @@ constexpr std::int32_t kMaxShard = (1 << kShardBits) - 1;
 constexpr std::int32_t kMaxCounter = (1 << kCounterBits) - 1;
 static_assert(kMaxShard == 8191 && kMaxCounter == 1023, "the published widths");
 
-/* The last age that leaves the sign bit alone: 34.8 years after the epoch. */
+/* The last age with a sign bit of 0: 34.8 years after the epoch. */
 constexpr std::int64_t kMaxAge = (std::int64_t{1} << (kTimeBits - 1)) - 1;
 constexpr std::int64_t kMaxId = INT64_MAX;
 static_assert(((kMaxAge << kTimeShift) | (std::int64_t{kMaxShard} << kShardShift) | kMaxCounter) ==
@@ -72,8 +73,8 @@ constexpr std::int32_t raw(Counter v)
 }
 
 /*
- * An epoch may be any bigint, so sums and differences of times can pass the ends of the type. They
- * stop there: both ends are far outside everything that is accepted afterwards.
+ * An epoch may be any bigint, so sums and differences of times can overflow. They saturate: both
+ * ends of the type are far outside of everything that is accepted afterwards.
  */
 constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b)
 {
@@ -91,7 +92,7 @@ constexpr std::int64_t saturating_sub(std::int64_t a, std::int64_t b)
     return b < 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* The ends of the type stand for the infinities, and stay there whatever the epoch. */
+/* The ends of the type stand for -infinity and infinity, with any epoch. */
 constexpr Age age_at(UnixMs time, Epoch epoch)
 {
     if (raw(time) == INT64_MIN || raw(time) == INT64_MAX)
@@ -113,7 +114,7 @@ constexpr bool is_valid_counter(std::int32_t counter)
     return counter >= 0 && counter <= kMaxCounter;
 }
 
-/* Reading: total over all bigints. */
+/* Reading: defined for every bigint. */
 constexpr Age age_of(Id id)
 {
     return Age{static_cast<std::int64_t>(static_cast<std::uint64_t>(raw(id)) >> kTimeShift)};
@@ -136,11 +137,10 @@ constexpr Id make_id(Age age, Shard shard, Counter counter)
 }
 
 /*
- * The ends of the IDs of one millisecond, over all shards, for index ranges:
+ * The lowest and the highest ID of a millisecond, over all shards, for index ranges:
  *   id >= lowest_id(age)   <=>  age_of(id) >= age
  *   id <= highest_id(age)  <=>  age_of(id) <= age      for every id >= 0 and every age,
- * but for one corner that no bigint can express: nothing is "after the largest ID", so an age past
- * the last one clamps to it.
+ * with one exception: no bigint is after the largest ID, so an age past kMaxAge gives that ID.
  */
 constexpr Id lowest_id(Age age)
 {

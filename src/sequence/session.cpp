@@ -1,0 +1,198 @@
+/* The session's table of sequences: see session.h. After init_sequence() in sequence.c. */
+#include "sequence/session.h"
+
+#include "errors.h"
+
+namespace snowflake::session
+{
+namespace
+{
+
+HTAB* entries = nullptr;
+
+SequenceEntry* find_entry(Oid sequence, HASHACTION action)
+{
+    bool found = false;
+    auto* entry = static_cast<SequenceEntry*>(hash_search(entries, &sequence, action, &found));
+    if (action == HASH_ENTER && !found) {
+        entry->locked_in = InvalidLocalTransactionId;
+        entry->read_in = InvalidLocalTransactionId;
+        entry->address.recent_buffer = InvalidBuffer;
+    }
+    return entry;
+}
+
+/*
+ * Relcache callback. TRUNCATE ... RESTART IDENTITY, ALTER SEQUENCE and SET LOGGED give a sequence a
+ * new file, a rollback gives it the old one back, and GRANT changes its privileges. The next call
+ * reads the entry again and checks the privileges again.
+ */
+void forget_entry(Datum, Oid relation)
+{
+    if (OidIsValid(relation)) {
+        if (SequenceEntry* entry = find_entry(relation, HASH_FIND))
+            entry->read_in = InvalidLocalTransactionId;
+        return;
+    }
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, entries);
+    while (auto* entry = static_cast<SequenceEntry*>(hash_seq_search(&scan)))
+        entry->read_in = InvalidLocalTransactionId;
+}
+
+[[noreturn]] void no_such_sequence(Oid relation)
+{
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                    errmsg("sequence with OID %u does not exist", relation),
+                    errhint("Give a sequence by its name: 'schema.sequence'::regclass.")));
+}
+
+[[noreturn]] void not_a_sequence(Oid relation)
+{
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("%s is not a sequence", errors::name_of(relation)),
+                    errhint("CREATE SEQUENCE makes one; snowflake_next_id(shard, "
+                            "'schema.sequence') uses it.")));
+}
+
+[[noreturn]] void permission_denied(Oid sequence)
+{
+    const char* name = errors::name_of(sequence);
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+             errmsg("permission denied for sequence %s", name),
+             errhint("GRANT USAGE, UPDATE ON SEQUENCE %s TO %s. To make IDs USAGE is enough.", name,
+                     quote_identifier(GetUserNameFromId(GetUserId(), false)))));
+}
+
+/*
+ * As lock_and_open_sequence(): the lock belongs to the top transaction, so that ROLLBACK TO does
+ * not release it while the entry says that it is held.
+ */
+void lock_sequence(SequenceEntry* entry)
+{
+    const LocalTransactionId lxid = pg::my_lxid();
+    if (entry->locked_in == lxid)
+        return;
+    const ResourceOwner current = CurrentResourceOwner;
+    CurrentResourceOwner = TopTransactionResourceOwner;
+    LockRelationOid(entry->relation, RowExclusiveLock);
+    CurrentResourceOwner = current;
+    entry->locked_in = lxid;
+}
+
+void read_definition(SequenceEntry* entry)
+{
+    const HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(entry->relation));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for sequence %u", entry->relation);
+    const auto* form = reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
+    const Position max_value{form->seqmax};
+    entry->holds_positions = form->seqtypid == INT8OID && form->seqincrement == 1;
+    entry->max_value = max_value < kMaxPosition ? max_value : kMaxPosition;
+    ReleaseSysCache(tuple);
+}
+
+/* Once per transaction and sequence, and after every invalidation. */
+void refresh(SequenceEntry* entry)
+{
+    lock_sequence(entry);
+
+    const Relation relation = try_relation_open(entry->relation, NoLock);
+    if (relation == nullptr)
+        no_such_sequence(entry->relation);
+    if (relation->rd_rel->relkind != RELKIND_SEQUENCE)
+        not_a_sequence(entry->relation);
+
+    const Buffer recent = entry->address.recent_buffer;
+    entry->address = {entry->relation, pg::file_locator(relation), recent,
+                      RelationNeedsWAL(relation) != 0};
+    entry->is_own_temp = relation->rd_islocaltemp;
+    read_definition(entry);
+    relation_close(relation, NoLock);
+
+    /* Setting this last loses no invalidation: our lock keeps the definition as it was read. */
+    entry->read_in = pg::my_lxid();
+}
+
+/* Checked at each call: a transaction can become read-only after its first ID. */
+void require_writable(const SequenceEntry* entry, const char* function)
+{
+    if (!entry->is_own_temp)
+        PreventCommandIfReadOnly(function);
+    PreventCommandIfParallelMode(function);
+}
+
+/*
+ * The entry of a relation that is looked up by its kind first: a wrong OID leaves no entry, and a
+ * table is not locked.
+ */
+SequenceEntry* entry_of(Oid sequence)
+{
+    if (SequenceEntry* entry = find_entry(sequence, HASH_FIND))
+        return entry;
+    const char kind = get_rel_relkind(sequence);
+    if (kind == '\0')
+        no_such_sequence(sequence);
+    if (kind != RELKIND_SEQUENCE)
+        not_a_sequence(sequence);
+    return find_entry(sequence, HASH_ENTER);
+}
+
+} // namespace
+
+void initialize()
+{
+    HASHCTL control = {};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(SequenceEntry);
+    entries = hash_create("snowflake sequences", 16, &control, HASH_ELEM | HASH_BLOBS);
+    CacheRegisterRelcacheCallback(forget_entry, Datum{0});
+}
+
+/* In the order of nextval_internal(): privilege, read-only, parallel mode. */
+SequenceEntry* open_sequence(CallSite& site, Oid sequence, AclMode privileges)
+{
+    SequenceEntry* entry = site.entry;
+    if (entry != nullptr && entry->relation == sequence && entry->read_in == pg::my_lxid() &&
+        site.role == GetUserId()) {
+        require_writable(entry, site.function);
+        return entry;
+    }
+
+    entry = entry_of(sequence);
+    if (entry->read_in != pg::my_lxid())
+        refresh(entry);
+
+    if (pg_class_aclcheck(sequence, GetUserId(), privileges) != ACLCHECK_OK)
+        permission_denied(sequence);
+    require_writable(entry, site.function);
+    if (!entry->holds_positions)
+        cannot_hold_positions(sequence);
+
+    site.entry = entry;
+    site.role = GetUserId();
+    return entry;
+}
+
+void cannot_hold_positions(Oid sequence)
+{
+    const HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+    if (!HeapTupleIsValid(tuple))
+        no_such_sequence(sequence);
+    const FormData_pg_sequence form = *reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
+    ReleaseSysCache(tuple);
+
+    const char* name = errors::name_of(sequence);
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("sequence %s cannot hold a position", name),
+         errdetail("It is %s with INCREMENT %lld and MAXVALUE %lld; a position is a bigint that "
+                   "grows by 1024 each millisecond and by 1 each ID.",
+                   format_type_be(form.seqtypid), errors::number(form.seqincrement),
+                   errors::number(form.seqmax)),
+         errhint("ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;", name)));
+}
+
+} // namespace snowflake::session
