@@ -1,4 +1,4 @@
-/* What can happen next in a state, and what comes of it. */
+/* The steps that are possible in a state, and the state after each of them. */
 #pragma once
 
 #include "world.h"
@@ -49,7 +49,8 @@ void for_each_draw_step(const State& state, const World& world, const Guards& gu
             const std::uint8_t sizes = session.stage == Stage::idle ? count_of(world.wanted) : 1;
             for (std::uint8_t wanted = 0; wanted < sizes; ++wanted)
                 for (std::uint8_t clock = 0; clock < count_of(world.clocks); ++clock)
-                    if (world.clocks[clock] >= state.earliest)
+                    if (!world.clock_runs_on ||
+                        world.clocks[clock] >= earliest_reading(state, session))
                         visit(Action{Kind::begin, who, wanted, clock});
         }
         if (can_dirty(session, guards))
@@ -142,7 +143,7 @@ inline Finding apply(State& state, Action action, const World& world, const Guar
         copy_page(state, world.copies[action.who]);
         break;
     case Kind::call:
-        call(state, world.calls[action.who], UnixMs{world.clocks.front()}, guards);
+        call(state, world.calls[action.who], guards);
         break;
     }
     return Finding::none;

@@ -1,9 +1,9 @@
 /*
- * The model with a guard taken out: what it has to find, and where. The first five are the ways in
- * which core's nextval() makes a value again.
+ * Guards that are taken out, the worlds in which that is searched, and the finding that is
+ * expected. The first five are the ways in which core's nextval() returns a value twice.
  *
- * Two guards may cover each other. Then each alone can be missed, which is shown as well, and the
- * two together cannot.
+ * Where two guards cover each other, nothing is found without one of them, and something is found
+ * without both.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct Case {
     const char* text;
     std::vector<bool Guards::*> removed;
     std::vector<const char*> worlds;
-    Finding finding; /* what is to be found in each of them; none: nothing at all */
+    Finding finding; /* expected in each of the worlds; none: nothing */
     const char* why_nothing;
 };
 
@@ -76,13 +76,18 @@ inline std::vector<Case> all_cases()
          {"sessions"},
          Finding::durable_not_below,
          ""},
-        {"what setval() and RESTART set back is taken at its word",
-         {&G::resumes_from_kept},
+        {"a draw does not pace where the value was set",
+         {&G::paces_after_set},
          {"set back"},
          Finding::out_of_order,
          ""},
-        {"snowflake_advance() goes less far than a burst before RESTART",
-         {&G::raises_to_kept},
+        {"a draw that has paced does not see that the same value was set again",
+         {&G::pace_compares_lsn},
+         {"set back"},
+         Finding::out_of_order,
+         ""},
+        {"an advance leaves the log_cnt of a value that was drawn",
+         {&G::advance_is_set},
          {"set back"},
          Finding::out_of_order,
          ""},
@@ -92,7 +97,7 @@ inline std::vector<Case> all_cases()
          Finding::durable_not_below,
          ""},
         {"an ID ahead of the clock is not flushed before it is seen",
-         {&G::flushes_what_leads},
+         {&G::flushes_ahead},
          {"running"},
          Finding::leading_again,
          ""},

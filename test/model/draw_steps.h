@@ -1,49 +1,36 @@
 /*
- * One draw and its commit, in the steps in which the server's code takes them. A step is what
- * others cannot see half done: it touches what is shared once, or holds the page's lock over the
- * rest.
+ * One draw and its commit, in the steps that other sessions can see. A step touches shared memory
+ * once, or holds the page's lock over all that it touches.
  *
- *   begin    lock_page(), the clock, next()              draw_positions() in sequence_page.cpp
- *   dirty    MarkBufferDirty()                           write_position()
- *   compare  GetRedoRecPtr(), the lease; or an XID first write_position(), draw() in generator.cpp
- *   write    XLogInsert() if due, the tuple, unlock      log_position(), finish()
+ *   begin    lock_page(), the clock, decide_draw()       draw_positions() in page.cpp
+ *   dirty    MarkBufferDirty()                           write_drawn()
+ *   compare  is_record_due(); an XID is assigned first   write_drawn(), draw() in generator.cpp
+ *   write    XLogInsert() if due, the tuple, unlock      log_horizon()
  *   see      make_durable(), the client sees the ID      durability.cpp
  *   commit   RecordTransactionCommit()                   the server's xact.c
  *
- * The rule, the lease with its tag and the share beside nextval() are the server's own headers;
- * what stands in the .cpp files among PostgreSQL's calls is repeated here, line by line.
+ * decide_draw(), is_record_due() and the lease are the extension's own functions. A guard is taken
+ * out by changing what they are told, or by leaving out a step.
  */
 #pragma once
 
-#include "beside_core.h"
 #include "guards.h"
 #include "properties.h"
 
 namespace model
 {
 
-using snowflake::CoreUse;
-using snowflake::Decision;
+using snowflake::Draw;
 using snowflake::Limits;
-using snowflake::Share;
 using snowflake::Stored;
 using snowflake::Verdict;
 
-constexpr Limits kLimits = {1000, 3600000, UnixMs{0}, UnixMs{snowflake::kMaxAge},
-                            Position{INT64_MAX}};
+constexpr Limits kLimits = {1000, 3600000, snowflake::Epoch{0}, snowflake::kMaxPosition};
 
-inline Stored stored_in(const Page& page)
+inline Stored stored_in(const Page& page, const Guards& guards)
 {
-    return {Position{page.tuple.position}, page.tuple.is_called != 0};
-}
-
-/* Where a draw goes on from. */
-inline Stored resumed_from(const Page& page, UnixMs now, const Guards& guards)
-{
-    const Stored stored = stored_in(page);
-    return guards.resumes_from_kept
-               ? resume(stored, Position{page.tuple.kept}, now, kLimits.max_lead)
-               : stored;
+    const bool is_set = page.tuple.log_count == snowflake::kLogCountOfSet;
+    return {page.tuple.position, page.tuple.is_called != 0, is_set && guards.paces_after_set};
 }
 
 inline Position last_of(const Session& session)
@@ -53,8 +40,7 @@ inline Position last_of(const Session& session)
 
 inline void set_tuple(Page& page, Position position, std::int64_t log_count)
 {
-    const Small value = small(raw(position));
-    page.tuple = {value, small(log_count), true, value};
+    page.tuple = {small(raw(position)), small(log_count), true};
 }
 
 inline RecordNumber insert_record(Wal& wal, const Tuple& tuple)
@@ -81,6 +67,13 @@ inline bool can_begin(const State& state, std::size_t who, const Guards& guards)
     return !guards.exclusive_lock || state.locked_by == 0;
 }
 
+/* Where the clock runs on, a session that has paced reads a later millisecond than before. */
+inline Small earliest_reading(const State& state, const Session& session)
+{
+    return session.waited_value != 0 ? std::max(state.earliest, session.waited_now + 1)
+                                     : state.earliest;
+}
+
 inline void begin(State& state, std::size_t who, Small wanted, Small now, const Guards& guards)
 {
     Session& session = state.sessions[who];
@@ -88,32 +81,25 @@ inline void begin(State& state, std::size_t who, Small wanted, Small now, const 
         --state.draws_left;
         session.wanted = wanted;
     }
-    const Stored stored = resumed_from(state.page, UnixMs{now}, guards);
-    const CoreUse core_use =
-        core_use_of(state.page.tuple.log_count, stored_in(state.page).is_called, UnixMs{now});
-    const bool beside_core = core_use != CoreUse::none;
-    const Share share = {UnixMs{session.share_ms}, session.share_taken};
-    const std::int64_t allowed =
-        beside_core ? share.left_at(UnixMs{now}, session.wanted) : session.wanted;
-    const bool paced = session.paced_at != 0 && session.paced_at == raw(stored.position);
-
-    Decision decision = next(stored, UnixMs{now}, allowed, kLimits, {paced, beside_core});
-    if (decision.verdict == Verdict::issue && allowed == 0)
-        decision.verdict = Verdict::pace;
-    if (decision.verdict == Verdict::pace) {
+    const bool is_same_page = session.waited_value == state.page.tuple.position &&
+                              (session.waited_lsn == state.page.lsn || !guards.pace_compares_lsn);
+    const Draw draw = decide_draw(stored_in(state.page, guards), UnixMs{now}, session.wanted,
+                                  kLimits, is_same_page);
+    if (draw.verdict == Verdict::pace) {
         session.stage = Stage::again;
-        session.paced_at = small(raw(stored.position));
+        session.waited_now = now;
+        session.waited_value = state.page.tuple.position;
+        session.waited_lsn = state.page.lsn;
         return;
     }
-    if (decision.verdict != Verdict::issue) {
+    if (draw.verdict != Verdict::issue) {
         std::cerr << "the model's clocks and limits leave no room for a refusal\n";
         std::abort();
     }
     session.stage = Stage::reading;
     session.now = now;
-    session.first = small(raw(decision.first));
-    session.count = small(decision.count);
-    session.core_use = static_cast<std::uint8_t>(core_use);
+    session.first = small(raw(draw.first));
+    session.count = small(draw.count);
     if (guards.exclusive_lock)
         state.locked_by = static_cast<std::uint8_t>(who + 1);
 }
@@ -139,39 +125,38 @@ inline bool can_compare(const Session& session, const Guards& guards)
 inline std::int64_t left_on(const Page& page, const Guards& guards)
 {
     if (!guards.lease_has_tag && page.tuple.log_count < 0)
-        return static_cast<std::int64_t>(snowflake::fields_of(page.tuple.log_count) &
-                                         ((std::uint64_t{1} << snowflake::kLeftBits) - 1));
+        return -(page.tuple.log_count + 1) & ((1 << snowflake::kLeftBits) - 1);
     return snowflake::positions_left(page.tuple.log_count, lsn_of(page.lsn));
 }
 
 inline std::int64_t step_of(const State& state, const Session& session)
 {
-    return raw(last_of(session)) - raw(stored_in(state.page).position);
+    return raw(last_of(session)) - state.page.tuple.position;
 }
 
-inline bool is_record_due(const State& state, const Session& session, const Guards& guards)
+inline bool must_log(const State& state, const Session& session, const Guards& guards)
 {
     if (!state.needs_wal)
         return false;
     const std::int64_t left = left_on(state.page, guards);
-    const bool has_lease = left > 0 || !guards.zero_step_needs_lease;
-    const bool is_covered =
-        guards.lease_has_end ? has_lease && step_of(state, session) <= left : left > 0;
-    const bool is_after_redo = state.page.lsn > state.wal.redo || !guards.compares_redo;
-    return !is_covered || !is_after_redo;
+    const std::int64_t step = step_of(state, session);
+    const bool is_free = step == 0 && !guards.zero_step_needs_lease;
+    const bool is_before_redo = state.page.lsn <= state.wal.redo && guards.compares_redo;
+    return snowflake::is_record_due(is_free ? 1 : left, guards.lease_has_end ? step : 0,
+                                    is_before_redo);
 }
 
 inline void compare(State& state, std::size_t who, const Guards& guards)
 {
     Session& session = state.sessions[who];
     session.is_compared = true;
-    if (!is_record_due(state, session, guards))
+    if (!must_log(state, session, guards))
         return;
 
     if (guards.record_takes_xid && !session.has_xid) {
         session.has_xid = true;
         session.stage = Stage::again;
-        session.is_dirtied = session.is_compared = session.core_use = 0;
+        session.is_dirtied = session.is_compared = 0;
         session.now = session.first = session.count = 0;
         unlock(state, who);
         return;
@@ -185,42 +170,35 @@ inline bool can_write(const Session& session, const Guards& guards)
            (session.is_dirtied || !guards.marks_dirty);
 }
 
-inline void log_position(State& state, Session& session, const Guards& guards)
+inline void log_horizon(State& state, Session& session, const Guards& guards)
 {
-    const CoreUse core_use{session.core_use};
     const std::int64_t position = raw(last_of(session));
     const std::int64_t horizon =
         position + (guards.record_is_ahead ? snowflake::kLeasePositions : 0);
     Page& page = state.page;
-    /* A record cannot know its own LSN: a lease in it would carry that of the page as it was. */
-    set_tuple(
-        page, Position{horizon},
-        guards.record_has_no_lease
-            ? snowflake::encode_no_lease(core_use)
-            : snowflake::encode_log_count(lsn_of(page.lsn), snowflake::kLeasePositions, core_use));
+    /* A record cannot hold its own LSN: a lease in it would carry that of the page before it. */
+    set_tuple(page, Position{horizon},
+              guards.record_has_no_lease
+                  ? snowflake::kNoLease
+                  : snowflake::encode_lease(lsn_of(page.lsn), snowflake::kLeasePositions));
     page.lsn = insert_record(state.wal, page.tuple);
     set_tuple(page, Position{position},
-              snowflake::encode_log_count(lsn_of(page.lsn), snowflake::kLeasePositions, core_use));
+              snowflake::encode_lease(lsn_of(page.lsn), snowflake::kLeasePositions));
     session.has_record = true;
 }
 
 inline void write_without_record(State& state, const Session& session, const Guards& guards)
 {
-    const CoreUse core_use{session.core_use};
     Page& page = state.page;
+    if (!state.needs_wal && guards.no_lease_without_wal) {
+        set_tuple(page, last_of(session), snowflake::kNoLease);
+        return;
+    }
     const std::int64_t left = left_on(page, guards);
     const std::int64_t step = step_of(state, session);
-    if (state.needs_wal)
-        set_tuple(page, last_of(session),
-                  snowflake::encode_log_count(lsn_of(page.lsn), step <= left ? left - step : left,
-                                              core_use));
-    else if (guards.no_lease_without_wal)
-        set_tuple(page, last_of(session), snowflake::encode_no_lease(core_use));
-    else
-        set_tuple(page, last_of(session),
-                  snowflake::encode_log_count(
-                      lsn_of(page.lsn), step <= left ? left - step : snowflake::kLeasePositions,
-                      core_use));
+    const std::int64_t kept = state.needs_wal ? left : snowflake::kLeasePositions;
+    set_tuple(page, last_of(session),
+              snowflake::encode_lease(lsn_of(page.lsn), step <= left ? left - step : kept));
 }
 
 inline Finding write(State& state, std::size_t who, const Guards& guards)
@@ -231,19 +209,14 @@ inline Finding write(State& state, std::size_t who, const Guards& guards)
     note_drawn(state.seen, last);
 
     if (session.logs)
-        log_position(state, session, guards);
+        log_horizon(state, session, guards);
     else
         write_without_record(state, session, guards);
-    session.lease = state.needs_wal ? state.page.lsn : RecordNumber{0};
-    if (session.core_use != 0) {
-        Share share = {UnixMs{session.share_ms}, session.share_taken};
-        share.take(UnixMs{session.now}, session.count);
-        session.share_ms = small(raw(share.ms));
-        session.share_taken = small(share.taken);
-    }
+    session.record = state.needs_wal ? state.page.lsn : RecordNumber{0};
     session.stage = Stage::drawn;
-    session.wanted = session.paced_at = 0;
-    session.is_dirtied = session.is_compared = session.logs = session.core_use = 0;
+    session.wanted = session.waited_value = session.waited_now = 0;
+    session.waited_lsn = 0;
+    session.is_dirtied = session.is_compared = session.logs = 0;
     unlock(state, who);
     return finding;
 }
@@ -253,14 +226,14 @@ inline void flush_up_to(Wal& wal, RecordNumber record)
     wal.flushed = std::max(wal.flushed, record);
 }
 
-/* The empty record is only noted: it comes after the lease, and nothing is replayed from it. */
+/* The empty record is only noted: it comes after the draw's record, and replay skips it. */
 inline void make_durable(State& state, Session& session, const Guards& guards)
 {
-    if (session.lease == 0 || session.lease <= state.wal.flushed || !guards.flushes_others_lease)
+    if (session.record == 0 || session.record <= state.wal.flushed || !guards.flushes_others_lease)
         return;
-    const bool leads = raw(ms_of(last_of(session))) > session.now;
-    if (leads && guards.flushes_what_leads)
-        flush_up_to(state.wal, session.lease);
+    const bool is_ahead = raw(ms_of(last_of(session))) > session.now;
+    if (is_ahead && guards.flushes_ahead)
+        flush_up_to(state.wal, session.record);
     if (session.has_xid && session.has_record)
         return;
     session.has_xid = session.has_xid || guards.commit_takes_xid;
@@ -276,7 +249,7 @@ inline void see(State& state, std::size_t who, const Guards& guards)
     session.last_seen = std::max(session.last_seen, last);
     session.stage = Stage::idle;
     session.now = session.first = session.count = 0;
-    session.lease = 0;
+    session.record = 0;
 }
 
 inline bool can_commit(const Session& session)
@@ -284,7 +257,7 @@ inline bool can_commit(const Session& session)
     return session.stage == Stage::idle && session.last_seen != 0;
 }
 
-/* A commit record is the last one at that time: to flush it is to flush all. */
+/* The commit record is the last one at that time: flushing it flushes all. */
 inline void commit(State& state, std::size_t who)
 {
     Session& session = state.sessions[who];

@@ -1,38 +1,40 @@
 /*
- * A model of the generator, searched through: every interleaving of three sessions that draw and
- * commit, of flushes, page writes, a checkpoint and a crash, with a clock that says anything. It
- * ends with 0 if no promise about IDs is ever broken, and if one is whenever a guard is taken out
- * (cases.h), in a trace that is printed and as short as any.
+ * A model of the generator. It searches every interleaving of three sessions that draw and commit
+ * with flushes, page writes, a checkpoint, a crash and commands on the sequence, under a clock that
+ * may read anything. It fails if a promise about IDs can be broken, or if no promise can be broken
+ * although a guard is taken out (cases.h). Each finding is printed as a shortest sequence of steps.
  *
  *   model           within a minute and a gigabyte
- *   model --deep    minutes, and four gigabytes: more draws, crashes and checkpoints with every
- *                   guard in place (the bounds stand in world.h)
+ *   model --deep    minutes and four gigabytes: more draws, crashes and checkpoints, with every
+ *                   guard in place (the bounds are in world.h)
  *
- * What is real: next(), the lease with its tag, the kept position, the note of core's use and the
- * share beside nextval() are the server's own headers, at their real size. Positions are real ones
- * too, of the first seconds of Unix time; a few clock readings and block sizes are chosen so that a
- * millisecond is carried over, a lease is outrun, and a clock is ahead, behind and level. The steps
- * between PostgreSQL's calls are written again, as sequence_page.cpp, durability.cpp and
- * generator.cpp have them (draw_steps.h); so is the server's part, after bufmgr.c, xlog.c, xact.c
- * and sequence.c of PostgreSQL 15.
+ * Real: decide_draw(), is_record_due(), decide_advance() and the lease are the extension's own
+ * functions, with their real constants. Positions are of the first seconds of Unix time. A few
+ * clock readings and block sizes are chosen so that a millisecond is carried over, a lease is used
+ * up, and the clock is ahead, behind and level.
  *
- * What is left out, and why nothing is lost by it:
- *  - The clock is no state. Each reading may say any of the world's values, which is more than any
- *    clock does; in the world "running" alone it never goes back, and is later after a crash.
- *  - WAL holds this sequence's records only. Others (an empty one, a commit's, a checkpoint's) are
- *    there and no more: to flush a session's commit is to flush all that was inserted before it.
- *    So LSNs are as close as they can be, and those that a crash cuts off are given out again.
- *  - What a session does between two looks at shared state is one step; so is what happens under
- *    the page's lock and cannot be seen before it is released.
- *  - An abort, or a commit with synchronous_commit = off, promises what a transaction promises that
- *    stays open, and any transaction may.
- *  - Sessions are alike, so states that differ by their names are one. Nothing is searched beyond
- *    the last write of a page, since that is where IDs are judged (properties.h).
+ * Written again: the order of the steps in page.cpp, durability.cpp and generator.cpp
+ * (draw_steps.h), and the server's part after bufmgr.c, xlog.c, xact.c and sequence.c of
+ * PostgreSQL 15.
  *
- * What is left out, and not shown here: more draws, crashes and checkpoints than the bounds allow;
- * the disk that loses a page write which the server has not synced yet (the server's own matter,
- * before each checkpoint's end); waiting for a synchronous standby (a standby that is promoted here
- * has what was flushed); the PL/pgSQL function's IDs beside ours; a RESTART that is rolled back.
+ * Simplified without loss:
+ *  - The clock has no state. Each reading may be any of the world's values, which allows more than
+ *    a real clock. In a world where the clock runs on, no reading is earlier than one before it, a
+ *    wait takes at least a millisecond, and the clock is later after a crash.
+ *  - The WAL holds records of this sequence only. Other records (an empty one, a commit's, a
+ *    checkpoint's) are noted, not inserted: flushing a session's commit flushes all that was
+ *    inserted before it. So LSNs are as close as they can be, and a crash lets them be used again.
+ *  - Between two accesses to shared state a session does one step. So it does under the page's lock
+ *    where no other session can see the difference.
+ *  - An abort and an asynchronous commit promise the same as a transaction that stays open, and any
+ *    transaction may stay open.
+ *  - Sessions are alike, so states that differ by their order are one. The search ends with the
+ *    last write of a page, because IDs are judged there (properties.h).
+ *
+ * Not covered: more draws, crashes and checkpoints than the bounds allow; a disk that loses a page
+ * write that the server has not synced; waiting for a synchronous standby (a promoted standby has
+ * the flushed WAL here); the PL/pgSQL function's IDs; a position set back while it is ahead of the
+ * clock, or by a transaction that rolls back, about which nothing is promised.
  */
 #include "cases.h"
 #include "rule_box.h"

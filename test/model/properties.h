@@ -1,6 +1,6 @@
 /*
- * What is promised about IDs, checked where a block of them is written to the page: whoever gets
- * that far can go on to show them to a client.
+ * The promises about IDs. They are checked where a block of IDs is written to the page, because
+ * from there on a client may see it.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ enum class Finding {
     leading_again,        /* seen only, ahead of the clock, and made again by a later clock */
     seen_again,           /* seen only, and made again by a later clock */
     not_promised,         /* seen only, and made again by a clock that is no later */
-    not_promised_leading, /* the same of one that was ahead of the clock */
+    not_promised_leading, /* the same for an ID that was ahead of the clock */
 };
 
 inline const char* text_of(Finding finding)
@@ -52,7 +52,7 @@ inline bool leads_the_clock(const SeenBlock& block)
     return raw(ms_of(Position{block.last})) > block.now;
 }
 
-/* `now`: what the clock said to the session that draws first .. last. */
+/* `now`: the reading of the session that draws first .. last. */
 inline Finding finding_of(const Seen& seen, Small first, Small last, Small now)
 {
     if (first <= seen.drawn)
@@ -71,7 +71,7 @@ inline Finding finding_of(const Seen& seen, Small first, Small last, Small now)
     return worst;
 }
 
-/* Whatever is drawn later has to be above `durable`: blocks that end there say nothing more. */
+/* Every later ID must be above `durable`, so blocks that end at or below it are not needed. */
 inline void forget_settled(Seen& seen)
 {
     for (SeenBlock& block : seen.blocks)

@@ -1,10 +1,10 @@
 /*
- * The rule by itself: next() over a box of all inputs around its edges, each answer checked against
- * what is said of it in position.h.
+ * decide_draw() over a box of inputs around its edges: each decision is checked against what
+ * decide.h says about it.
  */
 #pragma once
 
-#include "position.h"
+#include "rule/decide.h"
 
 #include <algorithm>
 #include <iostream>
@@ -24,89 +24,93 @@ struct RuleInput {
     snowflake::UnixMs now;
     std::int64_t wanted;
     snowflake::Limits limits;
-    snowflake::Circumstances circumstances;
+    bool has_waited;
 };
 
 /* Null where the decision is right. */
-inline const char* objection_to(const snowflake::Decision& decision, const RuleInput& in)
+inline const char* objection_to(const snowflake::Draw& draw, const RuleInput& in)
 {
     using namespace snowflake;
-    const std::int64_t stored = raw(in.stored.position);
-    const std::int64_t first = raw(decision.first);
-    const bool may_wait = !in.circumstances.paced || in.circumstances.follows_clock;
-    if (decision.verdict == Verdict::pace)
-        return may_wait ? nullptr : "who has waited is told to wait again";
-    if (decision.verdict != Verdict::issue)
-        return decision.count == 0 ? nullptr : "refused, but with a count";
+    const Start start = start_of(in.stored, in.limits.epoch);
+    if (draw.verdict == Verdict::pace)
+        return in.has_waited ? "a caller that has waited is told to wait again" : nullptr;
+    if (draw.verdict != Verdict::issue)
+        return draw.count == 0 ? nullptr : "refused, but with a count";
 
-    const Position last = last_position(decision);
-    if (in.stored.is_called ? first <= stored : first < stored)
+    const Position last = last_position(draw);
+    if (start.is_used ? draw.first <= start.position : draw.first < start.position)
         return "not above the stored position";
-    if (decision.count < 1 || decision.count > in.wanted)
+    if (draw.count < 1 || draw.count > in.wanted)
         return "a count outside of what was wanted";
-    if (ms_of(decision.first) < in.now)
+    if (ms_of(draw.first) < in.now)
         return "behind the clock";
-    if (ms_of(decision.first) < in.limits.first || ms_of(last) > in.limits.last)
+    if (raw(ms_of(draw.first)) < raw(in.limits.epoch) ||
+        raw(ms_of(last)) - raw(in.limits.epoch) > kMaxAge)
         return "outside of the epoch";
     if (last > in.limits.max_value)
         return "above MAXVALUE";
-    if (((first - stored) & kMaxCounter) != (in.stored.is_called ? 1 : 0))
+    if (((raw(draw.first) - raw(start.position)) & kMaxCounter) != (start.is_used ? 1 : 0))
         return "the counter does not roll on";
+    if (in.stored.is_set && ms_of(start.position) <= in.now && !in.has_waited)
+        return "did not wait after the value was set";
 
-    const std::int64_t lead = raw(ms_of(last)) - raw(in.now);
-    if (in.limits.max_drift >= 0 && raw(ms_of(decision.first)) - raw(in.now) >
-                                        std::max(in.limits.max_drift, in.limits.max_lead))
+    const std::int64_t first_lead = raw(ms_of(draw.first)) - raw(in.now);
+    if (in.limits.max_drift >= 0 && first_lead > std::max(in.limits.max_drift, in.limits.max_lead))
         return "further ahead than the drift allows";
-    const bool began_before =
-        ms_of(decision.first) == ms_of(in.stored.position) || in.circumstances.paced;
-    const std::int64_t burst = in.circumstances.follows_clock ? 0 : in.limits.max_lead;
-    if (lead > burst && (!began_before || ms_of(last) != ms_of(decision.first)))
+    const bool is_begun = ms_of(draw.first) == ms_of(start.position) || in.has_waited;
+    if (raw(ms_of(last)) - raw(in.now) > in.limits.max_lead &&
+        (!is_begun || ms_of(last) != ms_of(draw.first)))
         return "further ahead than the lead allows";
-    if (in.circumstances.follows_clock && lead > 0 && lead <= kCatchUpMs)
-        return "ahead of the clock beside nextval()";
     return nullptr;
 }
 
 inline void check_one(const RuleInput& in, RuleCheck& check)
 {
-    const snowflake::Decision decision =
-        next(in.stored, in.now, in.wanted, in.limits, in.circumstances);
+    const snowflake::Draw draw =
+        decide_draw(in.stored, in.now, in.wanted, in.limits, in.has_waited);
     ++check.inputs;
-    check.issued += decision.verdict == snowflake::Verdict::issue;
-    const char* objection = objection_to(decision, in);
+    check.issued += draw.verdict == snowflake::Verdict::issue;
+    const char* objection = objection_to(draw, in);
     if (objection != nullptr && check.wrong++ == 0)
-        std::cout << "next(" << raw(in.stored.position) << (in.stored.is_called ? "" : " uncalled")
-                  << ", now " << raw(in.now) << ", wanted " << in.wanted << ", max_lead "
-                  << in.limits.max_lead << ", max_drift " << in.limits.max_drift << ", epoch "
-                  << raw(in.limits.first) << ".." << raw(in.limits.last) << ", MAXVALUE "
-                  << raw(in.limits.max_value) << (in.circumstances.paced ? ", paced" : "")
-                  << (in.circumstances.follows_clock ? ", follows the clock" : "")
+        std::cout << "decide_draw(" << in.stored.value << (in.stored.is_called ? "" : " uncalled")
+                  << (in.stored.is_set ? " set" : "") << ", now " << raw(in.now) << ", wanted "
+                  << in.wanted << ", max_lead " << in.limits.max_lead << ", max_drift "
+                  << in.limits.max_drift << ", epoch " << raw(in.limits.epoch) << ", MAXVALUE "
+                  << raw(in.limits.max_value) << (in.has_waited ? ", has waited" : "")
                   << "): " << objection << '\n';
 }
 
-/* On both sides of the clock, beyond a carry, and with both ends of the counters. */
+/* With this epoch, the IDs of the box's milliseconds are large enough to be told from positions. */
+constexpr snowflake::Epoch kEpochOfIds{-(std::int64_t{1} << 30) - 1};
+
+/* Before, at and after the clock, further ahead than a carry, and with both ends of the counter. */
 inline std::vector<snowflake::Stored> stored_in_box()
 {
     using namespace snowflake;
-    std::vector<Stored> all;
-    for (const std::int64_t ms : {-1, 0, 1, 2, 3, 4, 1003})
+    std::vector<std::int64_t> values;
+    for (const std::int64_t ms : {-1, 0, 1, 2, 3, 4, 1003}) {
         for (const std::int64_t counter : {0, 1, 2, 511, 1022, 1023})
-            for (const bool is_called : {false, true})
-                all.push_back({Position{ms * kPositionsPerMs + counter}, is_called});
+            values.push_back(ms * kPositionsPerMs + counter);
+        values.push_back(raw(make_id(age_at(UnixMs{ms}, kEpochOfIds), Shard{5}, Counter{511})));
+    }
+    std::vector<Stored> all;
+    for (const std::int64_t value : values)
+        for (const int flags : {0, 1, 2, 3})
+            all.push_back({value, (flags & 1) != 0, (flags & 2) != 0});
     return all;
 }
 
+/* Epochs that begin and end among the box's milliseconds. */
 inline std::vector<snowflake::Limits> limits_in_box()
 {
     using namespace snowflake;
     std::vector<Limits> all;
     for (const std::int64_t max_lead : {0, 1, 2, 1000})
         for (const std::int64_t max_drift : {-1, 0, 1, 2, 2000})
-            for (const std::int64_t first : {-5, 1})
-                for (const std::int64_t last : {2, 4, 5000})
-                    for (const std::int64_t max_value : {std::int64_t{2050}, INT64_MAX})
-                        all.push_back({max_lead, max_drift, UnixMs{first}, UnixMs{last},
-                                       Position{max_value}});
+            for (const std::int64_t epoch :
+                 {std::int64_t{1}, 2 - kMaxAge, 4 - kMaxAge, raw(kEpochOfIds)})
+                for (const Position max_value : {Position{2050}, kMaxPosition})
+                    all.push_back({max_lead, max_drift, Epoch{epoch}, max_value});
     return all;
 }
 
@@ -118,12 +122,8 @@ inline RuleCheck check_rule()
         for (const std::int64_t now : {-1, 0, 1, 2, 3, 4, 5})
             for (const std::int64_t wanted : {1, 2, 1023, 1024, 1025, 2048, 5000})
                 for (const snowflake::Limits& limits : all_limits)
-                    for (const int flags : {0, 1, 2, 3})
-                        check_one({stored,
-                                   snowflake::UnixMs{now},
-                                   wanted,
-                                   limits,
-                                   {(flags & 1) != 0, (flags & 2) != 0}},
+                    for (const bool has_waited : {false, true})
+                        check_one({stored, snowflake::UnixMs{now}, wanted, limits, has_waited},
                                   check);
     return check;
 }

@@ -1,9 +1,9 @@
 /*
  * Breadth first through all states of a world, so that what is found first is shortest.
  *
- * A state that was met is remembered by a fingerprint of 128 bits, together with the step that led
- * to it; whole states are kept for two depths only. The sessions are alike, so a state is the same
- * as one in which they have changed places (unless one of them is the sequence's creator).
+ * For a state that was met, a fingerprint of 128 bits is kept, and the step that led to it; whole
+ * states are kept for two depths only. The sessions are alike, so states that differ only by the
+ * order of the sessions are the same (unless one of them is the sequence's creator).
  */
 #pragma once
 
@@ -41,12 +41,12 @@ inline Fingerprint fingerprint_of(const void* bytes, std::size_t size)
     return print;
 }
 
-/* With the sessions in a fixed order; `locked_by` follows the one that it names. */
+/* With the sessions in a fixed order. */
 inline Fingerprint fingerprint_of(State state, bool sessions_are_alike)
 {
     if (sessions_are_alike) {
         if (state.locked_by != 0)
-            state.locked_by = 1; /* who holds it is the one that is reading */
+            state.locked_by = 1; /* the one session that is reading holds it */
         std::sort(
             state.sessions.begin(), state.sessions.end(),
             [](const Session& a, const Session& b) { return std::memcmp(&a, &b, sizeof a) < 0; });
@@ -118,12 +118,12 @@ struct Outcome {
     std::size_t depth = 0;
     Finding finding = Finding::none;      /* the one that ended the search */
     std::vector<Action> way;              /* to it */
-    std::size_t not_promised = 0;         /* steps that make again what was not promised */
-    std::size_t not_promised_leading = 0; /* of those, what led the clock when it was seen */
+    std::size_t not_promised = 0;         /* steps that repeat an ID that is not promised */
+    std::size_t not_promised_leading = 0; /* of those, IDs that were ahead of the clock */
     std::vector<Action> way_to_not_promised;
 };
 
-/* All that can be found is found when the page is written. */
+/* Findings come with writes of the page. */
 inline bool can_still_write(const State& state)
 {
     return state.draws_left > 0 ||
@@ -132,7 +132,7 @@ inline bool can_still_write(const State& state)
            });
 }
 
-/* Ends at the first finding that `is_end` is true of, or when there is nothing more to find. */
+/* Ends at the first finding for which `is_end` is true, or when no draw is left. */
 template <typename IsEnd>
 Outcome search(const World& world, const Bounds& bounds, const Guards& guards, IsEnd is_end)
 {

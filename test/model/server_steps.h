@@ -1,6 +1,4 @@
-/*
- * What the server does meanwhile: WAL is flushed, the page is written, a checkpoint goes through,
- * and all of it may be lost in a crash.
+/* Steps of the server: WAL is flushed, the page is written, a checkpoint runs, the server crashes.
  */
 #pragma once
 
@@ -20,8 +18,7 @@ inline void flush(State& state)
     ++state.wal.flushed;
 }
 
-/* The background writer, a session that needs the buffer, or the checkpoint: all by FlushBuffer().
- */
+/* FlushBuffer(), by the background writer, a session that needs the buffer, or the checkpoint. */
 inline bool can_write_page(const State& state)
 {
     return state.is_dirty && state.locked_by == 0;
@@ -34,7 +31,7 @@ inline void write_page(State& state)
     state.is_dirty = state.is_needed = false;
 }
 
-/* The redo pointer is fixed under the insertion locks, and shown to GetRedoRecPtr() a bit later. */
+/* The redo pointer is determined under the insertion locks, and published a little later. */
 inline bool can_determine_redo(const State& state)
 {
     return state.phase == CheckpointPhase::none && state.checkpoints_left > 0;
@@ -53,14 +50,14 @@ inline void publish_redo(State& state)
     state.wal.redo = state.next_redo;
 }
 
-/* BufferSync(): what is dirty now has to be written before the end. */
+/* BufferSync(): a page that is dirty now is written before the checkpoint ends. */
 inline void collect(State& state)
 {
     state.phase = CheckpointPhase::collected;
     state.is_needed = state.is_dirty;
 }
 
-/* No record at or before the pointer is replayed any more. */
+/* Records at or before the redo pointer are not replayed any more. */
 inline void forget_old_records(Wal& wal)
 {
     for (std::size_t i = 1; i <= wal.control_redo; ++i)
@@ -81,7 +78,7 @@ inline void finish_checkpoint(State& state)
     state.next_redo = 0;
 }
 
-/* Before anything was seen there is nothing to lose. */
+/* Before an ID was seen a crash loses nothing. */
 inline bool can_crash(const State& state)
 {
     return state.crashes_left > 0 && state.needs_wal && state.draws_left > 0 &&
@@ -89,9 +86,9 @@ inline bool can_crash(const State& state)
 }
 
 /*
- * The disk's page, and over it what is flushed of the WAL from the last checkpoint on: seq_redo()
- * makes the page anew from each record. A restart after a crash ends with a checkpoint; the
- * promotion of a standby that has received what is flushed does not.
+ * Recovery: the page on disk, then the flushed records from the last checkpoint on. seq_redo()
+ * makes the page anew from each record. A restart after a crash ends with a checkpoint. The
+ * promotion of a standby that has received the flushed WAL does not.
  */
 inline void crash(State& state, bool ends_with_checkpoint)
 {

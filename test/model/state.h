@@ -1,13 +1,14 @@
 /*
- * What the model remembers: one sequence's page in memory and on disk, the WAL, a checkpoint under
- * way, three sessions, and what they have seen.
+ * A state of the model: one sequence's page in memory and on disk, the WAL, a running checkpoint,
+ * three sessions, and the IDs that they have seen.
  *
- * Everything is small and without padding, so that a state is hashed and compared as bytes. LSNs
- * are counted in records: record n ends at LSN 8 * n, and nothing else is in the WAL (see steps.h).
+ * A state is small and has no padding, because it is hashed and compared as bytes. LSNs count
+ * records: record n ends at LSN 8 * n, and the WAL has no other records (see model.cpp).
  */
 #pragma once
 
-#include "kept_position.h"
+#include "rule/decide.h"
+#include "rule/lease.h"
 
 #include <array>
 #include <cstdlib>
@@ -45,7 +46,6 @@ struct Tuple {
     Small position;
     Small log_count;
     Small is_called;
-    Small kept; /* behind the last column */
 
     bool is_present() const { return position != 0; }
 };
@@ -64,8 +64,8 @@ struct Wal {
     std::array<Tuple, kRecords + 1> records; /* by number; 0 stays empty */
     RecordNumber inserted;
     RecordNumber flushed;
-    RecordNumber redo;         /* what GetRedoRecPtr() tells */
-    RecordNumber control_redo; /* of the last checkpoint that was finished: where replay starts */
+    RecordNumber redo;         /* the result of GetRedoRecPtr() */
+    RecordNumber control_redo; /* of the last finished checkpoint: where replay starts */
 };
 
 enum class CheckpointPhase : std::uint8_t { none, determined, published, collected };
@@ -79,28 +79,27 @@ enum class Stage : std::uint8_t {
 
 struct Session {
     Small wanted;
-    Small now;   /* what the clock said */
-    Small first; /* the rule's decision */
+    Small now;   /* the reading of the clock */
+    Small first; /* of the decision */
     Small count;
-    Small last_seen; /* in the open transaction; 0: it has seen nothing */
-    Small paced_at;  /* the position before a wait; 0: none */
-    Small share_ms;
-    Small share_taken;
+    Small last_seen;    /* in the open transaction; 0: nothing */
+    Small waited_value; /* on the page at which it was told to pace; 0: it was not */
+    Small waited_now;   /* the reading of the clock then */
     Stage stage;
     std::uint8_t is_dirtied; /* steps that were taken while reading */
     std::uint8_t is_compared;
     std::uint8_t logs; /* the comparison says: a record is due */
     std::uint8_t has_xid;
     std::uint8_t has_record; /* XactLastRecEnd is set */
-    std::uint8_t core_use;
-    RecordNumber lease;
+    RecordNumber record;     /* protects the draw */
+    RecordNumber waited_lsn;
 };
 
-/* IDs that somebody has seen, and that did not commit durably. */
+/* IDs that were seen and did not commit durably. */
 struct SeenBlock {
     Small first;
     Small last;
-    Small now; /* what the clock said when they were drawn */
+    Small now; /* the reading of the clock when they were drawn */
 };
 
 struct Seen {
@@ -115,7 +114,7 @@ struct State {
     Wal wal;
     std::array<Session, kSessions> sessions;
     Seen seen;
-    Small earliest; /* that a clock which runs on may say */
+    Small earliest; /* reading, in a world where the clock runs on */
     std::uint8_t is_dirty;
     std::uint8_t is_needed; /* BM_CHECKPOINT_NEEDED */
     std::uint8_t locked_by; /* session + 1 */

@@ -1,4 +1,4 @@
-/* The steps from a world's first state to what was found, in lines for a reader. */
+/* The steps from a world's first state to a finding, as lines of text. */
 #pragma once
 
 #include "actions.h"
@@ -112,6 +112,7 @@ inline std::string call_text(Call call)
     case Call::setval_back_uncalled:
         return "setval()";
     case Call::advance:
+    case Call::advance_into_past:
         return "snowflake_advance()";
     }
     return "";

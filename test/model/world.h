@@ -1,10 +1,10 @@
 /*
- * Worlds: what a sequence goes through in the model, and how much of it. Each is searched by
- * itself; one with everything in it would be too large.
+ * Worlds: which steps are possible, and how many of each. Each world is searched by itself, because
+ * one world with all steps would be too large.
  */
 #pragma once
 
-#include "other_hands.h"
+#include "commands.h"
 
 #include <vector>
 
@@ -34,7 +34,7 @@ struct World {
     const char* text;
     Bounds bounds;
     Bounds deep;                                  /* with --deep */
-    std::vector<Small> clocks = {kStart, kLater}; /* what a reading may say, at any time */
+    std::vector<Small> clocks = {kStart, kLater}; /* possible readings, at any time */
     std::vector<Small> wanted = {kOne};           /* how many IDs a draw may ask for */
     std::vector<Copy> copies = {};                /* what may happen to the page */
     std::vector<Call> calls = {};
@@ -98,21 +98,23 @@ inline std::vector<World> all_worlds()
          {},
          false},
         {"core",
-         "core's nextval() and setval() in between",
+         "core's nextval() and setval(), and snowflake_advance(), in between",
          {3, 1, 1, 0, 1},
          {3, 1, 1, 0, 2},
          {kStart, kLater},
          {kOne},
          {},
-         {Call::setval_ahead, Call::nextval}},
+         {Call::setval_ahead, Call::nextval, Call::advance}},
         {"set back",
-         "the position is set back, also behind a burst, and advanced again",
-         {3, 0, 1, 1, 1},
-         {3, 1, 1, 1, 1},
-         {kStart, kLater},
-         {kOne, kBlock},
+         "the position is set back, while no ID is ahead of the clock",
+         {3, 0, 0, 1, 2},
+         {3, 1, 0, 1, 2},
+         {kStart, kLater, kLatest},
+         {kOne},
          {Copy::restart},
-         {Call::setval_back, Call::setval_back_uncalled, Call::advance}},
+         {Call::setval_back, Call::setval_back_uncalled, Call::advance_into_past},
+         true,
+         true},
     };
 }
 
@@ -121,11 +123,11 @@ inline bool has_creator(const World& world)
     return std::any_of(world.copies.begin(), world.copies.end(), is_creators_commit);
 }
 
-/* A sequence that was just made: its record is flushed, its page is written. */
+/* A sequence that was drawn from long ago: its record is flushed, its page is written. */
 inline State first_state(const World& world, const Bounds& bounds)
 {
     State state = {};
-    state.page.tuple = {1, 0, false, 0};
+    state.page.tuple = {1, snowflake::kNoLease, true};
     state.needs_wal = world.begins_with_wal;
     if (world.begins_with_wal) {
         state.page.lsn = insert_record(state.wal, state.page.tuple);

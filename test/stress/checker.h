@@ -1,17 +1,15 @@
 /*
- * Looks for duplicates and for violations of order in what the clients saw. Pure: it knows neither
- * the server nor the generator, so that it can be shown histories with a known fault.
+ * Finds duplicates and violations of order in what the clients saw. It knows neither the server nor
+ * the generator, so that the self-test can give it histories with a known fault.
  *
- * What is promised for an ID goes by whether its transaction was seen to commit. A fault that only
- * takes back IDs that were seen and never committed is counted apart: it is none, where a clock
- * stepped back across a crash, and one where it did not.
+ * IDs that were seen but never committed are counted apart. Repeating them is no fault if the clock
+ * stepped back across a crash; otherwise it is one.
  */
 #pragma once
 
 #include "history.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 
 namespace stress
@@ -20,11 +18,11 @@ namespace stress
 struct Findings {
     std::size_t ids = 0;
     std::size_t duplicates = 0;         /* IDs that repeat an earlier one */
-    std::size_t session_inversions = 0; /* IDs not above the one that the session saw before */
-    std::size_t late_ids = 0; /* IDs not above all of those seen before their statement was sent */
-    std::vector<Id> examples; /* some of the duplicates */
+    std::size_t session_inversions = 0; /* IDs not greater than the session's previous one */
+    std::size_t late_ids = 0;           /* IDs not above one seen before their statement was sent */
+    std::vector<Id> examples;           /* some of the duplicates */
 
-    /* The same, where what is repeated or passed was seen only, and not committed. */
+    /* The same, if the earlier ID was only seen and not committed. */
     std::size_t duplicates_of_seen = 0;
     std::size_t late_after_seen = 0;
 
@@ -50,7 +48,7 @@ inline std::vector<Id> sorted_ids(const std::vector<History>& histories)
     return ids;
 }
 
-/* Each of those that occur more than once, once. */
+/* The IDs that occur more than once, each of them once. */
 inline std::vector<Id> repeated_ids(const std::vector<Id>& sorted)
 {
     std::vector<Id> repeated;
@@ -62,8 +60,8 @@ inline std::vector<Id> repeated_ids(const std::vector<Id>& sorted)
 }
 
 /*
- * An occurrence is counted with the earlier one that it repeats: where any ID is seen n times, the
- * n - 1 that were seen first have been repeated.
+ * An ID that was seen n times counts as n - 1 duplicates. Each occurrence repeats the one that was
+ * seen just before it; whether that one is durable decides which counter it adds to.
  */
 inline void find_duplicates(const std::vector<History>& histories, Findings& findings)
 {
@@ -111,13 +109,13 @@ inline void find_session_inversions(const std::vector<History>& histories, Findi
 }
 
 /*
- * Over all sessions, order is promised only where there was an order: a statement that was sent
- * after another one's result was seen must not have drawn before it. Statements that overlap may
- * have drawn either way round.
+ * Between sessions, order is promised only for statements that do not overlap: if a statement was
+ * sent after another one's result was seen, its IDs must be greater. Statements that overlap may
+ * draw in either order.
  *
- * The statements are visited in the order they were sent. Those whose result had been seen by then
- * form a growing prefix of the statements in the order of `seen`, and of that prefix only the
- * largest ID matters: so it is two sorts and one walk, not a comparison of all pairs.
+ * The statements are visited in the order of `sent`. Those whose result had been seen by then are a
+ * growing prefix of the statements in the order of `seen`, and only the largest ID of that prefix
+ * matters. So two sorts and one pass replace the comparison of all pairs.
  */
 inline void find_late_ids(const std::vector<History>& histories, Findings& findings)
 {
@@ -142,12 +140,12 @@ inline void find_late_ids(const std::vector<History>& histories, Findings& findi
     std::sort(by_seen.begin(), by_seen.end(),
               [](const Span& a, const Span& b) { return a.seen < b.seen; });
 
-    /* No ID is the smallest bigint, so nothing is late before anything was seen. */
+    /* The smallest bigint is never an ID, so no ID is late before another one was seen. */
     Id largest_durable = std::numeric_limits<Id>::min();
     Id largest_seen = largest_durable;
     auto seen = by_seen.begin();
     for (const Span& span : by_sent) {
-        /* Strictly before: readings that are equal do not tell which came first. */
+        /* Strictly less: equal readings do not tell which came first. */
         for (; seen != by_seen.end() && seen->seen < span.sent; ++seen) {
             if (seen->begin == seen->end)
                 continue;
@@ -172,19 +170,6 @@ inline Findings check(const std::vector<History>& histories)
     find_session_inversions(histories, findings);
     find_late_ids(histories, findings);
     return findings;
-}
-
-/* How many different IDs two groups of clients have in common. */
-inline std::size_t common_ids(const std::vector<History>& one, const std::vector<History>& other)
-{
-    std::vector<Id> common;
-    const std::vector<Id> left = sorted_ids(one);
-    const std::vector<Id> right = sorted_ids(other);
-    std::set_intersection(left.begin(), left.end(), right.begin(), right.end(),
-                          std::back_inserter(common));
-    /* An ID that both sides have twice is in the intersection twice. */
-    return static_cast<std::size_t>(
-        std::distance(common.begin(), std::unique(common.begin(), common.end())));
 }
 
 } // namespace stress

@@ -1,4 +1,4 @@
-/* One session: it draws IDs in one of several ways, and writes down at once what it sees. */
+/* One session: it draws IDs in one of several modes and records what it sees. */
 #pragma once
 
 #include "connection.h"
@@ -19,7 +19,7 @@
 namespace stress
 {
 
-/* What a client draws, from where, and in which portions. */
+/* What a client draws, from which sequence, and how many IDs at a time. */
 struct Load {
     Generator generator;
     Mode mode;
@@ -27,17 +27,17 @@ struct Load {
     std::size_t rows;
     int shard;
     std::string sequence;
-    std::string original; /* the PL/pgSQL function, as it is called */
+    std::string original; /* the call of the PL/pgSQL function */
     bool asynchronous;    /* commits do not wait for their flush */
-    int rest_ms;          /* after each step, on average */
+    int rest_ms;          /* average pause after each step */
 };
 
-/* What the thread that started the clients may ask them, and tell them. */
+/* Shared with the thread that started the client: counters to read, flags to set. */
 struct Progress {
     std::atomic<std::size_t> ids{0};
     std::atomic<std::size_t> statements{0};
     std::atomic<bool> stopping{false};
-    std::atomic<bool> forsaken{false}; /* nothing is promised of what the session sees now */
+    std::atomic<bool> forsaken{false}; /* IDs seen from now on do not count as committed */
 };
 
 constexpr std::size_t kPipelineDepth = 64;
@@ -51,7 +51,7 @@ inline Instant now()
 class Client
 {
 public:
-    /* Connects and prepares: all that a start at the same moment must not wait for. */
+    /* Connects and prepares, so that run() draws at once and all clients start together. */
     Client(const std::string& conninfo, const Load& load, std::uint64_t seed, std::uint32_t number,
            Progress& progress)
         : connection_(conninfo), load_(load), shard_(std::to_string(load.shard)),
@@ -68,7 +68,7 @@ public:
         prepare("many", "SELECT " + call + " FROM generate_series(1, $3)");
         if (load_.generator == Generator::native)
             prepare("block", "SELECT * FROM snowflake_next_ids($1, $2, $3)");
-        /* A vector that moves in the middle of the run would hold this client up. */
+        /* Reserve: a reallocation in the middle of the run would delay this client. */
         constexpr std::size_t kReserve = 1000000;
         history_.ids.reserve(std::min(load_.ids, kReserve));
     }
@@ -100,7 +100,7 @@ private:
         return "";
     }
 
-    /* All statements take shard, sequence and rows, whether they use them or not. */
+    /* All statements have the parameters shard, sequence and rows, used or not. */
     void prepare(const char* name, const std::string& sql)
     {
         constexpr Oid kInt4 = 23;
@@ -135,9 +135,9 @@ private:
     }
 
     /*
-     * Some modes hold for a while and some only for one statement, in transactions of their own or
-     * in one for several. A ROLLBACK takes back no ID, so those of rolled-back transactions count
-     * like all others.
+     * A random mode for several statements, each in a transaction of its own, or all in one. A
+     * ROLLBACK gives no ID back, so the IDs of rolled-back transactions are checked like all
+     * others.
      */
     void mixed_step()
     {
@@ -177,7 +177,7 @@ private:
         open_since_ = kNoTransaction;
     }
 
-    /* All statements since `first`. */
+    /* For all statements from index `first` on. */
     void seen_committed(std::size_t first)
     {
         for (std::size_t i = first; i < history_.statements.size(); ++i)
@@ -186,7 +186,7 @@ private:
 
     bool in_transaction() const { return open_since_ != kNoTransaction; }
 
-    /* Small statements as often as large ones: they meet each other at other places. */
+    /* Log-uniform: small statements as often as large ones. They interleave at other points. */
     std::size_t some_rows()
     {
         std::uniform_real_distribution<double> exponent(0,
@@ -218,7 +218,7 @@ private:
             seen_committed(history_.statements.size() - 1);
     }
 
-    /* Each row is seen when it arrives, so most of them before their transaction commits. */
+    /* Each row is recorded when it arrives, most rows before their transaction commits. */
     void draw_row_by_row(std::size_t rows)
     {
         PGconn* const raw = connection_.raw();
@@ -236,9 +236,8 @@ private:
     }
 
     /*
-     * Many statements in one round trip. libpq may send any of them as soon as it has it, and the
-     * server answers in order: `sent` is at the latest when it went out, `seen` at the earliest
-     * when it was done, so no order is claimed that there wasn't.
+     * Many statements in one round trip. `sent` is read before libpq can send the statement, `seen`
+     * after the server has executed it. So the checker never assumes an order that did not exist.
      */
     void draw_pipeline()
     {
@@ -263,12 +262,12 @@ private:
         connection_.require(own(PQgetResult(raw)), "ending a pipeline");
         if (PQexitPipelineMode(raw) != 1)
             connection_.fail("ending a pipeline");
-        /* What stands before a pipeline's end is one transaction. */
+        /* The statements of a pipeline up to its end are one transaction. */
         if (!in_transaction())
             seen_committed(first);
     }
 
-    /* Binary, as clients should leave the processor to the server. */
+    /* Binary results, to leave CPU time to the server. */
     static constexpr int kParameters = 3;
     static constexpr int kBinary = 1;
 
@@ -278,8 +277,9 @@ private:
     }
 
     /*
-     * All results of a statement; libpq marks their end by a null. There may be two in a pipeline
-     * too: its first statement inherits the single-row mode of the statement before the pipeline.
+     * All results of a statement, up to the null that libpq returns at the end. A pipeline's first
+     * statement can have several results too: it inherits the single-row mode of the statement
+     * before the pipeline.
      */
     void write_down_all(Instant sent)
     {
@@ -289,7 +289,7 @@ private:
 
     void write_down(Instant sent, const Result& result)
     {
-        /* First of all: what comes later would only weaken the claim that A was seen before B. */
+        /* Read first: from a later time the checker could conclude less about the order. */
         const Instant seen = now();
         connection_.require(result, "drawing IDs");
         const int rows = PQntuples(result.get());
@@ -311,7 +311,7 @@ private:
     std::string shard_;
     std::mt19937_64 random_;
     History history_;
-    std::size_t open_since_ = kNoTransaction; /* the open transaction's first statement */
+    std::size_t open_since_ = kNoTransaction; /* index of the open transaction's first statement */
     Progress& progress_;
 };
 

@@ -1,4 +1,4 @@
-/* libpq with owners: a connection and a result that clean up, and throw what the server says. */
+/* libpq in RAII: a connection and a result that clean up. Errors are thrown as SqlError. */
 #pragma once
 
 #include <libpq-fe.h>
@@ -16,7 +16,7 @@ struct SqlError : std::runtime_error {
         : std::runtime_error(message), sqlstate(std::move(state)), connection_lost(is_lost)
     {
     }
-    std::string sqlstate; /* empty where the server has said nothing */
+    std::string sqlstate; /* empty if the error is not the server's */
     bool connection_lost;
 };
 
@@ -42,21 +42,21 @@ public:
     [[noreturn]] void fail(const std::string& doing, const PGresult* result = nullptr) const
     {
         const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-        /* A result without one is libpq's: after a failed write it may take the status for good. */
+        /* No SQLSTATE: libpq made the result. After a failed write PQstatus() may still be OK. */
         const bool is_lost =
             PQstatus(raw()) != CONNECTION_OK || (result != nullptr && state == nullptr);
         throw SqlError(doing + ": " + PQerrorMessage(raw()), state == nullptr ? "" : state,
                        is_lost);
     }
 
-    /* For statements whose outcome is not looked at. */
+    /* For statements whose result is not needed. */
     void execute(const std::string& sql) const
     {
         const Result result = own(PQexec(raw(), sql.c_str()));
         require(result, sql);
     }
 
-    /* With what succeeds in any of our uses: rows, no rows, the end of a pipeline. */
+    /* Throws unless the result is rows, a finished command or the end of a pipeline. */
     void require(const Result& result, const std::string& doing) const
     {
         switch (PQresultStatus(result.get())) {
@@ -75,8 +75,8 @@ private:
 };
 
 /*
- * The extension may stand in any schema, and a sequence may be named without one: so its schema is
- * added to the path, and comes last.
+ * Adds the extension's schema to search_path, because the extension may be in any schema. It comes
+ * last, so that a sequence without a schema is found where it was before.
  */
 inline void find_extension(const Connection& connection)
 {

@@ -1,5 +1,4 @@
-/* What a client saw: every ID in the order of its arrival, and when each statement was under way.
- */
+/* What one client saw: every ID in the order of arrival, and the times of each statement. */
 #pragma once
 
 #include <cstddef>
@@ -12,16 +11,17 @@ namespace stress
 using Id = std::int64_t;
 
 /*
- * Nanoseconds of CLOCK_MONOTONIC: one scale for all threads of this process, and no step of the
- * wall clock, which is the very thing that IDs are made of, can bend it.
+ * Nanoseconds of CLOCK_MONOTONIC: one scale for all threads of this process. Steps of the wall
+ * clock, from which IDs are made, do not change it.
  */
 using Instant = std::int64_t;
 
 /*
- * A statement was executed at some time in [sent, seen], and made the IDs [first, first + count).
- * It is durable from the moment at which the client saw its transaction committed. IDs that were
- * only seen have another promise: the clock protects them across a crash, not the WAL. So have
- * those that a server made after its last WAL that a standby or a backup has.
+ * A statement that was executed at some time in [sent, seen], and the IDs that it made. It is
+ * durable if the client saw its transaction commit; the WAL protects durable IDs across a crash.
+ * All other IDs are protected by the clock alone: those of open, rolled-back and asynchronous
+ * transactions, and those that a server made after the last WAL that its standby or backup
+ * received.
  */
 struct Statement {
     Instant sent;

@@ -1,7 +1,7 @@
 /*
- * Clients that outlive their server: each draws until the connection is lost, looks for a server
- * again, and draws on in a new session, until it is told to stop. Who makes the server crash, stop
- * or move elsewhere asks by a line of input what was seen so far.
+ * The clients of --observe: each draws until its connection is lost, connects again and draws in a
+ * new session, until it is told to stop. The test that crashes, stops or moves the server asks for
+ * the progress by a line of input.
  */
 #pragma once
 
@@ -36,8 +36,8 @@ public:
     }
 
     /*
-     * Each answer is one line; the clients go on meanwhile. To be forsaken lasts until the session
-     * ends: its server will be lost, and so will what it makes from now on.
+     * Each answer is one line; the clients draw meanwhile. "forsake" holds until the session ends:
+     * its server will be lost, with all that it makes from now on.
      */
     void answer_until_told_to_stop()
     {
@@ -116,7 +116,7 @@ private:
         histories_.push_back(std::move(history));
     }
 
-    /* That a server goes is what is observed here; that it refuses to make an ID is not. */
+    /* A lost server is expected. Every other error is counted, and reported unless tolerated. */
     void take_note_of(const SqlError& error)
     {
         constexpr const char* kOperatorIntervention = "57P0";
@@ -136,7 +136,7 @@ private:
     std::vector<std::unique_ptr<Progress>> progress_;
     std::vector<std::thread> threads_;
     std::atomic<bool> stopping_{false};
-    std::mutex mutex_; /* of all below */
+    std::mutex mutex_; /* protects the members below */
     std::vector<History> histories_;
     std::map<std::string, std::size_t> errors_;
     std::vector<std::string> troubles_;

@@ -1,4 +1,4 @@
-/* The command line. */
+/* The command line: options, defaults and the usage text. */
 #pragma once
 
 #include <getopt.h>
@@ -16,14 +16,14 @@
 namespace stress
 {
 
-/* A run that cannot be made is not a run that found something. */
+/* A run that could not be made is not a finding. */
 enum ExitStatus { kClean = 0, kFaultFound = 1, kCannotRun = 2 };
 
 enum class Generator { native, plpgsql, nextval };
 enum class Mode { single, batch, rows, statement, next_ids, mixed };
-enum class Task { run, observe, prove, rollout };
+enum class Task { run, observe, prove };
 
-/* What one client of --observe does all the time. */
+/* The load of one client of --observe. */
 struct ClientKind {
     Mode mode;
     int rows;
@@ -33,21 +33,21 @@ struct ClientKind {
 struct Options {
     std::string conninfo;
     int clients = 8;
-    int ids = 200000; /* of each client */
-    int rows = 20000; /* of each statement */
+    int ids = 200000; /* for each client */
+    int rows = 20000; /* for each statement */
     Mode mode = Mode::statement;
     Generator generator = Generator::native;
     Task task = Task::run;
-    std::string sequence;               /* an existing one, where nothing is set up */
-    std::string original = "next_id()"; /* of the schema in the path, where nothing is set up */
-    std::vector<std::string> tolerated; /* SQLSTATEs that --observe counts and goes on after */
+    std::string sequence;               /* an existing one, unless --setup is given */
+    std::string original = "next_id()"; /* the call of the original, unless --setup is given */
+    std::vector<std::string> tolerated; /* SQLSTATEs that --observe only counts */
     std::vector<ClientKind> observed;
-    int rest_ms = 0;       /* of a client after each statement, on average */
-    int checkpoint_ms = 0; /* between two checkpoints, on average; 0: none are asked for */
+    int rest_ms = 0;       /* average pause of a client after each statement */
+    int checkpoint_ms = 0; /* average time between two checkpoints; 0: none are requested */
     bool setup = false;
     int shard = 5;
     int cache = 1;  /* CACHE of the sequences that are set up */
-    int rounds = 5; /* bound of --prove */
+    int rounds = 5; /* how often --prove tries to catch the original */
     std::uint64_t seed = std::random_device{}();
 };
 
@@ -63,27 +63,26 @@ Draws IDs in many sessions at once and looks for duplicates and violations of or
                         rows       multi-row statements, each row seen as it arrives
                         statement  multi-row statements (default)
                         next_ids   snowflake_next_ids(); other generators: statement
-                        mixed      any of them by chance, some of it in transactions
+                        mixed      any of these at random, sometimes in transactions
   --generator NAME      native (default), plpgsql (the published original) or nextval
   --setup               make a schema with all that is needed, and drop it at the end
   --sequence NAME       instead of --setup: an existing sequence
   --original CALL       instead of --setup: the call of the original, default next_id()
   --shard N             default 5
   --cache N             CACHE of the sequences that --setup makes, default 1
-  --seed N              for --mode mixed; default: by chance, and printed
-  --prove               the same load on native and on the original: native must be clean, and
-                        the original must be caught
-  --rounds N            so often does --prove try to catch the original, default 5
-  --rollout             native and original side by side on one sequence
-  --observe             until a line of input says "stop": a client that loses its server looks
-                        for it again, and writes on. Any other line is answered by one line of
-                        JSON with what was seen so far, the end by one with the findings. After
-                        "forsake" nothing counts as committed of what the present sessions see.
+  --seed N              of the random choices; default: random, and printed
+  --prove               runs the same load on native and on the original: native must be clean,
+                        and the original must make a duplicate
+  --rounds N            how often --prove tries to catch the original, default 5
+  --observe             draws until a line of input says "stop", then prints the findings as a
+                        line of JSON. Any other line is answered by a line of JSON with the
+                        numbers of IDs and statements so far. After "forsake" no ID that the
+                        present sessions see counts as committed. A client that loses its
+                        connection connects again.
   --client MODE[:ROWS[:asynchronous]]
-                        a client of --observe, one each time it is given; asynchronous: with
-                        synchronous_commit = off
-  --checkpoint MS       --observe asks for checkpoints, so far apart on average
-  --rest MS             each client rests after a statement, so long on average
+                        adds a client to --observe; asynchronous: synchronous_commit = off
+  --checkpoint MS       --observe requests a checkpoint every MS milliseconds on average
+  --rest MS             each client rests MS milliseconds on average after a statement
   --tolerate STATES     SQLSTATEs, separated by commas, that --observe only counts
   --help
 
@@ -100,7 +99,7 @@ inline std::uint64_t number_from(const char* name, std::uint64_t low, std::uint6
 {
     char* end = nullptr;
     const unsigned long long value = std::strtoull(optarg, &end, 10);
-    /* strtoull() takes a minus sign, and wraps. */
+    /* strtoull() accepts a minus sign and wraps around. */
     if (*optarg < '0' || *optarg > '9' || *end != '\0' || value < low || value > high)
         refuse(std::string("--") + name + " takes a number from " + std::to_string(low) + " to " +
                std::to_string(high));
@@ -159,22 +158,20 @@ inline ClientKind client_kind(const std::string& description)
     return {named_value(kModes, words[0]), rows, words.size() == 3};
 }
 
-/* What does not go together would otherwise test something else than was asked for. */
+/* Options that do not fit together are refused: the run would test something else. */
 inline void require_sense(Options& options)
 {
-    if (options.task == Task::prove || options.task == Task::rollout)
+    if (options.task == Task::prove)
         options.setup = true;
     if (options.setup != options.sequence.empty())
-        refuse("either --setup (implied by --prove and --rollout) or --sequence is needed");
+        refuse("either --setup (implied by --prove) or --sequence is needed");
     if (options.setup && options.task == Task::observe)
         refuse("--observe needs a --sequence that is there already");
     if (options.observed.empty() != (options.task != Task::observe))
         refuse("--observe needs a --client, and --client is for it only");
-    if (options.task == Task::rollout && options.clients < 2)
-        refuse("--rollout needs two clients or more");
 }
 
-/* An option and what it does stand in one line, so that neither is forgotten. */
+/* One line for each option: its name, whether it has an argument, and what it sets. */
 inline Options parse_options(int argc, char** argv)
 {
     struct Known {
@@ -205,7 +202,6 @@ inline Options parse_options(int argc, char** argv)
         {"seed", kWith, [&](auto name) { o.seed = number_from(name, 0, UINT64_MAX); }},
         {"prove", kWithout, [&](auto) { o.task = Task::prove; }},
         {"rounds", kWith, [&](auto name) { o.rounds = int_from(name, 1, 1000); }},
-        {"rollout", kWithout, [&](auto) { o.task = Task::rollout; }},
         {"help", kWithout,
          [](auto) {
              std::cout << kUsage;
@@ -213,7 +209,7 @@ inline Options parse_options(int argc, char** argv)
          }},
     };
 
-    /* getopt_long() answers 0 for each of them, and says in `index` which it was. */
+    /* getopt_long() returns 0 for each of these options, and sets `index` to its number. */
     std::vector<option> table;
     for (const Known& entry : known)
         table.push_back({entry.name, entry.has_argument, nullptr, 0});
@@ -221,7 +217,7 @@ inline Options parse_options(int argc, char** argv)
 
     int index = 0;
     for (int code = 0; (code = getopt_long(argc, argv, "", table.data(), &index)) != -1;) {
-        if (code != 0) /* it has said what is wrong */
+        if (code != 0) /* getopt_long() has printed the error */
             std::exit(kCannotRun);
         const Known& entry = known[static_cast<std::size_t>(index)];
         entry.take(entry.name);

@@ -1,4 +1,4 @@
-/* The schema that --setup makes, and drops at the end: two sequences and the original function. */
+/* The schema that --setup makes and drops: two sequences and the PL/pgSQL original. */
 #pragma once
 
 #include "connection.h"
@@ -9,7 +9,7 @@
 namespace stress
 {
 
-/* As published by Instagram in 2011, but for the names. */
+/* As published by Instagram in 2011, except for the names. */
 constexpr const char* kOriginal = R"(
 CREATE FUNCTION {function} RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -32,14 +32,14 @@ class Scratch
 public:
     explicit Scratch(const Options& options)
         : connection_(options.conninfo),
-          /* Two runs at the same time must not share a sequence: each sees its own IDs only. */
+          /* Concurrent runs need their own sequences: each run sees only its own IDs. */
           schema_("snowflake_stress_" + std::to_string(getpid()))
     {
         connection_.execute("SET client_min_messages = warning");
-        /* All or nothing: what a constructor leaves when it throws, no destructor drops. */
+        /* One transaction: the destructor does not run if the constructor throws. */
         connection_.execute("BEGIN");
         connection_.execute("CREATE SCHEMA " + schema_);
-        /* Into our schema, so that it goes with it, where the database does not have it yet. */
+        /* If the database lacks the extension, it goes into our schema and is dropped with it. */
         connection_.execute("CREATE EXTENSION IF NOT EXISTS snowflake SCHEMA " + schema_);
         for (const std::string& sequence : {native_sequence(), legacy_sequence()})
             connection_.execute("CREATE SEQUENCE " + sequence);
@@ -48,7 +48,7 @@ public:
         connection_.execute("COMMIT");
     }
 
-    /* A destructor, so that the schema goes after an error too. It must not throw a second one. */
+    /* Drops the schema after an error too. A destructor must not throw. */
     ~Scratch()
     {
         try {
@@ -61,7 +61,7 @@ public:
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
 
-    /* Its own, since the native generator gives up its lead where nextval() draws as well. */
+    /* One for each generator: two generators on one sequence are promised nothing. */
     std::string native_sequence() const { return schema_ + ".native_id_seq"; }
     std::string legacy_sequence() const { return schema_ + ".table_id_seq"; }
     std::string original() const { return schema_ + ".next_id()"; }
@@ -70,12 +70,6 @@ public:
     {
         for (const std::string& sequence : {native_sequence(), legacy_sequence()})
             connection_.execute("ALTER SEQUENCE " + sequence + " CACHE " + std::to_string(cache));
-    }
-
-    /* A few calls: the sequence then looks as it does in a shard that is to be migrated. */
-    void use_original() const
-    {
-        connection_.execute("SELECT " + original() + " FROM generate_series(1, 5)");
     }
 
 private:

@@ -1,6 +1,6 @@
 /*
- * Histories with one known fault each, and clean ones that only look like it: a checker that finds
- * nothing is worth something only if it would have found these.
+ * Fabricated histories with one known fault each, and clean ones that look similar. The checker's
+ * "no fault" is worth something only if it judges all of these correctly.
  */
 #pragma once
 
@@ -78,7 +78,7 @@ inline std::vector<Fabricated> fabricated_histories()
     };
 }
 
-/* The descriptions of those that the checker judges wrongly. */
+/* The descriptions of the histories that the checker judges wrongly. */
 inline std::vector<std::string> misjudged_histories()
 {
     std::vector<std::string> misjudged;

@@ -1,6 +1,6 @@
 /*
- * Hunts duplicates and violations of order: many sessions draw IDs from one sequence, write down
- * all they see, and afterwards every ID is compared with every other.
+ * The stress client: many sessions draw IDs from one sequence and record all that they see;
+ * afterwards every ID is compared with every other.
  */
 #include "checker.h"
 #include "client.h"
@@ -20,7 +20,7 @@ using namespace stress;
 namespace
 {
 
-/* All clients start together: those that come late would find the others gone. */
+/* All clients start together; otherwise the first could be done before the last starts. */
 std::vector<History> run_clients(const Options& options, const std::vector<Load>& loads)
 {
     Progress progress;
@@ -120,7 +120,7 @@ ExitStatus run(const Options& options)
     return run_one(options, scratch, options.generator).clean() ? kClean : kFaultFound;
 }
 
-/* The findings are for whoever made the faults to judge; so a fault found is no failure here. */
+/* The caller makes the faults and judges the findings, so a fault found is not a failure here. */
 ExitStatus observe(const Options& options)
 {
     std::vector<Load> loads;
@@ -143,8 +143,8 @@ ExitStatus observe(const Options& options)
 }
 
 /*
- * "No duplicates" is worth something only from a checker that finds them where they are: in
- * fabricated histories, and in what the original makes of the very load that native gets through.
+ * "No duplicates" is worth something only if the checker finds duplicates where there are some: in
+ * fabricated histories, and in the IDs that the original makes under the same load.
  */
 ExitStatus prove(const Options& options)
 {
@@ -175,45 +175,6 @@ ExitStatus prove(const Options& options)
     return kFaultFound;
 }
 
-/* One in so many IDs may be the original's repetition of a native one: ten times what was seen. */
-constexpr std::uint64_t kRolloutBound = 1000;
-
-/*
- * A migration half-way: on one sequence, which the original has used before, every other client is
- * native. Native IDs must be clean among themselves. What the original makes of its own ones is
- * not ours to judge. What the two have in common is the original's doing as well, where one of its
- * sessions is interrupted between nextval() and the clock: one ID in ten thousand under full load.
- * Without the rules of src/beside_core.h it is one in thirty.
- */
-ExitStatus rollout(const Options& options)
-{
-    const std::optional<Scratch> scratch(std::in_place, options);
-    scratch->use_original();
-
-    std::vector<Load> loads;
-    for (int i = 0; i < options.clients; ++i) {
-        loads.push_back(
-            load_of(options, scratch, i % 2 == 0 ? Generator::native : Generator::plpgsql));
-        loads.back().sequence = scratch->legacy_sequence();
-    }
-    std::vector<History> native;
-    std::vector<History> original;
-    std::vector<History> all = run_clients(options, loads);
-    for (std::size_t i = 0; i < all.size(); ++i)
-        (i % 2 == 0 ? native : original).push_back(std::move(all[i]));
-
-    const Findings native_findings = check_and_report("native", native);
-    const Findings original_findings = check_and_report("plpgsql", original);
-    const auto common = common_ids(native, original);
-    std::cout << "duplicates: native-native " << native_findings.duplicates << ", native-plpgsql "
-              << common << ", plpgsql-plpgsql " << original_findings.duplicates << '\n';
-    const auto bound = static_cast<std::uint64_t>(options.clients) *
-                       static_cast<std::uint64_t>(options.ids) / kRolloutBound;
-    if (common > bound)
-        std::cout << "more than " << bound << " native-plpgsql duplicates\n";
-    return native_findings.clean() && common <= bound ? kClean : kFaultFound;
-}
-
 ExitStatus perform(const Options& options)
 {
     switch (options.task) {
@@ -223,8 +184,6 @@ ExitStatus perform(const Options& options)
         return observe(options);
     case Task::prove:
         return prove(options);
-    case Task::rollout:
-        return rollout(options);
     }
     return kCannotRun;
 }
@@ -234,7 +193,7 @@ ExitStatus perform(const Options& options)
 int main(int argc, char** argv)
 {
     const Options options = parse_options(argc, argv);
-    /* Standard output is for the answers where there are some. */
+    /* With --observe, standard output is for the JSON answers. */
     (options.task == Task::observe ? std::cerr : std::cout) << "seed " << options.seed << std::endl;
     try {
         return perform(options);

@@ -1,10 +1,11 @@
-# After a crash no ID comes again, and each is greater than all that were seen before it: under load,
-# with checkpoints at any moment, whatever the processes had in memory.
+# After a crash no ID is repeated, and each is greater than all that were seen before it: under
+# load, with checkpoints at random, whatever was only in memory.
 #
-# Two things protect an ID that was seen. The lease in the WAL protects what has committed, whatever
-# the clock says afterwards; so one part of this test sets the clock back at every crash. The clock
-# protects what has not committed or not been flushed; where such an ID runs ahead of the clock, a
-# flush has to; so the other parts leave the clock alone, run far ahead of it, and flush nothing.
+# Two things protect an ID that was seen. The lease in the WAL protects committed IDs, whatever the
+# clock says after the crash; so one part of this test sets the clock back at every crash. The clock
+# protects IDs that were not committed or not flushed; if such an ID is ahead of the clock, its WAL
+# record is flushed before a client sees it. So the other parts leave the clock alone, run far ahead
+# of it, and commit asynchronously.
 
 use strict;
 use warnings;
@@ -20,8 +21,8 @@ use Time::HiRes qw(usleep);
 
 seed_random();
 
-# Load, a crash at a random moment, recovery; over and over. $end tells how the server ends and comes
-# back. Core's nextval() goes through the same crashes.
+# Load, a crash at a random moment, recovery; repeated. $end ends the server and brings it back.
+# nextval() goes through the same crashes.
 sub crash_cycles
 {
 	my ($fault, $node, $clients, $end, %row) = @_;
@@ -41,15 +42,15 @@ sub crash_cycles
 	return;
 }
 
-# The clock runs on. Half of the clients don't flush, and a long lead makes IDs that the clock won't
-# reach before the server is up again.
+# The clock is right. Half of the clients commit asynchronously, and a long lead makes IDs that the
+# clock does not reach before the server is up again.
 {
 	my $node = new_server('ahead', conf => "snowflake.max_lead = '10min'\n");
 	my @clients = ('single', 'mixed:300', 'mixed:1000:asynchronous', 'next_ids:20000:asynchronous');
 	crash_cycles('kill -9 of the server', $node, \@clients,
 		sub { crash($_[0]); $_[0]->start });
 
-	# One process dies, and the postmaster starts all over: what was in shared memory is lost too.
+	# One process is killed and the postmaster reinitializes, so shared memory is lost, too.
 	$node->append_conf('postgresql.conf', 'restart_after_crash = on');
 	$node->reload;
 	$node->safe_psql('postgres', 'DROP SEQUENCE core_s');
@@ -67,7 +68,7 @@ sub crash_cycles
 	$node->stop;
 }
 
-# The clock goes back at each crash, by more than recovery and any lead last.
+# The clock goes back at each crash, by more than recovery and any lead take.
 SKIP:
 {
 	skip 'libfaketime is not installed', 1 unless libfaketime();
@@ -86,8 +87,8 @@ SKIP:
 	$node->stop;
 }
 
-# setval(..., false) says that the value itself is still to be made. Once it has been made, that must
-# be logged, though the position has not moved.
+# After setval(..., false) the value itself is the next to be issued. Issuing it must be logged,
+# although the position does not move.
 {
 	my $node = new_server('not_called');
 	$node->safe_psql('postgres',
@@ -99,18 +100,18 @@ SKIP:
 	$node->stop;
 }
 
-# snowflake_advance() past an ID, where setval() is beyond it already, keeps what setval() has stored: the
-# page stays as it was but for that, and that has to be logged too.
+# An advance is durable when its transaction has committed, and so are the IDs drawn behind it.
 {
 	my $node = new_server('advanced');
-	my $past = $node->safe_psql('postgres', q{SELECT snowflake_encode(now() + '3 s', 5, 0)});
-	$node->safe_psql('postgres',
-		q{SELECT setval('s', (extract(epoch FROM now() + '3200 ms') * 1000)::bigint << 10)});
+	my $past = $node->safe_psql('postgres', q{SELECT snowflake_encode(now() + '10 s', 5, 0)});
 	$node->safe_psql('postgres', "SELECT snowflake_advance('s', $past)");
 	crash($node);
 	$node->start;
-	$node->safe_psql('postgres', 'ALTER SEQUENCE s RESTART');
-	are_later('what snowflake_advance() has kept outlasts a crash', [$past], [ draw($node) ]);
+	my $drawn = draw($node);
+	are_later('an advance outlasts a crash', [$past], [$drawn]);
+	crash($node);
+	$node->start;
+	are_later('an ID drawn behind an advance is made once', [$drawn], [ draw($node) ]);
 	$node->stop;
 }
 

@@ -1,7 +1,9 @@
-# A promoted standby never makes an ID again that its primary made, though its clock is slow: what it
-# has received of the WAL is a lease ahead of every ID made under it. A synchronous standby has received
-# that for every ID that was committed. An asynchronous one may be cut off: what was made under a lease
-# that it has not received is protected by its clock alone. Until its promotion it makes none.
+# A promoted standby never repeats an ID that its primary made under WAL that the standby has
+# received, even if its clock is slow. Before its promotion a standby makes no ID.
+#
+# That WAL holds a position that is a lease ahead of every ID made under it. A synchronous standby
+# has received it for every committed ID. An asynchronous standby may be cut off: IDs made under a
+# lease that it has not received are protected by its clock alone.
 
 use strict;
 use warnings;
@@ -25,14 +27,14 @@ my $statement = q{SELECT snowflake_next_id(5, 's') FROM generate_series(1, 300);
 my $block = q{SELECT snowflake_next_ids(5, 's', 300);};
 my @load = ([$single], [ $statement, $single ], [$block]);
 
-# Small files of WAL: there will be many servers. And times go by leaps where a clock is set: no
-# connection is given up for that.
+# Small WAL segments, because there are many servers. No replication timeouts, because setting a
+# clock could trigger them.
 my %replicated = (
 	init => { allows_streaming => 1, extra => ['--wal-segsize=1'] },
 	conf => "wal_sender_timeout = 0\nwal_receiver_timeout = 0\n");
 
-# $node becomes a streaming standby of $upstream; what it was before is gone. Its clock differs from
-# the system's by $offset seconds.
+# Makes $node a streaming standby of $upstream, from a new base backup. Its old data is removed. Its
+# clock differs from the system's by $offset seconds.
 sub make_standby
 {
 	my ($node, $upstream, $offset) = @_;
@@ -64,15 +66,15 @@ is(sqlstate($standby, $writing{$_}), '25006', "$_ on a standby is refused as rea
 is( sqlstate($standby, q{SELECT * FROM snowflake_decode(1); SELECT snowflake_min_id(now())}),
 	'', 'reading IDs works on a standby');
 
-# Load on the primary, then a moment at which the standby has all of its WAL.
+# Load on the primary; then the standby receives all of its WAL.
 my @drawing = start_clients($primary, @load);
 usleep(200_000 + int rand 300_000);
 stop_clients($primary);
 my @before = seen_by_clients('clients of the primary met no error', @drawing);
 $primary->wait_for_catchup($standby);
 
-# What the primary makes after that under its present lease writes no WAL, and needs none. Should a
-# new lease be due just now, or something else write, once more.
+# IDs that the primary makes now, under its present lease, write no WAL and need none. If a new
+# lease is due just now, or another process writes WAL, try again.
 my @under_lease;
 foreach (1 .. 20)
 {
@@ -102,7 +104,8 @@ is_strictly_increasing('primary and promoted standby: all IDs are distinct',
 
 $standby->stop;
 
-# What comes before the death of a primary: its standby is cut off, for so long that leases may pass.
+# Stops the walsender, which cuts the standby off, and waits up to 1.5 s, so that leases may run out
+# before the crash.
 sub cut_off
 {
 	my ($primary) = @_;
@@ -111,7 +114,7 @@ sub cut_off
 	return;
 }
 
-# And at the end there is a burst of IDs, which runs ahead of the clock.
+# The same, and then a burst of IDs, which runs ahead of the clock.
 sub cut_off_and_burst
 {
 	my ($primary) = @_;
@@ -132,11 +135,12 @@ sub forsake_and_cut_off
 
 my @rest = ('--rest', 5);
 
-# Load, the death of the primary at a random moment, the promotion of its standby, whose clock is slow
-# by a random time up to $slow seconds, and that of that one's standby, if there are so many. Then
-# the clock is set right, and the dead come back as standbys; over and over. The same happens to
-# core's nextval(). Options: standbys, each following the one before; synchronous; slow; before_death
-# and after_death of each primary.
+# Load, a crash of the primary at a random moment, promotion of its standby, whose clock is slow by
+# a random time up to $slow seconds; with two standbys, the second is promoted after the first in
+# the same way. Then the clock is set right, and the crashed servers come back as standbys;
+# repeated. nextval() goes through the same. Options: name; clients; standbys, their number, each
+# following the one before; synchronous; slow; before_death and after_death, called around the crash
+# of each primary; row, more for the row of the table.
 sub promotions
 {
 	my ($fault, $trials, %how) = @_;
@@ -150,7 +154,7 @@ sub promotions
 	$chain[0]->safe_psql('postgres', 'CREATE SEQUENCE core_s');
 	if ($how{synchronous})
 	{
-		# In all of its copies, too.
+		# Set before the base backups, so that the standbys have it, too.
 		$chain[0]->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
 		$chain[0]->reload;
 	}
@@ -171,7 +175,8 @@ sub promotions
 		push @chain, shift @chain;
 		$chain[0]->promote;
 
-		# A synchronous one without a standby would have its clients wait.
+		# The crashed servers come back as soon as no standby is left: clients of a synchronous
+		# primary without a standby would wait.
 		my $dead = $trial % $how{standbys} == 0 ? $how{standbys} : 0;
 		$follow->($#chain - $dead + 1 .. $#chain);
 		await_sessions($chain[0], @observers);
@@ -190,8 +195,8 @@ sub promotions
 my @clients = ('single', 'mixed:300');
 my @any = ('mixed:300', 'mixed:300:asynchronous');
 
-# By the clock alone: it is right, and the standby is promoted after the longest lead, by default one
-# second. So even what was never flushed, or only seen, is passed.
+# The clock alone: it is right, and the standby is promoted after the longest lead, by default one
+# second. So its IDs are above all others, even those that were never flushed or only seen.
 promotions(
 	'an asynchronous standby is cut off, and promoted after max_lead',
 	trials(2, 100),
@@ -204,7 +209,8 @@ promotions(
 		await('max_lead has passed', sub { time() > $died + 1 });
 	});
 
-# Where it is promoted earlier, IDs that led the clock have no protection: they are counted.
+# If the standby is promoted earlier, IDs that were ahead of the clock have no protection: they are
+# counted.
 promotions(
 	'an asynchronous standby is cut off, and promoted at once',
 	trials(1, 100),
@@ -218,7 +224,7 @@ SKIP:
 {
 	skip 'libfaketime is not installed', 1 unless libfaketime();
 
-	# What it cannot confirm, no client sees committed.
+	# No client sees a commit that the standby has not confirmed.
 	my $sometimes_cut_off = sub { cut_off($_[0]) if rand() < 0.5 };
 	promotions(
 		'a synchronous standby with a slow clock is promoted',

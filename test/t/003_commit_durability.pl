@@ -1,10 +1,10 @@
-# A session that draws an ID under a lease which another session has written, and which is not on disk
-# yet, flushes that lease with its commit, and waits for the synchronous standby with it; so the ID of
-# a transaction that committed does not come again. And an ID that runs ahead of the clock is flushed
-# before it is seen.
+# A commit makes durable every lease under which its transaction drew IDs, even if another session
+# wrote it. If an ID is ahead of the clock, its lease is flushed before a client sees the ID.
 #
-# Nothing flushes by the way: the WAL writer sleeps, and A, who wrote the lease, keeps its
-# transaction open. Core's nextval() does not do this; what it does is shown beside it.
+# The commit flushes the lease and waits until the synchronous standby has it, so the ID of a
+# committed transaction is never repeated. Here nothing else flushes the lease: the WAL writer
+# sleeps, and session A, which wrote the lease, keeps its transaction open. nextval() makes no such
+# promise; what it does is shown beside it.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ use Test::More;
 
 my $quiet_wal_writer = "wal_writer_delay = 10s\n";
 
-# "t" or "f": is the last record of a sequence's page on disk?
+# "t" or "f": whether the last record of a sequence's page is on disk.
 sub is_flushed
 {
 	my ($node, $sequence) = @_;
@@ -28,9 +28,9 @@ sub is_flushed
 		FROM page_header(get_raw_page('$sequence', 0))});
 }
 
-# A new sequence, and a session A that has called $call on it in a transaction that is still open, so
-# that the record on the sequence's page is not flushed. Now and then the WAL writer wakes up in
-# between: then another one.
+# A new sequence, and a session A that has called $call on it in a transaction that is still open,
+# so that the record on the sequence's page is not flushed. If the WAL writer has flushed it
+# meanwhile, try again with another sequence.
 my $sequences = 0;
 sub open_lease
 {
@@ -62,12 +62,12 @@ if ($node->safe_psql('postgres',
 }
 $node->safe_psql('postgres', 'CREATE EXTENSION pageinspect');
 
-# Or the first session to read the catalogue would prune it, and write WAL of its own.
+# Otherwise the first session that reads the catalog would prune it, and write WAL of its own.
 $node->safe_psql('postgres', 'VACUUM');
 
 my $draw = q{SELECT snowflake_next_id(5, '%s')};
 
-# What B does, in a session of its own.
+# The statements of session B.
 my @ways_to_commit = (
 	[ 'a single SELECT' => q{SELECT snowflake_next_id(5, '%1$s')} ],
 	[ 'a block'         => q{SELECT max(id) FROM snowflake_next_ids(5, '%1$s', 10) AS id} ],
@@ -94,7 +94,7 @@ foreach my $way (@ways_to_commit)
 	push @sessions, $a;
 }
 
-# advance() promises something about IDs to come, which a later advance() may rely on.
+# An advance() that finds the position already there relies on the record of the earlier one.
 {
 	my $later = q{SELECT snowflake_advance('%s', snowflake_encode('2040-01-01', 5, 0))};
 	my ($sequence, $a) = open_lease($node, $later);
@@ -104,7 +104,8 @@ foreach my $way (@ways_to_commit)
 	push @sessions, $a;
 }
 
-# The same seen from behind: the server dies right after the commit, and its clock goes back.
+# The same promise, seen from outside: the server crashes right after the commit, and its clock goes
+# back.
 sub crash_with_clock_going_back
 {
 	crash($node);
@@ -122,7 +123,7 @@ my @drawn;
 		[ $drawn[0] ], [ $drawn[1] ]);
 }
 
-# Nobody has committed, but the IDs run ahead of the clock.
+# The transaction has not committed, but its IDs are ahead of the clock.
 {
 	$node->safe_psql('postgres', 'CREATE SEQUENCE burst');
 	my $a = $node->background_psql('postgres');
@@ -135,7 +136,7 @@ my @drawn;
 		[$seen], [ draw($node, 'burst') ]);
 }
 
-# The control: core's nextval(). What it does is not asserted, for it is none of ours to keep.
+# For comparison: nextval(). What it does is not asserted.
 my @core_drawn;
 {
 	my ($sequence, $a) = open_lease($node, q{SELECT nextval('%s')});
@@ -152,14 +153,14 @@ report_fault(
 	rival_findings => findings_from(\@core_drawn));
 $node->stop;
 
-# A synchronous standby that is not there: whatever has to wait for it waits for good.
+# The synchronous standby does not exist, so whatever waits for it waits forever.
 my $primary = new_server(
 	'primary',
 	conf => $quiet_wal_writer,
 	init => { allows_streaming => 1 });
 $primary->safe_psql('postgres', 'CREATE EXTENSION pageinspect');
 
-# What becomes of B's call: "waits" for the standby, or "returned".
+# The outcome of B's call: "waits" for the standby, or "returned".
 sub outcome_of_call
 {
 	my ($call) = @_;
@@ -191,8 +192,8 @@ await('the setting has reached all processes, so that an ordinary commit waits',
 	push @waiting, $a, $b;
 }
 
-# The same after any other commit, or the WAL writer, has put the lease on this server's disk: that
-# the standby has it does not follow.
+# The same if another commit, or the WAL writer, has flushed the lease on this server: the standby
+# may still lack it.
 {
 	my ($sequence, $a) = open_lease($primary, $draw);
 	$primary->safe_psql('postgres',
@@ -203,7 +204,7 @@ await('the setting has reached all processes, so that an ordinary commit waits',
 	push @waiting, $a, $b;
 }
 
-# Nobody is asked for any more: those who wait are let go.
+# No standby is required any more, so the waiting sessions return.
 $primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 $primary->reload;
 $_->quit foreach @waiting;

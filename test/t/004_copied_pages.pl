@@ -1,10 +1,11 @@
-# A lease does not travel with a copy of its page. The page of a sequence is copied, or replaced, by
-# SET LOGGED, by a transaction whose WAL is skipped (wal_level=minimal), by CREATE DATABASE and by
-# RESTART: nothing was logged ahead for the new page, so what is drawn from it at once has to be
-# logged, or a crash brings it back.
+# A lease is not valid on a copy of its page: the first draw from a copied or replaced page writes a
+# record.
 #
-# The clock goes back across each crash, or it would keep the IDs apart by itself. Core's nextval() goes
-# through the same where it is meant to keep its values.
+# The page of a sequence is copied, or replaced, by SET LOGGED, by a transaction whose WAL is
+# skipped (wal_level=minimal), by CREATE DATABASE and by RESTART. Nothing was logged ahead for the
+# new page, so without that record a crash would repeat the ID. The clock goes back across each
+# crash; otherwise it would keep the IDs apart. nextval() goes through the same commands, where they
+# are meant to keep its value.
 
 use strict;
 use warnings;
@@ -23,8 +24,8 @@ plan skip_all => 'libfaketime is not installed: with the right clock nothing cou
 my $clock = new_clock();
 my $node = new_server('copies', clock => $clock);
 
-# Each is run in one session, at once, so that a lease lasts to its end. All of its IDs are shown to
-# the client when their transaction has committed. For %1$s stands the sequence.
+# Each script runs in one session and takes less time than a lease. The client has seen all its IDs
+# when the script is over. %1$s stands for the sequence.
 my $draw = q{SELECT snowflake_next_id(5, '%1$s');};
 my %ways = (
 	'UNLOGGED to LOGGED' => qq{
@@ -68,7 +69,7 @@ my %ways = (
 		SELECT FROM nextval('%1\$s'); $draw
 		SELECT FROM setval('%1\$s', (SELECT last_value + 1 FROM %1\$s)); $draw $draw});
 
-# The row of the table that a way belongs to, if it belongs to any.
+# The row of the table that a script belongs to, if any.
 sub fault_of
 {
 	my ($way, $wal_level) = @_;
@@ -125,8 +126,8 @@ foreach my $wal_level (qw(minimal replica))
 	}
 }
 
-# A copied database starts with the positions, and without the leases, of its template. Its IDs are
-# compared with each other: what the template made, both databases know.
+# A copied database has the positions of its template, but not the leases. Copy and template are
+# checked apart, each together with the ID that was drawn before the copy.
 foreach my $strategy (qw(wal_log file_copy))
 {
 	$node->safe_psql('postgres', "CREATE DATABASE template_$strategy");

@@ -1,6 +1,6 @@
-# Whatever the clock does, IDs stay distinct and increase. It steps back and forth under load, and
-# back while the server is down; IDs go on from the last position. Where it is behind by more than
-# snowflake.max_drift, making an ID is an error, which leaves the sequence as it was.
+# IDs stay distinct and increase, whatever the clock does. It steps back and forth under load, and
+# back while the server is down; IDs go on from the last position. If the clock is behind by more
+# than snowflake.max_drift, drawing an ID is an error, and the sequence stays as it was.
 
 use strict;
 use warnings;
@@ -41,12 +41,12 @@ cmp_ok(abs(seconds_off("snowflake_timestamp($drawn[-1])") - $hour), '<', $minute
 set_clock($clock, -40 * $minute);
 push @drawn, map { draw($node) } 1 .. 2;
 
-# While it steps back, IDs carry the time of the last position. It moves on with the IDs, not with
-# the clock: that is as far ahead as it was, less the time that has passed.
+# After a step back IDs carry the time of the last position, which moves on with the IDs, not with
+# the clock. So they still carry the time before the step, an hour ahead.
 cmp_ok(abs(seconds_off("snowflake_timestamp($drawn[-1])") - $hour), '<', $minute,
 	'after a step back IDs go on from the last position');
 
-# While the server is down.
+# The clock goes back while the server is down.
 $node->stop;
 set_clock($clock, -$hour);
 start_server($node, $clock);
@@ -54,7 +54,7 @@ my $next = draw($node);
 are_later('the clock went back while the server was down: IDs are later', \@drawn, [$next]);
 push @drawn, $next;
 
-# About two hours behind now.
+# The clock is about two hours behind the sequence now.
 my %call = (
 	'snowflake_next_id()'  => q{SELECT snowflake_next_id(5, 's')},
 	'snowflake_next_ids()' => q{SELECT snowflake_next_ids(5, 's', 10)});
@@ -73,7 +73,7 @@ foreach my $function (sort keys %call)
 }
 push @drawn, draw($node);
 
-# A clock that was far ahead for a while, and was set right.
+# The clock is two days ahead for a while, and is then set right.
 set_clock($clock, $clock->{offset} + 48 * $hour);
 push @drawn, draw($node);
 set_clock($clock, $clock->{offset} - 48 * $hour);
@@ -82,8 +82,8 @@ is(sqlstate($node, $call{'snowflake_next_id()'}),
 push @drawn, $node->safe_psql('postgres', "SET snowflake.max_drift = -1; $call{'snowflake_next_id()'}");
 is_strictly_increasing('with max_drift -1 the sequence goes on from there', \@drawn);
 
-# From here on under load, far from where the clock has been so far. IDs of the original, which takes
-# the clock as it is, come again where its clock shows a time for the second time.
+# From here on under load, at times that the clock has not shown before. The original uses the clock
+# as it is, so it repeats IDs if the clock shows a time for the second time.
 $node->append_conf('postgresql.conf', 'snowflake.max_drift = -1');
 $node->reload;
 create_original($node);
@@ -95,7 +95,7 @@ sub step
 	return;
 }
 
-# Back to a time at which the clients were drawing.
+# Steps forward and, after some draws, back to a time at which the clients were drawing.
 sub forward_and_back
 {
 	my ($seconds, @observers) = @_;
@@ -116,8 +116,8 @@ my @steps = (
 		set_clock($clock, $_) foreach @offsets;
 	});
 
-# Over and over: the clock shows a time that is new to all, the clients draw, $disturb happens to them.
-# Core's nextval() knows no clock; the original goes through all of it beside ours.
+# Repeated: the clock is set to a time that it has not shown before, the clients draw, $disturb is
+# called. The rival is the original, because nextval() does not use the clock.
 sub under_load
 {
 	my ($fault, $trials, $disturb) = @_;
@@ -148,7 +148,7 @@ step(48 * $hour);
 under_load('the clock steps back, or back and forth, under load',
 	trials(20, 500), sub { $steps[ int rand @steps ]->(@_) });
 
-# Nothing was lost, so all that was only seen is promised too.
+# The server is stopped and not crashed, so IDs that were only seen are promised, too.
 under_load(
 	'the clock goes back while the server is down',
 	trials(5, 100),

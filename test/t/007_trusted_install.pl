@@ -1,6 +1,6 @@
-# The owner of a database, who is no superuser, can install the extension there, use it, and let
-# others use it. That gives nobody more than that: the settings stay the superuser's, and so do other
-# people's sequences.
+# The owner of a database, if not a superuser, can install the extension there, use it, and let
+# others use it. Nobody gets more rights by that: only a superuser changes the settings, and other
+# roles' sequences stay protected.
 
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ is(as('other', 'CREATE EXTENSION snowflake'),
 	$insufficient_privilege, 'a role without CREATE on the database cannot install');
 is(as('owner', 'CREATE EXTENSION snowflake'), '', 'the owner of the database can');
 
-# Using it.
+# Use by the owner.
 is(as('owner', $default_call), '', 'the owner makes IDs from snowflake_id_seq');
 is($node->safe_psql('owned', 'SELECT snowflake_shard(snowflake_next_id())'),
 	'7', 'of the shard that was set for the database');
@@ -42,7 +42,7 @@ is(as('owner', q{CREATE SEQUENCE s; SELECT snowflake_next_id(5, 's')}),
 	'', 'the owner makes IDs from a sequence of their own');
 is(as('other', 'SELECT * FROM snowflake_decode(1)'), '', 'everybody can read IDs');
 
-# What others may do.
+# Use by other roles.
 is(as('other', $default_call), $insufficient_privilege, 'nobody else draws from snowflake_id_seq');
 is(as('other', q{SELECT snowflake_next_ids(5, 's', 1)}),
 	$insufficient_privilege, "nor from the owner's sequence");
@@ -51,7 +51,7 @@ is(as('other', "$default_call; SELECT snowflake_next_ids(5, 's', 1)"), '', 'then
 is(as('other', q{SELECT snowflake_advance('snowflake_id_seq', 1)}),
 	$insufficient_privilege, 'but advancing needs UPDATE');
 
-# What stays the superuser's.
+# Only a superuser can change the settings, unless SET is granted.
 foreach my $setting (qw(snowflake.shard snowflake.max_lead snowflake.max_drift))
 {
 	is(as('owner', "$default_call; SET $setting = 1"),

@@ -1,7 +1,7 @@
-# A shard is moved by pg_dump -n and goes on where it lands: the same shard, every later ID above every
-# earlier one, the views and the check true on both servers, though the new server's clock may be slow.
-# Renames and moves within a database, and a dump of the whole of it, keep the registry true as well.
-# Two sessions that create one shard at the same time: one gets a clear error.
+# A shard that pg_dump -n moves works on the new server, even if the clock there is slow: the shard
+# is the same, every later ID is greater than every earlier one, the views and snowflake_check() are
+# right on both servers. A dump of the whole database keeps the registry, too. If two sessions
+# create one shard at the same time, one of them gets a clear error.
 
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ $old->safe_psql('postgres', q{
 	INSERT INTO insta5.photos (user_id) SELECT id FROM insta5.users;
 });
 
-# A burst, so that the position is ahead of the clock when the shard leaves.
+# A burst, so that the position is ahead of the clock when the shard is dumped.
 my $largest = 'SELECT greatest((SELECT max(id) FROM insta5.photos), (SELECT max(id) FROM insta5.users))';
 $old->safe_psql('postgres',
 	'INSERT INTO insta5.likes (n) SELECT generate_series(1, 100000)');
@@ -75,7 +75,7 @@ is( sqlstate($new, q{SELECT snowflake_create_shard(5, 'another')}), '42710',
 is($old->safe_psql('postgres', 'DROP SCHEMA insta5 CASCADE; SELECT shard FROM snowflake_shards'),
 	'6', 'dropped on the old server, it is gone from the registry');
 
-# The whole database.
+# A dump of the whole database.
 my $all = PostgreSQL::Test::Utils::tempdir() . '/all.sql';
 $old->command_ok([ 'pg_dump', '-h', $old->host, '-p', $old->port, '-f', $all, 'postgres' ], 'pg_dump');
 $new->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE template0');
@@ -86,7 +86,7 @@ is($new->safe_psql('copy', 'SELECT shard, schema_name, function, seq, epoch_ms F
 	'6|insta6|insta6.next_id()|insta6.table_id_seq|1700000000000',
 	'a shard with an epoch of its own keeps it');
 
-# Two sessions, one number; and one name.
+# Two sessions create shards with the same number, then in the same schema.
 foreach my $second ([ 7, 'insta7b', '42710' ], [ 8, 'insta7', '42723' ])
 {
 	my ($shard, $schema, $expected) = @$second;

@@ -1,7 +1,7 @@
-# A base backup, a recovery to a point in time and pg_upgrade, under load, onto a server whose clock is
-# slow: no ID that was committed before the backup's end, the recovery target or the shutdown is made
-# again, and later ones are above. What the old server made after that is gone by its administrator's
-# will, as are the rows that it wrote; those IDs have no protection but the clock.
+# Base backup, recovery to a point in time and pg_upgrade, under load, onto a server whose clock is
+# slow: no ID that was committed before the backup's end, the recovery target or the shutdown is
+# repeated, and later IDs are greater. What the old server made after that is lost on purpose, like
+# the rows that it wrote; only the clock protects these IDs.
 
 use strict;
 use warnings;
@@ -25,8 +25,8 @@ plan skip_all => 'libfaketime is not installed' unless libfaketime();
 my @clients = (clients => [ 'single', 'mixed:300' ], arguments => [ '--rest', 5 ]);
 my $archived = "wal_level = replica\nmax_wal_senders = 4\n";
 
-# IDs from the sequence s on the node, or the first of several that takes writes, and beside them
-# core's nextval().
+# Two observers on the node, or on the first of several that accepts writes: one of our clients on
+# sequence s, one of nextval().
 sub observe_both
 {
 	my ($node, %options) = @_;
@@ -46,9 +46,9 @@ sub start_slow
 	return;
 }
 
-# Two servers in turn: one is under load and comes to its end, the other is restored from what
-# $save->($node, $directory, @observers) leaves in the directory as a backup, with the settings that
-# it returns. Then the other's clock is set right.
+# Two servers take turns: one is under load and crashes, the other is restored from the backup that
+# $save->($node, $directory, @observers) leaves in the directory, with the settings that it returns
+# and with a slow clock. Then that clock is set right.
 sub restorations
 {
 	my ($fault, $trials, $not_promised, $save) = @_;
@@ -102,7 +102,8 @@ sub start_base_backup
 		]);
 }
 
-# Clients are forsaken at a random moment before the backup's end, as its manifest tells it.
+# A base backup. The clients are forsaken at a random moment before its end, which its manifest
+# tells; if the end came first, it is taken again.
 sub base_backup
 {
 	my ($node, $directory, @observers) = @_;
@@ -127,7 +128,7 @@ restorations(
 	'made after the end of the backup',
 	\&base_backup);
 
-# Three ways to name the point, by turns.
+# Three kinds of recovery target, in turn.
 my %target = (
 	time => 'SELECT clock_timestamp()',
 	lsn  => 'SELECT pg_current_wal_insert_lsn()',
@@ -144,7 +145,7 @@ sub backup_and_target
 	my $target = $node->safe_psql('postgres', $target{$kind});
 	push @kinds, shift @kinds;
 
-	# Recovery ends before the first commit after the time, so there has to be one.
+	# Recovery to a time ends before the first commit after that time, so there must be one.
 	await_draws($_) foreach @observers;
 	$node->safe_psql('postgres', 'SELECT pg_current_xact_id()');
 	my $segment = $node->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
@@ -161,8 +162,9 @@ restorations(
 	'made after the recovery target',
 	\&backup_and_target);
 
-# The old server is stopped, not crashed: all that was seen is promised. It is of the same version, or
-# of the installation "oldinstall", as in PostgreSQL's own tests, which has to have the extension.
+# The old server is stopped and not crashed, so all IDs that were seen are promised. It is of the
+# same version, or of the installation in the environment variable "oldinstall", as in PostgreSQL's
+# own tests, which must have the extension.
 {
 	my $fault = 'upgraded by pg_upgrade';
 	my $trials = trials(1, 20);
@@ -179,7 +181,7 @@ restorations(
 		usleep(int rand 500_000);
 		$old->stop;
 
-		# Its sockets stand where no client looks for them.
+		# The sockets of pg_upgrade are in a directory where no client looks.
 		my $home = PostgreSQL::Test::Utils::tempdir_short();
 		my $upgraded = IPC::Run::run(
 			[

@@ -1,7 +1,7 @@
-# More is asked of a sequence than it can give, by more clients than the machine has processors, and they
-# are cancelled, timed out and terminated while they draw and while they wait for the clock. No ID comes
-# twice or out of order; whoever waits can be stopped; nobody leaves a lock or a pin behind. The PL/pgSQL
-# original goes through the same.
+# More clients than the machine has processors ask for more IDs than a sequence can give, and are
+# cancelled, timed out and terminated while they draw and while they wait for the clock. No ID is
+# repeated or out of order, every wait can be interrupted, and no lock or pin is left behind. The
+# PL/pgSQL original goes through the same.
 
 use strict;
 use warnings;
@@ -18,11 +18,12 @@ use Time::HiRes qw(usleep);
 
 seed_random();
 
-# Without a lead whoever draws in a millisecond that is used up waits for the next one.
+# Without a lead a draw waits for the next millisecond if the present one is used up.
 my $node = new_server('overload', conf => "snowflake.max_lead = 0\n");
 create_original($node);
 
-# One client of either generator, by chance, and rather one that waits for the clock.
+# SQL that calls $function for one random client of either generator, preferably one that waits for
+# the clock.
 sub one_client
 {
 	my ($function) = @_;
@@ -43,7 +44,7 @@ sub set_timeout_of_others
 	return;
 }
 
-# What is done to the clients, and the server's word that it has met one.
+# What is done to the clients, and the log message that shows that a client was hit.
 my %disturbances = (
 	'statements cancelled' => [
 		qr/canceling statement due to user request/,
@@ -98,14 +99,14 @@ foreach my $name (sort keys %disturbances)
 		rival_findings => findings_of($original));
 }
 
-# Those who were stopped have left nothing behind.
+# The clients that were stopped have left no lock and no pin.
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass}),
 	'0', 'no lock is left');
 is(sqlstate($node, 'CHECKPOINT; DROP SEQUENCE s; CREATE SEQUENCE s'),
 	'', 'the page can be written, and dropped');
 
-# A cancel that comes while a call waits ends it there, and not after it has drawn. The sequence is so far
-# ahead, and at the end of a millisecond, that each call has to wait.
+# A cancel that arrives while a call waits ends the call there, before it draws. The sequence is so
+# far ahead of the clock, and at the end of a millisecond, that each call has to wait.
 SKIP:
 {
 	my $reason = why_no_debugger($node);
@@ -124,7 +125,7 @@ SKIP:
 	}
 }
 
-# A call that would last half an hour, as a millisecond gives 1024 IDs.
+# A call that would take half an hour, because a millisecond gives 1024 IDs.
 foreach my $way (
 	[ 'statement_timeout' => q{SET statement_timeout = '100ms'}, '57014' ],
 	[ 'pg_cancel_backend()' => '', '57014', 'pg_cancel_backend' ],

@@ -1,9 +1,9 @@
-# The disk of the WAL is full: the server stops, as PostgreSQL does where it cannot write WAL. When there
-# is space again it comes back, and so do its IDs: none twice, none out of order, though the clock was
-# set back in the meantime. Core's nextval() goes through the same.
+# If the disk of the WAL is full, the server stops, as PostgreSQL does if it cannot write WAL. When
+# there is space again it is started, and no ID is repeated or out of order, although the clock was
+# set back in the meantime. nextval() goes through the same.
 #
-# The small disk is the folder in SNOWFLAKE_TEST_SMALL_DISK; or else one in memory that nobody but this
-# test sees, where the system lets an ordinary user have that.
+# The small disk is the directory in SNOWFLAKE_TEST_SMALL_DISK; without it, a tmpfs in a mount
+# namespace of this test, if the system lets an ordinary user create one.
 
 use strict;
 use warnings;
@@ -11,8 +11,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-# Before any other module, as those begin with the test's output: the test starts anew in a namespace
-# of its own, where as root it mounts the disk, and as itself goes on.
+# Before any other module, because the modules start the test's output: the test starts itself again
+# in a namespace of its own, where it mounts the disk as root and goes on as the same user as
+# before.
 my $small_disk;
 BEGIN
 {
@@ -43,7 +44,7 @@ die "$small_disk is no small disk: the test would fill all $kilobytes kB that ar
   if $kilobytes > 200_000;
 seed_random();
 
-# Takes all space that is left.
+# Writes a file that takes all the space left.
 sub fill_disk
 {
 	open my $file, '>', "$small_disk/ballast" or die "could not open $small_disk/ballast: $!";
@@ -63,7 +64,8 @@ sub give_space
 	return;
 }
 
-# Files of the WAL are kept while the disk is filled, and removed afterwards.
+# A large max_wal_size keeps WAL files while the disk is filled; a small one lets a checkpoint
+# remove them afterwards.
 sub set_max_wal_size
 {
 	my ($node, $size) = @_;
@@ -101,7 +103,7 @@ foreach my $trial (1 .. $trials)
 			$node->psql('postgres',
 				q{INSERT INTO filler SELECT n, repeat('x', 500) FROM generate_series(1, 1000) AS n});
 			return !-e $node->data_dir . '/postmaster.pid'; });
-	$node->kill9;    # it is dead, and the node is told so
+	$node->kill9;    # it is dead; this updates the node's state
 	$full++ if slurp_file($node->logfile, $log_before) =~ /PANIC:.*No space left on device/;
 
 	give_space();

@@ -1,9 +1,9 @@
-# Every record that the extension writes makes of a sequence's page, when it is replayed, what the
-# server itself has made of it. With wal_consistency_checking each record carries an image of its page,
-# and a standby compares; a page that differs is a FATAL error there. The whole of the regression and
-# isolation tests goes through, and a load of several sessions with checkpoints.
+# Replaying a record of the extension gives the same sequence page as the primary has. With
+# wal_consistency_checking each record carries an image of its page, and the standby compares; a
+# difference is a FATAL error there. All regression and isolation tests run under it, and a load of
+# several sessions with checkpoints.
 #
-# Core nextval() writes its records under the same eyes, in those tests and in the load.
+# The records of nextval() are checked in the same way, in those tests and in the load.
 
 use strict;
 use warnings;
@@ -30,7 +30,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 
-# Ends the test where the standby is no more.
+# Waits until the standby has replayed everything. Ends the test if the standby is gone.
 sub await_standby
 {
 	my $end = $primary->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
@@ -46,12 +46,12 @@ sub give_up
 {
 	fail('the standby replays everything');
 	diag($_) foreach grep { /FATAL|PANIC|CONTEXT/ } split /\n/, slurp_file($standby->logfile);
-	$standby->kill9;    # it is dead, and the node is told so
+	$standby->kill9;    # it is dead; this updates the node's state
 	die 'the standby is gone';
 }
 
-# Sequences whose position on the standby is behind the primary's. What was logged is ahead of it, by the
-# lease or by what nextval() logs ahead.
+# The sequences whose position on the standby is behind the primary's. There should be none: what
+# was logged is ahead of the position, by the lease or by what nextval() logs ahead.
 sub sequences_behind
 {
 	my ($database) = @_;
@@ -71,7 +71,8 @@ sub sequences_behind
 	return join "\n", @behind, sort keys %position;
 }
 
-# The harnesses that PGXS has for installcheck, run as there, each in a new database of that name.
+# pg_regress and pg_isolation_regress, run as PGXS's installcheck runs them, each in a new database
+# of this name.
 my $database = 'contrib_regression';
 my $build = abs_path("$FindBin::RealBin/../..");
 my $regress = $ENV{PG_REGRESS};
@@ -107,8 +108,8 @@ foreach my $name (sort keys %harnesses)
 	}
 }
 
-# Under load: leases are renewed, and written again after checkpoints; both hands draw from one sequence;
-# and its page is replaced.
+# Under load: leases are renewed, and logged again after checkpoints. A session draws from one
+# sequence natively and by nextval() in turn, and the sequence's page is replaced.
 my $fault = 'wal_consistency_checking = all, with a standby';
 my $rounds = trials(3, 100);
 $primary->safe_psql('postgres', 'CREATE SEQUENCE core_s');

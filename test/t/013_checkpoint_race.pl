@@ -1,11 +1,14 @@
-# A checkpoint slips in where it hurts most: a draw under a lease has just compared the page's LSN with
-# the redo pointer, and so writes no record, and the page has not been changed yet. If the page is clean
-# there, a checkpoint that begins and ends now neither writes it nor leaves a record behind its own
-# redo pointer, and a crash takes the ID back. So the page is marked dirty before the comparison, and
-# the checkpoint waits for the draw. Core's nextval() marks it afterwards.
+# A checkpoint between a draw's comparison with the redo pointer and its change of the page loses no
+# ID.
 #
-# Debuggers hold a draw and a nextval() at that place. IDs lead the clock by minutes all the while:
-# after the crash it protects none of them.
+# A draw under a lease finds that the page's LSN is after the redo pointer, so it writes no record,
+# and then changes the page. If the page were clean at the comparison, a checkpoint that begins and
+# ends right after it would not write the page, and no record after its redo pointer would have the
+# ID: a crash would take the ID back. So a draw marks the page dirty before the comparison, and the
+# checkpoint waits for the draw. nextval() marks it afterwards.
+#
+# Debuggers hold a draw and a nextval() at that point. IDs are minutes ahead of the clock all the
+# time, so after the crash the clock protects none of them.
 
 use strict;
 use warnings;
@@ -19,8 +22,8 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-# Lets the session run $sql until the draw has its answer from GetRedoRecPtr(). False where it does
-# not come by there.
+# Lets the session run $sql until the draw has the result of GetRedoRecPtr(). False if it does not
+# call that.
 sub run_into_comparison
 {
 	my ($session, $sql, $caller) = @_;
@@ -29,7 +32,7 @@ sub run_into_comparison
 	return 1;
 }
 
-# Does a sequence's page have changes in shared buffers that are not in its file?
+# Whether a sequence's page has changes in shared buffers that are not in its file: 1 or 0.
 sub is_dirty
 {
 	my ($node, $sequence) = @_;
@@ -45,8 +48,8 @@ sub page_lsn
 	return $node->safe_psql('postgres', "SELECT lsn FROM page_header(get_raw_page('$sequence', 0))");
 }
 
-# More pages than there are buffers, over and over: by the index, as a scan of the whole table would
-# keep to a few buffers.
+# Reads more pages than there are buffers until the pages are evicted. By the index, because a
+# sequential scan would use only a few buffers.
 sub evict
 {
 	my ($node, @sequences) = @_;
@@ -59,8 +62,8 @@ sub evict
 	die 'a page does not leave the buffers';
 }
 
-# Few buffers, so that a page is soon out of them, but enough for what is done between a draw and the
-# crash. Nobody but the checkpoint writes pages by the way.
+# Few buffers, so that a page is soon evicted, but enough for what happens between a draw and the
+# crash. The background writer writes no pages, so that in between only the checkpoint does.
 my $node = new_server('race', conf => q{
 shared_buffers = 4MB
 bgwriter_lru_maxpages = 0
@@ -96,7 +99,7 @@ foreach my $trial (1 .. $trials)
 {
 	show_progress($fault, $trial, $trials);
 
-	# A record after the redo pointer, and the page in its file as the record's draw left it.
+	# A record after the redo pointer, and the page in its file as that record's draw left it.
 	$node->safe_psql('postgres', 'CHECKPOINT');
 	push @drawn, draw($node);
 	push @core_drawn, $node->safe_psql('postgres', q{SELECT nextval('core_s')});

@@ -1,4 +1,5 @@
-# It needs no preload, and takes one: the library is loaded before there is shared memory.
+# The extension needs no preloading, but works with it: shared_preload_libraries loads the library
+# before shared memory exists.
 
 use strict;
 use warnings;
@@ -13,7 +14,8 @@ foreach my $when ('shared_preload_libraries', 'session_preload_libraries')
 {
 	my $node = new_server($when, conf => "$when = 'snowflake'\n");
 	is($node->safe_psql('postgres', 'SHOW snowflake.max_lead'), '1s', "$when: loaded");
-	# More than a millisecond holds, so it has to wait for the clock: under a name of its own, from 17 on.
+	# More IDs than a millisecond has, so the call waits for the clock and, from PostgreSQL 17 on,
+	# registers a wait event of its own.
 	is($node->safe_psql('postgres', q{
 			SET snowflake.max_lead = 0;
 			SELECT count(DISTINCT id) FROM snowflake_next_ids(5, 's', 5000) AS id}),

@@ -1,9 +1,9 @@
-# A hostile role plants functions, operators, tables and types wherever it may: in the schema that the
-# extension goes into, first in the search_path, in the schemas that others convert and clone. None of
-# it is run by the installation, nor by a superuser who then calls every function of the extension on the
-# hostile role's own objects, but for what the plain statement that stands for the call would run, too.
+# A hostile role plants functions, operators, tables and types wherever it may: in the schema that
+# the extension is installed into, first in the search_path, in the schemas that others convert and
+# clone. The installation runs none of it; and a superuser who calls the functions of the extension
+# on the hostile role's objects runs only what the equivalent plain statement would run, too.
 #
-# What is planted writes its name into the server's log, which no ROLLBACK takes back.
+# Planted code writes its name into the server's log, which a ROLLBACK does not take back.
 
 use strict;
 use warnings;
@@ -23,7 +23,8 @@ $node->safe_psql('postgres', q{
 	CREATE DATABASE other OWNER owner;
 });
 
-# Planted things are out of the way of our own statements; %options: path, to put them in the way.
+# Runs SQL as a role. Planted objects are not in the search_path, unless the option path puts them
+# there.
 sub as
 {
 	my ($role, $sql, %options) = @_;
@@ -39,7 +40,7 @@ sub state_as
 	return sqlstate($node, $sql, database => 'other', params => [ '-U', $role ]);
 }
 
-# The names of the planted functions that ran since the last call, each with the role that it ran as.
+# The planted functions that ran since the last call, each with the role that it ran as.
 my $log_read = 0;
 
 sub planted_code_run
@@ -51,7 +52,7 @@ sub planted_code_run
 	return join ', ', sort keys %run;
 }
 
-# What a superuser's call runs of what is planted; first of all it does not fail by it.
+# Asserts which planted code a superuser's call runs, and that the call does not fail.
 sub is_run_by_superuser
 {
 	my ($sql, $expected, $name) = @_;
@@ -72,8 +73,9 @@ unlike($script, qr/\@extschema\@(?!\.snowflake_)/, 'the schema stands before a n
 
 # --- planting ----------------------------------------------------------------------------------
 
-# In a schema, for the names of core's functions and operators that the script uses: variants for all pairs
-# of the types it works with, so that one of them suits a call better than core's, where it may be chosen.
+# Plants, in a schema, variants of core's functions and operators that the script uses, for all
+# pairs of the types it works with. If a planted variant may be chosen, one of them matches a call
+# better than core's.
 my %words = map { lc($_) => 1 } $script =~ /\b([a-z_]+)\(/gi;
 my $names = join ',', map { "'$_'" } sort keys %words;
 my $plant_core = qq{
@@ -117,7 +119,8 @@ my $plant_core = qq{
 	END \$do\$;
 };
 
-# Into the schema of the extension: its own functions with arguments of nearly the same types.
+# Plants, in the schema of the extension, overloads of its functions with arguments of nearly the
+# same types.
 my $plant_overloads = q{
 	DO $do$
 	DECLARE
@@ -188,8 +191,8 @@ is(as('owner', q{
 	   OR p.provolatile = 'v' AND p.proparallel = 's'}),
 	'', 'its functions have the caller\'s rights, a search_path, and do not write in parallel');
 
-# In its bodies the schema's name stands within quotes: the server lets no name in that could end them. Other
-# odd names work.
+# The function bodies have the schema's name within quotes. The server refuses a name that could end
+# the quotes; other unusual names work.
 foreach my $schema (q{a'b}, q{x"y}, q{d$$e}, q{back\slash})
 {
 	(my $quoted = $schema) =~ s/"/""/g;
@@ -204,7 +207,8 @@ as('hostile', 'CREATE SCHEMA first');
 plant_core('first');
 as('hostile', $plant_overloads);
 
-# Where users' code is stored, in tables of the hostile role's: a function for each place says where it is.
+# Tables of the hostile role, with planted code in every place where users' code is stored. The code
+# logs the place.
 my $places = q{
 	CREATE FUNCTION %1$s.ran(place text, value bigint DEFAULT 1) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
 		$$ BEGIN RAISE LOG 'PLANTED % as %', place, current_user; RETURN value; END $$;
@@ -223,7 +227,8 @@ my $places = q{
 	CREATE POLICY planted ON %1$s.rows USING (%1$s.ran('policy') = 1);
 	CREATE VIEW %1$s.snowflake_shards AS SELECT %1$s.ran('view') AS shard;
 };
-# A shard as the hostile role would make it, with things planted first in the path of whoever deparses there.
+# A schema of the hostile role with these tables. With $shard it is a shard, too, and core's names
+# are planted in it, for a session that has it first in its search_path while it deparses.
 sub hostile_schema
 {
 	my ($schema, $shard) = @_;
@@ -244,7 +249,7 @@ hostile_schema('plain');
 hostile_schema('hosted', 11);
 planted_code_run();
 
-# What the plain statements run, for comparison.
+# For comparison: what the plain statements run.
 as('super', 'ALTER TABLE plain.rows ALTER COLUMN id TYPE bigint');
 my $run_by_alter = planted_code_run();
 as('super', 'CREATE SCHEMA plain_copy; CREATE TABLE plain_copy.rows (LIKE plain.rows INCLUDING ALL)');
@@ -288,8 +293,8 @@ is_run_by_superuser(q{SELECT public.snowflake_clone_shard('hosted'::pg_catalog.n
 
 # --- several sessions and roles ----------------------------------------------------------------
 
-# The number of a shard is not taken by a temporary table, which may be a copy of one of the shard's own; nor is
-# that a defect of the shard's.
+# Another role's temporary table, which may be a copy of one of the shard's tables, does not take
+# the shard's number, and snowflake_check() does not report it.
 my $psql = "psql -XAtq -v VERBOSITY=sqlstate -U super -d 'host=" . $node->host . ' port=' . $node->port . " dbname=other'";
 is(as('hostile', qq{
 	CREATE TEMP TABLE copied (id bigint DEFAULT public.snowflake_next_id(31::integer, 'hosted.s'::regclass));
@@ -305,7 +310,8 @@ is(as('super', qq{
 	SELECT count(*) >= 0 FROM public.snowflake_check();
 }), "1\nt", 'snowflake_check() works in a snapshot that is older than a column');
 
-# The role that installs is the one that may use the sequence, not the one that logged in.
+# After SET ROLE the privileges on the sequence go to the current role, not to the role that logged
+# in.
 as('super', 'CREATE ROLE owners; GRANT owners TO owner; GRANT CREATE ON DATABASE other TO owners; DROP EXTENSION snowflake CASCADE');
 as('owner', 'SET ROLE owners; CREATE SCHEMA theirs; CREATE EXTENSION snowflake SCHEMA theirs');
 is(as('super', q{SELECT has_sequence_privilege('owners', 'theirs.snowflake_id_seq', 'USAGE WITH GRANT OPTION')}),

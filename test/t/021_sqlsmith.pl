@@ -1,10 +1,10 @@
-# sqlsmith writes random queries out of what it finds in the catalogue, here nearly nothing but this
-# extension's functions: with rows of awkward arguments, no query ends in a crash or in an internal
-# error (XX000), which is a thing that nobody thought of.
+# sqlsmith writes random queries from what is in the catalog, here almost only this extension's
+# functions, with rows of awkward arguments. No query may end in a crash or in an internal error
+# (XX000).
 #
-#   SNOWFLAKE_TEST_LONG      a million queries, in place of 3,000
-#   SNOWFLAKE_TEST_CYCLES    so many
-#   SNOWFLAKE_TEST_SEED      one more for each part of 5,000 queries
+#   SNOWFLAKE_TEST_LONG      a million queries, instead of 3,000
+#   SNOWFLAKE_TEST_CYCLES    the number of queries
+#   SNOWFLAKE_TEST_SEED      the seed of the first 5,000 queries; each further part adds 1
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $queries_per_part = 5_000;
-# From here on chance leaves no function out; one that ends in an error is not counted.
+# With this many queries every function should be called at least once without an error.
 my $enough_for_all = 100_000;
 
 plan skip_all => 'sqlsmith is not installed'
@@ -45,8 +45,8 @@ sub run_sql
 	return $node->safe_psql('postgres', $sql);
 }
 
-# What the functions are let loose on: sequences, tables and functions that are right, and such as are
-# not. An ordinary role owns all of it, and is the one who asks.
+# Objects for the functions: sequences, tables and functions, valid and invalid. An ordinary role
+# owns all of them and runs the queries.
 run_sql(q{
 	CREATE ROLE smith LOGIN;
 	ALTER ROLE smith SET snowflake.shard = 6;
@@ -92,7 +92,7 @@ run_sql(q{
 	CREATE FUNCTION smith.no_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
 });
 
-# Arguments: of each type one function that gives any of some values.
+# Arguments: for each type a function that returns one of these values at random.
 my %values = (
 	'integer' => q{-2147483648, -1, 0, 5, 5, 5, 6, 6, 6, 7, 8191, 8192, 2147483647},
 	'smallint' => q{-32768, -1, 0, 1, 2, 3, 32767},
@@ -115,7 +115,7 @@ my %values = (
 foreach my $type (sort keys %values)
 {
 	(my $name = "some_$type") =~ s/\[\]/s/;
-	# An array of arrays would lose its shape.
+	# unnest() would flatten an array of arrays.
 	my $list = join ' UNION ALL ',
 	  $type eq 'oid[]'
 	  ? map { "SELECT $_\::oid[]" } ($values{$type} =~ /'[^']*'/g)
@@ -127,7 +127,8 @@ foreach my $type (sort keys %values)
 	});
 }
 
-# What the server itself does to sequences, in between; of OIDs that are none it makes internal errors.
+# Core's functions on sequences, called in between. They are wrapped because core reports an
+# internal error for an OID that is not a sequence.
 foreach my $call ('nextval($1)', 'setval($1, $2)', 'setval($1, $2, $3)', 'currval($1)', 'pg_sequence_last_value($1)')
 {
 	my ($name, $last) = $call =~ /^(\w+).*(\d)/;
@@ -139,9 +140,9 @@ foreach my $call ('nextval($1)', 'setval($1, $2)', 'setval($1, $2, $3)', 'currva
 	});
 }
 
-# sqlsmith calls no function that returns void, a row or a set: such a one gets a wrapper that does. It
-# reads pg_proc without a schema: that is our view in its search_path, of the extension's functions, the above,
-# and some aggregates.
+# sqlsmith calls no function that returns void, a row or a set, so such functions get a wrapper. It
+# reads pg_proc without a schema, which is our view in its search_path: the extension's functions,
+# the functions above and some aggregates.
 run_sql(q{
 	DO $do$
 	DECLARE f record;
@@ -180,15 +181,15 @@ run_sql(q{
 		SELECT smith.some_integer() AS i, smith.some_smallint() AS s, smith.some_bigint() AS b, smith.some_text() AS t,
 		       smith.some_name() AS n, smith.some_timestamptz() AS ts, smith.some_regclass() AS c,
 		       smith.some_regprocedure() AS p, smith.some_regnamespace() AS ns, smith.some_oid() AS o, smith.some_oids() AS os,
-		       -- for operators of the server's; without a value of the type sqlsmith writes what cannot be parsed
+		       -- for core's operators: without a value of a type sqlsmith writes queries that cannot be parsed
 		       true AS f, 'fine'::smith.mood AS m, '[1,2)'::int4range AS r, '{[1,2)}'::int4multirange AS mr, '{1}'::integer[] AS ia,
 		       1::float8 AS d, 1::numeric AS nu, date '2020-01-01' AS da, timestamp '2020-01-01' AS tsn, interval '1 s' AS iv
 		FROM generate_series(1, 12);
 	INSERT INTO smith.pool VALUES (NULL);
 });
 
-# sqlsmith picks a function rarely, a table all the time: a view for each function calls it with arguments of
-# the right types.
+# sqlsmith picks a function rarely, but a table often. So for each function a view calls it with
+# arguments of the right types.
 run_sql(q{
 	SET SESSION AUTHORIZATION smith;
 	SET search_path = smith, pg_catalog, public;
@@ -213,14 +214,15 @@ my %states;
 my %internal_errors;
 my @crashes;
 
-# The messages since the last call; the log of a million queries would fill a disk.
+# Reads the messages since the last call and truncates the log, because the log of a million queries
+# would fill a disk.
 sub read_log
 {
 	my $log = slurp_file($node->logfile);
 	truncate $node->logfile, 0 or die "could not truncate the log: $!";
 	foreach my $message (split /^(?=(?:LOG|ERROR|FATAL|PANIC|TRAP):)/m, $log)
 	{
-		# A crash's message tells the query.
+		# The message of a crash has the query.
 		push @crashes, $message if $message =~ /terminated by signal|^PANIC|^TRAP|Sanitizer/;
 		next unless $message =~ /^(?:ERROR|FATAL):  (\w{5}): (.*)/;
 		my ($state, $text) = ($1, $2);
@@ -233,7 +235,8 @@ sub read_log
 	return;
 }
 
-# It waits for a server that has crashed to come back, and this one does not.
+# Runs sqlsmith. It waits for a crashed server to come back, and this one does not, so it is killed
+# then.
 sub run_sqlsmith
 {
 	my (@options) = @_;
@@ -254,7 +257,7 @@ my $done = 0;
 while ($done < $queries && !@crashes)
 {
 	my $part = $queries - $done < $queries_per_part ? $queries - $done : $queries_per_part;
-	# What setval() did is undone: a sequence that was set to the end of all numbers makes no IDs.
+	# Undo setval(): a sequence at the end of its range makes no IDs.
 	run_sql(q{SELECT setval(c.oid::regclass, s.seqstart, false)
 		FROM pg_class AS c JOIN pg_sequence AS s ON s.seqrelid = c.oid});
 	run_sqlsmith("--max-queries=$part", '--seed=' . $seed++);
@@ -272,7 +275,7 @@ my %calls = map { split /\|/ } split /\n/, run_sql(q{
 	SELECT p.oid::regprocedure, coalesce(s.calls, 0)
 	FROM pg_proc AS p LEFT JOIN pg_stat_user_functions AS s ON s.funcid = p.oid
 	WHERE p.proname ~ '^snowflake_' AND p.pronamespace = 'public'::regnamespace
-	  -- the planner's own
+	  -- not the planner support function
 	  AND p.prorettype <> 'internal'::regtype});
 note(join "\n", map { "$calls{$_} $_" } sort { $calls{$b} <=> $calls{$a} } keys %calls);
 my @not_called = grep { !$calls{$_} } sort keys %calls;

@@ -1,5 +1,5 @@
-# Sessions whose backends a debugger stops at a place of our choice, for what would otherwise happen
-# once in a million times. It takes gdb, and the right to attach it to processes of one's own.
+# Sessions whose backends gdb stops at a chosen function, for races that are too rare otherwise.
+# This needs gdb and the permission to attach it to one's own processes.
 
 package Debugger;
 
@@ -20,7 +20,7 @@ our @EXPORT = qw(
   end_session
 );
 
-# A program that one talks to by lines: psql, gdb.
+# Starts a program that is used line by line: psql or gdb.
 sub start_program
 {
 	my (@command) = @_;
@@ -30,7 +30,7 @@ sub start_program
 	return $program;
 }
 
-# Sends a line, and waits for what is expected: gives its first group.
+# Sends a line, waits for the expected output and returns its first group.
 sub ask
 {
 	my ($program, $line, $expected) = @_;
@@ -51,7 +51,7 @@ sub listen_to
 	return $1;
 }
 
-# The reason for which a test cannot be made here; empty where it can.
+# The reason why tests with a debugger cannot run here; empty if they can.
 sub why_no_debugger
 {
 	my ($node) = @_;
@@ -62,7 +62,8 @@ sub why_no_debugger
 	return $is_attached ? '' : 'gdb may not attach to processes here';
 }
 
-# A session and a debugger of its backend, which is stopped; no gdb where that is not allowed.
+# A session, with gdb attached to its backend, which is stopped. {gdb} is missing if gdb may not
+# attach.
 sub debugged_session
 {
 	my ($node) = @_;
@@ -79,7 +80,8 @@ sub debugged_session
 	return $session;
 }
 
-# Lets the session run $sql until $caller calls $function. False where it ends without that.
+# Lets the session run $sql until $function is called with $caller in the backtrace. False if the
+# statement ends before that.
 sub run_into
 {
 	my ($session, $sql, $function, $caller) = @_;
@@ -101,7 +103,7 @@ sub run_into
 	}
 }
 
-# Until it returns.
+# Continues until the function returns.
 sub finish_function
 {
 	my ($session) = @_;
@@ -109,7 +111,7 @@ sub finish_function
 	return;
 }
 
-# The statement goes on without a debugger: gives its result, or its error.
+# Detaches gdb, and returns the result or the error of the statement.
 sub let_go
 {
 	my ($session) = @_;
@@ -126,7 +128,7 @@ sub detach
 	return;
 }
 
-# The server may be gone.
+# Kills psql, because the server may be gone.
 sub end_session
 {
 	my ($session) = @_;

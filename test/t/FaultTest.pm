@@ -1,9 +1,9 @@
-# A fault is tried over and over while an observer, a process of its own, watches what clients see;
-# what comes of it is a row of a table (script/test --faults prints it). Environment:
+# Helpers of the fault tests: a fault is repeated while an observer, a process of its own, records
+# what clients see; the result is a row of the table that script/test --faults prints. Environment:
 #
-#   SNOWFLAKE_TEST_LONG     the long form: many more trials of each fault, with its progress
-#   SNOWFLAKE_TEST_CYCLES   so many trials of each fault
-#   SNOWFLAKE_TEST_REPORT   a file to which each row is added, as a line of JSON
+#   SNOWFLAKE_TEST_LONG     the long form: many more trials of each fault, and progress messages
+#   SNOWFLAKE_TEST_CYCLES   the number of trials of each fault
+#   SNOWFLAKE_TEST_REPORT   a file to which each row is appended as a line of JSON
 
 package FaultTest;
 
@@ -34,14 +34,14 @@ our @EXPORT = qw(
   report_beside_core
 );
 
-# How often a fault is tried.
+# The number of trials of a fault.
 sub trials
 {
 	my ($short, $long) = @_;
 	return $ENV{SNOWFLAKE_TEST_CYCLES} // ($ENV{SNOWFLAKE_TEST_LONG} ? $long : $short);
 }
 
-# The long form takes its time, and says now and then where it is.
+# Prints the number of the trial every ten seconds, in the long form.
 my $last_progress = 0;
 sub show_progress
 {
@@ -52,8 +52,8 @@ sub show_progress
 	return;
 }
 
-# The function that Instagram published, as next_id(), with a sequence of its own: its text is there for
-# the stress client already.
+# Creates the function that Instagram published as next_id(), with a sequence of its own. The text
+# is taken from the stress client.
 sub create_original
 {
 	my ($node) = @_;
@@ -65,10 +65,11 @@ sub create_original
 	return;
 }
 
-# Clients in a process of their own, which draw from one sequence through every fault, and write down
-# what they see: test/stress/stress --observe. They find the server again when it is back, or the
-# first of several that takes writes. Options: nodes, in place of one; database; sequence, by default
-# "s"; clients, see --client; generator; arguments, more of them.
+# Starts test/stress/stress --observe: clients in a process of their own, which draw from one
+# sequence through every fault and record what they see. A client that loses its connection connects
+# again; with several nodes, to the first that accepts writes. Options: nodes, instead of $node;
+# database; sequence, default "s"; clients, values of --client; generator; arguments, more arguments
+# of stress.
 sub observe
 {
 	my ($node, %options) = @_;
@@ -98,7 +99,7 @@ sub observe
 	return $observer;
 }
 
-# One line in, one line out.
+# Sends one line and returns the answer, which is one line too.
 sub progress_of
 {
 	my ($observer, $command) = @_;
@@ -117,7 +118,8 @@ sub ids_seen
 	return progress_of($observer)->{ids};
 }
 
-# Until every client of these observers, and of no others, has a session there.
+# Waits until the node has one session for each client of these observers. No other observers may
+# run.
 sub await_sessions
 {
 	my ($node, @observers) = @_;
@@ -129,7 +131,7 @@ sub await_sessions
 	return;
 }
 
-# Until each client has seen results of so many more statements than it had when this was called.
+# Waits until each client has seen the results of $more further statements (default 1).
 sub await_draws
 {
 	my ($observer, $more) = @_;
@@ -140,8 +142,8 @@ sub await_draws
 	return;
 }
 
-# The server of the clients' present sessions will be lost, and so will what it makes from now on: that
-# is seen, and not committed.
+# Announces that the server of the clients' present sessions will be lost with all that it makes
+# from now on. These IDs count as seen, and not as committed.
 sub forsake
 {
 	my ($observer) = @_;
@@ -149,7 +151,7 @@ sub forsake
 	return;
 }
 
-# Ends the observer's clients, and says what it found. To be called while there is a server.
+# Ends the observer's clients and returns its findings. The server must be running.
 sub findings_of
 {
 	my ($observer) = @_;
@@ -161,8 +163,8 @@ sub findings_of
 	return decode_json($observer->{stdout});
 }
 
-# The same of IDs that a test has seen by itself: an array for each session, in the order in which they
-# were seen, all of them committed. Sessions that draw from sequences of their own go apart.
+# The findings about IDs that a test has seen by itself: an array for each session, in the order in
+# which they were seen, all of them committed. All sessions must draw from one sequence.
 sub findings_from
 {
 	my (@sessions) = @_;
@@ -178,11 +180,14 @@ sub findings_from
 	return \%findings;
 }
 
-# A row of the table. Required: fault; trials; native, what the observer of our clients found, or
-# several of them, where each has a sequence of its own; rival, the name of what went through the same
-# trials beside it, and core or original, what that one's observer found (or the reason why there is
-# none). Where the clock went back across a crash, only committed IDs are promised: only_committed. What
-# else is not promised has its name in not_promised; in nothing_promised, where that goes for all IDs.
+# Asserts what is promised for a fault, and writes its row of the table. Required: fault; trials;
+# native, the findings of the observer of our clients, or an array of findings if each observer had
+# its own sequence; rival, the name of the generator in the same trials; rival_findings, its
+# findings, or none if rival is the reason why there are none.
+#
+# only_committed: the clock went back across a crash, so only committed IDs are promised.
+# not_promised: the name of another reason why IDs that were only seen are not promised.
+# nothing_promised: the name of a reason why no ID is promised.
 sub report_fault
 {
 	my (%row) = @_;
@@ -231,7 +236,7 @@ sub report_fault
 	return;
 }
 
-# The same where two observers watched, one of our clients and one of core's nextval(), to their end.
+# report_fault() for an observer of our clients and one of nextval(), which it ends.
 sub report_beside_core
 {
 	my ($fault, $trials, $observers, %row) = @_;

@@ -1,6 +1,6 @@
-# Helpers of the TAP tests: servers that crash for good, a clock that can be set, clients that draw
-# IDs and write down, outside of the server, each one they see, and the comparison of all of those.
-# SNOWFLAKE_TEST_SEED in the environment makes what was random once more.
+# Helpers of the TAP tests: they crash a server, set its clock, run clients that record every ID
+# they see, and compare these IDs. SNOWFLAKE_TEST_SEED in the environment repeats the random choices
+# of an earlier run.
 
 package SnowflakeTest;
 
@@ -32,15 +32,15 @@ our @EXPORT = qw(
   libfaketime
 );
 
-# What every server of these tests has in common. Cluster.pm logs each statement; these tests send
-# hundreds of thousands.
+# Settings of every test server. Cluster.pm sets log_statement = all; these tests send hundreds of
+# thousands of statements.
 my $common_conf = q{
 autovacuum = off
 log_statement = none
 max_connections = 30
 };
 
-# A random test says how to run it again.
+# Prints the seed with which the test can be repeated.
 sub seed_random
 {
 	my $seed = $ENV{SNOWFLAKE_TEST_SEED} // int(rand(2**31));
@@ -50,7 +50,8 @@ sub seed_random
 }
 
 # A server with the extension and the sequence "s". Options: conf, more lines for postgresql.conf;
-# clock, see new_clock(); init, options of Cluster.pm's init(); install_path, of another PostgreSQL.
+# clock, from new_clock(); init, options of Cluster.pm's init(); install_path, the installation of
+# another PostgreSQL.
 sub new_server
 {
 	my ($name, %options) = @_;
@@ -70,8 +71,8 @@ sub start_server
 	return;
 }
 
-# All processes of the server die at once, as when the machine does: none of them writes what is
-# still in memory. (After the death of the postmaster alone, a backend would finish its query.)
+# Kills all processes of the server at once, as a crash of the machine does, so that none of them
+# writes what is in memory. If only the postmaster died, a backend would finish its query.
 sub crash
 {
 	my ($node) = @_;
@@ -85,13 +86,13 @@ sub crash
 	await('all processes of the server are dead',
 		sub { !grep { !/^Z/ } split /\n/, qx(ps -o stat= -p $all) });
 
-	# Until the system's init reaps it (in a container, perhaps never) the dead postmaster has a PID
-	# still, and its lock files would hold up the next one.
+	# Until init reaps the dead postmaster (in a container perhaps never), its PID exists, and its
+	# lock files would keep the next postmaster from starting.
 	unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
 	return;
 }
 
-# Until the condition holds; dies if it never does.
+# Waits until the condition holds. Dies after the timeout of PostgreSQL's test modules.
 sub await
 {
 	my ($what, $condition) = @_;
@@ -104,7 +105,7 @@ sub await
 	return;
 }
 
-# The SQLSTATE that a script ends with; empty where it ends well.
+# The SQLSTATE of the error that ends a script; empty if there is no error.
 sub sqlstate
 {
 	my ($node, $sql, %options) = @_;
@@ -115,7 +116,7 @@ sub sqlstate
 	return $stderr =~ /(?:ERROR|FATAL):\s+(\w{5})$/m ? $1 : "not an SQLSTATE: $stderr";
 }
 
-# One ID, in a session and a transaction of its own.
+# Draws one ID, in a session and a transaction of its own.
 sub draw
 {
 	my ($node, $sequence, $database) = @_;
@@ -123,8 +124,9 @@ sub draw
 		sprintf(q{SELECT snowflake_next_id(5, '%s')}, $sequence // 's'));
 }
 
-# Clients that run their statements over and over until the server ends them. An ID is written down
-# when psql has the whole result, so for a statement without BEGIN after its commit.
+# Starts clients that repeat their statements until the server ends their sessions. An ID is
+# recorded when psql has the whole result: for a statement outside a transaction block, after its
+# commit.
 sub start_clients
 {
 	my ($node, @scripts) = @_;
@@ -150,7 +152,7 @@ sub start_clients
 	return @clients;
 }
 
-# Ends the clients' sessions, where no crash has done so.
+# Terminates the sessions of the clients, if no crash has ended them.
 sub stop_clients
 {
 	my ($node) = @_;
@@ -160,9 +162,9 @@ sub stop_clients
 	return;
 }
 
-# The IDs of each client that has seen any; $name is the assertion that none met an error before its
-# session was ended from outside. (psql ends with 2 where it finds the connection lost, with 3 where a
-# statement found that.)
+# The IDs of each client that has seen any. $name is the assertion that no client met an error
+# before its session was ended from outside. psql exits with 2 if it finds the connection lost, and
+# with 3 if a statement finds that.
 sub seen_by_clients
 {
 	my ($name, @clients) = @_;
@@ -180,7 +182,7 @@ sub seen_by_clients
 	return grep { @$_ } @seen;
 }
 
-# All IDs that were seen, one array for each session: increasing in each of them, distinct over all.
+# Asserts that IDs increase within each session (one array for each) and are distinct over all.
 sub is_strictly_increasing
 {
 	my ($name, @sessions) = @_;
@@ -198,7 +200,7 @@ sub is_strictly_increasing
 	return;
 }
 
-# Every ID of one phase is greater than each that was seen in the phases before.
+# Asserts that every ID in $later is greater than every ID in $earlier.
 sub are_later
 {
 	my ($name, $earlier, $later) = @_;
@@ -208,7 +210,7 @@ sub are_later
 	return cmp_ok($first // 0, '>', $last // 'no ID', $name);
 }
 
-# A library that fakes the clocks of the processes it is loaded into; undef where there is none.
+# The library that fakes the clocks of the processes it is loaded into; undef if there is none.
 sub libfaketime
 {
 	my @candidates = (
@@ -219,8 +221,8 @@ sub libfaketime
 	return $found;
 }
 
-# A clock for servers: the system's, plus an offset in seconds that set_clock() may change at any
-# moment. Timeouts keep to the monotonic clock, which is left alone.
+# A clock for servers: the system clock plus an offset in seconds, which set_clock() can change at
+# any time. The monotonic clock is not changed, so timeouts work as usual.
 sub new_clock
 {
 	my $file = PostgreSQL::Test::Utils::tempdir() . '/offset';
@@ -237,7 +239,7 @@ sub new_clock
 	return $clock;
 }
 
-# By rename: a process that reads the file just now must not find half of an offset.
+# Sets the offset by a rename, so that no process reads half of it.
 sub set_clock
 {
 	my ($clock, $offset) = @_;

@@ -1,5 +1,5 @@
-#include "layout.h"
-#include "timestamp.h"
+#include "rule/layout.h"
+#include "rule/timestamp.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /*
- * What else may be done to a sequence: its page is copied, or core's own functions are called, or
- * snowflake_advance(). Each is one step, in a transaction that commits durably; the lock on the
- * relation keeps open transactions that have drawn away from a copy.
+ * Commands on the sequence: its page is copied, or nextval(), setval() or snowflake_advance() is
+ * called. Each is one step, in a transaction that commits durably. A copy needs that no transaction
+ * that has drawn is open, because those hold a lock on the sequence.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ inline bool is_quiet(const State& state)
     return std::none_of(state.sessions.begin(), state.sessions.end(), is_in_transaction);
 }
 
-/* The creating transaction is the first session's: nobody else can see the sequence. */
+/* The first session is in the transaction that creates the sequence; no other can see it. */
 inline bool is_creators_commit(Copy copy)
 {
     return copy == Copy::end_of_skipped_wal || copy == Copy::synced_instead;
@@ -50,7 +50,7 @@ inline bool can_copy(const State& state, Copy copy)
     return false;
 }
 
-/* The copy is a file of its own: no record of the old one is replayed into it. */
+/* The copy is another file: no record of the old file is replayed into it. */
 inline void copy_page(State& state, Copy copy)
 {
     --state.copies_left;
@@ -65,7 +65,7 @@ inline void copy_page(State& state, Copy copy)
         state.is_dirty = true;
         break;
     case Copy::restart:
-        state.page.tuple = {1, 0, false, state.page.tuple.kept};
+        state.page.tuple = {1, 0, false};
         [[fallthrough]];
     case Copy::set_logged:
     case Copy::pages:
@@ -98,21 +98,26 @@ enum class Call {
     setval_ahead,         /* setval(sequence, later than all that was drawn, false) */
     setval_back,          /* setval(sequence, 1) */
     setval_back_uncalled, /* setval(sequence, 1, false) */
-    advance,              /* snowflake_advance(), past what the first draw makes */
+    advance,              /* snowflake_advance(), past the millisecond after kStart */
+    advance_into_past,    /* snowflake_advance(), past the millisecond before kStart */
 };
 
-/* Ahead of two clocks, and not drawn yet; what the first ID of kStart is advanced past. */
 constexpr Small kSetTo = 5003 * 1024 + 7;
-constexpr Small kAdvanceTo = 5000 * 1024 + 1023;
+constexpr Small kAdvanceTo = 5001 * 1024 + 1023;
+constexpr Small kAdvanceIntoPastTo = 4999 * 1024 + 1023;
+
+/* An ID of kLimits.epoch, which is 0, of the millisecond that ends with this position. */
+constexpr snowflake::Id id_before(Small position)
+{
+    return make_id(snowflake::Age{position >> snowflake::kCounterBits}, snowflake::Shard{5},
+                   snowflake::Counter{0});
+}
 
 inline bool can_call(const State& state, Call call)
 {
     if (state.calls_left == 0 || !state.needs_wal || state.locked_by != 0)
         return false;
-    const Small position = state.page.tuple.position;
-    if (call == Call::setval_ahead)
-        return position < kSetTo;
-    return call != Call::advance || position < kAdvanceTo;
+    return call != Call::setval_ahead || state.page.tuple.position < kSetTo;
 }
 
 inline void log_for_core(State& state, const Tuple& in_record)
@@ -124,11 +129,11 @@ inline void log_for_core(State& state, const Tuple& in_record)
 /* do_setval() */
 inline void setval(State& state, Small position, bool is_called)
 {
-    state.page.tuple = {position, 0, is_called, state.page.tuple.kept};
+    state.page.tuple = {position, 0, is_called};
     log_for_core(state, state.page.tuple);
 }
 
-/* nextval_internal(), which compares with the redo pointer as it should in one step. */
+/* nextval_internal(), in one step, so without its race with a checkpoint. */
 inline void nextval(State& state)
 {
     constexpr Small kLogged = 32; /* SEQ_LOG_VALS */
@@ -136,30 +141,26 @@ inline void nextval(State& state)
     const Small value = before.position + (before.is_called ? 1 : 0);
     const bool logs = before.log_count < 1 || !before.is_called || state.page.lsn <= state.wal.redo;
     if (logs)
-        log_for_core(state, {value + kLogged, 0, true, before.kept});
-    state.page.tuple = {value, logs ? kLogged : before.log_count - 1, true, before.kept};
+        log_for_core(state, {value + kLogged, 0, true});
+    state.page.tuple = {value, logs ? kLogged : before.log_count - 1, true};
 }
 
-/* raise_position(), write_position() with an XID, make_durable() */
-inline void advance(State& state, UnixMs now, const Guards& guards)
+/* decide_advance(), write_advanced(), make_durable(): its caller relies on it as on a seen ID. */
+inline void advance(State& state, Small floor, const Guards& guards)
 {
-    const Tuple& tuple = state.page.tuple;
-    const Position floor{kAdvanceTo};
-    const Position target =
-        guards.raises_to_kept ? raised(floor, Position{tuple.kept}, now, kLimits.max_lead) : floor;
-    Session session = {};
-    session.first = small(raw(target));
-    session.count = 1;
-    session.core_use =
-        static_cast<std::uint8_t>(core_use_of(tuple.log_count, tuple.is_called != 0, now));
-    if (is_record_due(state, session, guards))
-        log_position(state, session, guards);
-    else
-        write_without_record(state, session, guards);
+    const snowflake::Advance decided =
+        decide_advance(stored_in(state.page, guards), id_before(floor), kLimits);
+    if (decided.verdict == snowflake::AdvanceVerdict::raise) {
+        set_tuple(state.page, decided.position,
+                  guards.advance_is_set ? snowflake::kLogCountOfSet : snowflake::kNoLease);
+        log_for_core(state, state.page.tuple);
+    }
     flush_up_to(state.wal, state.page.lsn);
+    note_drawn(state.seen, floor);
+    note_committed(state.seen, floor);
 }
 
-inline void call(State& state, Call call, UnixMs now, const Guards& guards)
+inline void call(State& state, Call call, const Guards& guards)
 {
     --state.calls_left;
     state.is_dirty = true;
@@ -177,7 +178,10 @@ inline void call(State& state, Call call, UnixMs now, const Guards& guards)
         setval(state, 1, false);
         break;
     case Call::advance:
-        advance(state, now, guards);
+        advance(state, kAdvanceTo, guards);
+        break;
+    case Call::advance_into_past:
+        advance(state, kAdvanceIntoPastTo, guards);
         break;
     }
 }
