@@ -54,7 +54,8 @@ RESET statement_timeout;
 SELECT lead <= interval '1 s' AS held_back FROM snowflake_sequences WHERE seq = 'sec.s'::regclass;
 RESET ROLE;
 
--- Set before the library is loaded, a setting is a name without a meaning; it does not get past the check.
+-- Set before the library is loaded, a setting is a name without a meaning. Loading checks the privilege,
+-- and drops the value of a role that may not set it. The shard needs no privilege.
 \c
 SET SESSION AUTHORIZATION snowflake_regress_user;
 SET snowflake.max_lead = '1h';
