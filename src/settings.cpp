@@ -33,7 +33,8 @@ void define()
         "0 to 8191, the same for all sessions of a database: ALTER DATABASE ... SET "
         "snowflake.shard = n. "
         "-1 is unset.",
-        &shard_value, kShardUnset, kShardUnset, kMaxShard, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+        &shard_value, kShardUnset, kShardUnset, kMaxShard, PGC_USERSET, 0, nullptr, nullptr,
+        nullptr);
 
     DefineCustomIntVariable("snowflake.max_lead",
                             "How far a burst of IDs may run ahead of the clock before it is paced "
