@@ -1,7 +1,7 @@
 /* SQL functions on shards and on the catalogue that registers them: fetch, call, return. */
-#include "catalog.h"
 #include "errors.h"
 #include "pg.h"
+#include "registry/catalog.h"
 #include "rule/position.h"
 
 using namespace snowflake;

@@ -3,7 +3,7 @@
  * index on id, and statistics of it, serve the function. It is not an SQL function that the planner
  * inlines, because an AND would make that one non-strict.
  */
-#include "native_functions.h"
+#include "registry/native_functions.h"
 #include "pg.h"
 
 namespace

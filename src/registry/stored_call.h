@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "native_functions.h"
+#include "registry/native_functions.h"
 #include "rule/layout.h"
 #include "pg.h"
 

@@ -1,4 +1,4 @@
-#include "stored_call.h"
+#include "registry/stored_call.h"
 
 namespace snowflake::catalog
 {

@@ -1,4 +1,4 @@
-#include "native_functions.h"
+#include "registry/native_functions.h"
 
 namespace snowflake::catalog
 {
