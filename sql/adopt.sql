@@ -26,7 +26,7 @@ SELECT 'insta5.next_id'::regproc::oid AS old_oid, max(id) AS old_id FROM insta5.
 GRANT EXECUTE ON FUNCTION insta5.next_id TO PUBLIC;
 SELECT object, hint FROM snowflake_check() WHERE severity = 'notice';
 
-SELECT * FROM snowflake_read_legacy('insta5.next_id()');
+SELECT * FROM snowflake_internal.read_legacy('insta5.next_id()');
 SELECT snowflake_adopt('insta5.next_id()');
 SELECT pg_get_functiondef('insta5.next_id'::regproc);
 SELECT 'insta5.next_id'::regproc::oid = :old_oid AS same_function;

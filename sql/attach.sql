@@ -470,7 +470,7 @@ CREATE FUNCTION att.names_alike(tbl text, col text) RETURNS boolean LANGUAGE plp
 DECLARE ours name; theirs text;
 BEGIN
     EXECUTE format('CREATE TABLE att.%I ()', tbl);
-    ours := snowflake_attach_sequence_name('att', tbl, col);
+    ours := snowflake_internal.attach_sequence_name('att', tbl, col);
     EXECUTE format('ALTER TABLE att.%I ADD COLUMN %I serial', tbl, col);
     theirs := pg_get_serial_sequence(format('att.%I', tbl), col);
     EXECUTE format('DROP TABLE att.%I', tbl);

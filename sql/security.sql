@@ -36,8 +36,8 @@ SELECT command, sec.state(command) FROM (VALUES
     ($$SELECT snowflake_clone_shard('sec', 701, 'sec_of_mine')$$),
     ($$SELECT snowflake_adopt('sec.state(text)')$$),
     -- the steps of the functions above have no rights of their own either
-    ($$SELECT snowflake_attach_new_sequence('sec.t', 'id')$$),
-    ($$SELECT snowflake_clone_sequences('sec', 'sec')$$)) AS commands (command);
+    ($$SELECT snowflake_internal.attach_new_sequence('sec.t', 'id')$$),
+    ($$SELECT snowflake_internal.clone_sequences('sec', 'sec')$$)) AS commands (command);
 RESET ROLE;
 
 -- USAGE draws and shows the position; it neither moves nor sets it.
@@ -54,7 +54,8 @@ RESET statement_timeout;
 SELECT lead <= interval '1 s' AS held_back FROM snowflake_sequences WHERE seq = 'sec.s'::regclass;
 RESET ROLE;
 
--- Set before the library is loaded, a setting is a name without a meaning; it does not get past the check.
+-- Set before the library is loaded, a setting is a name without a meaning. Loading checks the privilege,
+-- and drops the value of a role that may not set it. The shard needs no privilege.
 \c
 SET SESSION AUTHORIZATION snowflake_regress_user;
 SET snowflake.max_lead = '1h';
@@ -83,7 +84,7 @@ SELECT command, sec.state(command) FROM (VALUES
     ($$SELECT snowflake_create_shard(703, '')$$), ($$SELECT snowflake_create_shard(703, 'pg_mine')$$),
     ($$SELECT snowflake_clone_shard('', 703, 'sec_clone')$$), ($$SELECT snowflake_clone_shard('pg_catalog', 703, 'sec_clone')$$),
     ($$SELECT snowflake_next_ids(700, 'sec.s', -1)$$), ($$SELECT snowflake_advance('sec.s', -1)$$),
-    ($$SELECT snowflake_claim_shard(8192, 'sec')$$), ($$SELECT snowflake_call_of(1259, 0, 70000)$$)) AS commands (command);
+    ($$SELECT snowflake_internal.claim_shard(8192, 'sec')$$), ($$SELECT snowflake_internal.call_of(1259, 0, 70000)$$)) AS commands (command);
 
 -- The temporary sequence of this session is nobody else's; one that is gone is gone.
 CREATE TEMP SEQUENCE temporary;

@@ -1,6 +1,6 @@
 -- What the functions that make and convert shards ask before they begin.
 
-CREATE FUNCTION snowflake_require_read_committed(function text, arguments text) RETURNS void
+CREATE FUNCTION snowflake_internal.require_read_committed(function text, arguments text) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -14,10 +14,10 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_require_read_committed(text, text) IS
+COMMENT ON FUNCTION snowflake_internal.require_read_committed(text, text) IS
     'refuses a transaction whose snapshot does not show what others commit; function and arguments are for the hint';
 
-CREATE FUNCTION snowflake_holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
+CREATE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -27,10 +27,10 @@ BEGIN
            AND seqmax >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_holds_position(oid, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.holds_position(oid, bigint, bigint) IS
     'whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come';
 
-CREATE FUNCTION snowflake_require_sequence(seq regclass) RETURNS void
+CREATE FUNCTION snowflake_internal.require_sequence(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -40,7 +40,7 @@ BEGIN
     SELECT * INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
     IF NOT FOUND THEN
         RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
-    ELSIF NOT @extschema@.snowflake_holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
+    ELSIF NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
@@ -49,5 +49,5 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_require_sequence(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.require_sequence(regclass) IS
     'refuses what is no sequence, and a sequence that cannot hold positions for ten years to come';

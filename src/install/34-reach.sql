@@ -1,6 +1,6 @@
 -- What snowflake_adopt() and snowflake_attach() ask before they move a sequence past the IDs of a column.
 
-CREATE FUNCTION snowflake_require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint) RETURNS void
+CREATE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -23,6 +23,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_require_reach(regclass, name, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.require_reach(regclass, name, bigint, bigint) IS
     'refuses a column with an ID that is further ahead of the clock than new ones may be';
 

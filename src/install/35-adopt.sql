@@ -1,9 +1,9 @@
 -- From the PL/pgSQL function to the native one, in place.
 
-CREATE FUNCTION snowflake_read_legacy(legacy regprocedure, OUT shard bigint, OUT seq text, OUT epoch_ms bigint)
+CREATE FUNCTION snowflake_internal.read_legacy(legacy regprocedure, OUT shard bigint, OUT seq text, OUT epoch_ms bigint)
     LANGUAGE c STABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_read_legacy';
-COMMENT ON FUNCTION snowflake_read_legacy(regprocedure) IS
+COMMENT ON FUNCTION snowflake_internal.read_legacy(regprocedure) IS
     'shard, sequence and epoch that an Instagram-style PL/pgSQL function uses, read out of its body; an error, with the line, where it is not such a function beyond doubt';
 
 CREATE FUNCTION snowflake_adopt(
@@ -31,10 +31,10 @@ BEGIN
     IF NOT pg_has_role(old.proowner, 'USAGE') THEN
         RAISE EXCEPTION 'must be owner of function %', legacy USING ERRCODE = 'insufficient_privilege';
     END IF;
-    PERFORM @extschema@.snowflake_require_read_committed(
+    PERFORM snowflake_internal.require_read_committed(
         'snowflake_adopt'::text,
         concat_ws(', ', quote_literal(legacy::text), 'shard => ' || shard, 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms));
-    IF EXISTS (SELECT FROM @extschema@.snowflake_call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+    IF EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
         RAISE NOTICE 'function % is native already', legacy;
         RETURN;
     END IF;
@@ -54,7 +54,7 @@ BEGIN
                 DETAIL = 'Its own search_path puts other schemas before pg_catalog.',
                 HINT = format('Give what it uses by name: SELECT snowflake_adopt(%L, shard => ..., seq => ..., epoch_ms => ...).', legacy);
         END IF;
-        SELECT * INTO body FROM @extschema@.snowflake_read_legacy(legacy);
+        SELECT * INTO body FROM snowflake_internal.read_legacy(legacy);
         IF seq IS NULL THEN
             -- Without a schema it is found by the search_path of each call: that can be any sequence.
             IF cardinality(parse_ident(body.seq)) < 2 THEN
@@ -69,13 +69,13 @@ BEGIN
         shard := coalesce(shard, least(body.shard, 2147483647)::integer);
         epoch_ms := coalesce(epoch_ms, body.epoch_ms);
     END IF;
-    PERFORM @extschema@.snowflake_require_sequence(seq);
+    PERFORM snowflake_internal.require_sequence(seq);
     -- An epoch in seconds, say, would make an error of every INSERT: let it be one of this call.
     PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
-    PERFORM @extschema@.snowflake_claim_shard(shard, old.nspname);
+    PERFORM snowflake_internal.claim_shard(shard, old.nspname);
 
     -- The claim may have waited for a session that adopted the function, with other arguments perhaps.
-    IF EXISTS (SELECT FROM @extschema@.snowflake_call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+    IF EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
         RAISE NOTICE 'function % is native already', legacy;
         RETURN;
     END IF;
@@ -122,7 +122,7 @@ BEGIN
         EXECUTE format('SELECT max(%I) FROM %s', drawing.attname, drawing.tbl) INTO newest;
         IF newest >= @extschema@.snowflake_min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
             -- Whoever may write into the table must not take a sequence of others out of use.
-            PERFORM @extschema@.snowflake_require_reach(drawing.tbl, drawing.attname, newest, epoch_ms);
+            PERFORM snowflake_internal.require_reach(drawing.tbl, drawing.attname, newest, epoch_ms);
             PERFORM @extschema@.snowflake_advance(seq, newest, epoch_ms);
         END IF;
     END LOOP;
@@ -132,9 +132,9 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
                    old.nspname, old.proname, pg_get_function_arguments(legacy),
                    CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
-                   @extschema@.snowflake_call_text(shard, seq, epoch_ms));
+                   snowflake_internal.call_text(shard, seq, epoch_ms));
     -- A schema can be renamed all the same, and another one be given its name: then that was no replacing.
-    IF NOT EXISTS (SELECT FROM @extschema@.snowflake_call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
         RAISE EXCEPTION 'schema % of function % was renamed meanwhile', quote_ident(old.nspname), legacy USING
             ERRCODE = 'object_not_in_prerequisite_state',
             HINT = format('Try again: SELECT snowflake_adopt(%L);', legacy);

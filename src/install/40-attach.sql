@@ -44,14 +44,14 @@ BEGIN
     -- them, and what another session did while we waited is seen: that it attached the table, moved
     -- or renamed it, gave it a foreign key or a view.
     LOOP
-        col := @extschema@.snowflake_attach_column(tbl, column_name);
+        col := snowflake_internal.attach_column(tbl, column_name);
         SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
         described := format('column %I of table %s', column_name, tbl);
 
-        PERFORM @extschema@.snowflake_require_read_committed(
+        PERFORM snowflake_internal.require_read_committed(
             'snowflake_attach'::text, concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), given));
 
-        SELECT * INTO present FROM @extschema@.snowflake_call_of('pg_class'::regclass::oid, tbl::oid, col.attnum::integer) AS k;
+        SELECT * INTO present FROM snowflake_internal.call_of('pg_class'::regclass::oid, tbl::oid, col.attnum::integer) AS k;
         IF FOUND AND col.atttypid NOT IN ('integer'::regtype, 'smallint'::regtype) THEN
             IF given IS NOT NULL AND given IS DISTINCT FROM present.shard THEN
                 RAISE EXCEPTION '% is attached already, with %', described,
@@ -67,7 +67,7 @@ BEGIN
             RETURN;
         END IF;
 
-        SELECT * INTO old FROM @extschema@.snowflake_attach_old_sequence(tbl, col.attnum) AS o;
+        SELECT * INTO old FROM snowflake_internal.attach_old_sequence(tbl, col.attnum) AS o;
         -- A serial column's sequence is used on, unless others draw from it: they want serial numbers.
         sequence := CASE WHEN old.sharers IS NULL THEN old.seq END;
         IF sequence IS NULL AND NOT has_schema_privilege(rel.relnamespace, 'CREATE') THEN
@@ -78,7 +78,7 @@ BEGIN
         END IF;
 
         SELECT string_agg(DISTINCT format('table %s belongs to %s', s.member, c.relowner::regrole) COLLATE "C", E'\n') INTO listed
-        FROM @extschema@.snowflake_attach_scope(tbl, col.attnum) AS s JOIN pg_class AS c ON c.oid = s.member
+        FROM snowflake_internal.attach_scope(tbl, col.attnum) AS s JOIN pg_class AS c ON c.oid = s.member
         WHERE (s.is_attached OR s.is_narrow) AND NOT pg_has_role(c.relowner, 'USAGE');
         IF listed IS NOT NULL THEN
             RAISE EXCEPTION 'must be owner of every table that is to be changed with %', described USING
@@ -87,7 +87,7 @@ BEGIN
         END IF;
 
         SELECT string_agg(o.line, E'\n' ORDER BY o.line COLLATE "C") INTO listed
-        FROM @extschema@.snowflake_attach_obstacles(tbl, col.attnum) AS o(line);
+        FROM snowflake_internal.attach_obstacles(tbl, col.attnum) AS o(line);
         IF listed IS NOT NULL THEN
             RAISE EXCEPTION 'cannot attach %', described USING
                 ERRCODE = 'object_not_in_prerequisite_state', DETAIL = listed,
@@ -97,9 +97,9 @@ BEGIN
         -- From here on others may have to wait for us. The shard's number first, then the tables:
         -- whoever holds a table waits for nothing but tables.
         SELECT a.shard, a.epoch_ms, rel.relnamespace INTO target
-        FROM @extschema@.snowflake_attach_shard(tbl, column_name, given) AS a;
+        FROM snowflake_internal.attach_shard(tbl, column_name, given) AS a;
         IF claimed IS DISTINCT FROM target THEN
-            PERFORM @extschema@.snowflake_claim_shard(target.shard, n.nspname) FROM pg_namespace AS n WHERE n.oid = rel.relnamespace;
+            PERFORM snowflake_internal.claim_shard(target.shard, n.nspname) FROM pg_namespace AS n WHERE n.oid = rel.relnamespace;
             claimed := target;
         END IF;
 
@@ -107,10 +107,10 @@ BEGIN
         -- locked by ALTER TABLE, which needs no privilege for that; LOCK does. What counts is what is
         -- held, not what was named: a table may have been renamed in between.
         SELECT string_agg(format('ONLY %s', c.oid::regclass), ', ' ORDER BY c.oid) INTO listed
-        FROM (SELECT s.member::oid FROM @extschema@.snowflake_attach_scope(tbl, col.attnum) AS s WHERE s.is_attached OR s.is_narrow
+        FROM (SELECT s.member::oid FROM snowflake_internal.attach_scope(tbl, col.attnum) AS s WHERE s.is_attached OR s.is_narrow
               UNION
               SELECT e.relid
-              FROM @extschema@.snowflake_attach_scope(tbl, col.attnum) AS s
+              FROM snowflake_internal.attach_scope(tbl, col.attnum) AS s
               JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.member
                                  AND d.refobjsubid = s.member_attnum AND d.classid = 'pg_constraint'::regclass
               JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
@@ -134,12 +134,12 @@ BEGIN
             DETAIL = format('Rows without an ID: %s.', nulls),
             HINT = format('Give them one, or delete them: DELETE FROM %s WHERE %I IS NULL;', tbl, column_name);
     END IF;
-    PERFORM @extschema@.snowflake_require_reach(tbl, column_name, largest, target.epoch_ms);
+    PERFORM snowflake_internal.require_reach(tbl, column_name, largest, target.epoch_ms);
 
     -- Said before it is gone. A child has its parent's DEFAULT, or one of its own.
     FOR step IN
         SELECT s.member, pg_get_expr(f.adbin, f.adrelid) AS expression
-        FROM @extschema@.snowflake_attach_scope(tbl, col.attnum) AS s
+        FROM snowflake_internal.attach_scope(tbl, col.attnum) AS s
         JOIN pg_attrdef AS f ON f.adrelid = s.member AND f.adnum = s.member_attnum
         LEFT JOIN pg_attrdef AS r ON r.adrelid = tbl AND r.adnum = col.attnum
         WHERE s.is_attached
@@ -158,14 +158,14 @@ BEGIN
     -- may insert: from an identity they could, and without the right their INSERTs would fail.
     IF sequence IS NOT NULL THEN
         EXECUTE format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE', sequence);
-        listed := @extschema@.snowflake_attach_inserters(tbl, col.attnum, sequence);
+        listed := snowflake_internal.attach_inserters(tbl, col.attnum, sequence);
         IF listed IS NOT NULL THEN
             RAISE NOTICE 'sequence % may not be used by % who may INSERT into %', sequence, listed, tbl USING
                 HINT = format('GRANT USAGE ON SEQUENCE %s TO %s;', sequence, listed);
         END IF;
     ELSE
-        sequence := @extschema@.snowflake_attach_new_sequence(tbl, column_name);
-        listed := @extschema@.snowflake_attach_inserters(tbl, col.attnum, sequence);
+        sequence := snowflake_internal.attach_new_sequence(tbl, column_name);
+        listed := snowflake_internal.attach_inserters(tbl, col.attnum, sequence);
         IF listed IS NOT NULL THEN
             EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', sequence, listed);
             RAISE NOTICE 'USAGE on sequence % is granted to % who may INSERT into %', sequence, listed, tbl;
@@ -180,7 +180,7 @@ BEGIN
     -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written
     -- once. Foreign keys are checked anew as each of their two ends is written.
     FOR step IN
-        WITH scope AS MATERIALIZED (SELECT * FROM @extschema@.snowflake_attach_scope(tbl, col.attnum))
+        WITH scope AS MATERIALIZED (SELECT * FROM snowflake_internal.attach_scope(tbl, col.attnum))
         SELECT s.root,
                string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.member_column), ', ') FILTER (WHERE s.is_narrow) AS widening,
                (SELECT format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END, pg_size_pretty(sum(pg_table_size(c.oid))),
@@ -200,7 +200,7 @@ BEGIN
                        concat_ws(', ', step.widening,
                                  CASE WHEN step.root = tbl THEN
                                      format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s', column_name,
-                                            @extschema@.snowflake_call_text(target.shard, sequence, target.epoch_ms)) END));
+                                            snowflake_internal.call_text(target.shard, sequence, target.epoch_ms)) END));
         IF step.widening IS NOT NULL THEN
             RAISE NOTICE 'table % rewritten in % s', step.root, round(extract(epoch FROM clock_timestamp() - started), 1) USING
                 HINT = format('ANALYZE %s; what was known of the column is of the old type.', step.root);

@@ -2,7 +2,7 @@
 
 -- The gate: what can be said of the table and the column alone, before shards, locks and others'
 -- tables come into it. Rights come first. Asked again under the locks, so it is cheap: no row is read.
-CREATE FUNCTION snowflake_attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
+CREATE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -97,11 +97,11 @@ BEGIN
     RETURN col;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach_column(regclass, name) IS
+COMMENT ON FUNCTION snowflake_internal.attach_column(regclass, name) IS
     'the column that snowflake_attach() is to work on; an error if the caller may not, or if the table or the column can have no IDs';
 
 -- One shard and one epoch for a schema, or a decision to be made by somebody who knows.
-CREATE FUNCTION snowflake_attach_shard(
+CREATE FUNCTION snowflake_internal.attach_shard(
         tbl regclass, column_name name, given integer, OUT shard integer, OUT epoch_ms bigint)
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -146,5 +146,5 @@ BEGIN
     epoch_ms := coalesce(epochs[1], default_epoch);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach_shard(regclass, name, integer) IS
+COMMENT ON FUNCTION snowflake_internal.attach_shard(regclass, name, integer) IS
     'shard and epoch for a new column: those of its schema''s function next_id(), or else of the schema''s columns; a shard that is given goes before the schema''s';

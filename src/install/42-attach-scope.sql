@@ -3,7 +3,7 @@
 -- is_attached: the column itself, in its table and in all below it; they get the DEFAULT.
 -- is_narrow: a column, attached or referring, that cannot hold an ID yet; it gets another type.
 -- A column that can be reached from two roots has a row for each.
-CREATE FUNCTION snowflake_attach_scope(
+CREATE FUNCTION snowflake_internal.attach_scope(
         tbl regclass, attnum smallint,
         OUT root regclass, OUT member regclass, OUT member_attnum smallint, OUT member_column name,
         OUT is_attached boolean, OUT is_narrow boolean) RETURNS SETOF record
@@ -55,10 +55,10 @@ FROM tree AS t
 JOIN pg_attribute AS a ON a.attrelid = t.attrelid AND a.attnum = t.attnum
 JOIN pg_type AS y ON y.oid = a.atttypid
 $$;
-COMMENT ON FUNCTION snowflake_attach_scope(regclass, smallint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_scope(regclass, smallint) IS
     'the columns that snowflake_attach() reaches: the column itself, in children and partitions, and those that refer to it by foreign keys';
 
-CREATE FUNCTION snowflake_attach_obstacles(tbl regclass, attnum smallint) RETURNS SETOF text
+CREATE FUNCTION snowflake_internal.attach_obstacles(tbl regclass, attnum smallint) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -67,7 +67,7 @@ AS $$
 -- of a kind that is not known to be rebuilt count as in the way, so that a later version's are told.
 WITH RECURSIVE scope AS MATERIALIZED (
     SELECT s.*, pg_describe_object('pg_class'::regclass, s.member, s.member_attnum) AS described
-    FROM @extschema@.snowflake_attach_scope($1, $2) AS s
+    FROM snowflake_internal.attach_scope($1, $2) AS s
     WHERE s.is_narrow OR s.is_attached
 ), row_types AS (
     -- The types that hold rows of a table: its own, and arrays, domains and composites of that.
@@ -157,5 +157,5 @@ JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
 LEFT JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass AND u.refobjid = q.oid AND u.deptype = 'n'
 WHERE s.is_attached AND (u.objid IS NOT NULL OR s.member <> s.root)
 $$;
-COMMENT ON FUNCTION snowflake_attach_obstacles(regclass, smallint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_obstacles(regclass, smallint) IS
     'what stands in the way of snowflake_attach(), one line each; no rows: nothing';

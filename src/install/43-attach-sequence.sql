@@ -1,6 +1,6 @@
 -- Steps of snowflake_attach(): the column's sequence, and who may draw from it.
 
-CREATE FUNCTION snowflake_attach_sequence_name(schema regnamespace, table_name name, column_name name) RETURNS name
+CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, table_name name, column_name name) RETURNS name
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -39,19 +39,19 @@ BEGIN
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach_sequence_name(regnamespace, name, name) IS
+COMMENT ON FUNCTION snowflake_internal.attach_sequence_name(regnamespace, name, name) IS
     'the free name that PostgreSQL would give the sequence of a serial column: table_column_seq, cut to length, with a number if taken';
 
 -- The sequence of a serial column is kept: its privileges, its name in scripts, its owner. Not if it
 -- serves others, by a DEFAULT, a view or a function: what they draw would jump to 2^50 and beyond, and
 -- an integer column would take no row any more. A PL/pgSQL body does not show here what it draws from.
-CREATE FUNCTION snowflake_attach_old_sequence(tbl regclass, attnum smallint, OUT seq regclass, OUT sharers text)
+CREATE FUNCTION snowflake_internal.attach_old_sequence(tbl regclass, attnum smallint, OUT seq regclass, OUT sharers text)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH own_defaults AS (
     SELECT f.oid, s.member = $1 AND s.member_attnum = $2 AS is_first
-    FROM @extschema@.snowflake_attach_scope($1, $2) AS s
+    FROM snowflake_internal.attach_scope($1, $2) AS s
     JOIN pg_attrdef AS f ON f.adrelid = s.member AND f.adnum = s.member_attnum
     WHERE s.is_attached
 )
@@ -70,10 +70,10 @@ ORDER BY EXISTS (SELECT FROM pg_depend AS u JOIN own_defaults AS d ON d.oid = u.
          o.objid
 LIMIT 1
 $$;
-COMMENT ON FUNCTION snowflake_attach_old_sequence(regclass, smallint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_old_sequence(regclass, smallint) IS
     'the sequence that a column owns, as a serial column does, and what else draws from it';
 
-CREATE FUNCTION snowflake_attach_new_sequence(tbl regclass, column_name name) RETURNS regclass
+CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name) RETURNS regclass
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -98,7 +98,7 @@ BEGIN
     END IF;
 
     -- A sequence has the owner of the table that owns it, and is lost in a crash only where that is.
-    sequence_name := @extschema@.snowflake_attach_sequence_name(rel.relnamespace::regnamespace, rel.relname, column_name);
+    sequence_name := snowflake_internal.attach_sequence_name(rel.relnamespace::regnamespace, rel.relname, column_name);
     EXECUTE format('CREATE %s SEQUENCE %s.%I AS bigint',
                    CASE rel.relpersistence WHEN 'u' THEN 'UNLOGGED' END, -- a temporary one is by its schema
                    rel.relnamespace::regnamespace, sequence_name);
@@ -119,17 +119,17 @@ BEGIN
     RETURN sequence;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach_new_sequence(regclass, name) IS
+COMMENT ON FUNCTION snowflake_internal.attach_new_sequence(regclass, name) IS
     'makes the sequence of a column that has none, or an identity, whose privileges it takes over';
 
-CREATE FUNCTION snowflake_attach_inserters(tbl regclass, attnum smallint, seq regclass) RETURNS text
+CREATE FUNCTION snowflake_internal.attach_inserters(tbl regclass, attnum smallint, seq regclass) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 -- Into the table, its partitions or children, or a view on any of them, all columns or some: the
 -- DEFAULT is computed with the rights of whoever inserts, of a view's owner never.
 WITH RECURSIVE targets AS (
-    SELECT s.member::oid AS relid FROM @extschema@.snowflake_attach_scope($1, $2) AS s WHERE s.is_attached
+    SELECT s.member::oid AS relid FROM snowflake_internal.attach_scope($1, $2) AS s WHERE s.is_attached
     UNION
     SELECT v.oid
     FROM targets AS t
@@ -152,5 +152,5 @@ FROM grantees AS g
 WHERE NOT CASE WHEN g.grantee = 0 THEN has_sequence_privilege('public', $3, 'USAGE, UPDATE')
                ELSE has_sequence_privilege(g.grantee, $3, 'USAGE, UPDATE') END
 $$;
-COMMENT ON FUNCTION snowflake_attach_inserters(regclass, smallint, regclass) IS
+COMMENT ON FUNCTION snowflake_internal.attach_inserters(regclass, smallint, regclass) IS
     'the roles that may INSERT into a table but not draw from its sequence; NULL: none';

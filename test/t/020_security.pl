@@ -163,12 +163,12 @@ foreach my $object (
 	'FUNCTION public.snowflake_next_id(integer, regclass) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$',
 	'FUNCTION public.snowflake_check() RETURNS text LANGUAGE sql AS $$ SELECT 1::text $$',
 	'SEQUENCE public.snowflake_id_seq', 'VIEW public.snowflake_shards AS SELECT 1 AS one',
-	'TABLE public.snowflake_columns (a int)')
+	'TABLE public.snowflake_columns (a int)', 'SCHEMA snowflake_internal')
 {
 	my ($kind, $name) = $object =~ /^(\w+) (\S+(?: \S+\))?)/;
 	$name =~ s/ RETURNS.*//;
 	as('hostile', "CREATE $object");
-	like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P07|723|710)$/, "no extension where $name is in its place");
+	like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P06|P07|723|710)$/, "no extension where $name is in its place");
 	as('hostile', "DROP $kind $name");
 }
 planted_code_run();
@@ -190,6 +190,11 @@ is(as('owner', q{
 	WHERE p.prosecdef OR l.lanname <> 'c' AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(p.proconfig, '{}'))
 	   OR p.provolatile = 'v' AND p.proparallel = 's'}),
 	'', 'its functions have the caller\'s rights, a search_path, and do not write in parallel');
+
+is(state_as('hostile', 'CREATE FUNCTION snowflake_internal.calls(text) RETURNS text LANGUAGE sql RETURN 1'),
+	'42501', 'nobody else creates functions beside the internal ones');
+is(state_as('owner', 'ALTER SCHEMA snowflake_internal RENAME TO moved'),
+	'42501', 'nor renames their schema, not even the role that installed them');
 
 # The function bodies have the schema's name within quotes. The server refuses a name that could end
 # the quotes; other unusual names work.
@@ -258,7 +263,7 @@ note("ALTER COLUMN TYPE runs: $run_by_alter\nLIKE INCLUDING ALL runs: $run_by_li
 
 foreach my $quiet (
 	'TABLE public.snowflake_columns', 'TABLE public.snowflake_shards', 'TABLE public.snowflake_sequences',
-	'SELECT public.snowflake_check()', 'SELECT public.snowflake_calls()',
+	'SELECT public.snowflake_check()', 'SELECT snowflake_internal.calls()',
 	q{SELECT public.snowflake_next_id(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass)},
 	q{SELECT public.snowflake_next_ids(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass, 2::pg_catalog.int4)},
 	q{SELECT public.snowflake_advance('hosted.s'::pg_catalog.regclass, 1::pg_catalog.int8)},

@@ -148,25 +148,27 @@ run_sql(q{
 	DECLARE f record;
 	BEGIN
 		FOR f IN
-			SELECT p.oid, p.proname, pg_get_function_identity_arguments(p.oid) AS signature,
+			SELECT p.oid, format('%I.%I', n.nspname, p.proname) AS name,
+			       CASE n.nspname WHEN 'snowflake_internal' THEN 'snowflake_internal_' ELSE '' END || p.proname AS wrapper,
 			       (SELECT string_agg('$' || n, ', ') FROM generate_series(1, p.pronargs) AS n) AS arguments
 			FROM pg_proc AS p
+			JOIN pg_namespace AS n ON n.oid = p.pronamespace
 			JOIN pg_type AS t ON t.oid = p.prorettype
 			JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'snowflake'
 			WHERE t.typtype IN ('p', 'c') AND t.typname <> 'internal' OR p.proretset
 		LOOP
 			EXECUTE format('CREATE FUNCTION smith.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE AS %L',
-				f.proname,
+				f.wrapper,
 				(SELECT string_agg(format_type(t, NULL), ', ' ORDER BY n)
 				 FROM pg_proc AS p, unnest(p.proargtypes) WITH ORDINALITY AS u(t, n) WHERE p.oid = f.oid),
-				format('SELECT count(*) FROM (SELECT public.%I(%s) LIMIT 20) AS x', f.proname, f.arguments));
+				format('SELECT count(*) FROM (SELECT %s(%s) LIMIT 20) AS x', f.name, f.arguments));
 		END LOOP;
 	END $do$;
 	CREATE VIEW smith.pg_proc AS
 		SELECT p.oid, p.proname, p.pronamespace, p.prorettype, p.proretset, p.prokind, p.proargtypes
 		FROM pg_catalog.pg_proc AS p
-		WHERE p.pronamespace = 'smith'::regnamespace
+		WHERE p.pronamespace IN ('smith'::regnamespace, 'snowflake_internal'::regnamespace)
 		   OR p.proname ~ '^snowflake_'
 		   OR p.oid IN ('count()'::regprocedure, 'min(bigint)'::regprocedure, 'max(bigint)'::regprocedure,
 			'array_agg(anynonarray)'::regprocedure);
@@ -202,7 +204,8 @@ run_sql(q{
 				ELSE replace(format_type(t, NULL), '[]', 's') END), ', ' ORDER BY n)
 				FROM unnest(p.proargtypes) WITH ORDINALITY AS u(t, n)) AS arguments
 			FROM smith.pg_proc AS p JOIN pg_type AS t ON t.oid = p.prorettype
-			WHERE p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq' AND t.typtype = 'b' AND NOT p.proretset
+			WHERE (p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq' OR p.pronamespace = 'snowflake_internal'::regnamespace)
+			  AND t.typtype = 'b' AND NOT p.proretset
 		LOOP
 			EXECUTE format('CREATE VIEW smith.call_%s_%s AS SELECT %s(%s) AS result', f.proname, f.oid, f.name, f.arguments);
 		END LOOP;
@@ -274,7 +277,8 @@ is(join("\n", map { $internal_errors{$_} } sort keys %internal_errors), '', 'no 
 my %calls = map { split /\|/ } split /\n/, run_sql(q{
 	SELECT p.oid::regprocedure, coalesce(s.calls, 0)
 	FROM pg_proc AS p LEFT JOIN pg_stat_user_functions AS s ON s.funcid = p.oid
-	WHERE p.proname ~ '^snowflake_' AND p.pronamespace = 'public'::regnamespace
+	WHERE (p.proname ~ '^snowflake_' AND p.pronamespace = 'public'::regnamespace
+	       OR p.pronamespace = 'snowflake_internal'::regnamespace)
 	  -- not the planner support function
 	  AND p.prorettype <> 'internal'::regtype});
 note(join "\n", map { "$calls{$_} $_" } sort { $calls{$b} <=> $calls{$a} } keys %calls);

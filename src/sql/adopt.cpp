@@ -49,7 +49,9 @@ const char* out_parameter(HeapTuple function)
 
 extern "C" {
 
-/* snowflake_read_legacy(legacy regprocedure, OUT shard bigint, OUT seq text, OUT epoch_ms bigint)
+/*
+ * snowflake_internal.read_legacy(legacy regprocedure, OUT shard bigint, OUT seq text,
+ *                                OUT epoch_ms bigint)
  */
 PG_FUNCTION_INFO_V1(snowflake_read_legacy);
 PGDLLEXPORT Datum snowflake_read_legacy(PG_FUNCTION_ARGS)
