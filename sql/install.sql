@@ -65,6 +65,8 @@ ROLLBACK;
 BEGIN;
 DROP EXTENSION snowflake;
 SELECT count(*) FROM pg_class WHERE relname = 'snowflake_id_seq';
+\set VERBOSITY terse -- 18 adds a CONTEXT
 CREATE SCHEMA snowflake_internal;
 CREATE EXTENSION snowflake;
 ROLLBACK;
+\set VERBOSITY default
