@@ -65,7 +65,8 @@ ROLLBACK;
 BEGIN;
 DROP EXTENSION snowflake;
 SELECT count(*) FROM pg_class WHERE relname = 'snowflake_id_seq';
-\set VERBOSITY terse -- 18 adds a CONTEXT
+-- (18 adds a CONTEXT)
+\set VERBOSITY terse
 CREATE SCHEMA snowflake_internal;
 CREATE EXTENSION snowflake;
 ROLLBACK;
