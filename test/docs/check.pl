@@ -6,8 +6,8 @@
 #
 # What a page's blocks are:
 #
-#   ```sql        run by psql -q, each block in a session of its own, in the database app; without
-#                 the CONTEXT of errors, which names lines of the extension's sources
+#   ```sql        typed into psql -q, which is connected to the database app and lasts for the page;
+#                 without the CONTEXT of errors, which names lines of the extension's sources
 #   ```sh         run by bash in the current folder; every command must succeed
 #   ```           directly behind such a block: its output, stdout and stderr
 #   <!-- not run: REASON -->   before a block of any kind: it is not run, and the reason is printed
@@ -32,6 +32,8 @@
 use strict;
 use warnings;
 
+use IO::Handle;
+
 my $default_epoch = 1314220021721;
 my $max_position  = (1 << 53) - 1;
 my $one_day_ms    = 24 * 60 * 60 * 1000;
@@ -53,6 +55,7 @@ my $expected;    # outputs of the regression tests
 
 # State of the page that is being read.
 my $page;
+my ($psql_input, $psql_output, $psql_pid);
 my %epochs;
 my (%real_of, %shown_of);    # numbers: of the page, and of this run
 
@@ -84,17 +87,18 @@ sub check_page
 	my @blocks = read_blocks(@lines);
 	check_error_texts(@lines);
 	my ($databases, $roles) = (names('pg_database', 'datname'), names('pg_roles', 'rolname'));
-	my ($problem) = psql('postgres', 'CREATE DATABASE app;');
-	die $problem if $problem;
+	administer('CREATE DATABASE app');
+	start_psql();
 	foreach my $i (0 .. $#blocks)
 	{
 		my $output = $i < $#blocks && $blocks[ $i + 1 ]{is_output} ? $blocks[ $i + 1 ] : undef;
 		check_block($blocks[$i], $output) unless $blocks[$i]{is_output};
 	}
-	psql('postgres', join('', map { "DROP DATABASE \"$_\" WITH (FORCE);\n" }
-		grep { $databases !~ /^\Q$_\E$/m } split /\n/, names('pg_database', 'datname')));
-	psql('postgres', join('', map { "DROP ROLE \"$_\";\n" }
-		grep { $roles !~ /^\Q$_\E$/m } split /\n/, names('pg_roles', 'rolname')));
+	stop_psql();
+	administer(map { "DROP DATABASE \"$_\" WITH (FORCE)" }
+		grep { $databases !~ /^\Q$_\E$/m } split /\n/, names('pg_database', 'datname'));
+	administer(map { "DROP ROLE \"$_\"" }
+		grep { $roles !~ /^\Q$_\E$/m } split /\n/, names('pg_roles', 'rolname'));
 	write_page(\@lines, \@blocks) if $is_update && @failures > $failures_before;
 }
 
@@ -214,7 +218,7 @@ sub check_block
 	$epochs{$1} = 1 while $block->{text} =~ /\b(\d{13})\b/g;
 	my $command = $block->{text};
 	$command =~ s/$number/real_number($1)/ge;
-	my ($real, $status) = $block->{kind} eq 'sql' ? psql('app', $command) : shell($command);
+	my ($real, $status) = $block->{kind} eq 'sql' ? psql($command) : shell($command);
 	$block_count++;
 	if ($output)
 	{
@@ -238,50 +242,95 @@ sub real_number
 	return $real_of{$shown} //= $shown;
 }
 
+# stdbuf: a query's result comes before the messages of the next one.
+sub start_psql
+{
+	pipe(my $child_input, $psql_input) or die "pipe: $!\n";
+	pipe($psql_output, my $child_output) or die "pipe: $!\n";
+	$psql_pid = start($child_input, $child_output,
+		'stdbuf', '-oL', 'psql', '-X', '-q', '-v', 'SHOW_CONTEXT=never', '-d', 'app');
+	$psql_input->autoflush(1);
+}
+
+sub stop_psql
+{
+	close $psql_input;
+	waitpid $psql_pid, 0;
+}
+
 sub psql
 {
-	my ($database, $text) = @_;
-	return run($text, 'psql', '-X', '-q', '-v', 'SHOW_CONTEXT=never', '-d', $database);
+	my ($text) = @_;
+	my $end = 'the block ends here';
+	local $SIG{ALRM} = sub { die "$page: no answer from psql. Is a quotation or a comment open?\n$text" };
+	local $SIG{PIPE} = 'IGNORE';
+	alarm 300;
+	print $psql_input "$text\n\\warn $end\n";
+	my $printed = '';
+	while (my $line = <$psql_output>)
+	{
+		last if $line eq "$end\n";
+		$printed .= $line;
+	}
+	alarm 0;
+	return (trim($printed), 0);
 }
 
 sub shell
 {
 	my ($text) = @_;
 	local $ENV{PGDATABASE} = 'app';
-	return run('', 'bash', '-e', '-o', 'pipefail', '-c', $text);
+	return run('bash', '-e', '-o', 'pipefail', '-c', $text);
+}
+
+sub administer
+{
+	my ($printed, $status) = run('psql', '-Xq', '-d', 'postgres', map { ('-c', $_) } @_) if @_;
+	die $printed if $status;
 }
 
 sub names
 {
 	my ($catalog, $column) = @_;
-	my ($text) = run('', 'psql', '-XAtq', '-d', 'postgres', '-c', "SELECT $column FROM $catalog");
+	my ($text) = run('psql', '-XAtq', '-d', 'postgres', '-c', "SELECT $column FROM $catalog");
 	return $text;
 }
 
-# The output, without blanks at ends of lines and blank lines at the end; and the exit status.
+# The output and the exit status of a command without input.
 sub run
 {
-	my ($input, @command) = @_;
-	pipe(my $reader, my $writer) or die "pipe: $!\n";
-	open my $in, '+>', undef or die "temporary file: $!\n";
-	print $in $input;
-	$in->flush;
-	seek $in, 0, 0;
-	my $child = fork // die "fork: $!\n";
-	if ($child == 0)
+	my @command = @_;
+	pipe(my $output, my $child_output) or die "pipe: $!\n";
+	open my $nothing, '<', '/dev/null' or die "/dev/null: $!\n";
+	my $pid = start($nothing, $child_output, @command);
+	my $text = join '', <$output>;
+	waitpid $pid, 0;
+	return (trim($text), $? >> 8 || $?);
+}
+
+# The command's ends of the pipes are its own from here on.
+sub start
+{
+	my ($input, $output, @command) = @_;
+	my $pid = fork // die "fork: $!\n";
+	if ($pid)
 	{
-		open STDIN, '<&', $in or die;
-		open STDOUT, '>&', $writer or die;
-		open STDERR, '>&', $writer or die;
-		exec { $command[0] } @command or die "$command[0]: $!\n";
+		close $_ foreach $input, $output;
+		return $pid;
 	}
-	close $writer;
-	my $text = join '', <$reader>;
-	waitpid $child, 0;
-	my $status = $? >> 8 || $?;
+	open STDIN, '<&', $input or die;
+	open STDOUT, '>&', $output or die;
+	open STDERR, '>&', $output or die;
+	exec { $command[0] } @command or die "$command[0]: $!\n";
+}
+
+# Without blanks at ends of lines and blank lines at the end.
+sub trim
+{
+	my ($text) = @_;
 	$text =~ s/[ \t]+$//mg;
 	$text =~ s/\n+\z//;
-	return ($text eq '' ? '' : "$text\n", $status);
+	return $text eq '' ? '' : "$text\n";
 }
 
 # --- comparing ------------------------------------------------------------------------------------
