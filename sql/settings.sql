@@ -63,3 +63,13 @@ RESET snowflake.max_drift;
 
 DROP FUNCTION lead_after;
 DROP SEQUENCE lead, drifting;
+
+-- A session that has not called the extension does not know its settings yet: then PostgreSQL lets superusers store them alone.
+CREATE ROLE regress_snowflake_owner;
+\c -
+SET ROLE regress_snowflake_owner;
+ALTER ROLE regress_snowflake_owner SET snowflake.shard = 5;
+SELECT snowflake_shard(0);
+ALTER ROLE regress_snowflake_owner SET snowflake.shard = 5;
+RESET ROLE;
+DROP ROLE regress_snowflake_owner;
