@@ -157,7 +157,7 @@ BEGIN
     -- Privileges of a serial column's sequence stay as they are. A new one may be drawn from by all who
     -- may insert: from an identity they could, and without the right their INSERTs would fail.
     IF sequence IS NOT NULL THEN
-        EXECUTE format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE', sequence);
+        EXECUTE snowflake_internal.reshape_text(sequence);
         listed := snowflake_internal.attach_inserters(tbl, col.attnum, sequence);
         IF listed IS NOT NULL THEN
             RAISE NOTICE 'sequence % may not be used by % who may INSERT into %', sequence, listed, tbl USING

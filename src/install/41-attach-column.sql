@@ -107,7 +107,7 @@ CREATE FUNCTION snowflake_internal.attach_shard(
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    default_epoch CONSTANT bigint := 1314220021721;
+    default_epoch CONSTANT bigint := snowflake_internal.default_epoch();
     schema name;
     is_temporary boolean;
     shards integer[];
