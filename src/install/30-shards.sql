@@ -104,13 +104,13 @@ BEGIN
     -- The epoch that the function has of itself is not written. The extension's schema is an argument
     -- and no part of the format string: its name may hold a %.
     RETURN format('%s(%s, %L::pg_catalog.regclass%s)', '@extschema@.snowflake_next_id', shard, seq,
-                  CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
+                  CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s::bigint', epoch_ms) END);
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.call_text(integer, regclass, bigint) IS
     'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';
 
-CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT 1314220021721)
+CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
     RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -123,8 +123,7 @@ BEGIN
     PERFORM snowflake_internal.require_read_committed(
         'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
     PERFORM snowflake_internal.claim_shard(shard, schema_name);
-    -- An epoch that makes no ID now is an error here, and not of the first INSERT.
-    PERFORM @extschema@.snowflake_encode(clock_timestamp(), shard, 0, epoch_ms);
+    PERFORM snowflake_internal.require_epoch(epoch_ms);
 
     IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', schema_name);
