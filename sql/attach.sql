@@ -127,10 +127,13 @@ CREATE TABLE att.generated (id bigint PRIMARY KEY DEFAULT att.id_generator());
 CREATE TABLE att.generated_with (id bigint PRIMARY KEY DEFAULT att.with_argument(25));
 CREATE TABLE att.generated_below (id bigint, k integer) PARTITION BY LIST (k);
 CREATE TABLE att.generated_below_1 PARTITION OF att.generated_below (id DEFAULT att.id_generator()) FOR VALUES IN (1);
+CREATE DOMAIN att.generated_id AS bigint DEFAULT att.id_generator();
+CREATE TABLE att.generated_domain (id att.generated_id);
 INSERT INTO att.generated DEFAULT VALUES;
 SELECT snowflake_attach('att.generated');
 SELECT snowflake_attach('att.generated_with', shard => 25);
 SELECT snowflake_attach('att.generated_below');
+SELECT snowflake_attach('att.generated_domain');
 SELECT tbl, "default" FROM public.att_columns WHERE tbl = 'att.generated'::regclass;
 SELECT snowflake_attach('att.generated', epoch_ms => 1400000000000);
 INSERT INTO att.generated DEFAULT VALUES;
@@ -181,6 +184,11 @@ SELECT string_agg(line, E'\n') AS statements FROM public.att_hint($$SELECT snowf
 :statements
 SELECT "default", owns FROM public.att_columns WHERE tbl = 'att.lends'::regclass ORDER BY owns::text COLLATE "C";
 INSERT INTO att.borrows DEFAULT VALUES RETURNING id;
+CREATE DOMAIN att.lent_id AS bigint DEFAULT nextval('att.hand_made');
+CREATE TABLE att.of_domain (id att.lent_id);
+SELECT string_agg(line, E'\n') AS statements FROM public.att_hint($$SELECT snowflake_attach('att.of_domain')$$) AS line WHERE line !~ 'seq =>' \gset
+:statements
+SELECT "default" FROM public.att_columns WHERE tbl = 'att.of_domain'::regclass;
 -- The shard's own sequence: IDs are unique over the column and all that use next_id().
 CREATE TABLE att.with_function (id bigint DEFAULT nextval('att.table_id_seq'));
 SELECT detail, hint FROM public.att_message($$SELECT snowflake_attach('att.with_function')$$);
@@ -413,6 +421,11 @@ CREATE MATERIALIZED VIEW att_again.stored WITH (fillfactor = 50) AS SELECT "id %
 CREATE UNIQUE INDEX stored_index ON att_again.stored (id) WHERE id > 0;
 CREATE INDEX ON att_again.stored ((id + 1));
 COMMENT ON INDEX att_again.stored_index IS 'of stored';
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE snowflake_regress_space LOCATION '';
+RESET allow_in_place_tablespaces;
+ALTER INDEX att_again.stored_index SET TABLESPACE snowflake_regress_space;
+ALTER MATERIALIZED VIEW att_again.stored SET TABLESPACE snowflake_regress_space;
 COMMENT ON MATERIALIZED VIEW att_again.stored IS 'stored';
 ALTER MATERIALIZED VIEW att_again.stored OWNER TO snowflake_regress_viewer;
 CREATE MATERIALIZED VIEW att_again.not_stored AS SELECT s.id FROM att_again.stored AS s JOIN att_again.t USING (id) WITH NO DATA;
@@ -458,7 +471,7 @@ CREATE FUNCTION public.att_state() RETURNS TABLE (object text, property text, va
     SELECT c.oid::regclass::text, p.property, p.value
     FROM pg_class AS c, LATERAL (
         VALUES ('definition', CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) WHEN c.relkind = 'i' THEN pg_get_indexdef(c.oid) END),
-               ('options', c.reloptions::text), ('owner', c.relowner::regrole::text), ('filled', c.relispopulated::text),
+               ('options', c.reloptions::text), ('owner', c.relowner::regrole::text), ('filled', concat_ws(' ', c.relispopulated, (SELECT t.spcname FROM pg_tablespace AS t WHERE t.oid = c.reltablespace))),
                ('comment', obj_description(c.oid, 'pg_class')),
                ('privileges', (SELECT string_agg(x::text, ',' ORDER BY x::text COLLATE "C") FROM unnest(c.relacl) AS x)),
                ('columns', (SELECT string_agg(concat_ws(' ', a.attname, col_description(c.oid, a.attnum),
@@ -881,6 +894,7 @@ DROP EVENT TRIGGER att_rewrite;
 DROP PUBLICATION att_publication, att_publication_again;
 DROP FOREIGN DATA WRAPPER att_wrapper CASCADE;
 DROP SCHEMA att, att_none, att_free, att_epoch, att_fk, att_block, att_again, att_part, att_wrong, att_own, "Att ""%s"" 'ß'" CASCADE;
+DROP TABLESPACE snowflake_regress_space;
 DROP VIEW public.att_columns;
 DROP FUNCTION public.att_rewrite, public.att_hint, public.att_message, public.att_state;
 DROP TABLE public.att_rewritten, public.att_state, public.att_elsewhere;

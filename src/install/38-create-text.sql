@@ -63,10 +63,12 @@ CREATE FUNCTION snowflake_internal.create_relation_text(relation oid) RETURNS te
     SET search_path = pg_catalog, pg_temp
 AS $$
 -- The query of a materialized view is run by REFRESH, as its owner, and not by the role that creates it.
-SELECT CASE WHEN c.relkind IN ('i', 'I') THEN pg_get_indexdef(c.oid) || ';' ELSE concat_ws(E'\n',
-    format(E'CREATE %s %s%s AS\n%s%s;', k.kind, c.oid::regclass, ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
-           rtrim(pg_get_viewdef(c.oid), ';'), CASE c.relkind WHEN 'm' THEN E'\nWITH NO DATA' END),
-    CASE WHEN c.relowner <> quote_ident(current_user)::regrole THEN
+SELECT concat_ws(E'\n',
+    CASE WHEN k.kind = 'INDEX' THEN pg_get_indexdef(c.oid) || ';'
+         ELSE format(E'CREATE %s %s%s AS\n%s%s;', k.kind, c.oid::regclass, ' WITH (' || array_to_string(c.reloptions, ', ') || ')',
+                     rtrim(pg_get_viewdef(c.oid), ';'), CASE c.relkind WHEN 'm' THEN E'\nWITH NO DATA' END) END,
+    (SELECT format('ALTER %s %s SET TABLESPACE %I;', k.kind, c.oid::regclass, t.spcname) FROM pg_tablespace AS t WHERE t.oid = c.reltablespace),
+    CASE WHEN k.kind <> 'INDEX' AND c.relowner <> quote_ident(current_user)::regrole THEN
         format('ALTER %s %s OWNER TO %s;', k.kind, c.oid::regclass, c.relowner::regrole) END,
     (SELECT string_agg(g.line, E'\n') FROM snowflake_internal.grants_text(c.relacl, c.relowner, 'TABLE ' || c.oid::regclass) AS g(line)),
     (SELECT string_agg(g.line, E'\n')
@@ -75,9 +77,9 @@ SELECT CASE WHEN c.relkind IN ('i', 'I') THEN pg_get_indexdef(c.oid) || ';' ELSE
      WHERE a.attrelid = c.oid),
     (SELECT string_agg(format('COMMENT ON COLUMN %s.%I IS %L;', c.oid::regclass, a.attname, col_description(c.oid, a.attnum)), E'\n' ORDER BY a.attnum)
      FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND col_description(c.oid, a.attnum) IS NOT NULL),
-    CASE WHEN c.relkind = 'm' AND c.relispopulated THEN format('REFRESH MATERIALIZED VIEW %s;', c.oid::regclass) END) END
+    CASE WHEN c.relkind = 'm' AND c.relispopulated THEN format('REFRESH MATERIALIZED VIEW %s;', c.oid::regclass) END)
 FROM pg_class AS c
-CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END AS kind) AS k
+CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'INDEX' END AS kind) AS k
 WHERE c.oid = $1
 $$;
 COMMENT ON FUNCTION snowflake_internal.create_relation_text(oid) IS

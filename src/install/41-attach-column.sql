@@ -161,8 +161,8 @@ BEGIN
         RAISE EXCEPTION 'schema % has more than one epoch', quote_ident(schema) USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '), array_to_string(epochs, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s);',
-                          snowflake_internal.attach_arguments(tbl, col.attname, coalesce(given, shards[1]), NULL, epochs[1]));
+            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
+                          snowflake_internal.attach_arguments(tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
     ELSIF given IS NULL AND cardinality(shards) > 1 THEN
         RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
             ERRCODE = 'object_not_in_prerequisite_state',
@@ -196,13 +196,12 @@ BEGIN
     SELECT s.tbl, s.column_name, p.oid::regprocedure AS function,
            p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND NOT p.proretset AS is_adoptable
     INTO old
-    FROM unnest(scope) AS s
-    JOIN pg_attrdef AS f ON f.adrelid = s.tbl AND f.adnum = s.attnum
+    FROM snowflake_internal.attach_old_defaults(scope) AS s
     -- The functions of PostgreSQL itself are not in pg_depend.
-    JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_proc'::regclass
+    JOIN pg_depend AS d ON d.classid = s.classid AND d.objid = s.objid AND d.refclassid = 'pg_proc'::regclass
     JOIN pg_proc AS p ON p.oid = d.refobjid
-    WHERE s.is_attached AND NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, s.tbl::oid, s.attnum::integer))
-    ORDER BY s.tbl <> s.root, s.tbl::text COLLATE "C", p.pronargs, p.oid
+    WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, s.tbl::oid, s.attnum::integer))
+    ORDER BY s.tbl <> scope[1].tbl, s.tbl::text COLLATE "C", p.pronargs, p.oid
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'the epoch of the IDs in column % of table % is not known', quote_ident(old.column_name), old.tbl USING
@@ -211,8 +210,8 @@ BEGIN
                             old.function, epoch_ms),
             HINT = concat_ws(' ',
                 CASE WHEN old.is_adoptable THEN
-                    format('SELECT snowflake_adopt(%L, shard => %s) finds out the epoch, and makes the function native for all columns that use it.', old.function, shard) END,
-                format('To attach only this column, name the epoch of its IDs: SELECT snowflake_attach(%s, epoch_ms => ...)', arguments));
+                    format('SELECT snowflake_adopt(%L, shard => %s) finds the epoch out, and makes the function native for all columns that use it.', old.function, shard) END,
+                format('To attach only this column, name the epoch of its IDs: SELECT snowflake_attach(%s, epoch_ms => ...);', arguments));
     END IF;
 END;
 $$;

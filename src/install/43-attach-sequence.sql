@@ -1,7 +1,23 @@
 -- Steps of snowflake_attach(): which sequence, and what else draws from it.
 
--- What a new value of the column comes from now. Only what is stored as an expression is seen: a function with a
--- body in text, such as PL/pgSQL, does not depend on its sequence.
+CREATE FUNCTION snowflake_internal.attach_old_defaults(scope snowflake_internal.attach_member[])
+    RETURNS TABLE (tbl regclass, attnum smallint, column_name name, classid oid, objid oid)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- A column without a DEFAULT has that of its domain.
+SELECT s.tbl, s.attnum, s.column_name,
+       CASE WHEN f.oid IS NULL THEN 'pg_type'::regclass ELSE 'pg_attrdef'::regclass END, coalesce(f.oid, a.atttypid)
+FROM unnest($1) AS s
+JOIN pg_attribute AS a ON a.attrelid = s.tbl AND a.attnum = s.attnum
+LEFT JOIN pg_attrdef AS f ON f.adrelid = s.tbl AND f.adnum = s.attnum
+WHERE s.is_attached
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_old_defaults(snowflake_internal.attach_member[]) IS
+    'the object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from';
+
+-- Only what is stored as an expression is seen: a function with a body in text, such as PL/pgSQL, does not depend
+-- on its sequence.
 CREATE FUNCTION snowflake_internal.attach_old_sequences(scope snowflake_internal.attach_member[])
     RETURNS TABLE (seq regclass, is_owned boolean, is_drawn boolean)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -15,10 +31,8 @@ FROM (SELECT d.objid AS seq, true AS is_owned
       WHERE s.is_attached AND s.tbl = s.root
       UNION
       SELECT d.refobjid, false
-      FROM unnest($1) AS s
-      JOIN pg_attrdef AS f ON f.adrelid = s.tbl AND f.adnum = s.attnum
-      JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_class'::regclass
-      WHERE s.is_attached) AS u
+      FROM snowflake_internal.attach_old_defaults($1) AS o
+      JOIN pg_depend AS d ON d.classid = o.classid AND d.objid = o.objid AND d.refclassid = 'pg_class'::regclass) AS u
 JOIN pg_class AS c ON c.oid = u.seq AND c.relkind = 'S'
 GROUP BY u.seq
 ORDER BY bool_or(NOT u.is_owned) DESC, u.seq
@@ -55,7 +69,7 @@ DECLARE
     kept regclass;
 BEGIN
     IF seq IS NOT NULL THEN
-        PERFORM snowflake_internal.attach_require_sequence(scope, seq, epoch_ms);
+        PERFORM snowflake_internal.attach_require_sequence(scope, shard, seq, epoch_ms);
         RETURN seq;
     END IF;
     PERFORM snowflake_internal.attach_require_unshared(scope, shard, epoch_ms);
@@ -98,10 +112,11 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format(E'Others that draw from sequence %s:\n%s', old.seq, old.others),
             HINT = concat_ws(E'\n',
-                'To share the sequence, so that no ID is in two columns, attach all of them with it, in one transaction:',
+                'Run one of these, in one transaction. To share the sequence, so that no ID is in two columns:',
                 snowflake_internal.attach_sharing_text(scope, shard, old.seq, epoch_ms),
                 'For a sequence of its own:',
-                format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT;', col.tbl, col.column_name),
+                -- DROP DEFAULT would leave the default of a domain.
+                format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
                 format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
     END IF;
 END;
@@ -131,7 +146,7 @@ COMMENT ON FUNCTION snowflake_internal.attach_sharing_text(snowflake_internal.at
     'the statements after which all columns that draw from a sequence do so natively';
 
 CREATE FUNCTION snowflake_internal.attach_require_sequence(
-        scope snowflake_internal.attach_member[], seq regclass, epoch_ms bigint) RETURNS void
+        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -168,11 +183,11 @@ BEGIN
             DETAIL = format('It is %s in %s, and would be %s here. With two epochs, one sequence can make the same ID twice.',
                             other.epoch_ms, other.described, epoch_ms),
             HINT = format('SELECT snowflake_attach(%s);',
-                          snowflake_internal.attach_arguments(col.tbl, col.column_name, NULL, seq, other.epoch_ms));
+                          snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_sequence(snowflake_internal.attach_member[], regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_require_sequence(snowflake_internal.attach_member[], integer, regclass, bigint) IS
     'refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or that has another epoch';
 
 -- Before it is gone. A child has its parent's DEFAULT, or one of its own.

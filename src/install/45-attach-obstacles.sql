@@ -4,7 +4,7 @@
 -- ATPrepAlterColumnType() and ATExecAlterColumnType() in PostgreSQL's tablecmds.c.
 
 CREATE FUNCTION snowflake_internal.attach_dependents(scope snowflake_internal.attach_member[])
-    RETURNS TABLE (line text, drop_text text, create_text text, depth integer)
+    RETURNS TABLE (line text, classid oid, objid oid, drop_text text, depth integer)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -33,14 +33,14 @@ WITH RECURSIVE found AS (
 SELECT format('%s depends on %s',
               coalesce('generated ' || pg_describe_object('pg_class'::regclass, f.adrelid, f.adnum), pg_describe_object(o.classid, o.objid, 0)),
               o.depends_on),
-       o.drop_text, CASE WHEN o.drop_text <> '' THEN snowflake_internal.create_text(o.classid, o.objid) END, o.depth
+       o.classid, o.objid, o.drop_text, o.depth
 FROM found AS o
 LEFT JOIN (pg_attrdef AS f JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated <> '')
        ON o.classid = 'pg_attrdef'::regclass AND f.oid = o.objid
 WHERE o.drop_text IS DISTINCT FROM ''
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
-    'what depends on the type of a narrow column, and in turn on that, with the statements that drop it and create it again (NULL: there are none), and how far it is from the column';
+    'what depends on the type of a narrow column, and in turn on that: a line to tell it, the object, the statement that drops it (NULL: none), and how far it is from the column';
 
 CREATE FUNCTION snowflake_internal.attach_row_holders(scope snowflake_internal.attach_member[]) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -152,16 +152,16 @@ DECLARE
     creates text;
 BEGIN
     WITH obstacles AS MATERIALIZED (
-        SELECT d.line, d.drop_text, d.create_text, d.depth FROM snowflake_internal.attach_dependents(scope) AS d
+        SELECT d.* FROM snowflake_internal.attach_dependents(scope) AS d
         UNION ALL
-        SELECT o.line, NULL, NULL, 0
+        SELECT o.line, NULL, NULL, NULL, 0
         FROM (SELECT snowflake_internal.attach_row_holders(scope)
               UNION ALL SELECT snowflake_internal.attach_key_obstacles(scope)
               UNION ALL SELECT snowflake_internal.attach_column_obstacles(scope, seq)) AS o(line)
     ), statements AS (
-        -- An object can be reached on several ways. It is dropped before all that it depends on.
-        SELECT o.drop_text, o.create_text, max(o.depth) AS depth FROM obstacles AS o
-        WHERE o.drop_text IS NOT NULL GROUP BY o.drop_text, o.create_text
+        -- An object can be reached on several ways. The longest tells when to drop it: before all that it depends on.
+        SELECT o.drop_text, snowflake_internal.create_text(o.classid, o.objid) AS create_text, max(o.depth) AS depth
+        FROM obstacles AS o WHERE o.drop_text IS NOT NULL GROUP BY o.classid, o.objid, o.drop_text
     )
     SELECT string_agg(DISTINCT o.line COLLATE "C", E'\n'),
            -- A name can have a line break in it, which would end the comment.
