@@ -148,7 +148,7 @@ BEGIN
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
                           ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
             HINT = CASE WHEN present.shard IS NULL
-                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L).', present.function)
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).', present.function, shard)
                         ELSE 'Choose another schema.' END;
     END IF;
 

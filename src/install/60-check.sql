@@ -84,7 +84,7 @@ WHERE function IS NULL
        OR shard IS NULL AND seq <> '@extschema@.snowflake_id_seq'::regclass)
 UNION ALL
 SELECT 'notice', p.oid::regprocedure::text, 'it is a PL/pgSQL function, with the duplicates of that scheme',
-       format('SELECT snowflake_adopt(%L);', p.oid::regprocedure)
+       format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
 WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND l.lanname = 'plpgsql'
 ORDER BY 1, 2, 3

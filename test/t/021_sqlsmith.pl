@@ -80,7 +80,7 @@ run_sql(q{
 	CREATE VIEW smith.seen AS SELECT id FROM shard5.photos;
 
 	CREATE FUNCTION smith.next_id() RETURNS bigint LANGUAGE plpgsql AS $$
-	DECLARE result bigint; seq_id bigint; now_millis bigint; shard_id int := 9;
+	DECLARE result bigint; seq_id bigint; now_millis bigint; shard_id int := 7;
 	BEGIN
 	    SELECT nextval('smith.fine') % 1024 INTO seq_id;
 	    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
@@ -90,6 +90,9 @@ run_sql(q{
 	    RETURN result;
 	END $$;
 	CREATE FUNCTION smith.no_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+	-- With random arguments an adoption does not get to its end.
+	CREATE FUNCTION smith.adopt() RETURNS bigint LANGUAGE sql AS
+		$$ SELECT snowflake_adopt('smith.next_id()', 7); SELECT 1::bigint $$;
 });
 
 # Arguments: for each type a function that returns one of these values at random.
@@ -111,14 +114,16 @@ my %values = (
 	'oid' => q{0, 1, 1247, 1255, 1259, 2604, 'shard5.photos'::regclass, 'smith.next_id()'::regprocedure, 4294967295},
 	'oid[]' => q{'{}', '{0}', '{NULL}', '{1259,1255}', '[2:2]={1259}', '{{1,2}}', '{4294967295}'},
 	'boolean' => q{true, false},
+	'snowflake_internal.observation[]' => q{'{}', '{NULL}', '{"(5,now,now,5,{0})"}', '{"(5,now,infinity,5,{1259})","(6,-infinity,now,,)"}'},
 );
 foreach my $type (sort keys %values)
 {
 	(my $name = "some_$type") =~ s/\[\]/s/;
+	$name =~ s/\W/_/g;
 	# unnest() would flatten an array of arrays.
 	my $list = join ' UNION ALL ',
-	  $type eq 'oid[]'
-	  ? map { "SELECT $_\::oid[]" } ($values{$type} =~ /'[^']*'/g)
+	  $type =~ /\[\]$/
+	  ? map { "SELECT $_\::$type" } ($values{$type} =~ /'[^']*'/g)
 	  : "SELECT unnest(ARRAY[$values{$type}]::$type\[])";
 	run_sql(qq{
 		SET SESSION AUTHORIZATION smith;
@@ -201,7 +206,7 @@ run_sql(q{
 		FOR f IN
 			SELECT p.oid, p.proname, quote_ident(p.pronamespace::regnamespace::text) || '.' || p.proname AS name,
 			       (SELECT string_agg(format('smith.some_%s()', CASE format_type(t, NULL) WHEN 'timestamp with time zone' THEN 'timestamptz'
-				ELSE replace(format_type(t, NULL), '[]', 's') END), ', ' ORDER BY n)
+				ELSE replace(replace(format_type(t, NULL), '[]', 's'), '.', '_') END), ', ' ORDER BY n)
 				FROM unnest(p.proargtypes) WITH ORDINALITY AS u(t, n)) AS arguments
 			FROM smith.pg_proc AS p JOIN pg_type AS t ON t.oid = p.prorettype
 			WHERE (p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq' OR p.pronamespace = 'snowflake_internal'::regnamespace)
