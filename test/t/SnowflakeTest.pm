@@ -72,14 +72,16 @@ sub start_server
 }
 
 # Kills all processes of the server at once, as a crash of the machine does, so that none of them
-# writes what is in memory. If only the postmaster died, a backend would finish its query.
+# writes what is in memory. If only the postmaster died, a backend would finish its query. The
+# postmaster is stopped first: it could start a backend after its processes were listed, and one
+# process that is left keeps the shared memory, so that the next postmaster does not start.
 sub crash
 {
 	my ($node) = @_;
 	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	my @processes = split /\n/,
-	  $node->safe_psql('postgres',
-		'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+	kill 'STOP', $postmaster;
+	await('the postmaster is stopped', sub { qx(ps -o stat= -p $postmaster) =~ /^T/ });
+	my @processes = split /\n/, qx(ps -o pid= --ppid $postmaster);
 	$node->kill9;
 	kill 'KILL', @processes;
 	my $all = join ',', $postmaster, @processes;
