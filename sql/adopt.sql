@@ -61,13 +61,14 @@ CREATE FUNCTION insta8.a_set() RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 1::b
 CREATE FUNCTION insta8.two(OUT a bigint, OUT b bigint) LANGUAGE sql AS 'SELECT 1::bigint, 2::bigint';
 CREATE PROCEDURE insta8.a_procedure() LANGUAGE sql AS 'SELECT 1';
 SELECT snowflake_adopt('insta8.with_argument(int)', 8);
+SELECT snowflake_adopt('row_number()', 8);
+SELECT snowflake_adopt('count()', 8);
 \set VERBOSITY sqlstate
 SELECT snowflake_adopt('insta8.with_default(int)', 8);
 SELECT snowflake_adopt('insta8.an_integer()', 8);
 SELECT snowflake_adopt('insta8.a_set()', 8);
 SELECT snowflake_adopt('insta8.two()', 8);
 SELECT snowflake_adopt('insta8.a_procedure()', 8);
-SELECT snowflake_adopt('row_number()', 8);
 SELECT snowflake_adopt('insta8.missing()', 8);
 SELECT snowflake_adopt(NULL, 8);
 SELECT snowflake_adopt(4294967295, 8);
@@ -176,6 +177,26 @@ SELECT nextval('insta20.another');
 SELECT snowflake_adopt('insta20.next_id()', 20);
 COMMIT;
 
+-- The sequence is locked as soon as it is known, before the third call, and no other sequence of the schema is.
+SELECT pg_temp.make_old(21);
+CREATE SEQUENCE insta21.another;
+CREATE FUNCTION insta21.watch_id() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('app.seen', current_setting('app.seen') || CASE WHEN EXISTS (
+        SELECT FROM pg_locks WHERE relation = 'insta21.table_id_seq'::regclass AND mode = 'ShareRowExclusiveLock' AND pid = pg_backend_pid())
+        THEN 'L' ELSE '-' END, false);
+    RETURN insta21.next_id();
+END $$;
+SET app.seen = '';
+BEGIN;
+SELECT snowflake_adopt('insta21.watch_id()', 21);
+SELECT current_setting('app.seen') ~ '^--L{19,}$' AS locked_after_two;
+SELECT DISTINCT relation::regclass FROM pg_locks WHERE pid = pg_backend_pid() AND relation::regclass::text ~ '^insta21' ORDER BY 1;
+ROLLBACK;
+SET app.seen = '';
+SELECT snowflake_adopt('insta21.watch_id()', 21, seq => 'insta21.table_id_seq');
+SELECT current_setting('app.seen') ~ '^L{21,}$' AS locked_first;
+
 -- A sequence that others draw from, too. A query that reads the sequence does not, nor does the function itself.
 SELECT pg_temp.make_old(14);
 CREATE OR REPLACE FUNCTION insta14.next_id(OUT result bigint) LANGUAGE sql
@@ -247,5 +268,5 @@ CREATE FUNCTION insta18.constant() RETURNS bigint LANGUAGE sql AS 'SELECT 1::big
 SELECT snowflake_adopt('insta18.constant()', 18);
 
 SET client_min_messages = warning;
-DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20 CASCADE;
+DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21 CASCADE;
 DROP ROLE snowflake_regress_user;

@@ -124,7 +124,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
     RETURN concat_ws(' | ', SQLSTATE, regexp_replace(message, '\d{12,}|\d{4}-\d\d-\d\d [\d:.]+', 'N', 'g'),
-                     nullif(regexp_replace(detail, '(?<!>> )\m\d+(\.\d+)?', 'N', 'g'), ''), nullif(hint, ''));
+                     nullif(regexp_replace(detail, '(?<!>> )(?<!After )\m\d+(\.\d+)?', 'N', 'g'), ''), nullif(hint, ''));
 END $refusal$;
 CREATE TEMP TABLE others (shard serial, form text, expression text);
 ALTER SEQUENCE others_shard_seq RESTART 201;

@@ -21,6 +21,7 @@ COMMENT ON TYPE snowflake_internal.observation IS
 --   42809         it has arguments, or does not return one bigint; seq is no sequence
 --   22004, 22003, 42710   the shard is NULL; is none; is another schema's
 --   42P13         its IDs are not those of this shard, sequence and epoch: the message says what was seen
+--   22008         its epoch is in the future: its IDs are negative
 --   55000         the sequence cannot hold positions, or is used by others; the function was changed meanwhile
 --   25001, 25006  isolation above READ COMMITTED; read-only
 --   An error of the old function itself is raised as it is.

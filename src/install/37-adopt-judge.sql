@@ -50,11 +50,12 @@ CREATE FUNCTION snowflake_internal.adopt_needs_more(calls snowflake_internal.obs
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT (SELECT count(DISTINCT date_trunc('milliseconds', c.before)) < 20 FROM unnest($1) AS c)
-       OR (SELECT min(e.lowest) < max(e.highest) FROM snowflake_internal.adopt_epochs($1) AS e) AND cardinality($1) < 200
+SELECT cardinality($1) < 200
+       AND ((SELECT count(DISTINCT date_trunc('milliseconds', c.before)) < 20 FROM unnest($1) AS c)
+            OR (SELECT min(e.lowest) < max(e.highest) FROM snowflake_internal.adopt_epochs($1) AS e))
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_needs_more(snowflake_internal.observation[]) IS
-    'whether there are calls in less than 20 milliseconds, or more than one epoch fits and 200 calls are not reached';
+    'whether there are calls in less than 20 milliseconds, or more than one epoch fits; never after 200 calls';
 
 CREATE FUNCTION snowflake_internal.adopt_judge(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[]) RETURNS bigint

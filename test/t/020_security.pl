@@ -74,8 +74,8 @@ unlike($script, qr/\@extschema\@(?!\.snowflake_)/, 'the schema stands before a n
 # --- planting ----------------------------------------------------------------------------------
 
 # Plants, in a schema, variants of core's functions and operators that the script uses, for all
-# pairs of the types it works with. If a planted variant may be chosen, one of them matches a call
-# better than core's.
+# pairs of the types it works with, and without arguments. If a planted variant may be chosen, one
+# of them matches a call better than core's.
 my %words = map { lc($_) => 1 } $script =~ /\b([a-z_]+)\(/gi;
 my $names = join ',', map { "'$_'" } sort keys %words;
 my $plant_core = qq{
@@ -90,7 +90,8 @@ my $plant_core = qq{
 			SELECT n.name, coalesce(a.list, '') AS list, a.r
 			FROM (SELECT DISTINCT proname AS name FROM pg_proc
 				  WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ($names)) AS n,
-				 (SELECT t, 'text' FROM unnest(types) AS t UNION ALL
+				 (SELECT '', 'text' UNION ALL
+				  SELECT t, 'text' FROM unnest(types) AS t UNION ALL
 				  SELECT t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u UNION ALL
 				  SELECT 'text,' || t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u) AS a(list, r)
 		LOOP
@@ -195,6 +196,16 @@ is(as('owner', q{
 	"snowflake_internal.adopt_call(regprocedure,regclass)|plpgsql|f|\n"
 	  . 'public.snowflake_adopt(regprocedure,integer,regclass,bigint)|plpgsql|f|',
 	'its functions have the caller\'s rights, a search_path but for the two that run an old function, and do not write in parallel');
+
+is(as('owner', q{
+	SELECT p.oid::regprocedure, x.found[1]
+	FROM pg_proc AS p
+	JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
+	JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e',
+	-- a call without a schema, an operator
+	regexp_matches(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '(?<![.\w])\w+\(|[^:]=|[-+*/<>~!@#%^&|]', 'g') AS x(found)
+	WHERE p.proconfig IS NULL}),
+	'', 'those two name everything with its schema');
 
 is(state_as('hostile', 'CREATE FUNCTION snowflake_internal.calls(text) RETURNS text LANGUAGE sql RETURN 1'),
 	'42501', 'nobody else creates functions beside the internal ones');
