@@ -21,6 +21,18 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.dependents(oid, oid, integer) IS
     'what depends on an object or on one of its columns (0: on any part of it), the rule of a view being the view';
 
+CREATE FUNCTION snowflake_internal.identify(classid oid, objid oid, OUT type text, OUT identity text)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- For what is no object, pg_identify_object() raises an internal error.
+SELECT o.type, o.identity
+FROM (SELECT d.classid, d.objid FROM pg_depend AS d WHERE d.classid = $1 AND d.objid = $2 LIMIT 1) AS d
+CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) AS o
+$$;
+COMMENT ON FUNCTION snowflake_internal.identify(oid, oid) IS
+    'type and identity, as in pg_identify_object(), of an object that depends on another one';
+
 CREATE FUNCTION snowflake_internal.drop_text(classid oid, objid oid) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -37,7 +49,7 @@ SELECT CASE
                  UNION ALL
                  SELECT FROM pg_constraint AS c WHERE $1 = 'pg_constraint'::regclass AND $2 = c.oid AND c.contype = 't') THEN ''
     END
-FROM pg_identify_object($1, $2, 0) AS o
+FROM snowflake_internal.identify($1, $2) AS o
 $$;
 COMMENT ON FUNCTION snowflake_internal.drop_text(oid, oid) IS
     'the statement that drops an object; empty for a part of an object, which is dropped with it; NULL if create_text() cannot create the object again';
@@ -147,7 +159,7 @@ SELECT concat_ws(E'\n',
      WHERE s.classid = $1 AND s.oid = $2 AND s.state <> 'O'),
     CASE WHEN obj_description($2, $1::regclass::name) IS NOT NULL THEN
         format('COMMENT ON %s %s IS %L;', upper(o.type), o.identity, obj_description($2, $1::regclass::name)) END)
-FROM pg_identify_object($1, $2, 0) AS o
+FROM snowflake_internal.identify($1, $2) AS o
 $$;
 COMMENT ON FUNCTION snowflake_internal.create_text(oid, oid) IS
     'the statements that create a view, index, rule, trigger, policy or function again, or add a table to its publication; with owner, privileges and comment';

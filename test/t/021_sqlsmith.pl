@@ -109,16 +109,24 @@ my %values = (
 	'regprocedure' => q{'smith.next_id()', 'smith.next_id()', 'smith.next_id()', 'smith.no_id()', 'shard5.next_id()', 'shard6.next_id()', 'now()', '0', '4294967295'},
 	'regnamespace' => q{'smith', 'shard5', 'shard6', 'pg_catalog', 'pg_toast', '0', '4294967295'},
 	'oid' => q{0, 1, 1247, 1255, 1259, 2604, 'shard5.photos'::regclass, 'smith.next_id()'::regprocedure, 4294967295},
-	'oid[]' => q{'{}', '{0}', '{NULL}', '{1259,1255}', '[2:2]={1259}', '{{1,2}}', '{4294967295}'},
+	'oid[]' => q{'{}'; '{0}'; '{NULL}'; '{1259,1255}'; '[2:2]={1259}'; '{{1,2}}'; '{4294967295}'},
+	'aclitem[]' => q{'{}'; NULL; '{=U/smith}'; '{smith=rwU*/smith,=r/smith}'; '{{=r/smith},{=U/smith}}'},
+	'pg_attribute' => q{(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.numbered'::regclass AND a.attnum = 1),
+		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'shard5.likes'::regclass AND a.attnum = 1),
+		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.seen'::regclass AND a.attnum = -1), NULL},
+	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t)"}'; '{"(,,,,,)"}'; '{"(pg_class,smith.seen,1,id,t,t)"}';
+		snowflake_internal.attach_scope('smith.numbered', 1::smallint); snowflake_internal.attach_scope('smith.parted', 1::smallint);
+		snowflake_internal.attach_scope('smith.identified', 1::smallint); snowflake_internal.attach_scope('shard5.photos', 1::smallint)},
 	'boolean' => q{true, false},
 );
 foreach my $type (sort keys %values)
 {
 	(my $name = "some_$type") =~ s/\[\]/s/;
+	$name =~ s/\./_/;
 	# unnest() would flatten an array of arrays.
 	my $list = join ' UNION ALL ',
-	  $type eq 'oid[]'
-	  ? map { "SELECT $_\::oid[]" } ($values{$type} =~ /'[^']*'/g)
+	  $type =~ /\[\]$/
+	  ? map { "SELECT $_\::$type" } split(/;\s*/, $values{$type})
 	  : "SELECT unnest(ARRAY[$values{$type}]::$type\[])";
 	run_sql(qq{
 		SET SESSION AUTHORIZATION smith;
@@ -201,7 +209,7 @@ run_sql(q{
 		FOR f IN
 			SELECT p.oid, p.proname, quote_ident(p.pronamespace::regnamespace::text) || '.' || p.proname AS name,
 			       (SELECT string_agg(format('smith.some_%s()', CASE format_type(t, NULL) WHEN 'timestamp with time zone' THEN 'timestamptz'
-				ELSE replace(format_type(t, NULL), '[]', 's') END), ', ' ORDER BY n)
+				ELSE replace(replace(format_type(t, NULL), '[]', 's'), '.', '_') END), ', ' ORDER BY n)
 				FROM unnest(p.proargtypes) WITH ORDINALITY AS u(t, n)) AS arguments
 			FROM smith.pg_proc AS p JOIN pg_type AS t ON t.oid = p.prorettype
 			WHERE (p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq' OR p.pronamespace = 'snowflake_internal'::regnamespace)
