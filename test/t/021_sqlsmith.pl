@@ -21,7 +21,7 @@ use Time::HiRes qw(usleep);
 
 my $queries_per_part = 5_000;
 # With this many queries every function should be called at least once without an error.
-my $enough_for_all = 100_000;
+my $enough_for_all = 300_000;
 
 plan skip_all => 'sqlsmith is not installed'
   unless grep { -x "$_/sqlsmith" } split /:/, $ENV{PATH};
