@@ -45,7 +45,7 @@ CREATE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_in
     LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0, k.seq IS NOT NULL, k.epoch_ms
+SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0, k.seq IS NOT NULL, k.epoch_ms
 FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
 LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
 LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum

@@ -181,10 +181,9 @@ is(as('owner', q{
 	JOIN pg_depend AS d ON d.classid = m.classid AND d.objid = m.objid AND d.deptype = 'n'
 	WHERE m.deptype = 'e' AND m.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
 	  AND d.refclassid <> 'pg_namespace'::regclass
-	  -- an array type belongs to its element type, which belongs to the extension
-	  AND NOT EXISTS (SELECT FROM pg_type AS t JOIN pg_depend AS e ON e.classid = 'pg_type'::regclass AND e.objid = t.typelem AND e.deptype = 'e'
-		WHERE d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid)
-	  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e')}),
+	  -- an array type is a part of its element type
+	  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.deptype = 'e'
+	                  AND e.objid = coalesce((SELECT t.oid FROM pg_type AS t WHERE d.refclassid = 'pg_type'::regclass AND t.typarray = d.refobjid), d.refobjid))}),
 	'', 'its objects use nothing but each other and what is in pg_catalog');
 is(as('owner', q{
 	SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig

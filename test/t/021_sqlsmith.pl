@@ -21,7 +21,7 @@ use Time::HiRes qw(usleep);
 
 my $queries_per_part = 5_000;
 # With this many queries every function should be called at least once without an error.
-my $enough_for_all = 100_000;
+my $enough_for_all = 300_000;
 
 plan skip_all => 'sqlsmith is not installed'
   unless grep { -x "$_/sqlsmith" } split /:/, $ENV{PATH};
@@ -112,21 +112,25 @@ my %values = (
 	'regprocedure' => q{'smith.next_id()', 'smith.next_id()', 'smith.next_id()', 'smith.no_id()', 'shard5.next_id()', 'shard6.next_id()', 'now()', '0', '4294967295'},
 	'regnamespace' => q{'smith', 'shard5', 'shard6', 'pg_catalog', 'pg_toast', '0', '4294967295'},
 	'oid' => q{0, 1, 1247, 1255, 1259, 2604, 'shard5.photos'::regclass, 'smith.next_id()'::regprocedure, 4294967295},
-	'oid[]' => q{'{}', '{0}', '{NULL}', '{1259,1255}', '[2:2]={1259}', '{{1,2}}', '{4294967295}'},
+	'oid[]' => q{'{}'; '{0}'; '{NULL}'; '{1259,1255}'; '[2:2]={1259}'; '{{1,2}}'; '{4294967295}'},
+	'aclitem[]' => q{'{}'; NULL; '{=U/smith}'; '{smith=rwU*/smith,=r/smith}'; '{{=r/smith},{=U/smith}}'},
+	'pg_attribute' => q{(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.numbered'::regclass AND a.attnum = 1),
+		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'shard5.likes'::regclass AND a.attnum = 1),
+		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.seen'::regclass AND a.attnum = -1), NULL},
+	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t)"}'; '{"(,,,,,)"}'; '{"(pg_class,smith.seen,1,id,t,t)"}';
+		snowflake_internal.attach_scope('smith.numbered', 1::smallint); snowflake_internal.attach_scope('smith.parted', 1::smallint);
+		snowflake_internal.attach_scope('smith.identified', 1::smallint); snowflake_internal.attach_scope('shard5.photos', 1::smallint)},
 	'boolean' => q{true, false},
-	'aclitem[]' => q{'{}', '{NULL}', '{smith=U/smith}'},
-	'pg_attribute' => q{NULL, (SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.numbered'::regclass AND a.attnum = 1)},
-	'snowflake_internal.attach_member[]' => q{'{}', '{NULL}'},
-	'snowflake_internal.observation[]' => q{'{}', '{NULL}', '{"(5,now,now,5,{0})"}', '{"(5,now,infinity,5,{1259})","(6,-infinity,now,,)"}'},
+	'snowflake_internal.observation[]' => q{'{}'; '{NULL}'; '{"(5,now,now,5,{0})"}'; '{"(5,now,infinity,5,{1259})","(6,-infinity,now,,)"}'},
 );
 foreach my $type (sort keys %values)
 {
 	(my $name = "some_$type") =~ s/\[\]/s/;
-	$name =~ s/\W/_/g;
+	$name =~ s/\./_/;
 	# unnest() would flatten an array of arrays.
 	my $list = join ' UNION ALL ',
 	  $type =~ /\[\]$/
-	  ? map { "SELECT $_\::$type" } ($values{$type} =~ /'[^']*'/g)
+	  ? map { "SELECT $_\::$type" } split(/;\s*/, $values{$type})
 	  : "SELECT unnest(ARRAY[$values{$type}]::$type\[])";
 	run_sql(qq{
 		SET SESSION AUTHORIZATION smith;
