@@ -5,15 +5,10 @@ CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem 
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT k.*, coalesce(c.relnamespace, p.pronamespace) AS schema,
-           CASE WHEN c.oid IS NULL THEN k.objid::regprocedure::text
-                -- Its own row may be younger than the snapshot.
-                ELSE concat_ws('.', k.objid::regclass, quote_ident(a.attname)) END AS name,
-           a.atttypid, c.relpersistence
+    SELECT k.*, (pg_identify_object(k.classid, k.objid, k.objsubid)).identity AS name, a.atttypid, c.relpersistence
     FROM snowflake_internal.calls() AS k
     LEFT JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
     LEFT JOIN pg_attribute AS a ON k.classid = 'pg_class'::regclass AND a.attrelid = k.objid AND a.attnum = k.objsubid
-    LEFT JOIN pg_proc AS p ON k.classid = 'pg_proc'::regclass AND p.oid = k.objid
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            CASE WHEN has_sequence_privilege(s.seqrelid, 'SELECT, USAGE')
@@ -32,7 +27,7 @@ SELECT 'error', format('shard %s', shard),
        format('schemas %s make IDs of the same shard', string_agg(DISTINCT quote_ident(n.nspname), ', ')),
        'Give each schema a number of its own; IDs that both have made are in both.'
 FROM calls JOIN pg_namespace AS n ON n.oid = schema
-WHERE function IS NULL AND shard IS NOT NULL
+WHERE is_direct AND shard IS NOT NULL
   AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
 GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
@@ -43,7 +38,7 @@ FROM calls WHERE seq IS NOT NULL AND epoch_ms IS NOT NULL
 GROUP BY seq HAVING count(DISTINCT epoch_ms) > 1
 UNION ALL
 SELECT 'error', name, format('shard %s is out of range', shard), 'A shard number is 0 to 8191.'
-FROM calls WHERE function IS NULL AND shard NOT BETWEEN 0 AND 8191
+FROM calls WHERE is_direct AND shard NOT BETWEEN 0 AND 8191
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
@@ -51,7 +46,7 @@ SELECT 'error', format('sequence %s', seqrelid::regclass),
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
-SELECT 'error', name, format('the column is of type %s', atttypid::regtype), 'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
+SELECT DISTINCT 'error', name, format('the column is of type %s', atttypid::regtype), 'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
 FROM calls JOIN pg_type AS t ON t.oid = atttypid
 WHERE t.typoutput <> 'int8out'::regproc -- a domain over bigint has that, too, and will do
 UNION ALL
@@ -75,10 +70,10 @@ FROM sequences JOIN calls ON calls.seq = seqrelid
 WHERE sequences.relpersistence = 'u' AND calls.relpersistence = 'p'
 GROUP BY seqrelid
 UNION ALL
-SELECT 'warning', name, 'its shard, sequence or epoch is no constant, and cannot be checked',
+SELECT DISTINCT 'warning', name, 'its shard, sequence or epoch is no constant, and cannot be checked',
        'Write them as literals: snowflake_next_id(5, ''schema.sequence'').'
 FROM calls
-WHERE function IS NULL
+WHERE is_direct
   AND (seq IS NULL OR epoch_ms IS NULL
        -- snowflake_next_id() has its shard from a setting, and means it
        OR shard IS NULL AND seq <> '@extschema@.snowflake_id_seq'::regclass)
