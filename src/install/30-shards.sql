@@ -46,6 +46,12 @@ CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint)
 COMMENT ON FUNCTION snowflake_internal.stored_ms(bigint, bigint) IS
     'the Unix millisecond of a sequence''s last_value: a position, or an ID of this epoch that setval() has stored';
 
+CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean)
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+    AS 'MODULE_PATHNAME', 'snowflake_stored_value';
+COMMENT ON FUNCTION snowflake_internal.stored_value(oid) IS
+    'what a sequence stores; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE mode: this does not wait';
+
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
            k.function::pg_catalog.regprocedure AS function, k.shard,
@@ -83,19 +89,20 @@ GRANT SELECT ON snowflake_shards TO PUBLIC;
 
 CREATE VIEW snowflake_sequences AS
     SELECT s.seq::pg_catalog.regclass AS seq, s.shard, s.epoch_ms,
-           CASE WHEN s.used THEN s.at END AS last_id_at,
+           CASE WHEN s.used THEN pg_catalog.to_timestamp(s.ms OPERATOR(pg_catalog./) 1000::pg_catalog.float8) END AS last_id_at,
            CASE WHEN s.used THEN s.last_value OPERATOR(pg_catalog.&) 1023 END::integer AS last_counter,
-           CASE WHEN s.used THEN s.at OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
-    FROM (SELECT v.*, pg_catalog.to_timestamp(
-                     snowflake_internal.stored_ms(v.last_value, v.epoch_ms) OPERATOR(pg_catalog./) 1000::pg_catalog.float8) AS at,
+           CASE WHEN s.used THEN pg_catalog.to_timestamp(s.ms OPERATOR(pg_catalog./) 1000::pg_catalog.float8)
+                                 OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
+    FROM (SELECT m.*, m.is_called
                  -- A smaller value has no time: it counts IDs of the PL/pgSQL function, or none.
-                 v.last_value OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45) AS used
-          FROM (SELECT DISTINCT k.seq, k.shard, k.epoch_ms,
-                       CASE WHEN pg_catalog.has_sequence_privilege(k.seq, 'SELECT, USAGE')
-                            THEN pg_catalog.pg_sequence_last_value(k.seq::pg_catalog.regclass) END AS last_value
-                FROM snowflake_internal.calls() AS k
+                 AND m.last_value OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45)
+                 -- An epoch can be any number, and a timestamp cannot.
+                 AND m.ms OPERATOR(pg_catalog.>=) 0 AS used
+          FROM (SELECT k.*, v.*, snowflake_internal.stored_ms(v.last_value, k.epoch_ms) AS ms
+                FROM (SELECT DISTINCT d.seq, d.shard, d.epoch_ms FROM snowflake_internal.calls() AS d) AS k
                 -- Anybody can write a DEFAULT that names a table where a sequence should stand.
-                JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq) AS v) AS s;
+                JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq
+                CROSS JOIN LATERAL snowflake_internal.stored_value(k.seq) AS v) AS m) AS s;
 COMMENT ON VIEW snowflake_sequences IS
     'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, and how far it leads the clock (negative: how long ago it was made); NULL where the sequence is unused or may not be read';
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
