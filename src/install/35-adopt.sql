@@ -84,7 +84,7 @@ BEGIN
     ELSIF old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset OR old.prorettype <> 'bigint'::regtype THEN
         RAISE EXCEPTION 'function % is not a function without arguments that returns bigint', legacy USING
             ERRCODE = 'wrong_object_type',
-            HINT = 'Change the DEFAULTs that call it: SELECT snowflake_attach(table, column, shard).';
+            HINT = 'Change the DEFAULTs that call it: SELECT snowflake_attach(table, column, shard => ..., epoch_ms => ...).';
     END IF;
     RETURN true;
 END;
@@ -217,7 +217,7 @@ BEGIN
             RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
                 quote_ident(col.column_name), col.tbl, col.obstacle USING
                 HINT = format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, col.column_name,
-                              CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s', epoch_ms) END, col.tbl);
+                              CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END, col.tbl);
             CONTINUE;
         END IF;
         EXECUTE format('SELECT max(%I) FROM %s', col.column_name, col.tbl) INTO newest;

@@ -276,6 +276,24 @@ as('super', 'CREATE SCHEMA plain_copy; CREATE TABLE plain_copy.rows (LIKE plain.
 my $run_by_like = planted_code_run();
 note("ALTER COLUMN TYPE runs: $run_by_alter\nLIKE INCLUDING ALL runs: $run_by_like");
 
+# A table that snowflake_check() looks into. The planner computes what is constant in an index, for
+# each query of the table.
+as('hostile', q{
+	CREATE SEQUENCE plain.s;
+	CREATE TABLE plain.ahead (id bigint DEFAULT public.snowflake_next_id(14, 'plain.s'::regclass));
+	CREATE INDEX ON plain.ahead (id, (plain.ran('constant')));
+	ALTER TABLE plain.ahead ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+	CREATE POLICY planted ON plain.ahead USING (plain.ran('policy') = 1);
+	INSERT INTO plain.ahead VALUES (public.snowflake_encode(now() + interval '10 minutes', 14, 0));
+});
+planted_code_run();
+as('super', 'SELECT max(id) FROM plain.ahead');
+isnt(planted_code_run(), '', 'a query of the table runs planted code');
+is(as('super', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), 'plain.ahead.id',
+	'snowflake_check() looks into the table');
+is(as('hostile', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), '',
+	'and not where a policy may hide rows from the caller');
+
 foreach my $quiet (
 	'TABLE public.snowflake_columns', 'TABLE public.snowflake_shards', 'TABLE public.snowflake_sequences',
 	'SELECT public.snowflake_check()', 'SELECT snowflake_internal.calls()',
