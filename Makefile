@@ -1,7 +1,9 @@
 # PGXS makefile: make && make install && make installcheck, with PG_CONFIG=... for another server.
 #
-#   with_llvm=no     builds no bitcode, where the server has JIT and its clang is not installed
+#   with_llvm=no     builds and installs no bitcode: for a server with JIT whose clang is not installed
 #   DESTDIR=...      installs below another root
+#
+# installcheck may be run by another user than the owner of this folder: sudo -u postgres make installcheck.
 
 EXTENSION = snowflake
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
@@ -13,17 +15,24 @@ DATA_built = snowflake--$(EXTVERSION).sql
 INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
-REGRESS_OPTS = --load-extension=snowflake
+REGRESS_OPTS = --load-extension=snowflake $(addprefix --outputdir=,$(OUTPUT))
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake $(patsubst %,--outputdir=%/isolation,$(OUTPUT))
 PROVE_TESTS = test/t/*.pl
-# They start servers of their own: not as root, and not without the module that all of them need.
-TAP_TESTS := $(shell [ "$$(id -u)" -ne 0 ] && perl -MIPC::Run -e 'print 1' 2>/dev/null)
+# They start servers of their own: not as root. They write into this folder, and need IPC::Run.
+TAP_TESTS := $(shell [ "$$(id -u)" -ne 0 ] && [ -w . ] && perl -MIPC::Run -e 'print 1' 2>/dev/null)
+
+# A user who cannot write into this folder gets the test results in a temporary one.
+ifneq ($(filter installcheck,$(MAKECMDGOALS)),)
+ifeq ($(shell [ -w . ] && echo yes),)
+OUTPUT := $(shell mktemp -d)
+$(info This folder is not writable: the results go to $(OUTPUT), and the TAP tests are left out.)
+endif
+endif
 
 EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso
 
-# Sources without PostgreSQL in them, which the unit tests link.
-PURE_SOURCES = $(sort $(wildcard src/legacy_*.cpp))
+SERVERLESS_GOALS = checkver unit model
 
 # The library is C++ without its run time: it is linked by the C compiler, and runs inside a C
 # program that jumps over frames. -Wno-register: the headers of PostgreSQL 15 say "register".
@@ -33,8 +42,21 @@ PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-
 PG_CPPFLAGS = -I$(srcdir)/src
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
+ifneq ($(filter-out $(SERVERLESS_GOALS),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(PGXS),)
+$(error PG_CONFIG=$(PG_CONFIG) is not the pg_config of a PostgreSQL with server headers. Install them (Debian and Ubuntu: postgresql-server-dev-N), or name another: make PG_CONFIG=/usr/lib/postgresql/N/bin/pg_config)
+endif
+endif
 include $(PGXS)
+
+ifeq ($(with_llvm),yes)
+ifneq ($(filter all install,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(shell command -v $(firstword $(CLANG)) 2>/dev/null),)
+$(error This server has JIT, and the clang that it was built with is not installed: $(CLANG). Install it, or build without bitcode: make with_llvm=no, and then make install with_llvm=no, too)
+endif
+endif
+endif
 
 # The clients of the TAP tests. (Below PGXS: what is said first in a makefile is what make makes.)
 ifneq ($(TAP_TESTS),)
@@ -59,7 +81,7 @@ checkver:
 .PHONY: unit
 unit: test/unit/unit
 test/unit/unit: $(wildcard test/unit/*.cpp test/unit/*.h) $(OWN_HEADERS)
-	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc $(wildcard test/unit/*.cpp) $(PURE_SOURCES) -o $@ -lgtest -lgtest_main -pthread
+	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc $(wildcard test/unit/*.cpp) -o $@ -lgtest -lgtest_main -pthread
 
 # A model of the generator, searched through, without a server.
 .PHONY: model

@@ -543,7 +543,8 @@ failed=0
 skipped=0
 
 # run_part NAME HARNESS COMMAND...: prints a line with the results; which tests were skipped, and why;
-# and if one failed, the part of the log that says why. HARNESS is regress, gtest, model, prove or check.
+# and if one failed, the part of the log that says why. HARNESS is regress, gtest, model, docs, prove
+# or check.
 run_part() {
     local name=$1 harness=$2 log=$workdir/$1.log start=$SECONDS status=0
     local ok not_ok not_run
@@ -583,6 +584,10 @@ count_results() {
         ;;
     model)
         awk '/^[0-9]+ passed, [0-9]+ failed, in / { ok = $1; not_ok = $3 }
+             END { print ok + 0, not_ok + 0, 0 }' "$2"
+        ;;
+    docs) # a block may fail twice
+        awk '/ blocks run, .* failures$/ { not_ok = $(NF - 1); ok = $1 > not_ok ? $1 - not_ok : 0 }
              END { print ok + 0, not_ok + 0, 0 }' "$2"
         ;;
     prove | check) # with --verbose; the last pattern is a file that died between its tests

@@ -6,6 +6,10 @@ JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.de
 JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND extname = 'snowflake'
 ORDER BY p.oid::regprocedure::text COLLATE "C";
 
+-- \df snowflake* and \d snowflake* show what is meant to be called and read. All else is in snowflake_internal.
+SELECT DISTINCT proname FROM pg_proc WHERE proname ~ '^snowflake' AND pg_function_is_visible(oid) ORDER BY 1;
+SELECT relname, relkind FROM pg_class WHERE relname ~ '^snowflake' AND pg_table_is_visible(oid) ORDER BY 1;
+
 -- Every object has a comment.
 SELECT pg_describe_object(d.classid, d.objid, 0) AS without_comment
 FROM pg_depend d
@@ -17,10 +21,20 @@ WHERE d.deptype = 'e'
 -- The value of the extension's own sequence goes into a dump.
 SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'snowflake';
 
+-- Every role may call the internal functions, as the public ones do with the caller's rights. Only the owner
+-- of their schema may create anything there.
+SELECT has_schema_privilege('public', 'snowflake_internal', 'USAGE') AS may_use,
+       has_schema_privilege('public', 'snowflake_internal', 'CREATE') AS may_create;
+
 -- It goes into any schema, and finds its own objects there: the sequence of the function without
--- arguments, the functions that the views, the SQL functions and the planner call.
+-- arguments, the functions that the views, the SQL functions and the planner call. Functions with the same
+-- names that are first in the search_path are not called.
 BEGIN;
 DROP EXTENSION snowflake;
+CREATE SCHEMA planted;
+CREATE FUNCTION planted.snowflake_next_id(integer, regclass) RETURNS bigint LANGUAGE sql RETURN 1;
+CREATE FUNCTION planted.snowflake_min_id(timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE RETURN 1;
+SET LOCAL search_path = planted, public;
 CREATE SCHEMA "My %s Schema";
 CREATE EXTENSION snowflake SCHEMA "My %s Schema";
 SET LOCAL snowflake.shard = 7;
@@ -35,10 +49,25 @@ SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;
 SET LOCAL timezone = 'UTC';
 EXPLAIN (COSTS OFF) SELECT id FROM insta5.photos WHERE "My %s Schema".snowflake_between(id, '2024-01-02 00:00:00+00', '2024-01-03 00:00:00+00');
+-- A view needs the privileges of its owner only, in the planner too.
+CREATE VIEW insta5.of_a_day AS
+    SELECT id FROM insta5.photos WHERE "My %s Schema".snowflake_between(id, '2024-01-02 00:00:00+00', '2024-01-03 00:00:00+00');
+CREATE VIEW insta5.shards AS SELECT shard, schema_name FROM "My %s Schema".snowflake_shards;
+CREATE ROLE snowflake_regress_reader;
+GRANT USAGE ON SCHEMA insta5 TO snowflake_regress_reader;
+GRANT SELECT ON insta5.of_a_day, insta5.shards TO snowflake_regress_reader;
+SET LOCAL ROLE snowflake_regress_reader;
+SELECT * FROM insta5.of_a_day;
+SELECT * FROM insta5.shards;
 ROLLBACK;
 
--- What it made goes away with it.
+-- What it made goes away with it. A schema that is there already is not used.
 BEGIN;
 DROP EXTENSION snowflake;
 SELECT count(*) FROM pg_class WHERE relname = 'snowflake_id_seq';
+-- (18 adds a CONTEXT)
+\set VERBOSITY terse
+CREATE SCHEMA snowflake_internal;
+CREATE EXTENSION snowflake;
 ROLLBACK;
+\set VERBOSITY default

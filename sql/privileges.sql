@@ -68,21 +68,23 @@ BEGIN
     IF NOT denied THEN RAISE 'the second call was not checked'; END IF;
 END $$;
 
--- The settings take a superuser or GRANT SET; so does the extension's own sequence.
-SET ROLE snowflake_regress_user;
-SET snowflake.shard = 3;
-SET snowflake.max_lead = 0;
-SET snowflake.max_drift = -1;
-RESET ROLE;
-GRANT SET ON PARAMETER snowflake.shard TO snowflake_regress_user;
+-- Every role sets the shard, but draws from the extension's own sequence only with a privilege on it.
+-- The limits need a superuser or GRANT SET.
 SET ROLE snowflake_regress_user;
 SET snowflake.shard = 3;
 SELECT snowflake_next_id();
-RESET ROLE;
 RESET snowflake.shard;
+SET snowflake.max_lead = 0;
+SET snowflake.max_drift = -1;
+RESET ROLE;
+GRANT SET ON PARAMETER snowflake.max_lead TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SET snowflake.max_lead = 0;
+RESET snowflake.max_lead;
+RESET ROLE;
 \set VERBOSITY default
 
-REVOKE SET ON PARAMETER snowflake.shard FROM snowflake_regress_user;
+REVOKE SET ON PARAMETER snowflake.max_lead FROM snowflake_regress_user;
 SET client_min_messages = warning;
 DROP SCHEMA priv CASCADE;
 DROP ROLE snowflake_regress_owner, snowflake_regress_user;

@@ -72,7 +72,7 @@ SELECT last_value < 9007199254740992 AS position, snowflake_next_id(5, 'orders_i
 -- An ID of the first thirteen days of its epoch looks like a position in the future. The hint mends that.
 SELECT (extract(epoch FROM clock_timestamp() - '10 days'::interval) * 1000)::bigint AS epoch \gset
 CREATE TABLE newborn (id bigserial PRIMARY KEY);
-SELECT format('ALTER TABLE newborn ALTER COLUMN id SET DEFAULT snowflake_next_id(7, ''reset.newborn_id_seq'', %s)', :epoch) \gexec
+ALTER TABLE newborn ALTER COLUMN id SET DEFAULT snowflake_next_id(7, 'reset.newborn_id_seq', :epoch);
 INSERT INTO newborn DEFAULT VALUES RETURNING id AS newest \gset
 SELECT setval('newborn_id_seq', max(id)) = :newest AS stored, :newest < 9007199254740992 AS is_small FROM newborn;
 CREATE FUNCTION message(statement text, OUT state text, OUT message text, OUT detail text, OUT hint text) LANGUAGE plpgsql AS $$

@@ -34,10 +34,10 @@ SELECT command, sec.state(command) FROM (VALUES
     ($$SELECT snowflake_create_shard(701, 'sec')$$),
     ($$SELECT snowflake_create_shard(701, 'sec_of_mine')$$),
     ($$SELECT snowflake_clone_shard('sec', 701, 'sec_of_mine')$$),
-    ($$SELECT snowflake_adopt('sec.state(text)')$$),
+    ($$SELECT snowflake_adopt('sec.state(text)', 700)$$),
     -- the steps of the functions above have no rights of their own either
-    ($$SELECT snowflake_attach_new_sequence('sec.t', 'id')$$),
-    ($$SELECT snowflake_clone_sequences('sec', 'sec')$$)) AS commands (command);
+    ($$SELECT snowflake_internal.attach_new_sequence('sec.t', 'id')$$),
+    ($$SELECT snowflake_internal.clone_sequences('sec', 'sec')$$)) AS commands (command);
 RESET ROLE;
 
 -- USAGE draws and shows the position; it neither moves nor sets it.
@@ -54,7 +54,8 @@ RESET statement_timeout;
 SELECT lead <= interval '1 s' AS held_back FROM snowflake_sequences WHERE seq = 'sec.s'::regclass;
 RESET ROLE;
 
--- Set before the library is loaded, a setting is a name without a meaning; it does not get past the check.
+-- Set before the library is loaded, a setting is a name without a meaning. Loading checks the privilege,
+-- and drops the value of a role that may not set it. The shard needs no privilege.
 \c
 SET SESSION AUTHORIZATION snowflake_regress_user;
 SET snowflake.max_lead = '1h';
@@ -77,13 +78,13 @@ FROM (VALUES (1, 'SELECT snowflake_attach(%L::regclass, shard => 702)')) AS f (n
              (9, 'sec.s')) AS r (n, relation)
 ORDER BY f.n, r.n;
 SELECT command, sec.state(command) FROM (VALUES
-    ('SELECT snowflake_adopt(0)'), ('SELECT snowflake_adopt(NULL)'), ($$SELECT snowflake_adopt('now()')$$),
+    ('SELECT snowflake_adopt(0, 700)'), ('SELECT snowflake_adopt(NULL, 700)'), ($$SELECT snowflake_adopt('now()', 700)$$),
     ($$SELECT snowflake_attach(NULL)$$), ($$SELECT snowflake_attach('sec.t', NULL)$$), ($$SELECT snowflake_attach('sec.t', '')$$),
     ($$SELECT snowflake_attach('sec.t', 'ctid')$$), ($$SELECT snowflake_attach('sec.t', 'id', -1)$$),
     ($$SELECT snowflake_create_shard(703, '')$$), ($$SELECT snowflake_create_shard(703, 'pg_mine')$$),
     ($$SELECT snowflake_clone_shard('', 703, 'sec_clone')$$), ($$SELECT snowflake_clone_shard('pg_catalog', 703, 'sec_clone')$$),
     ($$SELECT snowflake_next_ids(700, 'sec.s', -1)$$), ($$SELECT snowflake_advance('sec.s', -1)$$),
-    ($$SELECT snowflake_claim_shard(8192, 'sec')$$), ($$SELECT snowflake_call_of(1259, 0, 70000)$$)) AS commands (command);
+    ($$SELECT snowflake_internal.claim_shard(8192, 'sec')$$), ($$SELECT snowflake_internal.call_of(1259, 0, 70000)$$)) AS commands (command);
 
 -- The temporary sequence of this session is nobody else's; one that is gone is gone.
 CREATE TEMP SEQUENCE temporary;
@@ -141,13 +142,15 @@ SELECT sec.state($$SELECT snowflake_create_shard(732, 'sec_a')$$) AS sequence_of
        sec.state($$SELECT snowflake_create_shard(733, 'sec_b')$$) AS no_sequence,
        sec.state($$SELECT snowflake_create_shard(734, 'sec_c')$$) AS function_does_more;
 
--- A function names any sequence, its table holds any number: who adopts it takes that sequence not out of use.
+-- A function can draw from the sequence of another role, and its table can hold any number. To adopt the function
+-- does not put that sequence out of use.
 SET ROLE snowflake_regress_user;
-CREATE FUNCTION sec.far_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE FUNCTION sec.far_id() RETURNS bigint LANGUAGE plpgsql AS
+    $$ BEGIN RETURN (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (700 << 10) | nextval('sec.s') % 1024; END $$;
 CREATE TABLE sec.far (id bigint PRIMARY KEY DEFAULT sec.far_id());
 INSERT INTO sec.far VALUES (9000000000000000000);
 RESET ROLE;
-SELECT sec.state($$SELECT snowflake_adopt('sec.far_id()', 700, 'sec.s', 1314220021721)$$) AS adopt,
+SELECT sec.state($$SELECT snowflake_adopt('sec.far_id()', 700)$$) AS adopt,
        sec.state($$SELECT snowflake_next_id(700, 'sec.s')$$) AS draw;
 
 -- A name of each kind that ends a quotation, starts a comment, is a format of its own.
@@ -177,9 +180,10 @@ BEGIN
     PERFORM snowflake_clone_shard(one, 711, two);
 
     EXECUTE format('CREATE SEQUENCE %I.%I', one, odd || ' s');
-    EXECUTE format('CREATE FUNCTION %I.%I() RETURNS bigint LANGUAGE plpgsql AS %L', one, odd || ' f', 'BEGIN RETURN 1; END');
-    PERFORM snowflake_adopt(format('%I.%I()', one, odd || ' f')::regprocedure,
-                            710, format('%I.%I', one, odd || ' s')::regclass, 1314220021721);
+    EXECUTE format('CREATE FUNCTION %I.%I() RETURNS bigint LANGUAGE plpgsql AS %L', one, odd || ' f', format(
+        'BEGIN RETURN (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (710 << 10) | nextval(%L) %% 1024; END',
+        format('%I.%I', one, odd || ' s')));
+    PERFORM snowflake_adopt(format('%I.%I()', one, odd || ' f')::regprocedure, 710);
     EXECUTE format('SELECT %I.%I()', one, odd || ' f') INTO id;
     RAISE INFO 'the adopted function makes IDs of shard %', snowflake_shard(id);
 

@@ -37,7 +37,7 @@ WHERE seq <> 'snowflake_id_seq'::regclass ORDER BY 1, 2, 3;
 CREATE FUNCTION shards.circle_a() RETURNS bigint LANGUAGE sql RETURN insta5.next_id();
 CREATE FUNCTION shards.circle_b() RETURNS bigint LANGUAGE sql RETURN shards.circle_a();
 CREATE OR REPLACE FUNCTION shards.circle_a() RETURNS bigint LANGUAGE sql RETURN shards.circle_b();
-SELECT count(*) FROM snowflake_calls() WHERE objid = 'shards.circle_a'::regproc;
+SELECT count(*) FROM snowflake_internal.calls() WHERE objid = 'shards.circle_a'::regproc;
 DROP FUNCTION shards.circle_a, shards.circle_b CASCADE;
 
 -- Renames, moves and drops are followed.

@@ -20,8 +20,10 @@ int max_drift_value = kDefaultMaxDrift;
 } // namespace
 
 /*
- * PGC_SUSET: an ordinary user who could set the shard would make IDs of another shard, and one who
- * could set the lead would date them into the future.
+ * Any role may set the shard: a role that may draw from a sequence can name any shard in the call
+ * anyway, and the owner of a trusted installation must be able to run ALTER DATABASE ... SET.
+ * The limits need a superuser or GRANT SET: they decide how far IDs of all sessions may be ahead of
+ * the clock.
  */
 void define()
 {
@@ -31,7 +33,8 @@ void define()
         "0 to 8191, the same for all sessions of a database: ALTER DATABASE ... SET "
         "snowflake.shard = n. "
         "-1 is unset.",
-        &shard_value, kShardUnset, kShardUnset, kMaxShard, PGC_SUSET, 0, nullptr, nullptr, nullptr);
+        &shard_value, kShardUnset, kShardUnset, kMaxShard, PGC_USERSET, 0, nullptr, nullptr,
+        nullptr);
 
     DefineCustomIntVariable("snowflake.max_lead",
                             "How far a burst of IDs may run ahead of the clock before it is paced "

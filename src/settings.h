@@ -1,4 +1,4 @@
-/* The extension's settings. Superusers, and roles with GRANT SET, may change them at any time. */
+/* The extension's settings. They can be changed at any time, without a restart. */
 #pragma once
 
 #include <cstdint>

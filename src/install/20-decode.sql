@@ -72,15 +72,15 @@ CREATE FUNCTION snowflake_max_id(ts timestamptz, epoch_ms bigint) RETURNS bigint
 COMMENT ON FUNCTION snowflake_max_id(timestamptz, bigint) IS
     'the largest ID made at or before a time, with another epoch (Unix ms)';
 
-CREATE FUNCTION snowflake_between_support(internal) RETURNS internal
+CREATE FUNCTION snowflake_internal.between_support(internal) RETURNS internal
     LANGUAGE c STRICT
     AS 'MODULE_PATHNAME', 'snowflake_between_support';
-COMMENT ON FUNCTION snowflake_between_support(internal) IS
+COMMENT ON FUNCTION snowflake_internal.between_support(internal) IS
     'planner support of snowflake_between: its index condition and selectivity';
 
 CREATE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_ts timestamptz) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    SUPPORT snowflake_between_support
+    SUPPORT snowflake_internal.between_support
     AS 'MODULE_PATHNAME', 'snowflake_between';
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz) IS
     'whether an ID was made in [from_ts, to_ts); an index on id serves it';

@@ -9,39 +9,39 @@ CREATE FUNCTION snowflake_shard_for(key bigint, shards integer) RETURNS integer
 COMMENT ON FUNCTION snowflake_shard_for(bigint, integer) IS
     'the shard of a key among a number of shards: key % shards, never negative';
 
-CREATE FUNCTION snowflake_calls(
+CREATE FUNCTION snowflake_internal.calls(
         OUT classid oid, OUT objid oid, OUT objsubid integer, OUT function oid,
         OUT shard integer, OUT seq oid, OUT epoch_ms bigint, OUT is_plain boolean) RETURNS SETOF record
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000
     AS 'MODULE_PATHNAME', 'snowflake_calls';
-COMMENT ON FUNCTION snowflake_calls() IS
+COMMENT ON FUNCTION snowflake_internal.calls() IS
     'every column default (pg_class) and SQL function (pg_proc) that calls snowflake_next_id(), directly or through a function, with the arguments as stored (NULL: no constant), and whether the call is all it does';
 
-CREATE FUNCTION snowflake_call_of(
+CREATE FUNCTION snowflake_internal.call_of(
         INOUT classid oid, INOUT objid oid, INOUT objsubid integer, OUT function oid,
         OUT shard integer, OUT seq oid, OUT epoch_ms bigint, OUT is_plain boolean) RETURNS SETOF record
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_call_of';
-COMMENT ON FUNCTION snowflake_call_of(oid, oid, integer) IS
-    'the row of snowflake_calls() of one column default or function; none where it makes no IDs';
+COMMENT ON FUNCTION snowflake_internal.call_of(oid, oid, integer) IS
+    'the row of snowflake_internal.calls() of one column default or function; none where it makes no IDs';
 
-CREATE FUNCTION snowflake_claim_shard(shard integer, schema_name name) RETURNS void
+CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
-COMMENT ON FUNCTION snowflake_claim_shard(integer, name) IS
+COMMENT ON FUNCTION snowflake_internal.claim_shard(integer, name) IS
     'locks a shard number and a schema name until the transaction ends; an error if another schema makes IDs of that shard';
 
-CREATE FUNCTION snowflake_stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
+CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_stored_ms';
-COMMENT ON FUNCTION snowflake_stored_ms(bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.stored_ms(bigint, bigint) IS
     'the Unix millisecond of a sequence''s last_value: a position, or an ID of this epoch that setval() has stored';
 
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
            k.function::pg_catalog.regprocedure AS function, k.shard,
            k.seq::pg_catalog.regclass AS seq, k.epoch_ms
-    FROM @extschema@.snowflake_calls() AS k
+    FROM snowflake_internal.calls() AS k
     JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) k.objid
     JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
     JOIN pg_catalog.pg_attribute AS a
@@ -61,7 +61,7 @@ CREATE VIEW snowflake_shards AS
                 THEN pg_catalog.min(k.seq)
            END::pg_catalog.regclass AS seq,
            k.epoch_ms
-    FROM @extschema@.snowflake_calls() AS k
+    FROM snowflake_internal.calls() AS k
     LEFT JOIN pg_catalog.pg_proc AS p
       ON k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
      AND p.oid OPERATOR(pg_catalog.=) k.objid
@@ -83,20 +83,20 @@ CREATE VIEW snowflake_sequences AS
            CASE WHEN s.used THEN s.last_value OPERATOR(pg_catalog.&) 1023 END::integer AS last_counter,
            CASE WHEN s.used THEN s.at OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
     FROM (SELECT v.*, pg_catalog.to_timestamp(
-                     @extschema@.snowflake_stored_ms(v.last_value, v.epoch_ms) OPERATOR(pg_catalog./) 1000::pg_catalog.float8) AS at,
+                     snowflake_internal.stored_ms(v.last_value, v.epoch_ms) OPERATOR(pg_catalog./) 1000::pg_catalog.float8) AS at,
                  -- A smaller value has no time: it counts IDs of the PL/pgSQL function, or none.
                  v.last_value OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45) AS used
           FROM (SELECT DISTINCT k.seq, k.shard, k.epoch_ms,
                        CASE WHEN pg_catalog.has_sequence_privilege(k.seq, 'SELECT, USAGE')
                             THEN pg_catalog.pg_sequence_last_value(k.seq::pg_catalog.regclass) END AS last_value
-                FROM @extschema@.snowflake_calls() AS k
+                FROM snowflake_internal.calls() AS k
                 -- Anybody can write a DEFAULT that names a table where a sequence should stand.
                 JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq) AS v) AS s;
 COMMENT ON VIEW snowflake_sequences IS
     'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, and how far it leads the clock (negative: how long ago it was made); NULL where the sequence is unused or may not be read';
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
 
-CREATE FUNCTION snowflake_call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
+CREATE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -104,13 +104,13 @@ BEGIN
     -- The epoch that the function has of itself is not written. The extension's schema is an argument
     -- and no part of the format string: its name may hold a %.
     RETURN format('%s(%s, %L::pg_catalog.regclass%s)', '@extschema@.snowflake_next_id', shard, seq,
-                  CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
+                  CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s::bigint', epoch_ms) END);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_call_text(integer, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.call_text(integer, regclass, bigint) IS
     'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';
 
-CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT 1314220021721)
+CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
     RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -120,11 +120,10 @@ DECLARE
     found_sequence record;
     sequence regclass;
 BEGIN
-    PERFORM @extschema@.snowflake_require_read_committed(
+    PERFORM snowflake_internal.require_read_committed(
         'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
-    PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
-    -- An epoch that makes no ID now is an error here, and not of the first INSERT.
-    PERFORM @extschema@.snowflake_encode(clock_timestamp(), shard, 0, epoch_ms);
+    PERFORM snowflake_internal.claim_shard(shard, schema_name);
+    PERFORM snowflake_internal.require_epoch(epoch_ms);
 
     IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', schema_name);
@@ -137,7 +136,7 @@ BEGIN
     -- What is there already is kept if it is what is asked for, and never replaced.
     SELECT p.oid::regprocedure AS function, c.shard, c.epoch_ms, c.is_plain INTO present
     FROM pg_proc AS p
-    LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
+    LEFT JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
     WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.pronamespace = to_regnamespace(quote_ident(schema_name));
     IF FOUND THEN
         IF present.shard = shard AND present.epoch_ms = epoch_ms AND present.is_plain THEN
@@ -149,7 +148,7 @@ BEGIN
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
                           ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
             HINT = CASE WHEN present.shard IS NULL
-                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L).', present.function)
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).', present.function, shard)
                         ELSE 'Choose another schema.' END;
     END IF;
 
@@ -170,9 +169,9 @@ BEGIN
     END IF;
     EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
     sequence := format('%I.table_id_seq', schema_name)::regclass;
-    PERFORM @extschema@.snowflake_require_sequence(sequence);
+    PERFORM snowflake_internal.require_sequence(sequence);
     EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
-                   schema_name, @extschema@.snowflake_call_text(shard, sequence, epoch_ms));
+                   schema_name, snowflake_internal.call_text(shard, sequence, epoch_ms));
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));
 END;
 $$;

@@ -38,14 +38,14 @@ DECLARE
     old_relations oid[];
     new_relations oid[];
 BEGIN
-    PERFORM @extschema@.snowflake_require_read_committed(
+    PERFORM snowflake_internal.require_read_committed(
         'snowflake_clone_shard'::text, format('%L, %s, %L', template, shard, schema_name));
     IF source IS NULL THEN
         RAISE EXCEPTION 'schema % does not exist', quote_ident(template) USING
             ERRCODE = 'invalid_schema_name',
             HINT = 'Schemas that make IDs: SELECT schema_name FROM @extschema@.snowflake_shards.';
     END IF;
-    PERFORM @extschema@.snowflake_claim_shard(shard, schema_name);
+    PERFORM snowflake_internal.claim_shard(shard, schema_name);
 
     -- Looked up after the claim, which may have waited for another session to make it.
     target := to_regnamespace(quote_ident(schema_name));
@@ -98,7 +98,7 @@ BEGIN
         SELECT p.oid
         FROM pg_depend AS d
         JOIN pg_proc AS p ON p.oid = d.objid
-        CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
+        CROSS JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
         WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = source AND d.classid = 'pg_proc'::regclass
           AND p.pronargs = 0 AND NOT p.proretset
           AND k.function IS NULL AND k.shard IS NOT NULL AND k.seq IS NOT NULL AND k.epoch_ms IS NOT NULL
@@ -107,7 +107,7 @@ BEGIN
     IF cardinality(old_functions) = 0 AND NOT EXISTS (
             SELECT FROM pg_depend AS d
             JOIN pg_attrdef AS a ON a.adrelid = d.objid
-            CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_class'::regclass::oid, a.adrelid, a.adnum::integer) AS k
+            CROSS JOIN LATERAL snowflake_internal.call_of('pg_class'::regclass::oid, a.adrelid, a.adnum::integer) AS k
             WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = source AND d.classid = 'pg_class'::regclass
               AND k.function IS NULL AND k.shard IS NOT NULL) THEN
         RAISE EXCEPTION 'schema % is no shard', source USING
@@ -116,7 +116,7 @@ BEGIN
             HINT = CASE WHEN to_regprocedure(format('%s.next_id()', source)) IS NULL
                         THEN format('Make it one, and let its defaults call %s.next_id(): SELECT %s(shard, %L).',
                                     source, '@extschema@.snowflake_create_shard', template)
-                        ELSE format('Make its function native: SELECT %s(%L).',
+                        ELSE format('Make its function native: SELECT %s(%L, shard).',
                                     '@extschema@.snowflake_adopt', format('%s.next_id()', source)) END;
     END IF;
 
@@ -124,8 +124,8 @@ BEGIN
         EXECUTE format('CREATE SCHEMA %I', schema_name);
         target := quote_ident(schema_name);
     END IF;
-    PERFORM @extschema@.snowflake_clone_tables(source, target);
-    PERFORM @extschema@.snowflake_clone_sequences(source, target);
+    PERFORM snowflake_internal.clone_tables(source, target);
+    PERFORM snowflake_internal.clone_sequences(source, target);
 
     -- From here on a clone is found by its name.
     SELECT coalesce(array_agg(o.oid ORDER BY o.oid), '{}'), coalesce(array_agg(n.oid ORDER BY o.oid), '{}')
@@ -142,24 +142,24 @@ BEGIN
                p.prosecdef AND cloned.seq IS NOT NULL AS is_definers
         FROM unnest(old_functions) AS old (oid)
         JOIN pg_proc AS p ON p.oid = old.oid
-        CROSS JOIN LATERAL @extschema@.snowflake_call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
+        CROSS JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS k
         CROSS JOIN LATERAL (SELECT new_relations[array_position(old_relations, k.seq)]) AS cloned (seq)
         ORDER BY p.oid
     LOOP
         EXECUTE format('CREATE FUNCTION %s RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
                        id_function.name, CASE WHEN id_function.is_definers THEN 'SECURITY DEFINER' END,
-                       @extschema@.snowflake_call_text(shard, id_function.seq::regclass, id_function.epoch_ms));
+                       snowflake_internal.call_text(shard, id_function.seq::regclass, id_function.epoch_ms));
         EXECUTE format('COMMENT ON FUNCTION %s IS %L', id_function.name, format('next ID of shard %s', shard));
         new_functions := new_functions || id_function.name::regprocedure::oid;
     END LOOP;
 
-    PERFORM @extschema@.snowflake_clone_defaults(
+    PERFORM snowflake_internal.clone_defaults(
         source, target, shard, old_relations, new_relations, old_functions, new_functions);
-    PERFORM @extschema@.snowflake_clone_foreign_keys(old_relations, new_relations);
-    PERFORM @extschema@.snowflake_clone_comments(old_relations, new_relations);
-    PERFORM @extschema@.snowflake_clone_privileges(
+    PERFORM snowflake_internal.clone_foreign_keys(old_relations, new_relations);
+    PERFORM snowflake_internal.clone_comments(old_relations, new_relations);
+    PERFORM snowflake_internal.clone_privileges(
         source, target, is_new_schema, old_relations, new_relations, old_functions, new_functions);
-    PERFORM @extschema@.snowflake_clone_notices(source, target, old_relations, new_relations, old_functions);
+    PERFORM snowflake_internal.clone_notices(source, target, old_relations, new_relations, old_functions);
 END;
 $$;
 COMMENT ON FUNCTION snowflake_clone_shard(name, integer, name) IS

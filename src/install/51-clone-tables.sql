@@ -1,6 +1,6 @@
 -- Cloning a shard: its tables, with their names and settings, and its sequences.
 
-CREATE FUNCTION snowflake_clone_tables(template regnamespace, target regnamespace) RETURNS void
+CREATE FUNCTION snowflake_internal.clone_tables(template regnamespace, target regnamespace) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -46,8 +46,8 @@ BEGIN
                        original.partition_by, original.using_method, original.with_options, original.tablespace);
         copy := format('%s.%I', target, original.name);
         -- At once: a name that LIKE has chosen may be the next table's.
-        PERFORM @extschema@.snowflake_clone_names(original.relation, copy);
-        PERFORM @extschema@.snowflake_clone_settings(original.relation, copy);
+        PERFORM snowflake_internal.clone_names(original.relation, copy);
+        PERFORM snowflake_internal.clone_settings(original.relation, copy);
         IF original.parent IS NOT NULL THEN
             attachments := format(E'%sALTER TABLE %s.%I ATTACH PARTITION %s %s;\n',
                                   attachments, target, original.parent, copy, original.bound);
@@ -58,10 +58,10 @@ BEGIN
     EXECUTE attachments;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_tables(regnamespace, regnamespace) IS
+COMMENT ON FUNCTION snowflake_internal.clone_tables(regnamespace, regnamespace) IS
     'step of snowflake_clone_shard(): the tables, with all that they are without other tables, sequences and functions; partitions attached';
 
-CREATE FUNCTION snowflake_clone_names(original regclass, copy regclass) RETURNS void
+CREATE FUNCTION snowflake_internal.clone_names(original regclass, copy regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -147,10 +147,10 @@ BEGIN
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_names(regclass, regclass) IS
+COMMENT ON FUNCTION snowflake_internal.clone_names(regclass, regclass) IS
     'step of snowflake_clone_shard(): names of a table''s indexes, identity sequences and extended statistics, as the original''s';
 
-CREATE FUNCTION snowflake_clone_settings(original regclass, copy regclass) RETURNS void
+CREATE FUNCTION snowflake_internal.clone_settings(original regclass, copy regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -204,10 +204,10 @@ BEGIN
     EXECUTE coalesce(changes, '');
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_settings(regclass, regclass) IS
+COMMENT ON FUNCTION snowflake_internal.clone_settings(regclass, regclass) IS
     'step of snowflake_clone_shard(): a table''s statistics targets, replica identity, clustering index, type and row security switches';
 
-CREATE FUNCTION snowflake_clone_sequences(template regnamespace, target regnamespace) RETURNS void
+CREATE FUNCTION snowflake_internal.clone_sequences(template regnamespace, target regnamespace) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -237,5 +237,5 @@ BEGIN
     EXECUTE coalesce(commands, '');
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_sequences(regnamespace, regnamespace) IS
+COMMENT ON FUNCTION snowflake_internal.clone_sequences(regnamespace, regnamespace) IS
     'step of snowflake_clone_shard(): the sequences, unused, with their parameters and owning columns';

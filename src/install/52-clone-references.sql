@@ -1,6 +1,6 @@
 -- Cloning a shard: what led to the template's sequences, functions and tables leads to the clone's.
 
-CREATE FUNCTION snowflake_clone_defaults(
+CREATE FUNCTION snowflake_internal.clone_defaults(
         template regnamespace, target regnamespace, shard integer,
         old_relations oid[], new_relations oid[], old_functions oid[], new_functions oid[]) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -30,7 +30,7 @@ BEGIN
         FROM unnest(old_relations, new_relations) AS pair (old, new)
         JOIN pg_attrdef AS d ON d.adrelid = pair.old
         JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-        LEFT JOIN LATERAL @extschema@.snowflake_call_of('pg_class'::regclass::oid, d.adrelid, d.adnum::integer) AS k ON true
+        LEFT JOIN LATERAL snowflake_internal.call_of('pg_class'::regclass::oid, d.adrelid, d.adnum::integer) AS k ON true
         LEFT JOIN pg_proc AS f ON f.oid = k.function
         -- No EXISTS: the planner may choose to read all defaults of the database once for it.
         LEFT JOIN LATERAL (
@@ -49,7 +49,7 @@ BEGIN
         ELSIF col.is_direct THEN
             -- The shard's number stands in the call itself, so that is written anew. A sequence of another
             -- schema is shared, as a table is that a foreign key refers to there.
-            expression := @extschema@.snowflake_call_text(
+            expression := snowflake_internal.call_text(
                 shard, coalesce(new_relations[array_position(old_relations, col.seq)], col.seq)::regclass, col.epoch_ms);
         ELSIF col.is_bound THEN
             PERFORM pg_catalog.set_config('search_path', template_path, true);
@@ -102,10 +102,10 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_defaults(regnamespace, regnamespace, integer, oid[], oid[], oid[], oid[]) IS
+COMMENT ON FUNCTION snowflake_internal.clone_defaults(regnamespace, regnamespace, integer, oid[], oid[], oid[], oid[]) IS
     'step of snowflake_clone_shard(): defaults that draw from the template''s sequences and functions draw from the clone''s';
 
-CREATE FUNCTION snowflake_clone_foreign_keys(old_relations oid[], new_relations oid[]) RETURNS void
+CREATE FUNCTION snowflake_internal.clone_foreign_keys(old_relations oid[], new_relations oid[]) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -155,5 +155,5 @@ BEGIN
     EXECUTE coalesce(commands, '');
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_foreign_keys(oid[], oid[]) IS
+COMMENT ON FUNCTION snowflake_internal.clone_foreign_keys(oid[], oid[]) IS
     'step of snowflake_clone_shard(): foreign keys, to the clone''s tables where they were to the template''s';

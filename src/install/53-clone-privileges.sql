@@ -1,6 +1,6 @@
 -- Cloning a shard: comments and privileges.
 
-CREATE FUNCTION snowflake_clone_comments(old_relations oid[], new_relations oid[]) RETURNS void
+CREATE FUNCTION snowflake_internal.clone_comments(old_relations oid[], new_relations oid[]) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -26,10 +26,10 @@ BEGIN
     EXECUTE coalesce(commands, '');
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_comments(oid[], oid[]) IS
+COMMENT ON FUNCTION snowflake_internal.clone_comments(oid[], oid[]) IS
     'step of snowflake_clone_shard(): comments on tables, sequences and constraints';
 
-CREATE FUNCTION snowflake_clone_privileges(
+CREATE FUNCTION snowflake_internal.clone_privileges(
         template regnamespace, target regnamespace, is_new_schema boolean,
         old_relations oid[], new_relations oid[], old_functions oid[], new_functions oid[]) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -46,7 +46,7 @@ BEGIN
                o.nspowner, coalesce(o.nspacl, acldefault('n', o.nspowner)),
                n.nspowner, coalesce(n.nspacl, acldefault('n', n.nspowner))
         FROM pg_namespace AS o, pg_namespace AS n
-        WHERE o.oid = template AND n.oid = snowflake_clone_privileges.target
+        WHERE o.oid = template AND n.oid = clone_privileges.target
         UNION ALL
         SELECT CASE o.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, n.oid::regclass::text, NULL,
                o.relowner, coalesce(o.relacl, acldefault(y.kind, o.relowner)),
@@ -104,5 +104,5 @@ BEGIN
     EXECUTE coalesce(commands, '');
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_privileges(regnamespace, regnamespace, boolean, oid[], oid[], oid[], oid[]) IS
+COMMENT ON FUNCTION snowflake_internal.clone_privileges(regnamespace, regnamespace, boolean, oid[], oid[], oid[], oid[]) IS
     'step of snowflake_clone_shard(): privileges on the schema, its tables, columns, sequences and functions';

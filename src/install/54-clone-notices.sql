@@ -1,6 +1,6 @@
 -- Cloning a shard: what is not copied, by name.
 
-CREATE FUNCTION snowflake_clone_notices(
+CREATE FUNCTION snowflake_internal.clone_notices(
         template regnamespace, target regnamespace,
         old_relations oid[], new_relations oid[], old_functions oid[]) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -101,5 +101,5 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_clone_notices(regnamespace, regnamespace, oid[], oid[], oid[]) IS
+COMMENT ON FUNCTION snowflake_internal.clone_notices(regnamespace, regnamespace, oid[], oid[], oid[]) IS
     'step of snowflake_clone_shard(): says by name what is not copied, and what of the template the clone goes on using';

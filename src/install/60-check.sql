@@ -10,14 +10,14 @@ WITH calls AS MATERIALIZED (
                 -- Its own row may be younger than the snapshot.
                 ELSE concat_ws('.', k.objid::regclass, quote_ident(a.attname)) END AS name,
            a.atttypid, c.relpersistence
-    FROM @extschema@.snowflake_calls() AS k
+    FROM snowflake_internal.calls() AS k
     LEFT JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
     LEFT JOIN pg_attribute AS a ON k.classid = 'pg_class'::regclass AND a.attrelid = k.objid AND a.attnum = k.objsubid
     LEFT JOIN pg_proc AS p ON k.classid = 'pg_proc'::regclass AND p.oid = k.objid
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            CASE WHEN has_sequence_privilege(s.seqrelid, 'SELECT, USAGE')
-                THEN @extschema@.snowflake_stored_ms(pg_sequence_last_value(s.seqrelid), k.epoch_ms)
+                THEN snowflake_internal.stored_ms(pg_sequence_last_value(s.seqrelid), k.epoch_ms)
                      - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
            END AS lead
     FROM pg_sequence AS s
@@ -49,7 +49,7 @@ SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
        format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seqrelid::regclass)
 FROM sequences
-WHERE NOT @extschema@.snowflake_holds_position(seqtypid, seqincrement, seqmax)
+WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
 SELECT 'error', name, format('the column is of type %s', atttypid::regtype), 'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
 FROM calls JOIN pg_type AS t ON t.oid = atttypid
@@ -84,7 +84,7 @@ WHERE function IS NULL
        OR shard IS NULL AND seq <> '@extschema@.snowflake_id_seq'::regclass)
 UNION ALL
 SELECT 'notice', p.oid::regprocedure::text, 'it is a PL/pgSQL function, with the duplicates of that scheme',
-       format('SELECT snowflake_adopt(%L);', p.oid::regprocedure)
+       format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
 WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND l.lanname = 'plpgsql'
 ORDER BY 1, 2, 3

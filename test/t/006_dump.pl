@@ -59,6 +59,10 @@ like(
 	slurp_file("$directory/plain.sql"),
 	qr/setval\('"Ids"\.snowflake_id_seq', \d{10,}, true\)/,
 	'the dump has the value of snowflake_id_seq');
+unlike(
+	slurp_file("$directory/plain.sql"),
+	qr/snowflake_internal/,
+	'the dump leaves the schema of the internal functions to CREATE EXTENSION');
 
 my %restore = (
 	plain  => [ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', @server, '-f', "$directory/plain.sql" ],

@@ -1,6 +1,6 @@
 # The owner of a database, if not a superuser, can install the extension there, use it, and let
-# others use it. Nobody gets more rights by that: only a superuser changes the settings, and other
-# roles' sequences stay protected.
+# others use it, and set the shard for the database. Nobody gets more rights by that: the limits take
+# a superuser or GRANT SET, and other roles' sequences stay protected.
 
 use strict;
 use warnings;
@@ -51,11 +51,23 @@ is(as('other', "$default_call; SELECT snowflake_next_ids(5, 's', 1)"), '', 'then
 is(as('other', q{SELECT snowflake_advance('snowflake_id_seq', 1)}),
 	$insufficient_privilege, 'but advancing needs UPDATE');
 
-# Only a superuser can change the settings, unless SET is granted.
-foreach my $setting (qw(snowflake.shard snowflake.max_lead snowflake.max_drift))
+# Any role sets the shard, for a session or for a database of its own. The server accepts ALTER
+# DATABASE ... SET from an ordinary role only in a session that has loaded the library.
+is(as('owner', "$default_call; ALTER DATABASE owned SET snowflake.shard = 5"),
+	'', 'the owner sets the shard for the database');
+is($node->safe_psql('owned', 'SELECT snowflake_shard(snowflake_next_id())'),
+	'5', 'a new session makes IDs of that shard');
+is(as('other', "SET snowflake.shard = 6; $default_call"), '', 'other roles set it for a session');
+is(as('other', "$default_call; ALTER DATABASE owned SET snowflake.shard = 6"),
+	$insufficient_privilege, 'but not for the database');
+
+# The limits take a superuser, or GRANT SET.
+foreach my $setting (qw(snowflake.max_lead snowflake.max_drift))
 {
 	is(as('owner', "$default_call; SET $setting = 1"),
 		$insufficient_privilege, "the owner cannot set $setting");
+	is(as('owner', "$default_call; ALTER DATABASE owned SET $setting = 1"),
+		$insufficient_privilege, "nor set $setting for the database");
 }
 $node->safe_psql('owned', 'GRANT SET ON PARAMETER snowflake.max_lead TO owner');
 is(as('owner', "$default_call; SET snowflake.max_lead = 1"),

@@ -163,12 +163,12 @@ foreach my $object (
 	'FUNCTION public.snowflake_next_id(integer, regclass) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$',
 	'FUNCTION public.snowflake_check() RETURNS text LANGUAGE sql AS $$ SELECT 1::text $$',
 	'SEQUENCE public.snowflake_id_seq', 'VIEW public.snowflake_shards AS SELECT 1 AS one',
-	'TABLE public.snowflake_columns (a int)')
+	'TABLE public.snowflake_columns (a int)', 'SCHEMA snowflake_internal')
 {
 	my ($kind, $name) = $object =~ /^(\w+) (\S+(?: \S+\))?)/;
 	$name =~ s/ RETURNS.*//;
 	as('hostile', "CREATE $object");
-	like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P07|723|710)$/, "no extension where $name is in its place");
+	like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P06|P07|723|710)$/, "no extension where $name is in its place");
 	as('hostile', "DROP $kind $name");
 }
 planted_code_run();
@@ -180,6 +180,9 @@ is(as('owner', q{
 	JOIN pg_depend AS d ON d.classid = m.classid AND d.objid = m.objid AND d.deptype = 'n'
 	WHERE m.deptype = 'e' AND m.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
 	  AND d.refclassid <> 'pg_namespace'::regclass
+	  -- an array type belongs to its element type, which belongs to the extension
+	  AND NOT EXISTS (SELECT FROM pg_type AS t JOIN pg_depend AS e ON e.classid = 'pg_type'::regclass AND e.objid = t.typelem AND e.deptype = 'e'
+		WHERE d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid)
 	  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e')}),
 	'', 'its objects use nothing but each other and what is in pg_catalog');
 is(as('owner', q{
@@ -188,8 +191,15 @@ is(as('owner', q{
 	JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
 	JOIN pg_extension AS e ON e.oid = m.refobjid AND e.extname = 'snowflake'
 	WHERE p.prosecdef OR l.lanname <> 'c' AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(p.proconfig, '{}'))
-	   OR p.provolatile = 'v' AND p.proparallel = 's'}),
-	'', 'its functions have the caller\'s rights, a search_path, and do not write in parallel');
+	   OR p.provolatile = 'v' AND p.proparallel = 's' ORDER BY p.proname}),
+	"snowflake_internal.adopt_call(regprocedure,regclass)|plpgsql|f|\n"
+	  . 'public.snowflake_adopt(regprocedure,integer,regclass,bigint)|plpgsql|f|',
+	'its functions have the caller\'s rights, a search_path but for the two that run an old function, and do not write in parallel');
+
+is(state_as('hostile', 'CREATE FUNCTION snowflake_internal.calls(text) RETURNS text LANGUAGE sql RETURN 1'),
+	'42501', 'nobody else creates functions beside the internal ones');
+is(state_as('owner', 'ALTER SCHEMA snowflake_internal RENAME TO moved'),
+	'42501', 'nor renames their schema, not even the role that installed them');
 
 # The function bodies have the schema's name within quotes. The server refuses a name that could end
 # the quotes; other unusual names work.
@@ -258,7 +268,7 @@ note("ALTER COLUMN TYPE runs: $run_by_alter\nLIKE INCLUDING ALL runs: $run_by_li
 
 foreach my $quiet (
 	'TABLE public.snowflake_columns', 'TABLE public.snowflake_shards', 'TABLE public.snowflake_sequences',
-	'SELECT public.snowflake_check()', 'SELECT public.snowflake_calls()',
+	'SELECT public.snowflake_check()', 'SELECT snowflake_internal.calls()',
 	q{SELECT public.snowflake_next_id(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass)},
 	q{SELECT public.snowflake_next_ids(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass, 2::pg_catalog.int4)},
 	q{SELECT public.snowflake_advance('hosted.s'::pg_catalog.regclass, 1::pg_catalog.int8)},
@@ -269,9 +279,10 @@ foreach my $quiet (
 }
 
 as('hostile', q{
-	CREATE FUNCTION hosted.old_id() RETURNS bigint LANGUAGE plpgsql AS $$
+	CREATE FUNCTION hosted.old_id() RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 	DECLARE result bigint; seq_id bigint; now_millis bigint;
 	BEGIN
+	    PERFORM hosted.ran('old_function');
 	    SELECT nextval('hosted.s') % 1024 INTO seq_id;
 	    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
 	    result := (now_millis - 1314220021721) << 23;
@@ -284,8 +295,9 @@ as('hostile', q{
 	INSERT INTO hosted.old DEFAULT VALUES;
 });
 planted_code_run();
-is_run_by_superuser(q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure)},
-	'', "snowflake_adopt() runs nothing that was planted");
+is_run_by_superuser('SELECT hosted.old_id()', 'old_function as super', "a call of the old function runs its body");
+is_run_by_superuser(q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure, 11, 'hosted.s'::pg_catalog.regclass)},
+	'old_function as super', 'snowflake_adopt() runs that, and nothing else that was planted');
 is_run_by_superuser(q{SELECT public.snowflake_attach('hosted.rows'::pg_catalog.regclass)},
 	$run_by_alter, 'snowflake_attach() runs what ALTER COLUMN TYPE runs');
 is_run_by_superuser(q{SELECT public.snowflake_clone_shard('hosted'::pg_catalog.name, 13::pg_catalog.int4, 'copy'::pg_catalog.name)},

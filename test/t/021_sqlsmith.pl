@@ -80,7 +80,7 @@ run_sql(q{
 	CREATE VIEW smith.seen AS SELECT id FROM shard5.photos;
 
 	CREATE FUNCTION smith.next_id() RETURNS bigint LANGUAGE plpgsql AS $$
-	DECLARE result bigint; seq_id bigint; now_millis bigint; shard_id int := 9;
+	DECLARE result bigint; seq_id bigint; now_millis bigint; shard_id int := 7;
 	BEGIN
 	    SELECT nextval('smith.fine') % 1024 INTO seq_id;
 	    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
@@ -90,6 +90,9 @@ run_sql(q{
 	    RETURN result;
 	END $$;
 	CREATE FUNCTION smith.no_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+	-- With random arguments an adoption does not get to its end.
+	CREATE FUNCTION smith.adopt() RETURNS bigint LANGUAGE sql AS
+		$$ SELECT snowflake_adopt('smith.next_id()', 7); SELECT 1::bigint $$;
 });
 
 # Arguments: for each type a function that returns one of these values at random.
@@ -111,14 +114,16 @@ my %values = (
 	'oid' => q{0, 1, 1247, 1255, 1259, 2604, 'shard5.photos'::regclass, 'smith.next_id()'::regprocedure, 4294967295},
 	'oid[]' => q{'{}', '{0}', '{NULL}', '{1259,1255}', '[2:2]={1259}', '{{1,2}}', '{4294967295}'},
 	'boolean' => q{true, false},
+	'snowflake_internal.observation[]' => q{'{}', '{NULL}', '{"(5,now,now,5,{0})"}', '{"(5,now,infinity,5,{1259})","(6,-infinity,now,,)"}'},
 );
 foreach my $type (sort keys %values)
 {
 	(my $name = "some_$type") =~ s/\[\]/s/;
+	$name =~ s/\W/_/g;
 	# unnest() would flatten an array of arrays.
 	my $list = join ' UNION ALL ',
-	  $type eq 'oid[]'
-	  ? map { "SELECT $_\::oid[]" } ($values{$type} =~ /'[^']*'/g)
+	  $type =~ /\[\]$/
+	  ? map { "SELECT $_\::$type" } ($values{$type} =~ /'[^']*'/g)
 	  : "SELECT unnest(ARRAY[$values{$type}]::$type\[])";
 	run_sql(qq{
 		SET SESSION AUTHORIZATION smith;
@@ -148,25 +153,27 @@ run_sql(q{
 	DECLARE f record;
 	BEGIN
 		FOR f IN
-			SELECT p.oid, p.proname, pg_get_function_identity_arguments(p.oid) AS signature,
+			SELECT p.oid, format('%I.%I', n.nspname, p.proname) AS name,
+			       CASE n.nspname WHEN 'snowflake_internal' THEN 'snowflake_internal_' ELSE '' END || p.proname AS wrapper,
 			       (SELECT string_agg('$' || n, ', ') FROM generate_series(1, p.pronargs) AS n) AS arguments
 			FROM pg_proc AS p
+			JOIN pg_namespace AS n ON n.oid = p.pronamespace
 			JOIN pg_type AS t ON t.oid = p.prorettype
 			JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'snowflake'
 			WHERE t.typtype IN ('p', 'c') AND t.typname <> 'internal' OR p.proretset
 		LOOP
 			EXECUTE format('CREATE FUNCTION smith.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE AS %L',
-				f.proname,
+				f.wrapper,
 				(SELECT string_agg(format_type(t, NULL), ', ' ORDER BY n)
 				 FROM pg_proc AS p, unnest(p.proargtypes) WITH ORDINALITY AS u(t, n) WHERE p.oid = f.oid),
-				format('SELECT count(*) FROM (SELECT public.%I(%s) LIMIT 20) AS x', f.proname, f.arguments));
+				format('SELECT count(*) FROM (SELECT %s(%s) LIMIT 20) AS x', f.name, f.arguments));
 		END LOOP;
 	END $do$;
 	CREATE VIEW smith.pg_proc AS
 		SELECT p.oid, p.proname, p.pronamespace, p.prorettype, p.proretset, p.prokind, p.proargtypes
 		FROM pg_catalog.pg_proc AS p
-		WHERE p.pronamespace = 'smith'::regnamespace
+		WHERE p.pronamespace IN ('smith'::regnamespace, 'snowflake_internal'::regnamespace)
 		   OR p.proname ~ '^snowflake_'
 		   OR p.oid IN ('count()'::regprocedure, 'min(bigint)'::regprocedure, 'max(bigint)'::regprocedure,
 			'array_agg(anynonarray)'::regprocedure);
@@ -199,10 +206,11 @@ run_sql(q{
 		FOR f IN
 			SELECT p.oid, p.proname, quote_ident(p.pronamespace::regnamespace::text) || '.' || p.proname AS name,
 			       (SELECT string_agg(format('smith.some_%s()', CASE format_type(t, NULL) WHEN 'timestamp with time zone' THEN 'timestamptz'
-				ELSE replace(format_type(t, NULL), '[]', 's') END), ', ' ORDER BY n)
+				ELSE replace(replace(format_type(t, NULL), '[]', 's'), '.', '_') END), ', ' ORDER BY n)
 				FROM unnest(p.proargtypes) WITH ORDINALITY AS u(t, n)) AS arguments
 			FROM smith.pg_proc AS p JOIN pg_type AS t ON t.oid = p.prorettype
-			WHERE p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq' AND t.typtype = 'b' AND NOT p.proretset
+			WHERE (p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq' OR p.pronamespace = 'snowflake_internal'::regnamespace)
+			  AND t.typtype = 'b' AND NOT p.proretset
 		LOOP
 			EXECUTE format('CREATE VIEW smith.call_%s_%s AS SELECT %s(%s) AS result', f.proname, f.oid, f.name, f.arguments);
 		END LOOP;
@@ -274,7 +282,8 @@ is(join("\n", map { $internal_errors{$_} } sort keys %internal_errors), '', 'no 
 my %calls = map { split /\|/ } split /\n/, run_sql(q{
 	SELECT p.oid::regprocedure, coalesce(s.calls, 0)
 	FROM pg_proc AS p LEFT JOIN pg_stat_user_functions AS s ON s.funcid = p.oid
-	WHERE p.proname ~ '^snowflake_' AND p.pronamespace = 'public'::regnamespace
+	WHERE (p.proname ~ '^snowflake_' AND p.pronamespace = 'public'::regnamespace
+	       OR p.pronamespace = 'snowflake_internal'::regnamespace)
 	  -- not the planner support function
 	  AND p.prorettype <> 'internal'::regtype});
 note(join "\n", map { "$calls{$_} $_" } sort { $calls{$b} <=> $calls{$a} } keys %calls);

@@ -1,10 +1,10 @@
 /* SQL functions that make IDs, and the one that moves a sequence past an ID: fetch, call, return.
  */
-#include "arguments.h"
 #include "errors.h"
 #include "pg.h"
 #include "sequence/generator.h"
 #include "settings.h"
+#include "sql/arguments.h"
 
 using namespace snowflake;
 

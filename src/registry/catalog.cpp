@@ -1,4 +1,4 @@
-#include "catalog.h"
+#include "registry/catalog.h"
 
 namespace snowflake::catalog
 {

@@ -1,7 +1,7 @@
 /* SQL functions on shards and on the catalogue that registers them: fetch, call, return. */
-#include "catalog.h"
 #include "errors.h"
 #include "pg.h"
+#include "registry/catalog.h"
 #include "rule/position.h"
 
 using namespace snowflake;
@@ -94,7 +94,7 @@ PGDLLEXPORT Datum snowflake_shard_for(PG_FUNCTION_ARGS)
     PG_RETURN_INT32(static_cast<std::int32_t>(remainder < 0 ? remainder + shards : remainder));
 }
 
-/* snowflake_stored_ms(last_value bigint, epoch_ms bigint) returns bigint */
+/* snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint) returns bigint */
 PG_FUNCTION_INFO_V1(snowflake_stored_ms);
 PGDLLEXPORT Datum snowflake_stored_ms(PG_FUNCTION_ARGS)
 {
@@ -103,7 +103,7 @@ PGDLLEXPORT Datum snowflake_stored_ms(PG_FUNCTION_ARGS)
     PG_RETURN_INT64(raw(ms_of(start.position)));
 }
 
-/* snowflake_calls() returns table: catalog::Caller and catalog::Call as columns */
+/* snowflake_internal.calls() returns table: catalog::Caller and catalog::Call as columns */
 PG_FUNCTION_INFO_V1(snowflake_calls);
 PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
 {
@@ -112,12 +112,12 @@ PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
         put_call(static_cast<ReturnSetInfo*>(rows), caller, call);
         return true;
     };
-    catalog::visit_calls(catalog::native_functions(fcinfo->flinfo->fn_oid),
-                         catalog::Depth::through_functions, put, fcinfo->resultinfo);
+    catalog::visit_calls(catalog::native_functions(), catalog::Depth::through_functions, put,
+                         fcinfo->resultinfo);
     return Datum{0};
 }
 
-/* snowflake_call_of(classid oid, objid oid, objsubid integer) returns table (the same) */
+/* snowflake_internal.call_of(classid oid, objid oid, objsubid integer) returns table (the same) */
 PG_FUNCTION_INFO_V1(snowflake_call_of);
 PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
 {
@@ -125,21 +125,21 @@ PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
                                     static_cast<AttrNumber>(PG_GETARG_INT32(2))};
     InitMaterializedSRF(fcinfo, 0);
     catalog::Call call;
-    if (catalog::read_call(catalog::native_functions(fcinfo->flinfo->fn_oid), caller, &call))
+    if (catalog::read_call(catalog::native_functions(), caller, &call))
         put_call(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), caller, call);
     return Datum{0};
 }
 
-/* snowflake_claim_shard(shard integer, schema_name name) returns void */
+/* snowflake_internal.claim_shard(shard integer, schema_name name) returns void */
 PG_FUNCTION_INFO_V1(snowflake_claim_shard);
 PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
 {
     Claim claim = {PG_GETARG_INT32(0), NameStr(*PG_GETARG_NAME(1))};
     if (!is_valid_shard(claim.shard))
         errors::shard_out_of_range(claim.shard);
-    PreventCommandIfReadOnly("snowflake_claim_shard()");
+    PreventCommandIfReadOnly("snowflake_internal.claim_shard()");
 
-    const catalog::NativeFunctions natives = catalog::native_functions(fcinfo->flinfo->fn_oid);
+    const catalog::NativeFunctions natives = catalog::native_functions();
     lock_claim(natives.next_id, claim.shard, claim.schema);
     catalog::visit_calls(natives, catalog::Depth::direct, check_caller, &claim);
     PG_RETURN_VOID();

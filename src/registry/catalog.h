@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "stored_call.h"
+#include "registry/stored_call.h"
 
 namespace snowflake::catalog
 {

@@ -3,6 +3,7 @@
  * index on id, and statistics of it, serve the function. It is not an SQL function that the planner
  * inlines, because an AND would make that one non-strict.
  */
+#include "registry/native_functions.h"
 #include "pg.h"
 
 namespace
@@ -14,12 +15,9 @@ constexpr int kArguments = 3;
 /* snowflake_min_id(timestamptz), which stands in the schema of the function that asks. */
 Oid min_id_function(Oid asking)
 {
-    char* schema = get_namespace_name(get_func_namespace(asking));
-    if (schema == nullptr)
-        return InvalidOid;
-    char name[] = "snowflake_min_id";
-    Oid argument = TIMESTAMPTZOID;
-    return LookupFuncName(list_make2(makeString(schema), makeString(name)), 1, &argument, true);
+    const Oid argument = TIMESTAMPTZOID;
+    return snowflake::catalog::function_in(get_func_namespace(asking), "snowflake_min_id",
+                                           &argument, 1);
 }
 
 Expr* compare(Oid comparison, Node* id, Oid min_id, Node* timestamp)
@@ -85,7 +83,7 @@ Node* selectivity(SupportRequestSelectivity* request)
 
 extern "C" {
 
-/* snowflake_between_support(internal) returns internal */
+/* snowflake_internal.between_support(internal) returns internal */
 PG_FUNCTION_INFO_V1(snowflake_between_support);
 PGDLLEXPORT Datum snowflake_between_support(PG_FUNCTION_ARGS)
 {

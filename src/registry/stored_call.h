@@ -9,21 +9,12 @@
  */
 #pragma once
 
+#include "registry/native_functions.h"
 #include "rule/layout.h"
 #include "pg.h"
 
 namespace snowflake::catalog
 {
-
-/* The generating functions, found beside another function of the extension. */
-struct NativeFunctions {
-    Oid next_id;         /* (shard, seq) */
-    Oid next_id_epoch;   /* (shard, seq, epoch_ms) */
-    Oid next_id_default; /* () */
-    Oid default_sequence;
-};
-
-NativeFunctions native_functions(Oid sibling);
 
 /* A call of the native function, as far as its arguments are constants. */
 struct Call {

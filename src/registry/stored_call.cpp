@@ -1,4 +1,4 @@
-#include "stored_call.h"
+#include "registry/stored_call.h"
 
 namespace snowflake::catalog
 {
@@ -253,19 +253,6 @@ bool read_default_of_column(const NativeFunctions& natives, const Caller& column
 }
 
 } // namespace
-
-NativeFunctions native_functions(Oid sibling)
-{
-    const Oid schema = get_func_namespace(sibling);
-    char* schema_name = get_namespace_name(schema);
-    char name[] = "snowflake_next_id";
-    List* qualified = list_make2(makeString(schema_name), makeString(name));
-    const Oid arguments[] = {INT4OID, REGCLASSOID, INT8OID};
-    return {LookupFuncName(qualified, 2, arguments, true),
-            LookupFuncName(qualified, 3, arguments, true),
-            LookupFuncName(qualified, 0, nullptr, true),
-            get_relname_relid("snowflake_id_seq", schema)};
-}
 
 bool read_default(const NativeFunctions& natives, Oid oid, Caller* caller, Call* call)
 {

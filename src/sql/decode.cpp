@@ -1,9 +1,9 @@
 /* SQL functions that read IDs, build them, and bound them by time: fetch, call, return. */
-#include "arguments.h"
 #include "errors.h"
 #include "pg.h"
 #include "rule/layout.h"
 #include "rule/timestamp.h"
+#include "sql/arguments.h"
 
 using namespace snowflake;
 

@@ -1,0 +1,52 @@
+#include "registry/native_functions.h"
+
+namespace snowflake::catalog
+{
+namespace
+{
+
+constexpr const char* kExtension = "snowflake";
+
+[[noreturn]] void no_extension()
+{
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+                    errmsg("extension \"%s\" does not exist", kExtension)));
+}
+
+/* Of the public functions; the ones in snowflake_internal ask for it. */
+Oid extension_schema()
+{
+    ScanKeyData key;
+    ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+                CStringGetDatum(kExtension));
+    const Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
+    const SysScanDesc scan =
+        systable_beginscan(extensions, ExtensionNameIndexId, true, nullptr, 1, &key);
+    const HeapTuple tuple = systable_getnext(scan);
+    if (!HeapTupleIsValid(tuple))
+        no_extension();
+    const Oid schema = reinterpret_cast<Form_pg_extension>(GETSTRUCT(tuple))->extnamespace;
+    systable_endscan(scan);
+    table_close(extensions, AccessShareLock);
+    return schema;
+}
+
+} // namespace
+
+Oid function_in(Oid schema, const char* name, const Oid* arguments, int count)
+{
+    return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+                           PointerGetDatum(buildoidvector(arguments, count)),
+                           ObjectIdGetDatum(schema));
+}
+
+NativeFunctions native_functions()
+{
+    constexpr const char* name = "snowflake_next_id";
+    const Oid arguments[] = {INT4OID, REGCLASSOID, INT8OID};
+    const Oid schema = extension_schema();
+    return {function_in(schema, name, arguments, 2), function_in(schema, name, arguments, 3),
+            function_in(schema, name, arguments, 0), get_relname_relid("snowflake_id_seq", schema)};
+}
+
+} // namespace snowflake::catalog
