@@ -103,4 +103,15 @@ WITH everything AS (
 SELECT (SELECT count(*) FROM total) AS calls, (SELECT count(*) FROM (TABLE total EXCEPT ALL TABLE single) AS m) AS missing,
        (SELECT count(*) FROM (TABLE single EXCEPT ALL TABLE total) AS m) AS more;
 
+-- Each call of its own is shown, and of those that come through functions no more than sixteen.
+DO $$
+BEGIN
+    FOR i IN 0..1 LOOP
+        EXECUTE format('CREATE FUNCTION reg.many%s() RETURNS bigint LANGUAGE sql RETURN %s', i,
+                       (SELECT string_agg(format('snowflake_next_id(%s, ''reg.s'')', n), ' + ') FROM generate_series(40 + i * 20, 59 + i * 20) AS n));
+    END LOOP;
+END $$;
+CREATE TABLE reg.through_many (id bigint DEFAULT reg.many0() + reg.many1());
+SELECT classid::regclass, is_direct, count(*) FROM snowflake_internal.calls() WHERE shard BETWEEN 40 AND 79 GROUP BY 1, 2 ORDER BY 1;
+
 DROP SCHEMA reg, reg_types CASCADE;
