@@ -28,6 +28,9 @@ my $primary = new_server(
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
+# The slot keeps WAL that the standby does not have yet: the tests write gigabytes and make checkpoints.
+$primary->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('standby', true)});
+$standby->append_conf('postgresql.conf', "primary_slot_name = 'standby'");
 $standby->start;
 
 # Waits until the standby has replayed everything. Ends the test if the standby is gone.
