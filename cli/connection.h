@@ -1,0 +1,62 @@
+/* A connection to a server, and the rows that it returns. */
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include "error.h"
+
+class Result
+{
+public:
+    explicit Result(PGresult* result) : result_(result, PQclear) {}
+
+    int rows() const { return PQntuples(result_.get()); }
+    bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column); }
+    std::string text(int row, int column) const { return PQgetvalue(result_.get(), row, column); }
+    std::int64_t number(int row, int column) const { return std::stoll(text(row, column)); }
+    bool flag(int row, int column) const { return text(row, column) == "t"; }
+
+private:
+    std::unique_ptr<PGresult, void (*)(PGresult*)> result_;
+};
+
+class Connection
+{
+public:
+    /* Connects as libpq does, and sets an empty search_path: each statement qualifies its names. */
+    explicit Connection(const std::string& dsn);
+
+    /* One statement with parameters $1, $2 ... as text. */
+    Result query(const std::string& sql, const std::vector<std::string>& parameters = {});
+    /* Any number of statements without parameters. */
+    void run(const std::string& sql);
+    /* Ends a transaction that failed; never an error. */
+    void rollback() noexcept;
+    bool is_alive() const { return PQstatus(handle_.get()) == CONNECTION_OK; }
+
+    std::string identifier(const std::string& name) const;
+    std::string literal(const std::string& text) const;
+
+    int version() const { return PQserverVersion(handle_.get()); }
+    int process_id() const { return PQbackendPID(handle_.get()); }
+    std::string host() const { return PQhost(handle_.get()); }
+    std::string port() const { return PQport(handle_.get()); }
+    std::string database() const { return PQdb(handle_.get()); }
+    std::string password() const;
+    /* host:port/database, as the user of the command knows it. */
+    std::string server() const { return host() + ":" + port() + "/" + database(); }
+    /* A connection string for another program. It holds no password. */
+    std::string dsn_without_password() const;
+
+private:
+    std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
+};
+
+/* key='value' for a connection string. */
+std::string dsn_setting(const std::string& key, const std::string& value);

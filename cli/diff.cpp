@@ -1,0 +1,68 @@
+/* snowflake-shard diff: shards whose definition is not the template's. */
+
+#include <iostream>
+
+#include "definition.h"
+#include "output.h"
+#include "verbs.h"
+
+namespace
+{
+
+std::vector<Shard> choose_shards(Connection& connection, const DiffOptions& options)
+{
+    std::vector<Shard> chosen;
+    const ShardSet wanted = options.shards.empty() ? ShardSet() : parse_shards(options.shards);
+    for (const Shard& shard : read_shards(connection))
+        if (shard.schema != options.template_schema &&
+            (options.shards.empty() || wanted.count(shard.number) > 0))
+            chosen.push_back(shard);
+    return chosen;
+}
+
+std::string indented(const std::string& text, const std::string& indent)
+{
+    std::string result = indent;
+    for (std::size_t i = 0; i < text.size(); i++) {
+        result += text[i];
+        if (text[i] == '\n' && i + 1 < text.size())
+            result += indent;
+    }
+    return result;
+}
+
+void print_differences(const Shard& shard, const std::vector<Difference>& differences)
+{
+    std::cout << "shard " << shard.number << ", schema " << shard.schema << ":\n";
+    for (const Difference& difference : differences)
+        std::cout << indented(difference.sql, difference.is_missing ? "- " : "+ ");
+}
+
+} // namespace
+
+int diff_shards(const DiffOptions& options)
+{
+    Connection connection(options.dsn);
+    const Shard origin = find_shard(connection, options.template_schema);
+    const Definition definition(dump_schemas(connection, {origin.schema})[origin.schema], origin,
+                                origin.schema);
+    const std::vector<Shard> shards = choose_shards(connection, options);
+    Table table = {{"shard", "schema", "change", "object", "statement"}, {}};
+    ShardSet different;
+    compare_shards(connection, definition, shards,
+                   [&](const Shard& shard, const std::vector<Difference>& differences) {
+                       different.insert(shard.number);
+                       for (const Difference& each : differences)
+                           table.rows.push_back({std::int64_t{shard.number}, shard.schema,
+                                                 std::string(each.is_missing ? "missing" : "added"),
+                                                 each.object, each.sql});
+                       if (!options.json)
+                           print_differences(shard, differences);
+                   });
+    if (options.json)
+        print(table, Format::json);
+    else
+        std::cout << count_of(shards.size(), "shard") << " compared with " << origin.schema
+                  << ", different: " << format_shards(different) << "\n";
+    return different.empty() ? kDone : kFound;
+}

@@ -1,0 +1,43 @@
+/* What verify looks for on one server, and between servers. */
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog.h"
+#include "output.h"
+
+struct Finding {
+    std::string kind; /* shard, id, sequence, leftover: for scripts */
+    std::string server;
+    std::string object;
+    std::string problem;
+    std::string hint; /* the statement or command that mends it */
+};
+
+/* A bigint column whose DEFAULT makes IDs. Names are as SQL writes them. */
+struct IdColumn {
+    std::optional<int> shard;
+    std::string schema;
+    std::string table; /* without the schema */
+    std::string column;
+    std::string sequence; /* empty: not a constant */
+    std::string epoch_ms;
+    bool has_index; /* whose first column it is */
+    double rows;    /* estimate */
+
+    std::string qualified_table() const { return schema + "." + table; }
+};
+
+struct ServerReport {
+    std::string server;
+    std::vector<Shard> shards;
+    std::vector<IdColumn> columns;
+    std::vector<Finding> findings;
+};
+
+/* verify_server.cpp: IDs and sequences of one server, and what an ended move or clone left there.
+ */
+ServerReport verify_server(Connection& connection, bool is_full, Progress& progress);
