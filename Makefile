@@ -98,11 +98,11 @@ endif
 uninstall: uninstall-cli
 
 cli/%.o: cli/%.cpp $(wildcard cli/*.h)
-	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
+	$(CXX) -std=c++17 -O2 $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
 cli/snowflake-shard: $(CLI_OBJS)
 	$(CXX) $(CLI_OBJS) -o $@ $(LDFLAGS) -L$(libdir) -lpq -pthread
-cli/snowflake-shard.1: cli/snowflake-shard
-	cli/snowflake-shard man >$@.tmp && mv $@.tmp $@
+cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
+	cli/manual.sh cli/snowflake-shard $(EXTVERSION) >$@.tmp && mv $@.tmp $@
 
 # A private installation may have the manual's folder of the system: not being able to write there is no error.
 install-cli: cli

@@ -1,6 +1,5 @@
 #include "catalog.h"
 
-#include <algorithm>
 #include <sstream>
 
 namespace
@@ -10,20 +9,11 @@ constexpr int kMaxShard = 8191;
 
 int parse_number(const std::string& text)
 {
-    const bool is_number =
-        !text.empty() && text.size() < 6 &&
-        std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    const int number = is_number ? std::stoi(text) : -1;
-    if (number < 0 || number > kMaxShard)
-        throw UsageError("\"" + text + "\" is not a shard number, 0 to " +
-                         std::to_string(kMaxShard));
-    return number;
-}
-
-std::string format_range(int first, int last)
-{
-    return first == last ? std::to_string(first)
-                         : std::to_string(first) + "-" + std::to_string(last);
+    const bool is_number = !text.empty() && text.size() < 6 &&
+                           text.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number || std::stoi(text) > kMaxShard)
+        throw UsageError("\"" + text + "\" is no shard number, 0 to " + std::to_string(kMaxShard));
+    return std::stoi(text);
 }
 
 } // namespace
@@ -54,17 +44,25 @@ std::string format_shards(const ShardSet& shards)
         int last = first;
         while (++i != shards.end() && *i == last + 1)
             last = *i;
-        text += (text.empty() ? "" : ",") + format_range(first, last);
+        text += (text.empty() ? "" : ",") + std::to_string(first) +
+                (first == last ? "" : "-" + std::to_string(last));
     }
     return text.empty() ? "none" : text;
 }
 
+std::string schema_name(const std::string& pattern, int shard)
+{
+    const std::size_t at = pattern.find("{}");
+    if (at == std::string::npos)
+        throw UsageError("\"" + pattern + "\" needs {} in the place of the shard's number");
+    return pattern.substr(0, at) + std::to_string(shard) + pattern.substr(at + 2);
+}
+
 std::string extension_schema(Connection& connection)
 {
-    const Result schema = connection.query(
-        "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension AS e "
-        "JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace "
-        "WHERE e.extname = 'snowflake'");
+    const Result schema = connection.query("SELECT quote_ident(n.nspname) FROM pg_extension AS e "
+                                           "JOIN pg_namespace AS n ON n.oid = e.extnamespace "
+                                           "WHERE e.extname = 'snowflake'");
     if (schema.rows() == 0)
         throw Failure(connection.server() + ": the extension is not installed there.\n"
                                             "HINT:  CREATE EXTENSION snowflake;");
@@ -74,7 +72,7 @@ std::string extension_schema(Connection& connection)
 std::vector<Shard> read_shards(Connection& connection)
 {
     const Result rows = connection.query(
-        "SELECT DISTINCT shard, schema_name, pg_catalog.quote_ident(schema_name) FROM " +
+        "SELECT DISTINCT shard, schema_name, quote_ident(schema_name) FROM " +
         extension_schema(connection) + ".snowflake_shards ORDER BY shard, schema_name");
     std::vector<Shard> shards;
     for (int i = 0; i < rows.rows(); i++)
@@ -88,12 +86,11 @@ Shard find_shard(Connection& connection, const std::string& schema)
     for (const Shard& shard : read_shards(connection))
         if (shard.schema == schema)
             found.push_back(shard);
-    if (found.size() == 1)
-        return found[0];
+    if (found.empty())
+        throw Failure("schema " + schema + " is no shard of " + connection.server() +
+                      "\nHINT:  snowflake_create_shard() makes a schema a shard.");
     if (found.size() > 1)
         throw Failure("schema " + schema + " makes IDs of several shards: " +
                       std::to_string(found[0].number) + ", " + std::to_string(found[1].number));
-    throw Failure("schema " + schema + " is no shard of " + connection.server() +
-                  ".\nHINT:  SELECT schema_name FROM snowflake_shards; "
-                  "snowflake_create_shard() makes a schema a shard.");
+    return found[0];
 }

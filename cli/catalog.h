@@ -21,6 +21,9 @@ using ShardSet = std::set<int>;
 ShardSet parse_shards(const std::string& text);
 std::string format_shards(const ShardSet& shards);
 
+/* A pattern with the number in it: insta{} and 5 are insta5. */
+std::string schema_name(const std::string& pattern, int shard);
+
 /* The schema of the extension, as SQL writes it; an error if it is not installed. */
 std::string extension_schema(Connection& connection);
 

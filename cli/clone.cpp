@@ -10,61 +10,43 @@
  * Each connection makes its clones under a name of its own, and renames them: so connections do not
  * wait for each other, and the server writes the new name as it has to be quoted. */
 
-#include <algorithm>
 #include <atomic>
 #include <iostream>
 #include <thread>
 
-#include "catalog.h"
 #include "definition.h"
 #include "output.h"
-#include "process.h"
 #include "verbs.h"
 
 namespace
 {
 
 const char* const kScratch = "snowflake_clone_scratch";
-const char* const kAway = "snowflake_clone_away";
+const char* const kLock = "(hashtextextended('snowflake-shard clone', 0))";
 
 struct Target {
     Shard shard;
-    std::string state; /* "" to be made */
+    std::string state;
     std::string error;
 };
 
-/* insta{} and 5 are insta5. */
-std::string schema_name(const std::string& pattern, int shard)
-{
-    const std::size_t at = pattern.find("{}");
-    return at == std::string::npos
-               ? pattern
-               : pattern.substr(0, at) + std::to_string(shard) + pattern.substr(at + 2);
-}
-
 std::vector<Target> find_targets(Connection& connection, const CloneOptions& options)
 {
-    const ShardSet shards = parse_shards(options.shards);
-    if (shards.size() > 1 && options.schema_pattern.find("{}") == std::string::npos)
-        throw UsageError("--schema needs {} in the place of the shard's number: insta{}");
     std::string values;
-    for (const int shard : shards) {
+    for (const int shard : parse_shards(options.shards)) {
         const std::string schema = schema_name(options.schema_pattern, shard);
         if (schema.size() > 63)
             throw UsageError("schema name " + schema + " is longer than 63 bytes");
         values += (values.empty() ? "(" : ", (") + std::to_string(shard) + ", " +
                   connection.literal(schema) + ")";
     }
-    const Result rows =
-        connection.query("SELECT v.shard, v.name, quote_ident(v.name), n.oid IS NOT NULL "
-                         "FROM (VALUES " +
-                         values +
-                         ") AS v (shard, name) LEFT JOIN pg_namespace AS n ON n.nspname = v.name "
-                         "ORDER BY v.shard");
+    const Result rows = connection.query(
+        "SELECT v.shard, v.name, quote_ident(v.name), n.oid IS NOT NULL FROM (VALUES " + values +
+        ") AS v (shard, name) LEFT JOIN pg_namespace AS n ON n.nspname = v.name ORDER BY 1");
     std::vector<Target> targets;
     for (int i = 0; i < rows.rows(); i++) {
         const Shard shard = {static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)};
-        targets.push_back({shard, rows.flag(i, 3) ? "there already" : "", ""});
+        targets.push_back({shard, rows.flag(i, 3) ? "there already" : "not made", ""});
     }
     return targets;
 }
@@ -76,44 +58,33 @@ void warn_of_what_stays(Connection& connection, const Shard& origin, const Defin
         "WITH t AS (SELECT oid FROM pg_namespace WHERE nspname = $1) "
         "SELECT format('extension %I', e.extname) FROM pg_extension AS e JOIN t ON e.extnamespace "
         "= t.oid "
-        "UNION SELECT format('publication %I', p.pubname) FROM pg_publication_namespace AS n "
-        "JOIN t ON n.pnnspid = t.oid JOIN pg_publication AS p ON p.oid = n.pnpubid "
-        "UNION SELECT format('publication %I', p.pubname) FROM pg_publication_rel AS r "
-        "JOIN pg_class AS c ON c.oid = r.prrelid JOIN t ON c.relnamespace = t.oid "
-        "JOIN pg_publication AS p ON p.oid = r.prpubid "
+        "UNION SELECT format('publication %I', p.pubname) FROM pg_publication AS p, t "
+        "WHERE EXISTS (SELECT FROM pg_publication_namespace WHERE pnpubid = p.oid AND pnnspid = "
+        "t.oid) "
+        "OR EXISTS (SELECT FROM pg_publication_rel AS r JOIN pg_class AS c ON c.oid = r.prrelid "
+        "WHERE r.prpubid = p.oid AND c.relnamespace = t.oid) "
         "UNION SELECT format('event trigger %I', v.evtname) FROM pg_event_trigger AS v "
         "JOIN pg_proc AS f ON f.oid = v.evtfoid JOIN t ON f.pronamespace = t.oid ORDER BY 1",
         {origin.schema});
     for (int i = 0; i < rows.rows(); i++)
         warn("not cloned: " + rows.text(i, 0));
-    for (const std::string& function : definition.functions_naming_schema())
-        warn("the text of function " + function + " names schema " + origin.schema +
-             ", and does so in every clone");
-}
-
-std::string describe(const std::vector<Difference>& differences)
-{
-    std::string text;
-    for (const Difference& difference : differences)
-        text += std::string(difference.is_missing ? "\n-- missing: " : "\n-- added: ") +
-                difference.object + "\n" + difference.sql;
-    return text;
+    for (const Entry& entry : definition.entries())
+        if (definition.names_schema(entry))
+            warn("the text of " + entry.type + " " + entry.name + " names schema " + origin.schema +
+                 ", and does so in every clone");
 }
 
 void make_scratch(Connection& connection, const Shard& origin, const Entries& dump)
 {
-    const std::string scratch = kScratch;
-    const std::string away = kAway;
+    const std::string rename = " RENAME TO ";
+    const std::string schema = "ALTER SCHEMA ";
     connection.run(kDumpSettings);
-    connection.run("DROP SCHEMA IF EXISTS " + scratch + " CASCADE"); /* of a run that was killed */
+    /* A clone that was killed can have left it. */
+    connection.run(std::string("DROP SCHEMA IF EXISTS ") + kScratch + " CASCADE");
     try {
-        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;\n"
-                       "ALTER SCHEMA " +
-                       origin.quoted + " RENAME TO " + away + ";\n" + sql_of(dump) +
-                       "ALTER SCHEMA " + origin.quoted + " RENAME TO " + scratch +
-                       ";\n"
-                       "ALTER SCHEMA " +
-                       away + " RENAME TO " + origin.quoted + ";\nCOMMIT");
+        connection.run("BEGIN;" + schema + origin.quoted + rename + "snowflake_clone_away;" +
+                       sql_of(dump) + schema + origin.quoted + rename + kScratch + ";" + schema +
+                       "snowflake_clone_away" + rename + origin.quoted + ";COMMIT");
     } catch (const ServerError& error) {
         throw Failure("the definition of schema " + origin.schema +
                       " cannot be made a second time: " + error.what());
@@ -124,37 +95,40 @@ Definition define(Connection& connection, const Shard& origin)
 {
     const Entries dump = dump_schemas(connection, {origin.schema})[origin.schema];
     /* One at a time in a database: the scratch schema has one name. */
-    connection.query("SELECT pg_advisory_lock(hashtextextended('snowflake-shard clone', 0))");
+    connection.query(std::string("SELECT pg_advisory_lock") + kLock);
     make_scratch(connection, origin, dump);
     const Shard scratch = {origin.number, kScratch, kScratch};
     const Definition definition(dump_schemas(connection, {kScratch})[kScratch], scratch,
                                 origin.schema);
     connection.run(std::string("DROP SCHEMA ") + kScratch + " CASCADE");
-    connection.query("SELECT pg_advisory_unlock(hashtextextended('snowflake-shard clone', 0))");
+    connection.query(std::string("SELECT pg_advisory_unlock") + kLock);
 
-    const std::vector<Difference> differences = definition.compare(dump, origin);
-    if (!differences.empty())
-        throw Failure("clones of schema " + origin.schema +
-                      " would differ from it; default privileges or event triggers can cause that. "
-                      "The statements that are not the same:" +
-                      describe(differences));
+    std::string statements;
+    for (const Difference& difference : definition.compare(dump, origin))
+        statements += (difference.is_missing ? "\n-- clone: " : "\n-- template: ") +
+                      difference.object + "\n" + difference.sql;
+    if (!statements.empty())
+        throw Failure("clones would differ from schema " + origin.schema +
+                      "; default privileges or event triggers can cause that." + statements);
     return definition;
 }
 
 /* Materialized views with rows in the template are filled in the clones. */
-std::vector<std::string> views_to_refresh(Connection& connection, const Shard& origin,
-                                          const Definition& definition)
+std::string refresh_sql(Connection& connection, const Shard& origin, const Definition& definition,
+                        const std::string& schema)
 {
-    std::vector<std::string> views;
-    for (const std::string& view : definition.materialized_views()) {
-        const Result populated =
-            connection.query("SELECT c.relispopulated FROM pg_class AS c JOIN pg_namespace AS n "
-                             "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
-                             {origin.schema, view});
-        if (populated.rows() == 1 && populated.flag(0, 0))
-            views.push_back(connection.identifier(view));
-    }
-    return views;
+    std::string sql;
+    for (const Entry& entry : definition.entries())
+        if (entry.type == "MATERIALIZED VIEW" &&
+            connection
+                    .query("SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = "
+                           "c.relnamespace "
+                           "WHERE n.nspname = $1 AND c.relname = $2 AND c.relispopulated",
+                           {origin.schema, entry.name})
+                    .rows() > 0)
+            sql += "REFRESH MATERIALIZED VIEW " + schema + "." + connection.identifier(entry.name) +
+                   ";";
+    return sql;
 }
 
 /* Names the shards that are there and are not as the template. */
@@ -163,119 +137,62 @@ void check_present(Connection& connection, const Definition& definition,
 {
     std::vector<Shard> present;
     for (const Target& target : targets)
-        if (!target.state.empty())
+        if (target.state == "there already")
             present.push_back(target.shard);
     std::string names;
     compare_shards(connection, definition, present,
                    [&](const Shard& shard, const std::vector<Difference>& differences) {
-                       names += (names.empty() ? "" : ", ") + shard.schema + " (" +
-                                differences[0].object + ")";
+                       names += "\n    " + shard.schema + ": " + differences[0].object;
                    });
     if (!names.empty())
-        throw Failure("there already, and not as the template: " + names +
+        throw Failure("there already, and not as the template:" + names +
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
 }
 
-/* The work that the connections share. */
-class CloneWork
+/* Makes the shards that are not there, over several connections, until one fails. */
+void make_all(const CloneOptions& options, const Shard& origin, const Definition& definition,
+              std::vector<Target>& targets)
 {
-public:
-    CloneWork(const CloneOptions& options, const Definition& definition,
-              const std::vector<std::string>& views, std::vector<Target>& targets)
-        : options_(options), definition_(definition), views_(views), targets_(targets),
-          progress_("clone", static_cast<std::size_t>(std::count_if(
-                                 targets.begin(), targets.end(),
-                                 [](const Target& target) { return target.state.empty(); })))
-    {
-    }
-
-    void run()
-    {
-        std::vector<std::thread> threads;
-        for (int i = 0; i < options_.jobs; i++)
-            threads.emplace_back([this] { work(); });
-        for (std::thread& thread : threads)
-            thread.join();
-        if (!connection_error_.empty())
-            throw Failure(connection_error_);
-    }
-
-private:
-    void work()
-    {
+    Progress progress("clone", targets.size());
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> is_stopped{false};
+    const auto make = [&](Connection& connection, const std::string& refresh, Target& target) {
+        const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
+        const int number = target.shard.number;
         try {
-            Connection connection(options_.dsn);
-            connection.run(kDumpSettings);
-            while (!is_stopped_ && !is_interrupted()) {
-                const std::size_t i = next_++;
-                if (i >= targets_.size())
-                    return;
-                if (targets_[i].state.empty())
-                    make(connection, targets_[i]);
-            }
-        } catch (const std::exception& error) {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            connection_error_ = error.what();
-            is_stopped_ = true;
-        }
-    }
-
-    void make(Connection& connection, Target& target)
-    {
-        const std::string working_name =
-            "snowflake_clone_" + std::to_string(connection.process_id());
-        const Shard working = {target.shard.number, working_name, working_name};
-        std::string sql = "BEGIN ISOLATION LEVEL READ COMMITTED;\n"
-                          "SELECT snowflake_internal.claim_shard(" +
-                          std::to_string(target.shard.number) + ", " +
-                          connection.literal(target.shard.schema) + ");\n" +
-                          sql_of(definition_.for_shard(working));
-        for (const std::string& view : views_)
-            sql += "REFRESH MATERIALIZED VIEW " + working_name + "." + view + ";\n";
-        sql += "ALTER SCHEMA " + working_name + " RENAME TO " + target.shard.quoted + ";\nCOMMIT";
-        try {
-            connection.run(sql);
+            connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;"
+                           "SELECT snowflake_internal.claim_shard(" +
+                           std::to_string(number) + ", " + connection.literal(target.shard.schema) +
+                           ");" + definition.sql_for({number, name, name}) + refresh +
+                           "ALTER SCHEMA " + name + " RENAME TO " + target.shard.quoted +
+                           ";COMMIT");
             target.state = "made";
         } catch (const ServerError& error) {
             connection.rollback();
             target.state = "failed";
             target.error = error.what();
-            is_stopped_ = true;
+            is_stopped = true;
         }
-        progress_.step();
-    }
-
-    const CloneOptions& options_;
-    const Definition& definition_;
-    const std::vector<std::string>& views_;
-    std::vector<Target>& targets_;
-    Progress progress_;
-    std::mutex mutex_;
-    std::string connection_error_;
-    std::atomic<std::size_t> next_{0};
-    std::atomic<bool> is_stopped_{false};
-};
+    };
+    const std::vector<std::string> connections(static_cast<std::size_t>(options.jobs), options.dsn);
+    on_all_servers(connections, [&](Connection& connection, std::size_t) {
+        connection.run(kDumpSettings);
+        const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
+        const std::string refresh = refresh_sql(connection, origin, definition, name);
+        for (std::size_t i = 0; !is_stopped && (i = next++) < targets.size(); progress.step())
+            if (targets[i].state == "not made")
+                make(connection, refresh, targets[i]);
+        return 0;
+    });
+}
 
 int report(const std::vector<Target>& targets, bool json)
 {
     Table table = {{"shard", "schema", "state", "error"}, {}};
-    std::map<std::string, ShardSet> by_state;
-    for (const Target& target : targets) {
-        const std::string state = target.state.empty() ? "not made" : target.state;
-        by_state[state].insert(target.shard.number);
-        table.rows.push_back({std::int64_t{target.shard.number}, target.shard.schema, state,
+    for (const Target& target : targets)
+        table.rows.push_back({std::int64_t{target.shard.number}, target.shard.schema, target.state,
                               target.error.empty() ? Cell() : Cell(target.error)});
-        if (!target.error.empty())
-            warn("shard " + std::to_string(target.shard.number) + ", schema " +
-                 target.shard.schema + ": " + target.error);
-    }
-    if (json)
-        print(table, Format::json);
-    else
-        for (const auto& [state, shards] : by_state)
-            std::cout << count_of(shards.size(), "shard") << " " << state << ": "
-                      << format_shards(shards) << "\n";
-    return by_state.count("failed") + by_state.count("not made") > 0 ? kFailed : kDone;
+    return print_states(table, json);
 }
 
 } // namespace
@@ -285,13 +202,12 @@ int clone_shards(const CloneOptions& options)
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);
     if (extension_schema(connection) == origin.quoted)
-        throw Failure("the extension stands in schema " + origin.schema +
-                      " itself.\nHINT:  ALTER EXTENSION snowflake SET SCHEMA ...");
+        throw Failure("the extension itself stands in schema " + origin.schema +
+                      "\nHINT:  ALTER EXTENSION snowflake SET SCHEMA another schema.");
     std::vector<Target> targets = find_targets(connection, options);
     const Definition definition = define(connection, origin);
     warn_of_what_stays(connection, origin, definition);
     check_present(connection, definition, targets);
-    const std::vector<std::string> views = views_to_refresh(connection, origin, definition);
-    CloneWork(options, definition, views, targets).run();
+    make_all(options, origin, definition, targets);
     return report(targets, options.json);
 }

@@ -3,11 +3,9 @@
 namespace
 {
 
-std::string trimmed(std::string message)
+std::string trimmed(const std::string& message)
 {
-    while (!message.empty() && (message.back() == '\n' || message.back() == ' '))
-        message.pop_back();
-    return message;
+    return message.substr(0, message.find_last_not_of(" \n") + 1);
 }
 
 /* A connection string that cannot be read is wrong usage; a server that cannot be reached is not.
@@ -15,27 +13,31 @@ std::string trimmed(std::string message)
 void check_syntax(const std::string& dsn)
 {
     char* message = nullptr;
-    PQconninfoOption* options = PQconninfoParse(dsn.c_str(), &message);
-    if (options == nullptr && dsn.find_first_of("=:") != std::string::npos) {
-        std::string text = message == nullptr ? "out of memory" : trimmed(message);
-        PQfreemem(message);
-        throw UsageError("connection string \"" + dsn + "\": " + text);
-    }
+    PQconninfoFree(PQconninfoParse(dsn.c_str(), &message));
+    const std::string text = message == nullptr ? "" : trimmed(message);
     PQfreemem(message);
-    PQconninfoFree(options);
+    const bool is_database_name = dsn.find_first_of("=:") == std::string::npos;
+    if (!text.empty() && !is_database_name)
+        throw UsageError("connection string \"" + dsn + "\": " + text);
 }
 
-[[noreturn]] void raise(const PGresult* result, const std::string& server)
+Result checked(PGresult* handle, const std::string& server)
 {
-    const char* code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    throw ServerError(trimmed(PQresultErrorMessage(result)) + "\nSERVER:  " + server,
+    Result result(handle);
+    const ExecStatusType status = PQresultStatus(handle);
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY)
+        return result;
+    const char* code = PQresultErrorField(handle, PG_DIAG_SQLSTATE);
+    throw ServerError(trimmed(PQresultErrorMessage(handle)) + "\nSERVER:  " + server,
                       code == nullptr ? "" : code);
 }
 
-bool succeeded(const PGresult* result)
+std::string taken(char* text)
 {
-    const ExecStatusType status = PQresultStatus(result);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
+    const std::unique_ptr<char, void (*)(void*)> owner(text, PQfreemem);
+    if (text == nullptr)
+        throw Failure("a name or text is not UTF-8, or memory is out");
+    return text;
 }
 
 } // namespace
@@ -47,7 +49,7 @@ Connection::Connection(const std::string& dsn) : handle_(nullptr, PQfinish)
     const char* keys[] = {"dbname", "fallback_application_name", "client_encoding", nullptr};
     const char* values[] = {dsn.c_str(), "snowflake-shard", "UTF8", nullptr};
     handle_.reset(PQconnectdbParams(keys, values, 1));
-    if (PQstatus(handle_.get()) != CONNECTION_OK)
+    if (!is_alive())
         throw Failure(trimmed(PQerrorMessage(handle_.get())));
     query("SELECT pg_catalog.set_config('search_path', '', false)");
 }
@@ -57,23 +59,17 @@ Result Connection::query(const std::string& sql, const std::vector<std::string>&
     std::vector<const char*> values;
     for (const std::string& parameter : parameters)
         values.push_back(parameter.c_str());
-    PGresult* result = PQexecParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
-                                    nullptr, values.data(), nullptr, nullptr, 0);
-    Result owner(result);
-    if (!succeeded(result))
-        raise(result, server());
-    return owner;
+    return checked(PQexecParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
+                                nullptr, values.data(), nullptr, nullptr, 0),
+                   server());
 }
 
 void Connection::run(const std::string& sql)
 {
-    PGresult* result = PQexec(handle_.get(), sql.c_str());
-    const Result owner(result);
-    if (!succeeded(result))
-        raise(result, server());
+    checked(PQexec(handle_.get(), sql.c_str()), server());
 }
 
-void Connection::rollback() noexcept
+void Connection::rollback()
 {
     if (PQtransactionStatus(handle_.get()) != PQTRANS_IDLE)
         PQclear(PQexec(handle_.get(), "ROLLBACK"));
@@ -81,59 +77,35 @@ void Connection::rollback() noexcept
 
 std::string Connection::identifier(const std::string& name) const
 {
-    const std::unique_ptr<char, void (*)(void*)> quoted(
-        PQescapeIdentifier(handle_.get(), name.c_str(), name.size()), PQfreemem);
-    if (quoted == nullptr)
-        throw Failure(trimmed(PQerrorMessage(handle_.get())));
-    return quoted.get();
+    return taken(PQescapeIdentifier(handle_.get(), name.c_str(), name.size()));
 }
 
 std::string Connection::literal(const std::string& text) const
 {
-    const std::unique_ptr<char, void (*)(void*)> quoted(
-        PQescapeLiteral(handle_.get(), text.c_str(), text.size()), PQfreemem);
-    if (quoted == nullptr)
-        throw Failure(trimmed(PQerrorMessage(handle_.get())));
-    return quoted.get();
-}
-
-std::string Connection::password() const
-{
-    const char* password = PQpass(handle_.get());
-    return password == nullptr ? "" : password;
+    return taken(PQescapeLiteral(handle_.get(), text.c_str(), text.size()));
 }
 
 std::string Connection::dsn_without_password() const
 {
-    std::string dsn;
-    PQconninfoOption* options = PQconninfo(handle_.get());
-    for (PQconninfoOption* option = options; option != nullptr && option->keyword != nullptr;
-         option++) {
+    std::string dsn = dsn_setting("host", host()) + " " + dsn_setting("port", port());
+    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+        PQconninfo(handle_.get()), PQconninfoFree);
+    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++) {
         const std::string key = option->keyword;
-        if (option->val != nullptr && key.find("password") == std::string::npos &&
-            key != "client_encoding" && key != "host" && key != "port" && key != "hostaddr")
-            dsn += dsn_setting(key, option->val) + " ";
+        const bool is_left_out = key == "host" || key == "hostaddr" || key == "port" ||
+                                 key == "password" || key == "client_encoding";
+        if (option->val != nullptr && !is_left_out)
+            dsn += " " + dsn_setting(key, option->val);
     }
-    const char* address = PQhostaddr(handle_.get());
-    const bool is_socket = host().empty() || host()[0] == '/';
-    /* Of several hosts the one that was connected to. */
-    PQconninfoFree(options);
-    return dsn + dsn_setting("host", host()) + " " + dsn_setting("port", port()) +
-           (is_socket || address == nullptr || *address == '\0'
-                ? ""
-                : " " + dsn_setting("hostaddr", address));
+    return dsn;
 }
 
 std::string dsn_setting(const std::string& key, const std::string& value)
 {
-    const bool is_plain = !value.empty() && value.find_first_of(" '\\\t\n") == std::string::npos;
-    if (is_plain)
+    if (!value.empty() && value.find_first_of(" '\\\t\n") == std::string::npos)
         return key + "=" + value;
     std::string quoted;
-    for (const char c : value) {
-        if (c == '\'' || c == '\\')
-            quoted += '\\';
-        quoted += c;
-    }
+    for (const char c : value)
+        quoted += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
     return key + "='" + quoted + "'";
 }

@@ -37,21 +37,21 @@ public:
     /* Any number of statements without parameters. */
     void run(const std::string& sql);
     /* Ends a transaction that failed; never an error. */
-    void rollback() noexcept;
-    bool is_alive() const { return PQstatus(handle_.get()) == CONNECTION_OK; }
+    void rollback();
 
     std::string identifier(const std::string& name) const;
     std::string literal(const std::string& text) const;
 
+    bool is_alive() const { return PQstatus(handle_.get()) == CONNECTION_OK; }
     int version() const { return PQserverVersion(handle_.get()); }
     int process_id() const { return PQbackendPID(handle_.get()); }
     std::string host() const { return PQhost(handle_.get()); }
     std::string port() const { return PQport(handle_.get()); }
     std::string database() const { return PQdb(handle_.get()); }
-    std::string password() const;
-    /* host:port/database, as the user of the command knows it. */
+    std::string password() const { return PQpass(handle_.get()); }
+    /* host:port/database */
     std::string server() const { return host() + ":" + port() + "/" + database(); }
-    /* A connection string for another program. It holds no password. */
+    /* A connection string for another program, to the same server of a list. */
     std::string dsn_without_password() const;
 
 private:

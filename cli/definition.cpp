@@ -5,7 +5,6 @@
 
 #include "lexer.h"
 #include "output.h"
-#include "process.h"
 
 namespace
 {
@@ -21,20 +20,19 @@ bool is_word_part(char c)
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
 }
 
-/* Replaces the word where it stands alone. */
+/* Replaces the word where it stands alone, in strings and comments, too. */
 std::string replace_word(std::string text, const std::string& word, char mark)
 {
     for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at++) {
         const std::size_t end = at + word.size();
-        const bool is_whole = (at == 0 || !is_word_part(text[at - 1])) &&
-                              (end == text.size() || !is_word_part(text[end]));
-        if (is_whole)
+        if ((at == 0 || !is_word_part(text[at - 1])) &&
+            (end == text.size() || !is_word_part(text[end])))
             text.replace(at, word.size(), 1, mark);
     }
     return text;
 }
 
-/* The tokens of an entry that are not space or comments, with marks set into their texts. */
+/* Sets the marks into an entry. */
 class Marker
 {
 public:
@@ -42,9 +40,9 @@ public:
         : origin_(origin), text_schema_(text_schema), number_(std::to_string(origin.number))
     {
         for (const Token& token : tokens_of(sql)) {
+            if (token.kind != TokenKind::blank)
+                tokens_.push_back({token.kind, texts_.size()});
             texts_.emplace_back(token.text);
-            if (token.kind != TokenKind::space && token.kind != TokenKind::comment)
-                tokens_.push_back({token.kind, texts_.size() - 1});
         }
     }
 
@@ -64,6 +62,7 @@ private:
         std::size_t text;
     };
 
+    /* The text of a token; empty before the first and behind the last. */
     std::string word(std::size_t i) const
     {
         return i < tokens_.size() ? lower(texts_[tokens_[i].text]) : "";
@@ -72,41 +71,29 @@ private:
     void mark(std::size_t i)
     {
         std::string& text = texts_[tokens_[i].text];
-        const TokenKind kind = tokens_[i].kind;
-        if (kind == TokenKind::dollar)
-            text = replace_word(text, text_schema_, kNameInText);
-        else if (kind == TokenKind::string)
-            mark_string(text, i);
-        else if (text == origin_.quoted && (word(i + 1) == "." || word(i - 1) == "schema") &&
-                 word(i - 1) != ".")
-            text = kName;
-        else if (kind == TokenKind::word)
-            mark_number(i);
-    }
-
-    /* 'insta5.table_id_seq'::regclass, and the comment that snowflake_create_shard() writes */
-    void mark_string(std::string& text, std::size_t i)
-    {
         const std::string prefix = "'" + origin_.quoted + ".";
-        if (text.compare(0, prefix.size(), prefix) == 0 && word(i + 1) == ":")
-            text.replace(1, origin_.quoted.size(), 1, kNameInString);
+        if (tokens_[i].kind == TokenKind::dollar)
+            text = replace_word(text, text_schema_, kNameInText);
+        else if (text.compare(0, prefix.size(), prefix) == 0 && word(i + 1) == ":")
+            text.replace(1, origin_.quoted.size(), 1, kNameInString); /* 'insta5.seq'::regclass */
         else if (word(i - 1) == "is" && text == "'next ID of shard " + number_ + "'")
-            text = std::string("'next ID of shard ") + kNumber + "'";
+            text = std::string("'next ID of shard ") + kNumber + "'"; /* snowflake_create_shard() */
+        else if (text == origin_.quoted && word(i - 1) != "." &&
+                 (word(i + 1) == "." || word(i - 1) == "schema"))
+            text = kName;
+        else if (word(i + 1) == "(")
+            mark_number(word(i), i + 2);
     }
 
     /* snowflake_next_id(5, ...), snowflake_next_id(shard => 5, ...), snowflake_shard(id) = 5 */
-    void mark_number(std::size_t i)
+    void mark_number(const std::string& function, std::size_t at)
     {
-        const std::string name = word(i);
-        if (word(i + 1) != "(")
-            return;
-        std::size_t at = i + 2;
-        if (name == "snowflake_shard") {
+        if (function == "snowflake_shard") {
             for (int depth = 1; at < tokens_.size() && depth > 0; at++)
                 depth += word(at) == "(" ? 1 : word(at) == ")" ? -1 : 0;
             if (word(at++) != "=")
                 return;
-        } else if (name != "snowflake_next_id" && name != "snowflake_next_ids") {
+        } else if (function != "snowflake_next_id" && function != "snowflake_next_ids") {
             return;
         } else if (word(at) == "shard") {
             at += 3; /* shard, =, > */
@@ -122,23 +109,12 @@ private:
     std::vector<Position> tokens_;
 };
 
-std::string doubled_quotes(const std::string& text)
-{
-    std::string doubled;
-    for (const char c : text)
-        doubled.append(c == '\'' ? 2 : 1, c);
-    return doubled;
-}
-
-std::string render_sql(const std::string& marked, const Shard& shard,
-                       const std::string& text_schema)
+std::string render(const std::string& marked, const Shard& shard, const std::string& text_schema)
 {
     std::string sql;
     for (const char c : marked) {
-        if (c == kName)
+        if (c == kName || c == kNameInString)
             sql += shard.quoted;
-        else if (c == kNameInString)
-            sql += doubled_quotes(shard.quoted);
         else if (c == kNameInText)
             sql += text_schema;
         else if (c == kNumber)
@@ -147,11 +123,6 @@ std::string render_sql(const std::string& marked, const Shard& shard,
             sql += c;
     }
     return sql;
-}
-
-std::string object_of(const Entry& entry)
-{
-    return entry.type + " " + entry.name;
 }
 
 } // namespace
@@ -163,12 +134,9 @@ Definition::Definition(const Entries& dump, const Shard& origin, const std::stri
         entry.sql = Marker(entry.sql, origin, text_schema).marked();
 }
 
-Entries Definition::render(const Shard& shard, const std::string& text_schema) const
+std::string Definition::sql_for(const Shard& shard) const
 {
-    Entries entries = entries_;
-    for (Entry& entry : entries)
-        entry.sql = render_sql(entry.sql, shard, text_schema);
-    return entries;
+    return render(sql_of(entries_), shard, text_schema_);
 }
 
 std::vector<Difference> Definition::compare(const Entries& dump, const Shard& shard) const
@@ -179,40 +147,24 @@ std::vector<Difference> Definition::compare(const Entries& dump, const Shard& sh
 
     std::vector<Difference> differences;
     for (const Entry& entry : entries_) {
-        auto found = present.find(render_sql(entry.sql, shard, text_schema_));
+        const std::string sql = render(entry.sql, shard, text_schema_);
+        auto found = present.find(sql);
         if (found == present.end())
-            found = present.find(render_sql(entry.sql, shard, shard.schema));
+            found = present.find(render(entry.sql, shard, shard.schema));
         if (found != present.end())
             present.erase(found);
         else
-            differences.push_back(
-                {true, object_of(entry), render_sql(entry.sql, shard, text_schema_)});
+            differences.push_back({true, entry.type + " " + entry.name, sql});
     }
     for (const auto& [sql, entry] : present)
-        differences.push_back({false, object_of(*entry), sql});
+        differences.push_back({false, entry->type + " " + entry->name, sql});
     return differences;
 }
 
-std::vector<std::string> Definition::functions_naming_schema() const
+bool Definition::names_schema(const Entry& entry) const
 {
-    std::vector<std::string> functions;
-    for (const Entry& entry : entries_) {
-        const bool is_routine = entry.type == "FUNCTION" || entry.type == "PROCEDURE";
-        const bool is_set =
-            entry.sql.find("SET search_path TO '" + text_schema_ + "'") != std::string::npos;
-        if (is_routine && (is_set || entry.sql.find(kNameInText) != std::string::npos))
-            functions.push_back(entry.name);
-    }
-    return functions;
-}
-
-std::vector<std::string> Definition::materialized_views() const
-{
-    std::vector<std::string> names;
-    for (const Entry& entry : entries_)
-        if (entry.type == "MATERIALIZED VIEW")
-            names.push_back(entry.name);
-    return names;
+    return entry.sql.find(kNameInText) != std::string::npos ||
+           entry.sql.find("SET search_path TO '" + text_schema_ + "'") != std::string::npos;
 }
 
 void compare_shards(
@@ -223,7 +175,7 @@ void compare_shards(
      * dumps. */
     constexpr std::size_t kBatch = 100;
     Progress progress("compare", shards.size());
-    for (std::size_t begin = 0; begin < shards.size() && !is_interrupted(); begin += kBatch) {
+    for (std::size_t begin = 0; begin < shards.size(); begin += kBatch) {
         const std::size_t end = std::min(begin + kBatch, shards.size());
         std::vector<std::string> schemas;
         for (std::size_t i = begin; i < end; i++)

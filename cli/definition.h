@@ -19,27 +19,24 @@ struct Difference {
 class Definition
 {
 public:
-    /* From the dump of a shard. Text that is no SQL to the server, the bodies of functions in
-     * PL/pgSQL and other text, is kept as it is; text_schema is the schema's name that they use. */
+    /* From the dump of a shard. What is text to the server, such as a body in PL/pgSQL, is kept as
+     * it is; text_schema is the name of the schema that it uses. */
     Definition(const Entries& dump, const Shard& origin, const std::string& text_schema);
 
     /* The statements that make the shard. */
-    Entries for_shard(const Shard& shard) const { return render(shard, text_schema_); }
+    std::string sql_for(const Shard& shard) const;
 
     /* Each object that is not the same in a shard. A function's text may name the template's schema
      * or its own. */
     std::vector<Difference> compare(const Entries& dump, const Shard& shard) const;
 
-    /* Functions whose text names the schema: what they mean stays the template's in every clone. */
-    std::vector<std::string> functions_naming_schema() const;
-
-    /* Materialized views, in the order in which they depend on each other. */
-    std::vector<std::string> materialized_views() const;
+    /* With marks in place of names and numbers; only types and names are for others. */
+    const Entries& entries() const { return entries_; }
+    /* Whether the text of a function names the schema, so that it does in every clone. */
+    bool names_schema(const Entry& entry) const;
 
 private:
-    Entries render(const Shard& shard, const std::string& text_schema) const;
-
-    Entries entries_; /* with marks in place of name and number */
+    Entries entries_;
     std::string text_schema_;
 };
 

@@ -1,6 +1,7 @@
 /* snowflake-shard diff: shards whose definition is not the template's. */
 
 #include <iostream>
+#include <sstream>
 
 #include "definition.h"
 #include "output.h"
@@ -20,22 +21,14 @@ std::vector<Shard> choose_shards(Connection& connection, const DiffOptions& opti
     return chosen;
 }
 
-std::string indented(const std::string& text, const std::string& indent)
-{
-    std::string result = indent;
-    for (std::size_t i = 0; i < text.size(); i++) {
-        result += text[i];
-        if (text[i] == '\n' && i + 1 < text.size())
-            result += indent;
-    }
-    return result;
-}
-
 void print_differences(const Shard& shard, const std::vector<Difference>& differences)
 {
     std::cout << "shard " << shard.number << ", schema " << shard.schema << ":\n";
-    for (const Difference& difference : differences)
-        std::cout << indented(difference.sql, difference.is_missing ? "- " : "+ ");
+    for (const Difference& difference : differences) {
+        std::istringstream lines(difference.sql);
+        for (std::string line; std::getline(lines, line);)
+            std::cout << (difference.is_missing ? "- " : "+ ") << line << "\n";
+    }
 }
 
 } // namespace

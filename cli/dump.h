@@ -20,15 +20,12 @@ using Entries = std::vector<Entry>;
 /* Settings that these statements rely on; pg_dump writes them at the head of its output. */
 extern const char* const kDumpSettings;
 
-/* The entries of each schema; a schema that does not exist has none. */
+/* The entries of each schema; a schema that does not exist is an error of pg_dump. */
 std::map<std::string, Entries> dump_schemas(const Connection& connection,
                                             const std::vector<std::string>& schemas);
 
-/* The text of pg_dump with these options, on the database of the connection. */
+/* What pg_dump writes with these options on the database of the connection. */
 std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options);
-
-/* What pg_dump wrote, in entries by schema. */
-std::map<std::string, Entries> read_dump(const std::string& text);
 
 /* All statements, in order. */
 std::string sql_of(const Entries& entries);

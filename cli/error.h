@@ -1,19 +1,18 @@
-/* Errors of the command, each with its exit code: 2 wrong usage, 3 failed. */
+/* Errors of the command: UsageError ends it with exit code 2, every other one with 3. */
 
 #pragma once
 
 #include <stdexcept>
 #include <string>
 
-struct Failure : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/* An error that the server reported. */
+struct Failure : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 struct ServerError : Failure {
     ServerError(const std::string& message, std::string code)
         : Failure(message), sqlstate(std::move(code))

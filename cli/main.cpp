@@ -5,9 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include "error.h"
-#include "manual.h"
 #include "output.h"
-#include "process.h"
+
 #include "verbs.h"
 
 namespace
@@ -15,7 +14,7 @@ namespace
 
 const char* const kDsns = "connection strings of servers, as for psql: host=db1 dbname=app";
 
-/* Called with the exit code's place when the verb has been chosen and its arguments read. */
+/* The verb that was chosen, with its arguments. */
 using Run = std::function<int()>;
 
 void add_list(CLI::App& app, Run& run)
@@ -142,18 +141,6 @@ void add_map(CLI::App& app, Run& run)
     verb->callback([options, &run] { run = [options] { return map_shards(*options); }; });
 }
 
-void add_man(CLI::App& app, Run& run)
-{
-    auto* verb = app.add_subcommand("man", "Prints the manual page.");
-    verb->group(""); /* not shown in the help */
-    verb->callback([&app, &run] {
-        run = [&app] {
-            print_manual(app, SNOWFLAKE_VERSION);
-            return static_cast<int>(kDone);
-        };
-    });
-}
-
 int report(const std::string& message, int exit_code)
 {
     warn(message);
@@ -175,11 +162,10 @@ int main(int argc, char** argv)
                "file. Exit codes: 0 done, 1 found something, 2 wrong usage, 3 failed.\n"
                "snowflake-shard VERB --help shows the options of a verb, with examples.");
     Run run;
-    for (const auto add : {add_list, add_clone, add_run, add_diff, add_verify, add_map, add_man})
+    for (const auto add : {add_list, add_clone, add_run, add_diff, add_verify, add_map})
         add(app, run);
     try {
         app.parse(argc, argv);
-        catch_interrupts();
         return run();
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? kDone : kWrongUsage;

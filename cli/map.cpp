@@ -1,6 +1,5 @@
 /* snowflake-shard map: which shard is where, for people, PgBouncer and PL/Proxy. */
 
-#include <algorithm>
 #include <iostream>
 #include <map>
 
@@ -16,132 +15,122 @@ struct Place {
     std::string host;
     std::string port;
     std::string database;
+
+    std::string dsn() const
+    {
+        return dsn_setting("host", host) + " " + dsn_setting("port", port) + " " +
+               dsn_setting("dbname", database);
+    }
 };
 
-std::string dsn_of(const Place& place)
-{
-    return dsn_setting("host", place.host) + " " + dsn_setting("port", place.port) + " " +
-           dsn_setting("dbname", place.database);
-}
+using Map = std::multimap<int, Place>;
 
-std::vector<Place> find_places(const std::vector<std::string>& dsns)
+Map read_map(const std::vector<std::string>& dsns)
 {
     const auto servers = on_all_servers(dsns, [](Connection& connection, std::size_t) {
-        std::vector<Place> places;
+        Map map;
         for (const Shard& shard : read_shards(connection))
-            places.push_back({shard, connection.host(), connection.port(), connection.database()});
-        return places;
+            map.insert({shard.number,
+                        {shard, connection.host(), connection.port(), connection.database()}});
+        return map;
     });
-    std::vector<Place> places;
-    for (const auto& server : servers)
-        places.insert(places.end(), server.begin(), server.end());
-    std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-        return a.shard.number < b.shard.number;
-    });
-    return places;
+    Map all;
+    for (const Map& map : servers)
+        all.insert(map.begin(), map.end());
+    return all;
 }
 
 /* A router needs one place for each shard. */
-std::map<int, Place> one_place_each(const std::vector<Place>& places)
+void require_one_place_each(const Map& map)
 {
-    std::map<int, Place> map;
-    for (const Place& place : places) {
-        const auto [present, is_new] = map.emplace(place.shard.number, place);
-        if (!is_new)
-            throw Failure("shard " + std::to_string(place.shard.number) + " is twice: schema " +
-                          present->second.shard.schema + " at " + dsn_of(present->second) +
-                          ", schema " + place.shard.schema + " at " + dsn_of(place));
-    }
     if (map.empty())
         throw Failure("there are no shards");
-    return map;
+    for (auto place = map.begin(), next = std::next(place); next != map.end(); place = next++)
+        if (place->first == next->first)
+            throw Failure("shard " + std::to_string(place->first) + " is at two places: schema " +
+                          place->second.shard.schema + " at " + place->second.dsn() + ", schema " +
+                          next->second.shard.schema + " at " + next->second.dsn());
 }
 
-void print_table(const std::vector<Place>& places, Format format)
+void print_pgbouncer(const Map& map, const std::string& alias)
 {
-    Table table = {{"shard", "schema", "host", "port", "dbname"}, {}};
-    for (const Place& place : places)
-        table.rows.push_back({std::int64_t{place.shard.number}, place.shard.schema, place.host,
-                              place.port, place.database});
-    print(table, format);
-}
-
-void print_pgbouncer(const std::map<int, Place>& map, const std::string& alias)
-{
-    const std::size_t at = alias.find("{}");
-    if (at == std::string::npos)
-        throw UsageError("--alias needs {} in the place of the shard's number: shard{}");
     std::cout << "[databases]\n";
     for (const auto& [number, place] : map)
-        std::cout << alias.substr(0, at) << number << alias.substr(at + 2) << " = " << dsn_of(place)
-                  << "\n";
+        std::cout << schema_name(alias, number) << " = " << place.dsn() << "\n";
 }
 
 std::string sql_literal(const std::string& text)
 {
-    std::string quoted = "'";
+    std::string quoted;
     for (const char c : text)
         quoted.append(c == '\'' ? 2 : 1, c);
-    return quoted + "'";
+    return "'" + quoted + "'";
 }
 
-/* Partition n is shard n, so that RUN ON snowflake_shard(id) finds it. PL/Proxy opens one
- * connection for all partitions with the same string, and RUN ON ALL calls once per connection:
- * once per server. */
-void print_plproxy(const std::map<int, Place>& map, const std::string& cluster)
+/* Partition n is shard n. A number without a shard gets the place of the first, because PL/Proxy
+ * wants every number; a call for it fails there. */
+void print_plproxy(const Map& map, const std::string& cluster)
 {
-    const int last = map.rbegin()->first;
-    std::cout << "-- For the proxy's database, which has the extension plproxy. Run it again after "
-                 "a move.\n"
-                 "-- Partition n is shard n: CLUSTER "
-              << sql_literal(cluster) << "; RUN ON snowflake_shard(id);\n"
-              << "-- RUN ON ALL runs once on each server.\n";
-    std::string options = "        ('modular_mapping', '1')";
-    for (int shard = 0; shard <= last; shard++) {
+    std::string partitions = "        ('modular_mapping', '1')";
+    for (int shard = 0; shard <= map.rbegin()->first; shard++) {
         const auto found = map.find(shard);
-        if (found == map.end())
-            std::cout << "-- There is no shard " << shard
-                      << "; PL/Proxy wants every number, so it has the place of another.\n";
-        const Place& place = found == map.end() ? map.begin()->second : found->second;
-        options +=
-            ",\n        ('p" + std::to_string(shard) + "', " + sql_literal(dsn_of(place)) + ")";
+        const bool is_missing = found == map.end();
+        partitions += ",\n        ('p" + std::to_string(shard) + "', " +
+                      sql_literal((is_missing ? map.begin() : found)->second.dsn()) + ")" +
+                      (is_missing ? " /* there is no such shard */" : "");
     }
     std::cout
-        << "DO $snowflake$\nDECLARE\n    server CONSTANT text := " << sql_literal(cluster)
-        << ";\n    changes text;\nBEGIN\n"
-           "    IF NOT EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname = server) "
-           "THEN\n"
-           "        EXECUTE format('CREATE SERVER %I FOREIGN DATA WRAPPER plproxy', server);\n"
-           "    END IF;\n"
-           "    SELECT string_agg(CASE WHEN n.option IS NULL THEN format('DROP %I', "
-           "o.option_name)\n"
-           "                           ELSE format('%s %I %L', CASE WHEN o.option_name IS NULL "
-           "THEN 'ADD' ELSE 'SET' END,\n"
-           "                                       n.option, n.value) END, ', ') INTO changes\n"
-           "    FROM (VALUES\n"
-        << options
-        << ") AS n (option, value)\n"
-           "    FULL JOIN (SELECT (pg_options_to_table(srvoptions)).option_name FROM "
-           "pg_catalog.pg_foreign_server\n"
-           "               WHERE srvname = server) AS o ON o.option_name = n.option\n"
-           "    WHERE n.option IS NOT NULL OR o.option_name ~ '^p[0-9]+$';\n"
-           "    EXECUTE format('ALTER SERVER %I OPTIONS (%s)', server, changes);\n"
-           "END $snowflake$;\n";
+        << R"(-- For the proxy's database, which has the extension plproxy; to be run again after a move.
+-- Partition n is shard n: RUN ON snowflake_shard(id). RUN ON ALL runs once on each server.
+DO $snowflake$
+DECLARE
+    cluster CONSTANT name := )"
+        << sql_literal(cluster) << R"(;
+    changes text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname = cluster) THEN
+        EXECUTE format('CREATE SERVER %I FOREIGN DATA WRAPPER plproxy OPTIONS (p0 '''')', cluster);
+    END IF;
+    SELECT string_agg(CASE WHEN n.option IS NULL THEN format('DROP %I', o.option)
+                           WHEN o.option IS NULL THEN format('ADD %I %L', n.option, n.value)
+                           ELSE format('SET %I %L', n.option, n.value) END, ', '
+                      ORDER BY length(n.option), n.option) INTO changes
+    FROM (VALUES
+)" << partitions
+        << R"(
+    ) AS n (option, value)
+    FULL JOIN (SELECT (pg_catalog.pg_options_to_table(srvoptions)).option_name AS option
+               FROM pg_catalog.pg_foreign_server WHERE srvname = cluster) AS o ON o.option = n.option
+    WHERE n.option IS NOT NULL OR o.option ~ '^p[0-9]+$';
+    EXECUTE format('ALTER SERVER %I OPTIONS (%s)', cluster, changes);
+END $snowflake$;
+)";
+}
+
+void print_rows(const Map& map, Format format)
+{
+    Table table = {{"shard", "schema", "host", "port", "dbname"}, {}};
+    for (const auto& [number, place] : map)
+        table.rows.push_back(
+            {std::int64_t{number}, place.shard.schema, place.host, place.port, place.database});
+    print(table, format);
 }
 
 } // namespace
 
 int map_shards(const MapOptions& options)
 {
-    const std::vector<Place> places = find_places(options.dsns);
+    const Map map = read_map(options.dsns);
     const std::string format = options.json ? "json" : options.format;
+    if (format == "pgbouncer" || format == "plproxy")
+        require_one_place_each(map);
     if (format == "pgbouncer")
-        print_pgbouncer(one_place_each(places), options.alias);
+        print_pgbouncer(map, options.alias);
     else if (format == "plproxy")
-        print_plproxy(one_place_each(places), options.cluster);
+        print_plproxy(map, options.cluster);
     else
-        print_table(places, format == "json"  ? Format::json
-                            : format == "csv" ? Format::csv
-                                              : Format::table);
+        print_rows(map, format == "json"  ? Format::json
+                        : format == "csv" ? Format::csv
+                                          : Format::table);
     return kDone;
 }

@@ -1,54 +1,36 @@
 #include "output.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+
+#include "catalog.h"
+#include "verbs.h"
 
 namespace
 {
 
 std::string format_bytes(std::int64_t count)
 {
-    const std::array<const char*, 5> units = {"B", "kB", "MB", "GB", "TB"};
+    const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
     std::size_t unit = 0;
-    for (; count >= 10240 && unit + 1 < units.size(); unit++)
+    for (; count >= 10240 && unit < 4; unit++)
         count /= 1024;
     return std::to_string(count) + " " + units[unit];
 }
 
-std::string plain(const Cell& cell, bool is_for_people)
+std::string text_of(const Cell& cell, bool is_for_people)
 {
-    if (const auto* number = std::get_if<std::int64_t>(&cell))
-        return std::to_string(*number);
     if (const auto* bytes = std::get_if<Bytes>(&cell))
         return is_for_people ? format_bytes(bytes->count) : std::to_string(bytes->count);
-    if (const auto* flag = std::get_if<bool>(&cell))
-        return *flag ? "yes" : "no";
-    if (const auto* text = std::get_if<std::string>(&cell))
-        return *text;
-    return "";
-}
-
-nlohmann::ordered_json json_of(const Cell& cell)
-{
     if (const auto* number = std::get_if<std::int64_t>(&cell))
-        return *number;
-    if (const auto* bytes = std::get_if<Bytes>(&cell))
-        return bytes->count;
-    if (const auto* flag = std::get_if<bool>(&cell))
-        return *flag;
-    if (const auto* text = std::get_if<std::string>(&cell))
-        return *text;
-    return nullptr;
-}
-
-bool is_number(const Cell& cell)
-{
-    return std::holds_alternative<std::int64_t>(cell) || std::holds_alternative<Bytes>(cell);
+        return std::to_string(*number);
+    const auto* text = std::get_if<std::string>(&cell);
+    return text == nullptr ? "" : *text;
 }
 
 /* Characters, not bytes. */
@@ -58,62 +40,57 @@ std::size_t width_of(const std::string& text)
         std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+/* Numbers stand at the right. */
 void print_aligned(const Table& table)
 {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < table.columns.size(); i++) {
         widths.push_back(table.columns[i].size());
         for (const auto& row : table.rows)
-            widths[i] = std::max(widths[i], width_of(plain(row[i], true)));
+            widths[i] = std::max(widths[i], width_of(text_of(row[i], true)));
     }
-    const auto put = [&](std::size_t i, const std::string& text, bool is_right) {
+    const auto put = [&](std::size_t i, const std::string& text, const Cell& like) {
         const std::string space(widths[i] - width_of(text), ' ');
+        const bool is_text = std::holds_alternative<std::string>(like);
         const bool is_last = i + 1 == widths.size();
-        std::cout << (is_right  ? space + text
-                      : is_last ? text
-                                : text + space)
+        std::cout << (is_text ? text + (is_last ? "" : space) : space + text)
                   << (is_last ? "\n" : "  ");
     };
     for (std::size_t i = 0; i < table.columns.size(); i++)
-        put(i, table.columns[i], !table.rows.empty() && is_number(table.rows[0][i]));
+        put(i, table.columns[i], table.rows.empty() ? Cell("") : table.rows[0][i]);
     for (const auto& row : table.rows)
         for (std::size_t i = 0; i < row.size(); i++)
-            put(i, plain(row[i], true), is_number(row[i]));
+            put(i, text_of(row[i], true), row[i]);
 }
 
 void print_json(const Table& table)
 {
-    nlohmann::ordered_json array = nlohmann::ordered_json::array();
+    using Json = nlohmann::ordered_json;
+    Json array = Json::array();
     for (const auto& row : table.rows) {
-        nlohmann::ordered_json object = nlohmann::ordered_json::object();
-        for (std::size_t i = 0; i < row.size(); i++)
-            object[table.columns[i]] = json_of(row[i]);
+        Json object = Json::object();
+        for (std::size_t i = 0; i < row.size(); i++) {
+            Json& value = object[table.columns[i]];
+            if (const auto* text = std::get_if<std::string>(&row[i]))
+                value = *text;
+            else if (!std::holds_alternative<std::monostate>(row[i]))
+                value = std::stoll(text_of(row[i], false));
+        }
         array.push_back(object);
     }
-    std::cout << array.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-              << "\n";
+    std::cout << array.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-std::string csv_field(const std::string& text)
+void print_csv(const std::vector<std::string>& fields)
 {
-    if (text.find_first_of(",\"\r\n") == std::string::npos)
-        return text;
-    std::string quoted = "\"";
-    for (const char c : text)
-        quoted.append(c == '"' ? 2 : 1, c);
-    return quoted + "\"";
-}
-
-void print_csv(const Table& table)
-{
-    for (std::size_t i = 0; i < table.columns.size(); i++)
-        std::cout << (i == 0 ? "" : ",") << csv_field(table.columns[i]);
-    std::cout << "\n";
-    for (const auto& row : table.rows) {
-        for (std::size_t i = 0; i < row.size(); i++)
-            std::cout << (i == 0 ? "" : ",") << csv_field(plain(row[i], false));
-        std::cout << "\n";
+    for (std::size_t i = 0; i < fields.size(); i++) {
+        std::string quoted;
+        for (const char c : fields[i])
+            quoted.append(c == '"' ? 2 : 1, c);
+        const bool is_plain = fields[i].find_first_of(",\"\r\n") == std::string::npos;
+        std::cout << (i == 0 ? "" : ",") << (is_plain ? fields[i] : "\"" + quoted + "\"");
     }
+    std::cout << "\n";
 }
 
 } // namespace
@@ -121,17 +98,42 @@ void print_csv(const Table& table)
 void print(const Table& table, Format format)
 {
     if (format == Format::json)
+        return print_json(table);
+    if (format == Format::table)
+        return print_aligned(table);
+    print_csv(table.columns);
+    for (const auto& row : table.rows) {
+        std::vector<std::string> fields;
+        for (const Cell& cell : row)
+            fields.push_back(text_of(cell, false));
+        print_csv(fields);
+    }
+}
+
+int print_states(const Table& table, bool json)
+{
+    std::map<std::string, ShardSet> states;
+    for (const auto& row : table.rows) {
+        states[text_of(row[2], true)].insert(static_cast<int>(std::get<std::int64_t>(row[0])));
+        if (!text_of(row[3], true).empty())
+            warn("shard " + text_of(row[0], true) + ", schema " + text_of(row[1], true) + ": " +
+                 text_of(row[3], true));
+    }
+    if (json)
         print_json(table);
-    else if (format == Format::csv)
-        print_csv(table);
     else
-        print_aligned(table);
-    std::cout.flush();
+        for (const auto& [state, shards] : states)
+            std::cout << count_of(shards.size(), "shard") << " " << state << ": "
+                      << format_shards(shards) << "\n";
+    return states.count("failed") + states.count("not done") + states.count("not made") > 0
+               ? kFailed
+               : kDone;
 }
 
 void warn(const std::string& message)
 {
-    std::cerr << "snowflake-shard: " << message << std::endl;
+    std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") << "snowflake-shard: " << message
+              << std::endl;
 }
 
 std::string count_of(std::size_t count, const std::string& thing)
@@ -147,7 +149,7 @@ Progress::Progress(std::string what, std::size_t total)
 
 Progress::~Progress()
 {
-    if (is_terminal_ && done_ > 0)
+    if (is_terminal_)
         std::cerr << "\r\33[K" << std::flush;
 }
 
@@ -162,18 +164,11 @@ void Progress::step()
     const std::lock_guard<std::mutex> lock(mutex_);
     done_++;
     const auto now = Clock::now();
-    if (now - shown_ >= (is_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5)))
-        show(now);
-}
-
-void Progress::show(Clock::time_point now)
-{
+    if (now - shown_ < (is_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5)))
+        return;
     shown_ = now;
-    const double passed = std::chrono::duration<double>(now - start_).count();
-    const double left = passed / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-    char text[200];
-    std::snprintf(text, sizeof text, "%s: %zu of %zu, %d:%02d left", what_.c_str(), done_, total_,
-                  static_cast<int>(left) / 60, static_cast<int>(left) % 60);
-    std::cerr << (is_terminal_ ? std::string("\r\33[K") + text : std::string(text) + "\n")
-              << std::flush;
+    const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - start_).count();
+    const auto left = static_cast<std::size_t>(passed) * (total_ - done_) / done_ / 1000;
+    std::fprintf(stderr, "%s%s: %zu of %zu, %zu:%02zu left%s", is_terminal_ ? "\r\33[K" : "",
+                 what_.c_str(), done_, total_, left / 60, left % 60, is_terminal_ ? "" : "\n");
 }

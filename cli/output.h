@@ -1,5 +1,5 @@
-/* What the command prints: tables, JSON, CSV on the standard output; progress and warnings beside
- * it. */
+/* What the command prints: tables, JSON and CSV on the standard output; progress and warnings
+ * beside it. */
 
 #pragma once
 
@@ -14,7 +14,7 @@ struct Bytes {
     std::int64_t count;
 };
 
-using Cell = std::variant<std::monostate, std::int64_t, Bytes, bool, std::string>;
+using Cell = std::variant<std::monostate, std::int64_t, Bytes, std::string>;
 
 struct Table {
     std::vector<std::string> columns;
@@ -25,14 +25,18 @@ enum class Format { table, json, csv };
 
 void print(const Table& table, Format format);
 
-/* One line on the standard error. */
+/* For a table of shard, schema, state, error: errors, and the shards of each state; or JSON.
+ * Returns the exit code, 3 if a shard is not done. */
+int print_states(const Table& table, bool json);
+
+/* A line on the standard error. */
 void warn(const std::string& message);
 
 /* "1 shard", "2 shards". */
 std::string count_of(std::size_t count, const std::string& thing);
 
-/* How many of all are done and how long the rest takes: a line that is renewed on a terminal, else
- * a line every five seconds. Threads may share one. */
+/* How many are done and how long the rest takes: a line that is renewed on a terminal, else a line
+ * every five seconds. Threads may share one. */
 class Progress
 {
 public:
@@ -47,7 +51,6 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    void show(Clock::time_point now);
 
     std::mutex mutex_;
     const std::string what_;

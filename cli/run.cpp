@@ -1,5 +1,6 @@
 /* snowflake-shard run: a change of the schema in every shard. */
 
+#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -7,48 +8,53 @@
 #include "catalog.h"
 #include "lexer.h"
 #include "output.h"
-#include "process.h"
 #include "verbs.h"
 
 namespace
 {
 
-const char* const kActiveTransaction = "25001";
+const char* const kActiveTransaction = "25001"; /* SQLSTATE of what cannot run in a transaction */
+
+/* Ctrl-C ends the run after the shard that it is at, so that it can be said which are done. A
+ * second one ends the program. */
+volatile std::sig_atomic_t interrupted = 0;
+
+void note_interrupt(int signal)
+{
+    interrupted = 1;
+    std::signal(signal, SIG_DFL);
+}
 
 std::string read_sql(const RunOptions& options)
 {
     if (options.file.empty())
         return options.sql;
-    std::ifstream file;
-    if (options.file != "-") {
-        file.open(options.file);
-        if (!file)
-            throw UsageError("cannot read file " + options.file);
-    }
+    std::ifstream file(options.file);
+    if (options.file != "-" && !file)
+        throw UsageError("cannot read file " + options.file);
     std::istream& input = options.file == "-" ? std::cin : file;
     return {std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
 }
 
-/* Statements that would end the transaction of a shard, and psql's own commands, are refused before
- * anything is run. ROLLBACK TO a savepoint is no end. */
-void check_sql(const std::string& sql, const std::vector<std::string>& statements,
-               bool no_transaction)
+/* Refuses psql's own commands, and statements that would end the transaction of a shard. */
+void check_sql(const std::string& sql, bool no_transaction)
 {
-    for (const Token& token : tokens_of(sql))
-        if (token.kind == TokenKind::meta)
-            throw UsageError("psql commands are not understood: " + std::string(token.text));
-    if (statements.empty())
+    if (sql.find('\0') != std::string::npos || split_statements(sql).empty())
         throw UsageError("there is no SQL to run");
-    for (const std::string& statement : statements) {
-        const std::string word = first_word(statement);
-        const bool is_to_savepoint =
-            word == "rollback" && lower(statement).find(" to ") != std::string::npos;
-        if (no_transaction)
-            continue;
-        if (word == "begin" || word == "start" || word == "commit" || word == "end" ||
-            word == "abort" || (word == "rollback" && !is_to_savepoint))
-            throw UsageError("the SQL has a " + lower(word) +
-                             " of its own: each shard's transaction is begun and ended by run");
+    for (const std::string& statement : split_statements(sql)) {
+        std::vector<std::string> words;
+        for (const Token& token : tokens_of(statement)) {
+            if (token.text[0] == '\\')
+                throw UsageError("psql commands are not understood: " + std::string(token.text));
+            if (token.kind != TokenKind::blank)
+                words.push_back(lower(token.text));
+        }
+        const bool is_end = words[0] == "begin" || words[0] == "start" || words[0] == "commit" ||
+                            words[0] == "end" || words[0] == "abort" || words[0] == "rollback";
+        const bool is_to_savepoint = words[0] == "rollback" && words.size() > 2;
+        if (is_end && !is_to_savepoint && !no_transaction)
+            throw UsageError("the SQL has a " + words[0] +
+                             " of its own: run begins and ends the transaction of each shard");
     }
 }
 
@@ -69,56 +75,50 @@ std::vector<Shard> choose_shards(Connection& connection, const ShardSet& wanted)
     return chosen;
 }
 
-void run_one(Connection& connection, const Shard& shard, const std::string& sql)
+void run_one(Connection& connection, const Shard& shard, const std::string& sql,
+             bool no_transaction)
 {
-    connection.run("BEGIN");
-    connection.run("SET LOCAL search_path = " + shard.quoted);
-    connection.run(sql);
-    connection.run("COMMIT");
-}
-
-/* Each statement commits by itself. */
-void run_one_without_transaction(Connection& connection, const Shard& shard,
-                                 const std::vector<std::string>& statements)
-{
-    connection.run("SET search_path = " + shard.quoted);
-    for (const std::string& statement : statements)
+    const std::string search_path = "search_path = " + shard.quoted;
+    if (!no_transaction) {
+        connection.run("BEGIN; SET LOCAL " + search_path);
+        connection.run(sql);
+        connection.run("COMMIT");
+        return;
+    }
+    connection.run("SET " + search_path);
+    for (const std::string& statement : split_statements(sql))
         connection.run(statement);
 }
 
-struct Outcome {
+Table run_all(Connection& connection, const std::vector<Shard>& shards, const std::string& sql,
+              const RunOptions& options)
+{
     Table table = {{"shard", "schema", "state", "error"}, {}};
-    ShardSet done;
-    ShardSet failed;
-    ShardSet not_done;
-
-    void add(const Shard& shard, const std::string& state, ShardSet& set, const Cell& error = {})
-    {
-        table.rows.push_back({std::int64_t{shard.number}, shard.schema, state, error});
-        set.insert(shard.number);
+    Progress progress("run", shards.size());
+    bool is_stopped = false;
+    for (const Shard& shard : shards) {
+        is_stopped = is_stopped || interrupted != 0;
+        std::string state = is_stopped ? "not done" : "done";
+        Cell message;
+        try {
+            if (!is_stopped)
+                run_one(connection, shard, sql, options.no_transaction);
+        } catch (const ServerError& error) {
+            connection.rollback();
+            const bool needs_option =
+                error.sqlstate == kActiveTransaction && !options.no_transaction;
+            state = "failed";
+            message =
+                error.what() +
+                std::string(needs_option
+                                ? "\nHINT:  It cannot run in a transaction: use --no-transaction."
+                                : "");
+            is_stopped = !options.keep_going || !connection.is_alive() || needs_option;
+        }
+        table.rows.push_back({std::int64_t{shard.number}, shard.schema, state, message});
+        progress.step();
     }
-};
-
-void report(const Outcome& outcome, bool json)
-{
-    if (json)
-        return print(outcome.table, Format::json);
-    std::cout << count_of(outcome.done.size(), "shard") << " done: " << format_shards(outcome.done)
-              << "\n";
-    if (!outcome.failed.empty())
-        std::cout << count_of(outcome.failed.size(), "shard")
-                  << " failed: " << format_shards(outcome.failed) << "\n";
-    if (!outcome.not_done.empty())
-        std::cout << count_of(outcome.not_done.size(), "shard")
-                  << " not done: " << format_shards(outcome.not_done) << "\n";
-}
-
-std::string explain(const ServerError& error, bool no_transaction)
-{
-    std::string text = error.what();
-    if (error.sqlstate == kActiveTransaction && !no_transaction)
-        text += "\nHINT:  It cannot run in a transaction: use --no-transaction.";
-    return text;
+    return table;
 }
 
 } // namespace
@@ -126,36 +126,9 @@ std::string explain(const ServerError& error, bool no_transaction)
 int run_on_shards(const RunOptions& options)
 {
     const std::string sql = read_sql(options);
-    const std::vector<std::string> statements = split_statements(sql);
-    check_sql(sql, statements, options.no_transaction);
+    check_sql(sql, options.no_transaction);
     Connection connection(options.dsn);
     const std::vector<Shard> shards = choose_shards(connection, parse_shards(options.shards));
-
-    Outcome outcome;
-    Progress progress("run", shards.size());
-    bool is_stopped = false;
-    for (const Shard& shard : shards) {
-        if (is_stopped || is_interrupted()) {
-            outcome.add(shard, "not done", outcome.not_done);
-            continue;
-        }
-        try {
-            if (options.no_transaction)
-                run_one_without_transaction(connection, shard, statements);
-            else
-                run_one(connection, shard, sql);
-            outcome.add(shard, "done", outcome.done);
-        } catch (const ServerError& error) {
-            connection.rollback();
-            const std::string text = explain(error, options.no_transaction);
-            outcome.add(shard, "failed", outcome.failed, text);
-            warn("shard " + std::to_string(shard.number) + ", schema " + shard.schema + ": " +
-                 text);
-            is_stopped = !options.keep_going || !connection.is_alive() ||
-                         error.sqlstate == kActiveTransaction;
-        }
-        progress.step();
-    }
-    report(outcome, options.json);
-    return outcome.failed.empty() && outcome.not_done.empty() ? kDone : kFailed;
+    std::signal(SIGINT, note_interrupt);
+    return print_states(run_all(connection, shards, sql, options), options.json);
 }

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,25 +9,23 @@
 #include "output.h"
 
 struct Finding {
-    std::string kind; /* shard, id, sequence, leftover: for scripts */
+    std::string kind; /* shard, id, sequence, leftover */
     std::string server;
     std::string object;
     std::string problem;
     std::string hint; /* the statement or command that mends it */
 };
 
-/* A bigint column whose DEFAULT makes IDs. Names are as SQL writes them. */
+/* A bigint column whose DEFAULT makes IDs of a shard. Names are as SQL writes them. */
 struct IdColumn {
-    std::optional<int> shard;
+    std::string shard;
     std::string schema;
-    std::string table; /* without the schema */
+    std::string table; /* with its schema */
     std::string column;
     std::string sequence; /* empty: not a constant */
     std::string epoch_ms;
     bool has_index; /* whose first column it is */
     double rows;    /* estimate */
-
-    std::string qualified_table() const { return schema + "." + table; }
 };
 
 struct ServerReport {
@@ -38,6 +35,5 @@ struct ServerReport {
     std::vector<Finding> findings;
 };
 
-/* verify_server.cpp: IDs and sequences of one server, and what an ended move or clone left there.
- */
+/* IDs and sequences of one server, and what a move or a clone that was killed has left there. */
 ServerReport verify_server(Connection& connection, bool is_full, Progress& progress);
