@@ -32,6 +32,14 @@ std::string replace_word(std::string text, const std::string& word, char mark)
     return text;
 }
 
+std::string doubled_quotes(const std::string& text)
+{
+    std::string doubled;
+    for (const char c : text)
+        doubled.append(c == '\'' ? 2 : 1, c);
+    return doubled;
+}
+
 /* Sets the marks into an entry. */
 class Marker
 {
@@ -71,11 +79,12 @@ private:
     void mark(std::size_t i)
     {
         std::string& text = texts_[tokens_[i].text];
-        const std::string prefix = "'" + origin_.quoted + ".";
+        const std::string in_string = doubled_quotes(origin_.quoted);
+        const std::string prefix = "'" + in_string + ".";
         if (tokens_[i].kind == TokenKind::dollar)
             text = replace_word(text, text_schema_, kNameInText);
         else if (text.compare(0, prefix.size(), prefix) == 0 && word(i + 1) == ":")
-            text.replace(1, origin_.quoted.size(), 1, kNameInString); /* 'insta5.seq'::regclass */
+            text.replace(1, in_string.size(), 1, kNameInString); /* 'insta5.seq'::regclass */
         else if (word(i - 1) == "is" && text == "'next ID of shard " + number_ + "'")
             text = std::string("'next ID of shard ") + kNumber + "'"; /* snowflake_create_shard() */
         else if (text == origin_.quoted && word(i - 1) != "." &&
@@ -113,8 +122,10 @@ std::string render(const std::string& marked, const Shard& shard, const std::str
 {
     std::string sql;
     for (const char c : marked) {
-        if (c == kName || c == kNameInString)
+        if (c == kName)
             sql += shard.quoted;
+        else if (c == kNameInString)
+            sql += doubled_quotes(shard.quoted);
         else if (c == kNameInText)
             sql += text_schema;
         else if (c == kNumber)
