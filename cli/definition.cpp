@@ -81,9 +81,10 @@ private:
         std::string& text = texts_[tokens_[i].text];
         const std::string in_string = doubled_quotes(origin_.quoted);
         const std::string prefix = "'" + in_string + ".";
+        const bool is_object = word(i + 1) == ":" && word(i + 3).compare(0, 3, "reg") == 0;
         if (tokens_[i].kind == TokenKind::dollar)
             text = replace_word(text, text_schema_, kNameInText);
-        else if (text.compare(0, prefix.size(), prefix) == 0 && word(i + 1) == ":")
+        else if (is_object && text.compare(0, prefix.size(), prefix) == 0)
             text.replace(1, in_string.size(), 1, kNameInString); /* 'insta5.seq'::regclass */
         else if (word(i - 1) == "is" && text == "'next ID of shard " + number_ + "'")
             text = std::string("'next ID of shard ") + kNumber + "'"; /* snowflake_create_shard() */

