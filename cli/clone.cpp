@@ -24,13 +24,7 @@ namespace
 const char* const kScratch = "snowflake_clone_scratch";
 const char* const kLock = "(hashtextextended('snowflake-shard clone', 0))";
 
-struct Target {
-    Shard shard;
-    std::string state;
-    std::string error;
-};
-
-std::vector<Target> find_targets(Connection& connection, const CloneOptions& options)
+std::vector<ShardState> find_targets(Connection& connection, const Options& options)
 {
     std::string values;
     for (const int shard : parse_shards(options.shards)) {
@@ -43,10 +37,10 @@ std::vector<Target> find_targets(Connection& connection, const CloneOptions& opt
     const Result rows = connection.query(
         "SELECT v.shard, v.name, quote_ident(v.name), n.oid IS NOT NULL FROM (VALUES " + values +
         ") AS v (shard, name) LEFT JOIN pg_namespace AS n ON n.nspname = v.name ORDER BY 1");
-    std::vector<Target> targets;
+    std::vector<ShardState> targets;
     for (int i = 0; i < rows.rows(); i++) {
         const Shard shard = {static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)};
-        targets.push_back({shard, rows.flag(i, 3) ? "there already" : "not made", ""});
+        targets.push_back({shard, rows.flag(i, 3) ? "there already" : "not done", ""});
     }
     return targets;
 }
@@ -133,10 +127,10 @@ std::string refresh_sql(Connection& connection, const Shard& origin, const Defin
 
 /* Names the shards that are there and are not as the template. */
 void check_present(Connection& connection, const Definition& definition,
-                   const std::vector<Target>& targets)
+                   const std::vector<ShardState>& targets)
 {
     std::vector<Shard> present;
-    for (const Target& target : targets)
+    for (const ShardState& target : targets)
         if (target.state == "there already")
             present.push_back(target.shard);
     std::string names;
@@ -150,13 +144,13 @@ void check_present(Connection& connection, const Definition& definition,
 }
 
 /* Makes the shards that are not there, over several connections, until one fails. */
-void make_all(const CloneOptions& options, const Shard& origin, const Definition& definition,
-              std::vector<Target>& targets)
+void make_all(const Options& options, const Shard& origin, const Definition& definition,
+              std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
     std::atomic<std::size_t> next{0};
     std::atomic<bool> is_stopped{false};
-    const auto make = [&](Connection& connection, const std::string& refresh, Target& target) {
+    const auto make = [&](Connection& connection, const std::string& refresh, ShardState& target) {
         const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
         const int number = target.shard.number;
         try {
@@ -180,34 +174,25 @@ void make_all(const CloneOptions& options, const Shard& origin, const Definition
         const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
         const std::string refresh = refresh_sql(connection, origin, definition, name);
         for (std::size_t i = 0; !is_stopped && (i = next++) < targets.size(); progress.step())
-            if (targets[i].state == "not made")
+            if (targets[i].state == "not done")
                 make(connection, refresh, targets[i]);
         return 0;
     });
 }
 
-int report(const std::vector<Target>& targets, bool json)
-{
-    Table table = {{"shard", "schema", "state", "error"}, {}};
-    for (const Target& target : targets)
-        table.rows.push_back({std::int64_t{target.shard.number}, target.shard.schema, target.state,
-                              target.error.empty() ? Cell() : Cell(target.error)});
-    return print_states(table, json);
-}
-
 } // namespace
 
-int clone_shards(const CloneOptions& options)
+int clone_shards(const Options& options)
 {
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);
     if (extension_schema(connection) == origin.quoted)
         throw Failure("the extension itself stands in schema " + origin.schema +
                       "\nHINT:  ALTER EXTENSION snowflake SET SCHEMA another schema.");
-    std::vector<Target> targets = find_targets(connection, options);
+    std::vector<ShardState> targets = find_targets(connection, options);
     const Definition definition = define(connection, origin);
     warn_of_what_stays(connection, origin, definition);
     check_present(connection, definition, targets);
     make_all(options, origin, definition, targets);
-    return report(targets, options.json);
+    return print_states(targets, options.json);
 }

@@ -4,12 +4,28 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <libpq-fe.h>
 
-#include "error.h"
+/* UsageError ends the command with exit code 2, every other error with 3. */
+struct UsageError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Failure : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct ServerError : Failure {
+    ServerError(const std::string& message, std::string code)
+        : Failure(message), sqlstate(std::move(code))
+    {
+    }
+    std::string sqlstate;
+};
 
 class Result
 {

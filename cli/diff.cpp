@@ -10,7 +10,7 @@
 namespace
 {
 
-std::vector<Shard> choose_shards(Connection& connection, const DiffOptions& options)
+std::vector<Shard> choose_shards(Connection& connection, const Options& options)
 {
     std::vector<Shard> chosen;
     const ShardSet wanted = options.shards.empty() ? ShardSet() : parse_shards(options.shards);
@@ -33,7 +33,7 @@ void print_differences(const Shard& shard, const std::vector<Difference>& differ
 
 } // namespace
 
-int diff_shards(const DiffOptions& options)
+int diff_shards(const Options& options)
 {
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);

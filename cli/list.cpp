@@ -29,7 +29,7 @@ Result read_sizes(Connection& connection)
 
 } // namespace
 
-int list_shards(const ListOptions& options)
+int list_shards(const Options& options)
 {
     using Rows = std::vector<std::vector<Cell>>;
     const auto servers = on_all_servers(options.dsns, [](Connection& connection, std::size_t) {

@@ -118,7 +118,7 @@ void print_rows(const Map& map, Format format)
 
 } // namespace
 
-int map_shards(const MapOptions& options)
+int map_shards(const Options& options)
 {
     const Map map = read_map(options.dsns);
     const std::string format = options.json ? "json" : options.format;

@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "catalog.h"
 #include "verbs.h"
 
 namespace
@@ -110,24 +109,25 @@ void print(const Table& table, Format format)
     }
 }
 
-int print_states(const Table& table, bool json)
+int print_states(const std::vector<ShardState>& states, bool json)
 {
-    std::map<std::string, ShardSet> states;
-    for (const auto& row : table.rows) {
-        states[text_of(row[2], true)].insert(static_cast<int>(std::get<std::int64_t>(row[0])));
-        if (!text_of(row[3], true).empty())
-            warn("shard " + text_of(row[0], true) + ", schema " + text_of(row[1], true) + ": " +
-                 text_of(row[3], true));
+    Table table = {{"shard", "schema", "state", "error"}, {}};
+    std::map<std::string, ShardSet> shards;
+    for (const auto& [shard, state, error] : states) {
+        shards[state].insert(shard.number);
+        table.rows.push_back({std::int64_t{shard.number}, shard.schema, state,
+                              error.empty() ? Cell() : Cell(error)});
+        if (!error.empty())
+            warn("shard " + std::to_string(shard.number) + ", schema " + shard.schema + ": " +
+                 error);
     }
     if (json)
         print_json(table);
     else
-        for (const auto& [state, shards] : states)
-            std::cout << count_of(shards.size(), "shard") << " " << state << ": "
-                      << format_shards(shards) << "\n";
-    return states.count("failed") + states.count("not done") + states.count("not made") > 0
-               ? kFailed
-               : kDone;
+        for (const auto& [state, set] : shards)
+            std::cout << count_of(set.size(), "shard") << " " << state << ": " << format_shards(set)
+                      << "\n";
+    return shards.count("failed") + shards.count("not done") > 0 ? kFailed : kDone;
 }
 
 void warn(const std::string& message)
@@ -156,6 +156,8 @@ Progress::~Progress()
 void Progress::expect(std::size_t count)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (done_ == 0) /* what came before has another pace */
+        start_ = shown_ = Clock::now();
     total_ += count;
 }
 

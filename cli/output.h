@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "catalog.h"
+
 struct Bytes {
     std::int64_t count;
 };
@@ -25,9 +27,16 @@ enum class Format { table, json, csv };
 
 void print(const Table& table, Format format);
 
-/* For a table of shard, schema, state, error: errors, and the shards of each state; or JSON.
- * Returns the exit code, 3 if a shard is not done. */
-int print_states(const Table& table, bool json);
+/* What has become of a shard. */
+struct ShardState {
+    Shard shard;
+    std::string state; /* done, failed, not done ... */
+    std::string error;
+};
+
+/* The errors and the shards of each state, or JSON. Returns the exit code: 3 if a shard is not
+ * done. */
+int print_states(const std::vector<ShardState>& states, bool json);
 
 /* A line on the standard error. */
 void warn(const std::string& message);
@@ -55,7 +64,7 @@ private:
     std::mutex mutex_;
     const std::string what_;
     const bool is_terminal_;
-    const Clock::time_point start_;
+    Clock::time_point start_;
     Clock::time_point shown_;
     std::size_t total_;
     std::size_t done_ = 0;

@@ -25,8 +25,10 @@ void note_interrupt(int signal)
     std::signal(signal, SIG_DFL);
 }
 
-std::string read_sql(const RunOptions& options)
+std::string read_sql(const Options& options)
 {
+    if (options.file.empty() && options.sql.empty())
+        throw UsageError("run needs SQL: --sql or --file");
     if (options.file.empty())
         return options.sql;
     std::ifstream file(options.file);
@@ -90,16 +92,15 @@ void run_one(Connection& connection, const Shard& shard, const std::string& sql,
         connection.run(statement);
 }
 
-Table run_all(Connection& connection, const std::vector<Shard>& shards, const std::string& sql,
-              const RunOptions& options)
+std::vector<ShardState> run_all(Connection& connection, const std::vector<Shard>& shards,
+                                const std::string& sql, const Options& options)
 {
-    Table table = {{"shard", "schema", "state", "error"}, {}};
+    std::vector<ShardState> states;
     Progress progress("run", shards.size());
     bool is_stopped = false;
     for (const Shard& shard : shards) {
         is_stopped = is_stopped || interrupted != 0;
-        std::string state = is_stopped ? "not done" : "done";
-        Cell message;
+        ShardState state = {shard, is_stopped ? "not done" : "done", ""};
         try {
             if (!is_stopped)
                 run_one(connection, shard, sql, options.no_transaction);
@@ -107,23 +108,23 @@ Table run_all(Connection& connection, const std::vector<Shard>& shards, const st
             connection.rollback();
             const bool needs_option =
                 error.sqlstate == kActiveTransaction && !options.no_transaction;
-            state = "failed";
-            message =
+            state.state = "failed";
+            state.error =
                 error.what() +
                 std::string(needs_option
                                 ? "\nHINT:  It cannot run in a transaction: use --no-transaction."
                                 : "");
             is_stopped = !options.keep_going || !connection.is_alive() || needs_option;
         }
-        table.rows.push_back({std::int64_t{shard.number}, shard.schema, state, message});
+        states.push_back(state);
         progress.step();
     }
-    return table;
+    return states;
 }
 
 } // namespace
 
-int run_on_shards(const RunOptions& options)
+int run_on_shards(const Options& options)
 {
     const std::string sql = read_sql(options);
     check_sql(sql, options.no_transaction);

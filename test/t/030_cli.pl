@@ -99,7 +99,7 @@ $node->safe_psql('postgres', q{SELECT snowflake_create_shard(1001, 'taken');
 	CREATE PUBLICATION all_of_it FOR TABLES IN SCHEMA insta0;
 	CREATE FUNCTION insta0.users() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN count(*) FROM insta0.users; END'});
 ($status, $rows, $err) = shard_json($program, 'clone', $node, 'insta0', '--shards', '1000-1002', '--schema', 'insta{}');
-is("$status " . states($rows), '3 failed 1001; made 1000; not made 1002', 'clone: a number that is taken stops it');
+is("$status " . states($rows), '3 failed 1001; made 1000; not done 1002', 'clone: a number that is taken stops it');
 like($rows->[1]{error}, qr/shard 1001/, 'clone: and is named');
 like($err, qr/FUNCTION users\(\) names schema insta0/, 'clone: a text that names the template is a warning');
 like($err, qr/not cloned: publication all_of_it/, 'clone: so is a publication');
