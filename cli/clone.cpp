@@ -68,13 +68,26 @@ void warn_of_what_stays(Connection& connection, const Shard& origin, const Defin
                  ", and does so in every clone");
 }
 
+/* A pg_dump that reads the whole database, or outlived its clone, can lock the tables in another
+ * order. */
+void drop_scratch(Connection& connection)
+{
+    const std::string deadlock_detected = "40P01";
+    for (int tries = 3;; tries--)
+        try {
+            return connection.run(std::string("DROP SCHEMA IF EXISTS ") + kScratch + " CASCADE");
+        } catch (const ServerError& error) {
+            if (error.sqlstate != deadlock_detected || tries == 0)
+                throw;
+        }
+}
+
 void make_scratch(Connection& connection, const Shard& origin, const Entries& dump)
 {
     const std::string rename = " RENAME TO ";
     const std::string schema = "ALTER SCHEMA ";
     connection.run(kDumpSettings);
-    /* A clone that was killed can have left it. */
-    connection.run(std::string("DROP SCHEMA IF EXISTS ") + kScratch + " CASCADE");
+    drop_scratch(connection); /* a clone that was killed can have left it */
     try {
         connection.run("BEGIN;" + schema + origin.quoted + rename + "snowflake_clone_away;" +
                        sql_of(dump) + schema + origin.quoted + rename + kScratch + ";" + schema +
@@ -94,7 +107,7 @@ Definition define(Connection& connection, const Shard& origin)
     const Shard scratch = {origin.number, kScratch, kScratch};
     const Definition definition(dump_schemas(connection, {kScratch})[kScratch], scratch,
                                 origin.schema);
-    connection.run(std::string("DROP SCHEMA ") + kScratch + " CASCADE");
+    drop_scratch(connection);
     connection.query(std::string("SELECT pg_advisory_unlock") + kLock);
 
     std::string statements;
