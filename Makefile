@@ -38,9 +38,6 @@ CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp)))
 
 SERVERLESS_GOALS = checkver unit model
 
-# Sources without PostgreSQL in them, which the unit tests link.
-PURE_SOURCES = $(sort $(wildcard src/legacy_*.cpp))
-
 # The library is C++ without its run time: it is linked by the C compiler, and runs inside a C
 # program that jumps over frames. -Wno-register: the headers of PostgreSQL 15 say "register".
 OWN_WARNINGS = -Wall -Wextra -Wconversion -Wshadow
@@ -129,7 +126,7 @@ checkver:
 .PHONY: unit
 unit: test/unit/unit
 test/unit/unit: $(wildcard test/unit/*.cpp test/unit/*.h) $(OWN_HEADERS)
-	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc $(wildcard test/unit/*.cpp) $(PURE_SOURCES) -o $@ -lgtest -lgtest_main -pthread
+	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc $(wildcard test/unit/*.cpp) -o $@ -lgtest -lgtest_main -pthread
 
 # A model of the generator, searched through, without a server.
 .PHONY: model

@@ -1,16 +1,19 @@
 # shellcheck shell=bash
 #
-# What script/demo and script/test share: packages, an ordinary user to run a server as, a private
-# copy of the PostgreSQL installation, throwaway servers in it. Sourced by a bash script that has
-# set -euo pipefail. In this order:
+# What the scripts share: packages, an ordinary user to run a server as, a private copy of the
+# PostgreSQL installation, throwaway servers in it, the parts of a test. Sourced by a bash script
+# that has set -euo pipefail. In this order:
 #
-#   make_workdir                      $workdir: a folder that goes when the script ends, in any way
+#   make_workdir                      $workdir: when the script ends, in any way, the folder is removed,
+#                                     and the processes that "unprivileged" started are ended
 #   choose_server                     $server_version, and in server_needs what it takes
 #   need_packages "${server_needs[@]}" make=make ...
 #   make_private_tree                 PG_CONFIG and PATH lead into the tree from here on
 #   build_and_install [ARGUMENT...]   a copy of the sources in $build; make's arguments
 #   start_server DIR [SETTING...]     PGHOST and its like lead to that server from here on
 #   unprivileged COMMAND...           psql, pgbench, make -C "$build" installcheck ...
+#   run_logged LOG COMMAND...         a long step
+#   run_part NAME HARNESS COMMAND...  a part of the tests
 #
 # The installed PostgreSQL is read and never written, and no cluster of it is touched.
 
@@ -33,8 +36,10 @@ readonly oldest_version=15
 
 workdir=      # set by make_workdir
 keep_workdir= # yes: the folder and its servers outlive the script
-servers=()    # folders of the servers started
-leftovers=()  # more that goes with the work folder, where it is there still
+keep_logs=    # yes: the folder outlives the script
+leftovers=()  # more files that are removed with the work folder
+job=          # the process that run_logged waits for
+ticker=       # the process that shows how far it is
 
 say() { printf '%s\n' "$*"; }
 
@@ -67,16 +72,70 @@ make_workdir() {
 }
 
 clean_up() {
-    local status=$? dir
+    local status=$?
     trap '' HUP INT PIPE TERM # once is enough
     set +e
+    stop_ticker
+    [[ -z $job ]] || kill -KILL "$job" 2>/dev/null
     if [[ -n $workdir && $keep_workdir != yes ]]; then
-        for dir in ${servers[@]+"${servers[@]}"}; do
-            stop_server "$dir" immediate
-        done
-        cd / && rm -rf -- "$workdir" ${leftovers[@]+"${leftovers[@]}"}
+        cd /
+        end_processes
+        mention_cluster
+        rm -rf -- ${leftovers[@]+"${leftovers[@]}"}
+        if [[ $keep_logs == yes ]]; then
+            printf 'The logs are in %s.\n' "$workdir" >&2
+        else
+            rm -rf -- "$workdir"
+        fi
     fi
     exit "$status"
+}
+
+# No process outlives the script. Tests end first, because they could start another server; a server
+# is asked to stop, because its shared memory would stay after a SIGKILL.
+end_processes() {
+    local file tries
+    kill_all "$(comm -23 <(list_started) <(list_servers))"
+    while read -r file; do
+        unprivileged pg_ctl -D "${file%/*}" -m immediate -t 20 stop </dev/null >/dev/null
+    done < <(find "$workdir" -name postmaster.pid)
+    for ((tries = 0; tries < 50; tries++)); do
+        kill_all "$(list_started; list_running)" || break
+        sleep 0.1
+    done
+} 2>/dev/null
+
+# The processes that "unprivileged" has started, and theirs: nothing else has the work folder as its
+# HOME. A server's own processes are not among them, because they overwrite their environment.
+list_started() {
+    grep -lszxF -- "HOME=$workdir" /proc/[0-9]*/environ | cut -d / -f 3 | sort
+}
+
+# The processes whose program is in the work folder, such as the backends of a server that is dead.
+list_running() {
+    find /proc -maxdepth 2 -name exe -lname "$workdir/*" | cut -d / -f 3
+}
+
+# The first line of the file is the process ID.
+list_servers() {
+    find "$workdir" -name postmaster.pid -exec sed -n '1p;q' {} \; | sort
+}
+
+# kill_all PIDS: one a line. False if there is none.
+kill_all() {
+    local pids
+    mapfile -t pids <<<"$1"
+    [[ -n $1 ]] && kill -KILL "${pids[@]}"
+}
+
+# run_script COMMAND...: a script that sources this file. A signal is passed on to it, and this
+# script ends when it has ended.
+run_script() {
+    # An asynchronous command ignores SIGINT unless it is told otherwise.
+    (trap - INT QUIT && exec "$@") &
+    job=$!
+    trap 'kill -TERM "$job"; wait "$job"; exit 143' HUP INT TERM
+    wait "$job"
 }
 
 # --- the ordinary user -------------------------------------------------------------------------
@@ -121,10 +180,34 @@ need_packages() {
     ((${#missing[@]} > 0)) || return 0
     can_install || die "$(explain_missing "${missing[@]}")"
     say "Installing ${missing[*]} (apt-get)."
-    apt_install "${missing[@]}"
+    apt_install "${missing[@]}" || exit
     for item; do
         is_there "${item#*=}" || die "${item%%=*} is installed, but ${item#*=} is not there."
     done
+    [[ " ${missing[*]} " != *" postgresql-${server_version-} "* ]] || : >"$workdir/new_server"
+}
+
+# want_packages PACKAGE=PROBE...: installs what can be installed. Tests that need one that is not
+# there say so, and are skipped.
+want_packages() {
+    local item
+    can_install || return 0
+    for item; do
+        (need_packages "$item") || true
+    done
+}
+
+# At the end of a script, where it is seen.
+mention_cluster() {
+    [[ -e $workdir/new_server && ! -e /etc/postgresql/$server_version/main ]] || return 0
+    cat <<TEXT
+
+The package postgresql-$server_version was installed for this, and no cluster was made. A later "apt-get
+install postgresql" makes none either, because the package is there. To make one, as root:
+
+    pg_createcluster $server_version main --start
+TEXT
+    rm -f -- "$workdir/new_server"
 }
 
 explain_missing() {
@@ -179,7 +262,7 @@ apt_install() (
     trap take_away EXIT
     trap 'exit 130' HUP INT PIPE TERM
 
-    apt_get update || say "apt-get update failed; going on with the package lists that are there."
+    update_package_lists
     as_root mkdir -p -- "${no_cluster%/*}"
     made+=("$no_cluster")
     write_as_root "$no_cluster" 'create_main_cluster = false'
@@ -195,6 +278,13 @@ apt_install() (
         die "apt-get install failed: its messages stand above."
     }
 )
+
+# Once is enough: the file is there after it.
+update_package_lists() {
+    [[ ! -e $workdir/package_lists ]] || return 0
+    apt_get update || say "apt-get update failed; going on with the package lists that are there."
+    : >"$workdir/package_lists"
+}
 
 write_as_root() {
     printf '%s\n' "${@:2}" | as_root tee -- "$1" >/dev/null
@@ -335,6 +425,58 @@ link_folder() {
     ln -s -- "${entries[@]}" "$tree$1"
 }
 
+# --- long steps --------------------------------------------------------------------------------
+
+# run_logged LOG COMMAND...: the command's output goes to LOG, and a signal ends the script
+# meanwhile. How far it is, is shown each second on a terminal, and else every $progress_interval
+# seconds; the function $progress prints it.
+run_logged() {
+    local log=$1 status=0
+    shift
+    # An asynchronous command ignores SIGINT unless it is told otherwise.
+    (trap - INT QUIT && "$@") </dev/null >"$log" 2>&1 &
+    job=$!
+    show_progress "$log" &
+    ticker=$!
+    wait "$job" || status=$?
+    job=
+    stop_ticker
+    return "$status"
+}
+
+progress=last_line
+progress_interval=300
+step= # what last_line calls the step
+
+last_line() {
+    tail -n 1 -- "$1" || true
+}
+
+show_progress() {
+    local start=$SECONDS shown=$SECONDS line
+    while sleep 1 >/dev/null 2>&1; do
+        if is_terminal; then
+            printf -v line '%s%4d s  %s' "$step" $((SECONDS - start)) "$("$progress" "$1" || true)"
+            printf '\r%s\e[K' "${line:0:79}"
+        elif ((SECONDS - shown >= progress_interval)); then
+            shown=$SECONDS
+            printf '%s%4d s  %s\n' "$step" $((SECONDS - start)) "$("$progress" "$1" || true)"
+        fi
+    done
+}
+
+stop_ticker() {
+    [[ -n $ticker ]] || return 0
+    kill "$ticker" 2>/dev/null || true
+    wait "$ticker" 2>/dev/null || true
+    ticker=
+    ! is_terminal || printf '\r\e[K'
+}
+
+is_terminal() {
+    [[ -t 1 && ${TERM:-dumb} != dumb ]]
+}
+
 # --- building ----------------------------------------------------------------------------------
 
 # Of the sources as they are, committed or not, in a folder of their own: no other build's objects,
@@ -348,24 +490,15 @@ build_and_install() {
     tar -C "$source_dir" "${made[@]/#/--exclude=}" -cf - . | tar -C "$build" -xof -
     give_away "$build"
     can_make_bitcode || set -- with_llvm=no "$@"
-    {
-        unprivileged make -C "$build" -j"$(getconf _NPROCESSORS_ONLN)" "$@" all &&
-            unprivileged make -C "$build" "$@" install
-    } >"$workdir/build.log" 2>&1 || {
+    run_logged "$workdir/build.log" make_and_install "$@" || {
         cat "$workdir/build.log" >&2
         die "The build failed: its messages stand above."
     }
 }
 
-# installcheck [ARGUMENT...]: make's arguments, REGRESS= and its like to leave a harness out.
-installcheck() {
-    unprivileged make -C "$build" -s "$@" installcheck
-}
-
-# The end of a harness that has failed: what it has left to read.
-show() {
-    [[ ! -s $1 ]] || cat -- "$1"
-    return 1
+make_and_install() {
+    unprivileged make -C "$build" -j"$(getconf _NPROCESSORS_ONLN)" "$@" all &&
+        unprivileged make -C "$build" "$@" install
 }
 
 # A server with JIT wants the clang that it was built with.
@@ -390,7 +523,6 @@ start_server() {
             >"$dir/initdb.log" 2>&1 || die "initdb failed: $(<"$dir/initdb.log")"
         printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$dir'" 'port = 5432' \
             >>"$dir/data/postgresql.conf"
-        servers+=("$dir")
     fi
     (($# == 1)) || printf '%s\n' "${@:2}" >>"$dir/data/postgresql.conf"
     unprivileged pg_ctl -D "$dir/data" -l "$dir/server.log" -w start >/dev/null ||
@@ -402,4 +534,119 @@ start_server() {
 stop_server() {
     [[ -f $1/data/postmaster.pid ]] || return 0
     unprivileged pg_ctl -D "$1/data" -m "${2:-fast}" -w stop >/dev/null
+}
+
+# --- the parts of a test -------------------------------------------------------------------------
+
+passed=0 # tests, counted by run_part
+failed=0
+skipped=0
+
+# run_part NAME HARNESS COMMAND...: prints a line with the results; which tests were skipped, and why;
+# and if one failed, the part of the log that says why. HARNESS is regress, gtest, model, docs, prove
+# or check.
+run_part() {
+    local name=$1 harness=$2 log=$workdir/$1.log start=$SECONDS status=0
+    local ok not_ok not_run
+    step=$(printf '%-10s' "$name") run_logged "$log" "${@:3}" || status=$?
+    read -r ok not_ok not_run < <(count_results "$harness" "$log")
+    # A harness that dies, or runs nothing, has failed.
+    ((not_ok > 0 || (status == 0 && ok + not_run > 0))) || not_ok=1
+    passed=$((passed + ok)) failed=$((failed + not_ok)) skipped=$((skipped + not_run))
+    printf '%-10s %s, %d s\n' "$name" "$(result_text "$ok" "$not_ok" "$not_run")" $((SECONDS - start))
+    list_skipped "$log"
+    ((not_ok > 0)) || return 0
+    show_failures "$harness" "$log" || true
+    say "--- $name failed"
+    return 1
+}
+
+# result_text PASSED FAILED SKIPPED
+result_text() {
+    printf '%d passed, %d failed, %d skipped' "$@"
+}
+
+# count_results HARNESS LOG: three numbers, from what the harness has printed.
+count_results() {
+    case $1 in
+    regress) # also isolation tests; the words are the same from version 15 to 18
+        awk '/All [0-9]+ tests passed/ { for (i = 1; i < NF; i++) if ($i == "All") ok = $(i + 1) }
+             /[0-9]+ of [0-9]+ tests failed/ {
+                 for (i = 1; i < NF; i++) if ($i == "of") { not_ok = $(i - 1); ok = $(i + 1) - not_ok }
+             }
+             END { print ok + 0, not_ok + 0, 0 }' "$2"
+        ;;
+    gtest)
+        awk '/^\[  PASSED  \] [0-9]+ test/ { ok = $4 }
+             /^\[  FAILED  \] [0-9]+ test/ { not_ok = $4 }
+             /^\[  SKIPPED \] [0-9]+ test/ { not_run = $4 }
+             END { print ok + 0, not_ok + 0, not_run + 0 }' "$2"
+        ;;
+    model)
+        awk '/^[0-9]+ passed, [0-9]+ failed, in / { ok = $1; not_ok = $3 }
+             END { print ok + 0, not_ok + 0, 0 }' "$2"
+        ;;
+    docs) # a block may fail twice
+        awk '/ blocks run, .* failures$/ { not_ok = $(NF - 1); ok = $1 > not_ok ? $1 - not_ok : 0 }
+             END { print ok + 0, not_ok + 0, 0 }' "$2"
+        ;;
+    prove | check) # with --verbose; the last pattern is a file that died between its tests
+        awk '/^ok ([0-9]+ )?[-#]/ { if (/ # skip /) not_run++; else ok++ }
+             /^not ok ([0-9]+ )?[-#]/ { not_ok++ }
+             /^test\/t\/.* skipped: / { not_run++ }
+             /^test\/t\/.* \(Wstat: .* Failed: 0\)/ { not_ok++ }
+             END { print ok + 0, not_ok + 0, not_run + 0 }' "$2"
+        ;;
+    esac
+}
+
+# From the output of prove --verbose.
+list_skipped() {
+    awk '/^test\/t\/[^ ]*\.pl / { file = $1; sub(/.*\//, "", file) }
+         / # skip |^test\/t\/.* skipped: / { sub(/.* (# skip|skipped:) /, ""); print file ": " $0 }' "$1" |
+        uniq -c | sed 's/^ *\([0-9]*\) /    \1 skipped in /'
+}
+
+# show_failures HARNESS LOG: the log without what went well, and what the harness has left to read.
+show_failures() {
+    local file
+    grep -vE '^ok |\.\.\. +ok |^\[(---| RUN  |       OK )|^=+( |$)|^[A-Z ]*$' "$2" | tail -n 100
+    case $1 in
+    regress)
+        for file in "$build"/{,output_iso/}regression.diffs; do
+            [[ ! -s $file ]] || head -n 200 -- "$file"
+        done
+        ;;
+    prove) # the output of a test file, and that of the programs it calls
+        for file in "$build"/tmp_check/log/regress_log_*; do
+            if grep -qw 'not ok' "$file" || ! grep -q ' 1\.\.' "$file"; then
+                say "--- ${file##*/}"
+                grep -w -A 10 'not ok' "$file" | head -n 50
+                say '... and at the end'
+                tail -n 20 -- "$file"
+            fi
+        done
+        ;;
+    esac
+}
+
+# check NAME COMMAND...: a test of one command, reported as a line of TAP after the command's output.
+check() {
+    if "${@:2}"; then
+        say "ok - $1"
+    else
+        say "not ok - $1"
+        return 1
+    fi
+}
+
+# installcheck [ARGUMENT...]: make's arguments, REGRESS= and its like to leave a harness out.
+installcheck() {
+    unprivileged make -C "$build" -s "$@" installcheck
+}
+
+# show FILE: for a command that has failed.
+show() {
+    [[ ! -s $1 ]] || cat -- "$1"
+    return 1
 }

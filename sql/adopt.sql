@@ -1,4 +1,5 @@
--- The PL/pgSQL function of the published article, and its variants, replaced by the native one in place.
+-- snowflake_adopt(): the published PL/pgSQL function is observed, and replaced by the native one in place.
+-- Which functions it accepts is tested in sql/adopt_forms.sql.
 \set SHOW_CONTEXT never
 
 CREATE SCHEMA insta5;
@@ -26,8 +27,7 @@ SELECT 'insta5.next_id'::regproc::oid AS old_oid, max(id) AS old_id FROM insta5.
 GRANT EXECUTE ON FUNCTION insta5.next_id TO PUBLIC;
 SELECT object, hint FROM snowflake_check() WHERE severity = 'notice';
 
-SELECT * FROM snowflake_internal.read_legacy('insta5.next_id()');
-SELECT snowflake_adopt('insta5.next_id()');
+SELECT snowflake_adopt('insta5.next_id()', 5);
 SELECT pg_get_functiondef('insta5.next_id'::regproc);
 SELECT 'insta5.next_id'::regproc::oid = :old_oid AS same_function;
 EXECUTE insert_photo;
@@ -37,110 +37,10 @@ SELECT * FROM snowflake_columns;
 SELECT * FROM snowflake_check();
 EXPLAIN (VERBOSE, COSTS OFF) EXECUTE insert_photo;
 -- once is enough
-SELECT snowflake_adopt('insta5.next_id()');
+SELECT snowflake_adopt('insta5.next_id()', 5);
+SELECT snowflake_adopt('insta5.next_id()', shard => 6, seq => 'insta5.photos', epoch_ms => 7);
 DEALLOCATE insert_photo;
 
--- Variants: RETURNS, names, types, comments, other epoch, one expression; the stored %% of the article.
-CREATE SCHEMA "Insta 6";
-CREATE SEQUENCE "Insta 6"."ID seq";
-CREATE FUNCTION "Insta 6".next_id() RETURNS bigint AS $$
-DECLARE
-    Epoch_Ms CONSTANT numeric = 1700000000000; -- not Instagram's
-    shard integer DEFAULT 6; /* of 2000 */
-BEGIN
-    RETURN ((floor(date_part('epoch', now()) * 1000)::bigint - epoch_ms::bigint) << 23)
-         | (shard << 10) | (nextval('"Insta 6"."ID seq"') % 1024);
-END
-$$ LANGUAGE plpgsql SECURITY DEFINER;
-SELECT snowflake_adopt('"Insta 6".next_id()');
-SELECT pg_get_functiondef('"Insta 6".next_id'::regproc);
-SELECT snowflake_shard("Insta 6".next_id()), snowflake_timestamp("Insta 6".next_id(), 1700000000000) > '2026-01-01' AS epoch;
-
--- What it cannot read with certainty it refuses, with the line; each value can be given by name.
-CREATE SCHEMA insta7;
-CREATE SEQUENCE insta7.table_id_seq;
-CREATE FUNCTION insta7.next_id(OUT result bigint) AS $$
-DECLARE
-    our_epoch bigint := 1314220021721;
-    seq_id bigint;
-    now_millis bigint;
-BEGIN
-    SELECT nextval('insta7.table_id_seq') % 1024 INTO seq_id;
-    SELECT FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) INTO now_millis;
-    result := (now_millis - our_epoch) << 23;
-    result := result | (current_setting('app.shard')::int << 10);
-    result := result | seq_id;
-END;
-$$ LANGUAGE plpgsql;
-SELECT snowflake_adopt('insta7.next_id()');
-SELECT prosrc LIKE '%current_setting%' AS untouched FROM pg_proc WHERE oid = 'insta7.next_id'::regproc;
-SELECT snowflake_adopt('insta7.next_id()', shard => 7);
-SELECT snowflake_adopt('insta7.next_id()', shard => 7, seq => 'insta7.table_id_seq', epoch_ms => 1314220021721);
-SELECT snowflake_shard(insta7.next_id());
-
--- A sequence without a schema could be any.
-CREATE SCHEMA insta8;
-CREATE SEQUENCE insta8.table_id_seq;
-CREATE FUNCTION insta8.next_id(OUT result bigint) AS $$
-BEGIN
-    result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (8 << 10) | nextval('table_id_seq') % 1024;
-END;
-$$ LANGUAGE plpgsql SET search_path = insta8;
-SELECT snowflake_adopt('insta8.next_id()');
-SELECT snowflake_adopt('insta8.next_id()', seq => 'insta8.table_id_seq');
-
--- Errors.
-\set VERBOSITY sqlstate
-CREATE FUNCTION insta8.with_argument(a int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
-CREATE FUNCTION insta8.in_sql() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
-CREATE FUNCTION insta8.other_type() RETURNS integer LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
-CREATE FUNCTION insta8.nonsense() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
-SELECT snowflake_adopt('insta8.with_argument(int)');
-SELECT snowflake_adopt('insta8.in_sql()');
-SELECT snowflake_adopt('insta8.other_type()');
-SELECT snowflake_adopt('insta8.nonsense()');
-SELECT snowflake_adopt('insta8.missing()');
-SELECT snowflake_adopt(NULL);
-SELECT snowflake_adopt(4294967295);
-SELECT snowflake_adopt('insta8.nonsense()', 5, 'insta8.table_id_seq', 1314220021721);
-SELECT snowflake_adopt('insta8.nonsense()', 9000, 'insta8.table_id_seq', 1314220021721);
-SELECT snowflake_adopt('insta8.nonsense()', 9, 'insta5.photos', 1314220021721);
-CREATE SEQUENCE insta8.narrow AS integer;
-SELECT snowflake_adopt('insta8.nonsense()', 8, 'insta8.narrow', 1314220021721);
-SELECT snowflake_adopt('insta8.nonsense()', 8, 'insta8.table_id_seq', 1314220021);
-ALTER FUNCTION insta8.nonsense() SET search_path = insta8, pg_catalog;
-SELECT snowflake_adopt('insta8.nonsense()');
-CREATE ROLE snowflake_regress_user;
-SET ROLE snowflake_regress_user;
-SELECT snowflake_adopt('insta8.nonsense()');
-RESET ROLE;
-\set VERBOSITY default
-
--- The owner is enough.
-CREATE SCHEMA insta9 AUTHORIZATION snowflake_regress_user;
-SET ROLE snowflake_regress_user;
-CREATE SEQUENCE insta9.table_id_seq;
-CREATE FUNCTION insta9.next_id(OUT id bigint) AS $$
-BEGIN
-    id := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (9 << 10) | nextval('insta9.table_id_seq') % 1024;
-END;
-$$ LANGUAGE plpgsql;
-SELECT snowflake_adopt('insta9.next_id()');
-SELECT snowflake_shard(insta9.next_id());
-RESET ROLE;
-
--- IDs that a fast clock has made are passed over, where an index shows them.
-CREATE SCHEMA insta10;
-CREATE SEQUENCE insta10.table_id_seq;
-CREATE FUNCTION insta10.next_id(OUT result bigint) AS $$
-BEGIN
-    result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (10 << 10) | nextval('insta10.table_id_seq') % 1024;
-END;
-$$ LANGUAGE plpgsql;
-CREATE TABLE insta10.photos (id bigint PRIMARY KEY DEFAULT insta10.next_id());
-INSERT INTO insta10.photos VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 10, 5)) RETURNING id AS ahead \gset
-SELECT snowflake_adopt('insta10.next_id()');
-INSERT INTO insta10.photos DEFAULT VALUES RETURNING id > :ahead AS above;
 
 CREATE FUNCTION pg_temp.make_old(shard integer) RETURNS void LANGUAGE plpgsql AS $make$
 BEGIN
@@ -148,9 +48,72 @@ BEGIN
         CREATE SCHEMA insta%1$s;
         CREATE SEQUENCE insta%1$s.table_id_seq;
         CREATE FUNCTION insta%1$s.next_id(OUT result bigint) LANGUAGE plpgsql AS
-        'BEGIN result := ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+        'BEGIN result := (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
                          | (%1$s << 10) | nextval(''insta%1$s.table_id_seq'') %% 1024; END' $$, shard);
 END $make$;
+
+-- What is refused before it is called.
+SELECT pg_temp.make_old(8);
+CREATE FUNCTION insta8.with_argument(a int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE FUNCTION insta8.with_default(a int DEFAULT 1) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION insta8.an_integer() RETURNS integer LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE FUNCTION insta8.a_set() RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION insta8.two(OUT a bigint, OUT b bigint) LANGUAGE sql AS 'SELECT 1::bigint, 2::bigint';
+CREATE PROCEDURE insta8.a_procedure() LANGUAGE sql AS 'SELECT 1';
+SELECT snowflake_adopt('insta8.with_argument(int)', 8);
+SELECT snowflake_adopt('row_number()', 8);
+SELECT snowflake_adopt('count()', 8);
+\set VERBOSITY sqlstate
+SELECT snowflake_adopt('insta8.with_default(int)', 8);
+SELECT snowflake_adopt('insta8.an_integer()', 8);
+SELECT snowflake_adopt('insta8.a_set()', 8);
+SELECT snowflake_adopt('insta8.two()', 8);
+SELECT snowflake_adopt('insta8.a_procedure()', 8);
+SELECT snowflake_adopt('insta8.missing()', 8);
+SELECT snowflake_adopt(NULL, 8);
+SELECT snowflake_adopt(4294967295, 8);
+SELECT snowflake_adopt('insta8.next_id()', NULL);
+SELECT snowflake_adopt('insta8.next_id()', 9000);
+SELECT snowflake_adopt('insta8.next_id()', -1);
+SELECT snowflake_adopt('insta8.next_id()', 5);
+SELECT snowflake_adopt('insta8.next_id()', 8, 'insta5.photos');
+SELECT snowflake_adopt('insta8.next_id()', 8, 0);
+\set VERBOSITY default
+SELECT nextval('insta8.table_id_seq') AS not_called;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT snowflake_adopt('insta8.next_id()', 8, 'insta8.table_id_seq', 1314220021721);
+ROLLBACK;
+
+-- The owner of the function, the sequence and the schema is enough, and each of the three is needed.
+CREATE ROLE snowflake_regress_user;
+SELECT pg_temp.make_old(9);
+SET ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta9.next_id()', 9);
+RESET ROLE;
+GRANT USAGE ON SCHEMA insta9 TO snowflake_regress_user;
+GRANT USAGE ON SEQUENCE insta9.table_id_seq TO snowflake_regress_user;
+GRANT CREATE ON SCHEMA insta9 TO snowflake_regress_user;
+ALTER FUNCTION insta9.next_id() OWNER TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta9.next_id()', 9);
+RESET ROLE;
+ALTER SEQUENCE insta9.table_id_seq OWNER TO snowflake_regress_user;
+REVOKE CREATE ON SCHEMA insta9 FROM snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta9.next_id()', 9);
+RESET ROLE;
+GRANT CREATE ON SCHEMA insta9 TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta9.next_id()', 9);
+SELECT snowflake_shard(insta9.next_id());
+RESET ROLE;
+
+-- IDs that a fast clock has made are passed over, if an index shows them.
+SELECT pg_temp.make_old(10);
+CREATE TABLE insta10.photos (id bigint PRIMARY KEY DEFAULT insta10.next_id());
+INSERT INTO insta10.photos VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 10, 5)) RETURNING id AS ahead \gset
+SELECT snowflake_adopt('insta10.next_id()', 10);
+INSERT INTO insta10.photos DEFAULT VALUES RETURNING id > :ahead AS above;
 
 -- In a column of a domain over a domain, too.
 SELECT pg_temp.make_old(11);
@@ -158,10 +121,10 @@ CREATE DOMAIN insta11.id AS bigint;
 CREATE DOMAIN insta11.photo_id AS insta11.id CHECK (VALUE > 0);
 CREATE TABLE insta11.photos (id insta11.photo_id PRIMARY KEY DEFAULT insta11.next_id());
 INSERT INTO insta11.photos VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 11, 5)) RETURNING id AS ahead \gset
-SELECT snowflake_adopt('insta11.next_id()');
+SELECT snowflake_adopt('insta11.next_id()', 11);
 INSERT INTO insta11.photos DEFAULT VALUES RETURNING id > :ahead AS above;
 
--- What could not be looked at is said, with the statement for it.
+-- The columns that could not be looked at are told, with the statement for them.
 SELECT pg_temp.make_old(12);
 ALTER FUNCTION insta12.next_id() OWNER TO snowflake_regress_user;
 ALTER SEQUENCE insta12.table_id_seq OWNER TO snowflake_regress_user;
@@ -177,40 +140,133 @@ INSERT INTO insta12."no Index" VALUES (snowflake_encode(clock_timestamp() + inte
 GRANT SELECT ON closed.photos, insta12."no Index", insta12.hashed TO snowflake_regress_user;
 BEGIN;
 SET LOCAL ROLE snowflake_regress_user;
-SELECT snowflake_adopt('insta12.next_id()');
+SELECT snowflake_adopt('insta12.next_id()', 12);
 SELECT snowflake_advance('insta12.table_id_seq', max("the ID")) FROM insta12."no Index";
 SELECT insta12.next_id() > :ahead AS above;
 ROLLBACK;
-BEGIN;
-SELECT snowflake_adopt('insta12.next_id()', epoch_ms => 1700000000000);
-ROLLBACK;
 
--- A policy does not hide what is ahead.
+-- A policy does not hide IDs that are ahead. A right to the column alone is enough.
 DROP SCHEMA closed CASCADE;
 DROP TABLE insta12.unreadable, insta12."no Index", insta12.hashed;
-CREATE TABLE insta12.by_row (id bigint PRIMARY KEY DEFAULT insta12.next_id());
+CREATE TABLE insta12.by_row (id bigint PRIMARY KEY DEFAULT insta12.next_id(), secret text);
 ALTER TABLE insta12.by_row ENABLE ROW LEVEL SECURITY;
-GRANT SELECT ON insta12.by_row TO snowflake_regress_user;
+GRANT SELECT (id) ON insta12.by_row TO snowflake_regress_user;
 INSERT INTO insta12.by_row VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 12, 5)) RETURNING id AS ahead \gset
 SET ROLE snowflake_regress_user;
-SELECT snowflake_adopt('insta12.next_id()');
+SELECT snowflake_adopt('insta12.next_id()', 12);
 RESET ROLE;
-SELECT snowflake_adopt('insta12.next_id()');
+ALTER TABLE insta12.by_row DISABLE ROW LEVEL SECURITY;
+SET ROLE snowflake_regress_user;
+SELECT snowflake_adopt('insta12.next_id()', 12);
+RESET ROLE;
 INSERT INTO insta12.by_row DEFAULT VALUES RETURNING id > :ahead AS above;
 
--- Nor does a snapshot of before.
+-- A sequence that cannot hold positions, at its last value or not. The hint's transaction adopts the function.
 SELECT pg_temp.make_old(13);
-BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT snowflake_adopt('insta13.next_id()', shard => 13, seq => 'insta13.table_id_seq');
-ROLLBACK;
-
--- A sequence on which time would end soon.
-ALTER SEQUENCE insta13.table_id_seq MAXVALUE 1024 CYCLE;
-SELECT snowflake_adopt('insta13.next_id()');
-ALTER SEQUENCE insta13.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE;
-SELECT snowflake_adopt('insta13.next_id()');
+ALTER SEQUENCE insta13.table_id_seq AS integer MAXVALUE 1023 CYCLE;
+SELECT snowflake_adopt('insta13.next_id()', 13);
+SELECT snowflake_adopt('insta13.next_id()', 13, seq => 'insta13.table_id_seq');
+BEGIN; ALTER SEQUENCE insta13.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt('insta13.next_id()', 13); COMMIT;
 SELECT snowflake_shard(insta13.next_id());
 
+-- Another sequence of the schema that the transaction has drawn the same number from is not taken for it.
+SELECT pg_temp.make_old(20);
+CREATE SEQUENCE insta20.another;
+BEGIN;
+SELECT nextval('insta20.another');
+SELECT snowflake_adopt('insta20.next_id()', 20);
+COMMIT;
+
+-- The sequence is locked as soon as it is known, before the third call, and no other sequence of the schema is.
+SELECT pg_temp.make_old(21);
+CREATE SEQUENCE insta21.another;
+CREATE FUNCTION insta21.watch_id() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('app.seen', current_setting('app.seen') || CASE WHEN EXISTS (
+        SELECT FROM pg_locks WHERE relation = 'insta21.table_id_seq'::regclass AND mode = 'ShareRowExclusiveLock' AND pid = pg_backend_pid())
+        THEN 'L' ELSE '-' END, false);
+    RETURN insta21.next_id();
+END $$;
+SET app.seen = '';
+BEGIN;
+SELECT snowflake_adopt('insta21.watch_id()', 21);
+SELECT current_setting('app.seen') ~ '^--L{19,}$' AS locked_after_two;
+SELECT DISTINCT relation::regclass FROM pg_locks WHERE pid = pg_backend_pid() AND relation::regclass::text ~ '^insta21' ORDER BY 1;
+ROLLBACK;
+SET app.seen = '';
+SELECT snowflake_adopt('insta21.watch_id()', 21, seq => 'insta21.table_id_seq');
+SELECT current_setting('app.seen') ~ '^L{21,}$' AS locked_first;
+
+-- A sequence that others draw from, too. A query that reads the sequence does not, nor does the function itself.
+SELECT pg_temp.make_old(14);
+CREATE OR REPLACE FUNCTION insta14.next_id(OUT result bigint) LANGUAGE sql
+    RETURN (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+           | (14 << 10) | nextval('insta14.table_id_seq') % 1024;
+CREATE VIEW insta14.progress AS SELECT last_value FROM insta14.table_id_seq;
+CREATE TABLE insta14.native (id bigint DEFAULT snowflake_next_id(14, 'insta14.table_id_seq'));
+CREATE TABLE insta14.numbers (n bigint DEFAULT nextval('insta14.table_id_seq'));
+SELECT snowflake_adopt('insta14.next_id()', 14);
+ALTER TABLE insta14.numbers ADD narrow integer DEFAULT nextval('insta14.table_id_seq');
+SELECT snowflake_adopt('insta14.next_id()', 14);
+SELECT snowflake_adopt('insta14.next_id()', 14, seq => 'insta14.table_id_seq');
+ALTER TABLE insta14.numbers ALTER narrow DROP DEFAULT;
+CREATE VIEW insta14.draws AS SELECT nextval('insta14.table_id_seq') AS n;
+SELECT snowflake_adopt('insta14.next_id()', 14, seq => 'insta14.table_id_seq');
+DROP VIEW insta14.draws;
+SELECT snowflake_adopt('insta14.next_id()', 14, seq => 'insta14.table_id_seq');
+INSERT INTO insta14.numbers DEFAULT VALUES RETURNING n > 1::bigint << 50 AS above;
+-- an identity column draws, too
+CREATE SCHEMA insta15;
+CREATE TABLE insta15.photos (id integer GENERATED ALWAYS AS IDENTITY);
+CREATE FUNCTION insta15.next_id(OUT result bigint) LANGUAGE plpgsql AS
+    'BEGIN result := (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+                     | (15 << 10) | nextval(''insta15.photos_id_seq'') % 1024; END';
+ALTER SEQUENCE insta15.photos_id_seq AS bigint;
+SELECT snowflake_adopt('insta15.next_id()', 15);
+
+-- Where one function of a sequence was adopted, the next one neither sets it back nor ahead.
+SELECT pg_temp.make_old(16);
+CREATE FUNCTION insta16.other_id(OUT result bigint) LANGUAGE plpgsql AS
+    'BEGIN result := (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+                     | (16 << 10) | nextval(''insta16.table_id_seq'') % 1024; END';
+SELECT snowflake_adopt('insta16.next_id()', 16);
+SELECT max(insta16.next_id()) AS last_id FROM generate_series(1, 100000) \gset
+SELECT snowflake_adopt('insta16.other_id()', 16);
+SELECT insta16.next_id() > :last_id AS above;
+SELECT lead < interval '1 s' AS not_ahead FROM snowflake_sequences WHERE shard = 16;
+
+-- A sequence so far ahead that no native ID could be made: the old function stays.
+SELECT pg_temp.make_old(17);
+SELECT setval('insta17.table_id_seq', (extract(epoch FROM now() + interval '10 years') * 1000)::bigint << 10) > 0 AS set;
+\set VERBOSITY sqlstate
+SELECT snowflake_adopt('insta17.next_id()', 17);
+\set VERBOSITY default
+SELECT l.lanname FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang WHERE p.oid = 'insta17.next_id()'::regprocedure;
+
+-- At the last moment the schema's name goes to another schema, or that of the sequence's schema does. Neither
+-- is a second function made nor is another sequence drawn from.
+SELECT pg_temp.make_old(18);
+CREATE SCHEMA insta19;
+CREATE FUNCTION insta19.next_id() RETURNS bigint LANGUAGE plpgsql AS
+    'BEGIN RETURN (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+                  | (19 << 10) | nextval(''insta18.table_id_seq'') % 1024; END';
+CREATE FUNCTION pg_temp.swap() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER SCHEMA %1$I RENAME TO moved; CREATE SCHEMA %1$I; CREATE SEQUENCE %1$I.table_id_seq', current_setting('app.swapped'));
+END $$;
+CREATE EVENT TRIGGER snowflake_regress_swap ON ddl_command_start WHEN TAG IN ('CREATE FUNCTION') EXECUTE FUNCTION pg_temp.swap();
+SET app.swapped = insta19;
+SELECT snowflake_adopt('insta19.next_id()', 19, seq => 'insta18.table_id_seq');
+SET app.swapped = insta18;
+SELECT snowflake_adopt('insta19.next_id()', 19, seq => 'insta18.table_id_seq');
+DROP EVENT TRIGGER snowflake_regress_swap;
+
+-- A function that draws from no sequence, where none was drawn from in the session.
+\c
+\set SHOW_CONTEXT never
+CREATE FUNCTION insta18.constant() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+SELECT snowflake_adopt('insta18.constant()', 18);
+
 SET client_min_messages = warning;
-DROP SCHEMA insta5, "Insta 6", insta7, insta8, insta9, insta10, insta11, insta12, insta13 CASCADE;
+DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21 CASCADE;
 DROP ROLE snowflake_regress_user;

@@ -22,6 +22,20 @@ BEGIN
     INSERT INTO public.att_rewritten VALUES (pg_event_trigger_table_rewrite_oid());
 END $$;
 CREATE EVENT TRIGGER att_rewrite ON table_rewrite EXECUTE FUNCTION public.att_rewrite();
+-- The error of a statement.
+CREATE FUNCTION public.att_message(statement text, OUT state text, OUT message text, OUT detail text, OUT hint text) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE statement;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    message := regexp_replace(message, '\d{15,}', '#', 'g');
+    detail := regexp_replace(detail, '7\d{6} ms', '# ms', 'g');
+END $$;
+-- Its hint, as lines. Queries and conditions are left out: the server's versions write them differently.
+CREATE FUNCTION public.att_hint(statement text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT regexp_replace(line, '( USING| WITH CHECK| WHEN) \(.*', '\1 ...') FROM public.att_message(statement), string_to_table(hint, E'\n') AS line
+    WHERE line ~ '^(-- by hand|(BEGIN|COMMIT|CREATE|DROP|ALTER|GRANT|REVOKE|COMMENT|REFRESH|SELECT snowflake) ?)'
+$$;
 SET client_min_messages = warning; -- progress has sizes and times in it
 
 -- Serial, identity, plain; narrow and wide; with rows and without.
@@ -98,20 +112,123 @@ SELECT snowflake_attach('att.a_serial', 'id', 26);
 INSERT INTO att.a_serial (v) VALUES ('later') RETURNING snowflake_shard(id), id > (SELECT max(id) FROM att.a_serial) AS above;
 SELECT * FROM public.att_columns WHERE "column" = 'id' AND tbl = 'att.a_serial'::regclass;
 
--- Other defaults are replaced, and said. A sequence that others draw from is left to them.
+-- Other defaults are replaced, and said.
 CREATE SEQUENCE att.hand_made;
-CREATE FUNCTION att.legacy_id(OUT result bigint) LANGUAGE plpgsql AS $$ BEGIN result := nextval('att.hand_made') + 1e15::bigint; END $$;
-CREATE TABLE att.legacy (id bigint PRIMARY KEY DEFAULT att.legacy_id(), v text);
 CREATE TABLE att.hand (id bigint DEFAULT nextval('att.hand_made') * 2);
-CREATE TABLE att.shared (id bigserial PRIMARY KEY, v text);
-CREATE TABLE att.sharing (id integer DEFAULT nextval('att.shared_id_seq'));
-CREATE VIEW att.sharing_view AS SELECT nextval('att.shared_id_seq');
-INSERT INTO att.shared (v) VALUES ('one');
-SELECT snowflake_attach('att.legacy');
 SELECT snowflake_attach('att.hand');
+
+-- A function that is not native may have another epoch: the caller has to say which.
+CREATE FUNCTION att.id_generator(OUT result bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    result := ((floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1400000000000) << 23) | (25 << 10) | (nextval('att.hand_made') % 1024);
+END $$;
+CREATE FUNCTION att.with_argument(shard integer) RETURNS bigint LANGUAGE sql AS 'SELECT att.id_generator()';
+CREATE TABLE att.generated (id bigint PRIMARY KEY DEFAULT att.id_generator());
+CREATE TABLE att.generated_with (id bigint PRIMARY KEY DEFAULT att.with_argument(25));
+CREATE TABLE att.generated_below (id bigint, k integer) PARTITION BY LIST (k);
+CREATE TABLE att.generated_below_1 PARTITION OF att.generated_below (id DEFAULT att.id_generator()) FOR VALUES IN (1);
+CREATE DOMAIN att.generated_id AS bigint DEFAULT att.id_generator();
+CREATE TABLE att.generated_domain (id att.generated_id);
+INSERT INTO att.generated DEFAULT VALUES;
+SELECT snowflake_attach('att.generated');
+SELECT snowflake_attach('att.generated_with', shard => 25);
+SELECT snowflake_attach('att.generated_below');
+SELECT snowflake_attach('att.generated_domain');
+SELECT tbl, "default" FROM public.att_columns WHERE tbl = 'att.generated'::regclass;
+SELECT snowflake_attach('att.generated', epoch_ms => 1400000000000);
+INSERT INTO att.generated DEFAULT VALUES;
+SELECT bool_and(snowflake_timestamp(id, 1400000000000) BETWEEN now() - interval '1 minute' AND now() + interval '1 minute') AS one_epoch, count(*) FROM att.generated;
+SELECT snowflake_attach('att.generated_with', epoch_ms => snowflake_internal.default_epoch());
+SELECT snowflake_attach('att.generated', epoch_ms => 1400000000000);
+SELECT snowflake_attach('att.generated', epoch_ms => 1400000000001);
+
+-- A sequence that others draw from, too: a sequence for each column would make some IDs in both.
+CREATE SEQUENCE att.common AS integer;
+CREATE TABLE att.shared (id bigint PRIMARY KEY DEFAULT nextval('att.common'), v text);
+CREATE TABLE att.sharing (id integer DEFAULT nextval('att.common'), v text);
+CREATE TABLE att.sharing_parts (id bigint DEFAULT nextval('att.common'), k integer) PARTITION BY LIST (k);
+CREATE TABLE att.sharing_parts_1 PARTITION OF att.sharing_parts FOR VALUES IN (1);
+CREATE TABLE public.att_elsewhere (id bigint DEFAULT nextval('att.common'));
+CREATE VIEW att.sharing_view AS SELECT nextval('att.common');
+CREATE FUNCTION att.sharing_function() RETURNS bigint LANGUAGE sql RETURN nextval('att.common');
+INSERT INTO att.shared (v) VALUES ('one');
+INSERT INTO att.sharing (v) VALUES ('two');
 SELECT snowflake_attach('att.shared');
-SELECT * FROM public.att_columns WHERE "column" = 'id' AND tbl IN ('att.legacy'::regclass, 'att.hand', 'att.shared', 'att.sharing') ORDER BY tbl::text COLLATE "C", owns::text COLLATE "C";
-INSERT INTO att.sharing DEFAULT VALUES RETURNING id;
+SELECT tbl, "column", type, "default" FROM public.att_columns WHERE tbl IN ('att.shared'::regclass, 'att.sharing') AND "column" = 'id' ORDER BY tbl::text COLLATE "C";
+-- What the hint says shares it. The first two statements: the sequence gets the shape, the column the sequence.
+SELECT line AS "statement" FROM public.att_hint($$SELECT snowflake_attach('att.shared')$$) AS line LIMIT 1 \gset
+:statement
+SELECT snowflake_attach('att.shared', 'id', shard => 25, seq => 'att.common');
+SELECT snowflake_attach('att.sharing'); -- still refused, though one other draws natively
+SET client_min_messages = warning;
+SELECT string_agg(line, E'\n') AS statements FROM public.att_hint($$SELECT snowflake_attach('att.sharing')$$) AS line WHERE line ~ 'att.sharing''.*seq' \gset
+:statements
+SET client_min_messages = notice;
+SELECT tbl, "column", type, "default", owns FROM public.att_columns WHERE tbl IN ('att.shared'::regclass, 'att.sharing') AND "column" = 'id' ORDER BY tbl::text COLLATE "C";
+-- In turn, so that two sequences would make the same ones.
+DO $$
+BEGIN
+    FOR i IN 1..10000 LOOP
+        INSERT INTO att.shared DEFAULT VALUES;
+        INSERT INTO att.sharing DEFAULT VALUES;
+    END LOOP;
+END $$;
+SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE snowflake_shard(id) = 25 AND id > 1000000) AS native
+FROM (SELECT id FROM att.shared UNION ALL SELECT id FROM att.sharing) AS ids;
+-- A sequence of its own: what others draw from is left to them, also by the column that owns it.
+CREATE TABLE att.lends (id bigserial PRIMARY KEY);
+CREATE TABLE att.borrows (id integer DEFAULT nextval('att.lends_id_seq'));
+INSERT INTO att.lends DEFAULT VALUES;
+SELECT string_agg(line, E'\n') AS statements FROM public.att_hint($$SELECT snowflake_attach('att.lends')$$) AS line WHERE line !~ 'seq =>' \gset
+\echo :statements
+:statements
+SELECT "default", owns FROM public.att_columns WHERE tbl = 'att.lends'::regclass ORDER BY owns::text COLLATE "C";
+INSERT INTO att.borrows DEFAULT VALUES RETURNING id;
+CREATE DOMAIN att.lent_id AS bigint DEFAULT nextval('att.hand_made');
+CREATE TABLE att.of_domain (id att.lent_id);
+SELECT string_agg(line, E'\n') AS statements FROM public.att_hint($$SELECT snowflake_attach('att.of_domain')$$) AS line WHERE line !~ 'seq =>' \gset
+:statements
+SELECT "default" FROM public.att_columns WHERE tbl = 'att.of_domain'::regclass;
+-- The shard's own sequence: IDs are unique over the column and all that use next_id().
+CREATE TABLE att.with_function (id bigint DEFAULT nextval('att.table_id_seq'));
+SELECT detail, hint FROM public.att_message($$SELECT snowflake_attach('att.with_function')$$);
+SELECT snowflake_attach('att.with_function', seq => 'att.table_id_seq');
+
+-- A given sequence must be able to hold positions, and be there for as long as the table.
+CREATE TABLE att.given (id bigint, v text);
+CREATE SEQUENCE att.small AS integer;
+CREATE UNLOGGED SEQUENCE att.unlogged_seq;
+CREATE TEMP SEQUENCE temp_seq;
+CREATE TABLE att.identity (id bigint GENERATED ALWAYS AS IDENTITY);
+SELECT snowflake_attach('att.given', seq => 'att.small');
+SELECT snowflake_attach('att.given', seq => 'att.shared');
+SELECT snowflake_attach('att.given', seq => 4294967295::oid::regclass);
+SELECT snowflake_attach('att.given', seq => 'att.unlogged_seq');
+SELECT snowflake_attach('att.given', seq => 'temp_seq');
+SELECT snowflake_attach('att.given', seq => 'att.identity_id_seq');
+SELECT snowflake_attach('att.identity', seq => 'att.identity_id_seq');
+-- An identity, and a serial with a sequence of its own that is no longer needed.
+CREATE TABLE att.leaves (id bigserial PRIMARY KEY);
+SELECT snowflake_attach('att.identity', seq => 'att.hand_made');
+SELECT snowflake_attach('att.leaves', seq => 'att.hand_made');
+SELECT snowflake_attach('att.leaves', seq => 'att.hand_made');
+SELECT snowflake_attach('att.leaves', seq => 'att.common');
+SELECT tbl, "default", owns FROM public.att_columns WHERE tbl IN ('att.identity'::regclass, 'att.leaves') ORDER BY tbl::text COLLATE "C";
+-- One epoch for one sequence, in all schemas.
+SELECT snowflake_attach('att.given', seq => 'att.hand_made', epoch_ms => 1700000000000);
+SELECT snowflake_attach('att.given', seq => 'att.generated_id_seq');
+SELECT snowflake_attach('att.given', seq => 'att.generated_id_seq', epoch_ms => 1400000000000);
+-- An epoch that makes no IDs now: in the future, in seconds.
+CREATE TABLE att.epochs (id bigint);
+SELECT state FROM (VALUES (9999999999999), (1314220021), (-9223372036854775808), (9223372036854775807)) AS e(epoch_ms), public.att_message(format($$SELECT snowflake_attach('att.epochs', epoch_ms => %L)$$, epoch_ms));
+-- IDs that are there are read with the epoch that is given.
+INSERT INTO att.epochs VALUES (snowflake_max_id(now() + interval '10 minutes', 1700000000000));
+SELECT snowflake_attach('att.epochs', epoch_ms => 1700000000000);
+INSERT INTO att.epochs DEFAULT VALUES RETURNING id > (SELECT max(id) FROM att.epochs) AS above, snowflake_timestamp(id, 1700000000000) > now() + interval '9 minutes' AS read_with_it;
+CREATE TABLE att.epochs_far (id bigint);
+INSERT INTO att.epochs_far VALUES (snowflake_max_id(now()));
+SELECT state FROM public.att_message($$SELECT snowflake_attach('att.epochs_far', epoch_ms => 1700000000000)$$);
+DROP TABLE att.epochs;
 
 -- Which shard: that of the schema, the one given, or none; and no other schema's.
 CREATE SCHEMA att_none;
@@ -152,6 +269,8 @@ SELECT snowflake_attach('att_epoch.far');
 CREATE TABLE att_none.x (id bigint DEFAULT snowflake_next_id(27, 'att_none.t_id_seq', 1600000000000));
 CREATE TABLE att_none.y (id bigint);
 SELECT snowflake_attach('att_none.y', shard => 27);
+CREATE TABLE att_none.z (id bigint);
+SELECT snowflake_attach('att_none.z', shard => 27, epoch_ms => 1600000000000);
 
 -- Foreign keys: who refers to the column is widened with it, along chains, to itself, by several
 -- columns, and past a column that is wide already.
@@ -264,7 +383,8 @@ CREATE TABLE att_block.fine (ref integer REFERENCES att_block.t CHECK (ref > 0),
 CREATE INDEX ON att_block.fine (ref, v) WHERE ref < 1000;
 CREATE STATISTICS att_block.fine_too ON ref, v FROM att_block.fine;
 SELECT last_value AS rewrites FROM public.att_rewrites \gset
-SELECT snowflake_attach('att_block.t', shard => 32);
+SELECT state, message, string_to_table(detail, E'\n') AS detail FROM public.att_message($$SELECT snowflake_attach('att_block.t', shard => 32)$$);
+SELECT public.att_hint($$SELECT snowflake_attach('att_block.t', shard => 32)$$);
 SELECT last_value - :rewrites AS rewritten FROM public.att_rewrites;
 -- A wide column has none of these, if nothing narrow refers to it.
 CREATE TABLE att_block.wide (id bigserial PRIMARY KEY, v text, twice bigint GENERATED ALWAYS AS (id * 2) STORED);
@@ -276,6 +396,130 @@ INSERT INTO att_block.wide_view (v) VALUES ('x') RETURNING twice > id AS compute
 CREATE TABLE att_block.lent (id bigint GENERATED ALWAYS AS IDENTITY);
 CREATE TABLE att_block.borrows (id bigint DEFAULT nextval('att_block.lent_id_seq'));
 SELECT snowflake_attach('att_block.lent');
+
+-- What the hint prints drops what is in the way, attaches, and creates all of it again, with owners, privileges,
+-- options and comments, in the right order.
+CREATE SCHEMA att_again;
+CREATE ROLE snowflake_regress_viewer;
+CREATE ROLE "snowflake_regress ""again""";
+GRANT USAGE, CREATE ON SCHEMA att_again TO snowflake_regress_viewer;
+CREATE TABLE att_again.t (id serial PRIMARY KEY, k integer, v text);
+CREATE TABLE att_again.other (id integer, v text);
+CREATE TABLE att_again."refers ""%s""" (t_id integer REFERENCES att_again.t, "v;" text);
+GRANT SELECT ON att_again.t TO snowflake_regress_viewer;
+CREATE FUNCTION att_again.trg() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE VIEW att_again.first WITH (security_barrier = true, check_option = local) AS SELECT id, k, v FROM att_again.t WHERE k > 0 OR v > '2024-02-03'::date::text;
+ALTER VIEW att_again.first OWNER TO snowflake_regress_viewer;
+COMMENT ON VIEW att_again.first IS 'it''s the first';
+COMMENT ON COLUMN att_again.first.k IS 'of k';
+GRANT SELECT, INSERT ON att_again.first TO PUBLIC;
+GRANT SELECT ON att_again.first TO "snowflake_regress ""again""" WITH GRANT OPTION;
+GRANT UPDATE (v, k), REFERENCES (k) ON att_again.first TO "snowflake_regress ""again""";
+CREATE VIEW att_again."second %s" AS SELECT id + 1 AS "id %I", timestamptz '2024-02-03 04:05:06+00' AS at FROM att_again.first;
+GRANT SELECT ON att_again.first, att_again."second %s" TO snowflake_regress_viewer;
+CREATE MATERIALIZED VIEW att_again.stored WITH (fillfactor = 50) AS SELECT "id %I" AS id FROM att_again."second %s";
+CREATE UNIQUE INDEX stored_index ON att_again.stored (id) WHERE id > 0;
+CREATE INDEX ON att_again.stored ((id + 1));
+COMMENT ON INDEX att_again.stored_index IS 'of stored';
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE snowflake_regress_space LOCATION '';
+RESET allow_in_place_tablespaces;
+ALTER INDEX att_again.stored_index SET TABLESPACE snowflake_regress_space;
+ALTER MATERIALIZED VIEW att_again.stored SET TABLESPACE snowflake_regress_space;
+COMMENT ON MATERIALIZED VIEW att_again.stored IS 'stored';
+ALTER MATERIALIZED VIEW att_again.stored OWNER TO snowflake_regress_viewer;
+CREATE MATERIALIZED VIEW att_again.not_stored AS SELECT s.id FROM att_again.stored AS s JOIN att_again.t USING (id) WITH NO DATA;
+CREATE RECURSIVE VIEW att_again.counted (n) AS SELECT min(id) FROM att_again."second %s" AS s(id) UNION ALL SELECT n + 1 FROM counted WHERE n < 5;
+CREATE FUNCTION att_again.largest() RETURNS bigint LANGUAGE sql SECURITY DEFINER STABLE SET work_mem = '1MB'
+BEGIN ATOMIC
+    SELECT 1;
+    SELECT max(id) FROM att_again.first;
+END;
+ALTER FUNCTION att_again.largest() OWNER TO snowflake_regress_viewer;
+REVOKE ALL ON FUNCTION att_again.largest() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION att_again.largest() TO "snowflake_regress ""again""" WITH GRANT OPTION;
+COMMENT ON FUNCTION att_again.largest() IS 'the largest';
+CREATE FUNCTION att_again.rows(att_again.first, integer DEFAULT 5) RETURNS SETOF att_again.first LANGUAGE sql AS 'SELECT $1';
+CREATE PROCEDURE att_again.done() LANGUAGE sql BEGIN ATOMIC DELETE FROM att_again.t WHERE id < 0; END;
+CREATE VIEW att_again.third AS SELECT att_again.largest() AS largest, f.id FROM att_again.first AS f;
+CREATE FUNCTION att_again.of_third() RETURNS bigint LANGUAGE sql RETURN (SELECT max(largest) FROM att_again.third);
+CREATE TRIGGER instead INSTEAD OF INSERT ON att_again.third FOR EACH ROW EXECUTE FUNCTION att_again.trg();
+CREATE RULE ruled AS ON UPDATE TO att_again.third DO INSTEAD NOTHING;
+CREATE RULE off AS ON UPDATE TO att_again.t WHERE old.id <> new.id DO ALSO INSERT INTO att_again.other VALUES (new.id);
+ALTER TABLE att_again.t DISABLE RULE off;
+COMMENT ON RULE off ON att_again.t IS 'off';
+CREATE TRIGGER of_column BEFORE UPDATE OF id, v ON att_again.t FOR EACH ROW WHEN (old.v IS DISTINCT FROM new.v) EXECUTE FUNCTION att_again.trg('a', 'b''c');
+CREATE TRIGGER disabled BEFORE UPDATE OF id ON att_again.t FOR EACH ROW EXECUTE FUNCTION att_again.trg();
+CREATE TRIGGER replica AFTER UPDATE OF t_id ON att_again."refers ""%s""" FOR EACH ROW EXECUTE FUNCTION att_again.trg();
+CREATE CONSTRAINT TRIGGER checked AFTER UPDATE OF id ON att_again.t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION att_again.trg();
+ALTER TABLE att_again.t DISABLE TRIGGER disabled;
+ALTER TABLE att_again."refers ""%s""" ENABLE REPLICA TRIGGER replica;
+COMMENT ON TRIGGER disabled ON att_again.t IS 'disabled';
+ALTER TABLE att_again.t ENABLE ROW LEVEL SECURITY;
+CREATE POLICY everybody ON att_again.t USING (id > 0) WITH CHECK (id > 1);
+CREATE POLICY "re'stricts" ON att_again.t AS RESTRICTIVE FOR UPDATE TO snowflake_regress_viewer, "snowflake_regress ""again""" USING (id > 0 AND v <> 'x');
+COMMENT ON POLICY everybody ON att_again.t IS 'for everybody';
+CREATE POLICY elsewhere ON att_again.other FOR INSERT WITH CHECK (id IN (SELECT id FROM att_again.third));
+SET client_min_messages = error; -- whatever wal_level is
+CREATE PUBLICATION att_publication_again;
+ALTER PUBLICATION att_publication_again ADD TABLE att_again.t (id, v) WHERE (id > 5), att_again.other;
+SET client_min_messages = warning;
+INSERT INTO att_again.t (k, v) SELECT g, g FROM generate_series(1, 3) AS g;
+REFRESH MATERIALIZED VIEW att_again.stored;
+-- All that a definition is made of, but for the order of privileges.
+CREATE FUNCTION public.att_state() RETURNS TABLE (object text, property text, value text) LANGUAGE sql AS $$
+    SELECT c.oid::regclass::text, p.property, p.value
+    FROM pg_class AS c, LATERAL (
+        VALUES ('definition', CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) WHEN c.relkind = 'i' THEN pg_get_indexdef(c.oid) END),
+               ('options', c.reloptions::text), ('owner', c.relowner::regrole::text), ('filled', concat_ws(' ', c.relispopulated, (SELECT t.spcname FROM pg_tablespace AS t WHERE t.oid = c.reltablespace))),
+               ('comment', obj_description(c.oid, 'pg_class')),
+               ('privileges', (SELECT string_agg(x::text, ',' ORDER BY x::text COLLATE "C") FROM unnest(c.relacl) AS x)),
+               ('columns', (SELECT string_agg(concat_ws(' ', a.attname, col_description(c.oid, a.attnum),
+                                                        (SELECT string_agg(x::text, ',' ORDER BY x::text COLLATE "C") FROM unnest(a.attacl) AS x)), ',' ORDER BY a.attnum)
+                            FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0))) AS p (property, value)
+    WHERE c.relnamespace = 'att_again'::regnamespace AND c.relkind IN ('v', 'm', 'i', 'r')
+    UNION ALL
+    SELECT p.oid::regprocedure::text, v.property, v.value
+    FROM pg_proc AS p, LATERAL (VALUES ('definition', pg_get_functiondef(p.oid)), ('owner', p.proowner::regrole::text), ('comment', obj_description(p.oid, 'pg_proc')),
+                                       ('privileges', (SELECT string_agg(x::text, ',' ORDER BY x::text COLLATE "C") FROM unnest(p.proacl) AS x))) AS v (property, value)
+    WHERE p.pronamespace = 'att_again'::regnamespace
+    UNION ALL
+    SELECT t.tgname, concat_ws(' ', t.tgenabled, obj_description(t.oid, 'pg_trigger')), pg_get_triggerdef(t.oid)
+    FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid WHERE c.relnamespace = 'att_again'::regnamespace AND NOT t.tgisinternal
+    UNION ALL
+    SELECT w.rulename, concat_ws(' ', w.ev_enabled, obj_description(w.oid, 'pg_rewrite')), pg_get_ruledef(w.oid)
+    FROM pg_rewrite AS w JOIN pg_class AS c ON c.oid = w.ev_class WHERE c.relnamespace = 'att_again'::regnamespace AND w.rulename <> '_RETURN'
+    UNION ALL
+    SELECT p.polname, concat_ws(' ', p.polcmd, p.polpermissive, obj_description(p.oid, 'pg_policy')),
+           concat_ws(' ', p.polroles::regrole[], pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
+    FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid WHERE c.relnamespace = 'att_again'::regnamespace
+    UNION ALL
+    SELECT p.pubname, p.tablename, concat_ws(' ', p.attnames, p.rowfilter) FROM pg_publication_tables AS p WHERE p.schemaname = 'att_again'
+$$;
+CREATE TABLE public.att_state AS SELECT * FROM public.att_state();
+SELECT state, message, string_to_table(detail, E'\n') AS detail FROM public.att_message($$SELECT snowflake_attach('att_again.t', shard => 39)$$);
+SELECT public.att_hint($$SELECT snowflake_attach('att_again.t', shard => 39)$$);
+SELECT hint AS statements FROM public.att_message($$SELECT snowflake_attach('att_again.t', shard => 39)$$) \gset
+SET datestyle = 'SQL, DMY';
+:statements
+RESET datestyle;
+SELECT count(*) FROM public.att_state;
+(TABLE public.att_state EXCEPT SELECT * FROM public.att_state()) UNION ALL (SELECT * FROM public.att_state() EXCEPT TABLE public.att_state);
+INSERT INTO att_again.t (k, v) VALUES (4, 'four') RETURNING snowflake_shard(id);
+SELECT count(*), max(largest) = max(id) AS same FROM att_again.third;
+SELECT count(*) FROM att_again.stored;
+SELECT "type" FROM public.att_columns WHERE tbl::text LIKE 'att_again.%' AND "column" IN ('id', 't_id') ORDER BY tbl::text COLLATE "C";
+-- By hand is what cannot be created again. A line break in its name does not end the comment.
+CREATE TABLE att_again.precious (id bigint);
+CREATE TABLE att_again.by_hand (id serial, "2
+; DROP TABLE att_again.precious; --" integer GENERATED ALWAYS AS (id * 2) STORED);
+CREATE VIEW att_again.of_by_hand AS SELECT id FROM att_again.by_hand;
+SELECT public.att_hint($$SELECT snowflake_attach('att_again.by_hand', shard => 39)$$);
+SELECT hint AS statements FROM public.att_message($$SELECT snowflake_attach('att_again.by_hand', shard => 39)$$) \gset
+\set VERBOSITY sqlstate
+:statements
+\set VERBOSITY default
+SELECT 'att_again.precious'::regclass, 'att_again.of_by_hand'::regclass;
 
 -- Partitions and children: one sequence at the root, default, NOT NULL and type for all.
 CREATE SCHEMA att_part;
@@ -337,6 +581,25 @@ INSERT INTO att_part.grandchild DEFAULT VALUES RETURNING snowflake_shard(id);
 -- a child's own column is its own
 CREATE TABLE att_part.other_child (own serial) INHERITS (att_part.parent);
 SELECT snowflake_attach('att_part.other_child', 'own');
+-- Two parents of one table: with a sequence for each, a SELECT from one parent would show IDs of both.
+CREATE TABLE att_part.mother (id bigint);
+CREATE TABLE att_part.father (id bigint);
+CREATE TABLE att_part.of_both () INHERITS (att_part.mother, att_part.father);
+CREATE TABLE att_part.below_both () INHERITS (att_part.of_both);
+CREATE SEQUENCE att_part.family;
+CREATE SEQUENCE att_part.stranger;
+SELECT snowflake_attach('att_part.mother');
+SELECT snowflake_attach('att_part.mother', seq => 'att_part.family');
+SELECT snowflake_attach('att_part.father');
+SELECT snowflake_attach('att_part.father', seq => 'att_part.stranger');
+SELECT snowflake_attach('att_part.father', seq => 'att_part.family');
+SELECT tbl, "default" FROM public.att_columns WHERE tbl IN ('att_part.mother'::regclass, 'att_part.father', 'att_part.of_both', 'att_part.below_both') ORDER BY tbl::text COLLATE "C";
+-- not if all descend from the one that is attached
+CREATE TABLE att_part.ancestor (id bigint);
+CREATE TABLE att_part.one () INHERITS (att_part.ancestor);
+CREATE TABLE att_part.two () INHERITS (att_part.ancestor);
+CREATE TABLE att_part.of_one_and_two () INHERITS (att_part.one, att_part.two);
+SELECT snowflake_attach('att_part.ancestor');
 -- a child's own identity is not ours to drop
 CREATE TABLE att_part.p2 (id bigint NOT NULL);
 CREATE TABLE att_part.c2 () INHERITS (att_part.p2);
@@ -430,16 +693,8 @@ INSERT INTO att_wrong.nulls VALUES (1), (NULL), (NULL);
 SELECT snowflake_attach('att_wrong.nulls');
 CREATE TABLE att_wrong.far (id bigint PRIMARY KEY);
 INSERT INTO att_wrong.far VALUES (1), (snowflake_encode(now() + interval '2 hours', 0, 0));
-CREATE FUNCTION att_wrong.message(statement text, OUT state text, OUT message text, OUT detail text, OUT hint text) LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE statement;
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    message := regexp_replace(message, '\d{15,}', '#', 'g');
-    detail := regexp_replace(detail, '7\d{6} ms', '# ms', 'g');
-END $$;
 \x on
-SELECT * FROM att_wrong.message($$SELECT snowflake_attach('att_wrong.far')$$);
+SELECT * FROM public.att_message($$SELECT snowflake_attach('att_wrong.far')$$);
 \x off
 CREATE TABLE att_wrong.last (id bigint);
 INSERT INTO att_wrong.last VALUES (9223372036854775807);
@@ -587,6 +842,36 @@ SET client_min_messages = warning;
 SET ROLE snowflake_regress_view;
 INSERT INTO att_own.everybody DEFAULT VALUES;
 RESET ROLE;
+-- A given sequence: the caller must be able to draw from it, and to move it past the IDs that are there. The roles
+-- that may insert but not draw are named, and nothing is granted.
+CREATE SEQUENCE att_own.common;
+CREATE TABLE att_own.first (id bigint, v text);
+CREATE TABLE att_own.second (id bigint, v text);
+INSERT INTO att_own.second VALUES (1, 'one');
+ALTER TABLE att_own.first OWNER TO snowflake_regress_owner;
+ALTER TABLE att_own.second OWNER TO snowflake_regress_owner;
+GRANT INSERT ON att_own.first TO snowflake_regress_columns, "snowflake_regress ""web""";
+GRANT INSERT ON att_own.second TO PUBLIC;
+SET ROLE snowflake_regress_owner;
+SELECT snowflake_attach('att_own.first', seq => 'att_own.common');
+RESET ROLE;
+GRANT USAGE ON SEQUENCE att_own.common TO snowflake_regress_owner, snowflake_regress_columns;
+SET ROLE snowflake_regress_owner;
+SET client_min_messages = notice;
+SELECT snowflake_attach('att_own.first', seq => 'att_own.common');
+SELECT snowflake_attach('att_own.second', seq => 'att_own.common');
+RESET ROLE;
+GRANT UPDATE ON SEQUENCE att_own.common TO snowflake_regress_owner;
+SET ROLE snowflake_regress_owner;
+SELECT snowflake_attach('att_own.second', seq => 'att_own.common');
+SET client_min_messages = warning;
+SET ROLE "snowflake_regress ""web""";
+INSERT INTO att_own.first (v) VALUES ('web');
+SET ROLE snowflake_regress_columns;
+INSERT INTO att_own.first (v) VALUES ('columns');
+RESET ROLE;
+SELECT g.grantee::regrole, g.privilege_type FROM pg_class c, aclexplode(c.relacl) g
+WHERE c.oid = 'att_own.common'::regclass AND g.grantee <> c.relowner ORDER BY g.grantee::regrole::text COLLATE "C", 2;
 -- A policy that binds the owner, too, would hide the largest ID.
 CREATE TABLE att_own.hidden (id bigint PRIMARY KEY, v text);
 INSERT INTO att_own.hidden VALUES (snowflake_max_id(now() + interval '10 minutes'), 'hidden');
@@ -606,11 +891,12 @@ RESET ROLE;
 SELECT severity, object, problem FROM snowflake_check() WHERE object ~ '^(sequence )?att(_fk|_part|_free)?\.';
 
 DROP EVENT TRIGGER att_rewrite;
-DROP PUBLICATION att_publication;
+DROP PUBLICATION att_publication, att_publication_again;
 DROP FOREIGN DATA WRAPPER att_wrapper CASCADE;
-DROP SCHEMA att, att_none, att_free, att_epoch, att_fk, att_block, att_part, att_wrong, att_own, "Att ""%s"" 'ß'" CASCADE;
+DROP SCHEMA att, att_none, att_free, att_epoch, att_fk, att_block, att_again, att_part, att_wrong, att_own, "Att ""%s"" 'ß'" CASCADE;
+DROP TABLESPACE snowflake_regress_space;
 DROP VIEW public.att_columns;
-DROP FUNCTION public.att_rewrite;
-DROP TABLE public.att_rewritten;
+DROP FUNCTION public.att_rewrite, public.att_hint, public.att_message, public.att_state;
+DROP TABLE public.att_rewritten, public.att_state, public.att_elsewhere;
 DROP SEQUENCE public.att_rewrites;
-DROP ROLE snowflake_regress_owner, snowflake_regress_other, snowflake_regress_member, "snowflake_regress ""web""", snowflake_regress_columns, snowflake_regress_view, snowflake_regress_reader;
+DROP ROLE snowflake_regress_owner, snowflake_regress_other, snowflake_regress_member, "snowflake_regress ""web""", snowflake_regress_columns, snowflake_regress_view, snowflake_regress_reader, snowflake_regress_viewer, "snowflake_regress ""again""";

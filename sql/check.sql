@@ -6,7 +6,19 @@ CREATE DOMAIN good.album_id AS good.photo_id CHECK (VALUE > 0);
 CREATE TABLE good.albums (id good.photo_id PRIMARY KEY DEFAULT good.next_id(), b good.album_id DEFAULT good.next_id());
 CREATE TABLE good.by_setting (id bigint DEFAULT snowflake_next_id());
 CREATE TABLE good.photos (id bigint PRIMARY KEY DEFAULT good.next_id());
+CREATE TABLE good.as_text (id varchar DEFAULT good.next_id(), number numeric DEFAULT good.next_id());
+CREATE DOMAIN good.drawn_id AS bigint DEFAULT good.next_id();
+CREATE TABLE good.by_domain (id good.drawn_id PRIMARY KEY);
+CREATE TABLE good.parted (id bigint PRIMARY KEY DEFAULT good.next_id()) PARTITION BY RANGE (id);
+CREATE SCHEMA good_archive;
+CREATE TABLE good_archive.part PARTITION OF good.parted DEFAULT;
+CREATE TEMP TABLE copied (LIKE good.photos INCLUDING ALL);
+CREATE FUNCTION good.tenant() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 1::bigint';
+CREATE TABLE good.tenants (id bigint DEFAULT good.tenant());
 INSERT INTO good.photos DEFAULT VALUES;
+INSERT INTO good.by_domain DEFAULT VALUES;
+INSERT INTO good.parted DEFAULT VALUES;
+INSERT INTO copied DEFAULT VALUES;
 SELECT * FROM snowflake_check();
 
 CREATE SCHEMA bad;
@@ -24,7 +36,12 @@ CREATE TABLE bad.shapes (
     a bigint DEFAULT snowflake_next_id(6, 'bad.narrow'),
     b bigint DEFAULT snowflake_next_id(6, 'bad.by_two'),
     c bigint DEFAULT snowflake_next_id(6, 'bad.small'));
-CREATE TABLE bad.types (id numeric DEFAULT snowflake_next_id(6, 'bad.s'));
+CREATE DOMAIN bad.small_id AS smallint;
+CREATE TABLE bad.types (
+    a integer DEFAULT snowflake_next_id(6, 'bad.s'),
+    b bad.small_id DEFAULT snowflake_next_id(6, 'bad.s'),
+    c float8 DEFAULT snowflake_next_id(6, 'bad.s'));
+CREATE TABLE bad.no_sequence (id bigint DEFAULT snowflake_next_id(6, 'bad.types'));
 -- the clock
 CREATE SEQUENCE bad.ahead;
 CREATE SEQUENCE bad.far_ahead;
@@ -44,6 +61,11 @@ CREATE TABLE bad.computed (
     id bigint DEFAULT snowflake_next_id(6, ('bad.' || 's')::regclass),
     shard bigint DEFAULT snowflake_next_id(length(current_user), 'bad.s'),
     epoch bigint DEFAULT snowflake_next_id(6, 'bad.s', extract(epoch FROM now())::bigint));
+-- more than one
+CREATE FUNCTION bad.two_shards() RETURNS bigint LANGUAGE sql RETURN CASE WHEN random() < 0.5 THEN snowflake_next_id(6, 'bad.s') ELSE snowflake_next_id(7, 'bad.s') END;
+CREATE TABLE bad.two_shards (id bigint DEFAULT bad.two_shards());
+CREATE TABLE bad.two_calls (id bigint DEFAULT coalesce(snowflake_next_id(6, 'bad.s'), snowflake_next_id(7, 'bad.s')));
+CREATE DOMAIN bad.two_ids AS bigint DEFAULT coalesce(snowflake_next_id(6, 'bad.s'), bad.two_shards());
 -- still the old one
 CREATE FUNCTION bad.next_id(OUT result bigint) LANGUAGE plpgsql AS 'BEGIN result := nextval(''bad.s'') % 1024; END';
 
@@ -59,4 +81,125 @@ RESET ROLE;
 DROP ROLE snowflake_regress_user;
 
 SET client_min_messages = warning;
-DROP SCHEMA good, bad CASCADE;
+DROP SCHEMA good, good_archive, bad CASCADE;
+DROP TABLE copied;
+RESET client_min_messages;
+
+-- A sequence that was set far ahead, and has not been drawn from since.
+SELECT snowflake_create_shard(5, 'insta5');
+SELECT ((extract(epoch FROM clock_timestamp()) * 1000)::bigint + 36000000) << 10 AS in_ten_hours \gset
+SELECT setval('insta5.table_id_seq', :in_ten_hours, false) \g /dev/null
+SELECT severity, object, regexp_replace(problem, '\d+ s behind', '# s behind') AS problem FROM snowflake_check();
+ALTER SEQUENCE insta5.table_id_seq RESTART WITH :in_ten_hours;
+SELECT severity, object, regexp_replace(problem, '\d+ s behind', '# s behind') AS problem FROM snowflake_check();
+SELECT seq, shard, last_id_at, last_counter, lead FROM snowflake_sequences; -- nothing is drawn yet
+ALTER SEQUENCE insta5.table_id_seq RESTART WITH 1;
+-- As an ID it is read with the epoch of the call.
+CREATE SEQUENCE insta5.young_id_seq;
+CREATE TABLE insta5.young (id bigint DEFAULT snowflake_next_id(5, 'insta5.young_id_seq', 1767225600000));
+SELECT setval('insta5.young_id_seq', snowflake_encode(now() + interval '10 hours', 5, 0, 1767225600000), false) \g /dev/null
+SELECT severity, object, regexp_replace(problem, '\d+ s behind', '# s behind') AS problem FROM snowflake_check();
+DROP TABLE insta5.young;
+ALTER SEQUENCE insta5.young_id_seq RESTART WITH 1;
+
+-- The setting and a schema.
+SET snowflake.shard = 5;
+SELECT * FROM snowflake_check();
+SET snowflake.shard = 6;
+SELECT * FROM snowflake_check();
+RESET snowflake.shard;
+CREATE ROLE snowflake_regress_app;
+ALTER ROLE snowflake_regress_app SET snowflake.shard = 5;
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET snowflake.shard = 5', current_database()); END $$;
+SELECT severity, object, problem FROM snowflake_check();
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET snowflake.shard', current_database()); END $$;
+DROP ROLE snowflake_regress_app;
+
+-- A copy of a table has the DEFAULTs of the other.
+CREATE SEQUENCE insta5.photos_id_seq;
+CREATE TABLE insta5.photos (
+    id bigint PRIMARY KEY DEFAULT insta5.next_id(),
+    own bigint DEFAULT snowflake_next_id(5, 'insta5.photos_id_seq'));
+SELECT snowflake_create_shard(6, 'insta6');
+CREATE TABLE insta6.photos (LIKE insta5.photos INCLUDING ALL);
+CREATE TABLE insta6.half (id bigint DEFAULT snowflake_next_id(6, 'insta5.photos_id_seq'));
+\x on
+SELECT * FROM snowflake_check();
+\x off
+DROP TABLE insta6.photos, insta6.half;
+
+-- IDs above their sequence; ahead of the clock they can come again.
+INSERT INTO insta5.photos (id) SELECT snowflake_encode(now() + n * interval '1 min', 5, 0) FROM generate_series(-9, 10) AS n;
+SELECT severity, object, regexp_replace(problem, '\d+', '#', 'g') AS problem, hint FROM snowflake_check();
+SELECT snowflake_advance('insta5.table_id_seq', max(id)) FROM insta5.photos;
+SELECT severity, object FROM snowflake_check();
+ALTER SEQUENCE insta5.table_id_seq RESTART;
+-- an index in the other direction, with NULLs, and deleted rows at its end; no index; one of some rows
+CREATE TABLE insta5.ends (a bigint DEFAULT insta5.next_id(), b bigint DEFAULT insta5.next_id(), c bigint DEFAULT insta5.next_id(), d bigint DEFAULT insta5.next_id());
+CREATE INDEX ON insta5.ends (a DESC);
+CREATE INDEX ON insta5.ends (b NULLS FIRST, a);
+CREATE INDEX ON insta5.ends (d) WHERE d IS NOT NULL;
+CREATE INDEX ON insta5.ends USING hash (c);
+INSERT INTO insta5.ends SELECT id, id, id, id FROM insta5.photos;
+INSERT INTO insta5.ends VALUES (NULL, NULL, NULL, NULL);
+DELETE FROM insta5.photos;
+SELECT severity, object FROM snowflake_check();
+DELETE FROM insta5.ends WHERE a > snowflake_max_id(now());
+SELECT severity, object, regexp_replace(problem, '\d{9,}', '#', 'g') AS problem, hint FROM snowflake_check();
+DELETE FROM insta5.ends;
+SELECT * FROM snowflake_check();
+-- Another epoch, which the hint names; further ahead than new IDs may be, so no advance; several sequences
+CREATE TABLE insta5.several (
+    id bigint PRIMARY KEY DEFAULT snowflake_next_id(5, 'insta5.young_id_seq', 1767225600000),
+    old bigint UNIQUE DEFAULT insta5.next_id(),
+    several bigint UNIQUE DEFAULT coalesce(insta5.next_id(), snowflake_next_id(5, 'insta5.photos_id_seq')));
+INSERT INTO insta5.several SELECT snowflake_encode(t, 5, 0, 1767225600000), snowflake_encode(t + interval '1 day', 5, 0), snowflake_encode(t, 5, 0)
+FROM (SELECT now() + interval '10 min') AS n(t);
+SELECT severity, object, regexp_replace(problem, '\d+', '#', 'g') AS problem, hint FROM snowflake_check();
+SELECT snowflake_advance('insta5.photos_id_seq', max(several)), snowflake_advance('insta5.young_id_seq', max(id), 1767225600000) FROM insta5.several;
+SELECT severity, object FROM snowflake_check();
+
+-- Only what the caller may read: the sequence, all rows of the column, the schema.
+CREATE ROLE snowflake_regress_user;
+GRANT USAGE ON SCHEMA insta5 TO snowflake_regress_user;
+GRANT SELECT ON SEQUENCE insta5.table_id_seq TO snowflake_regress_user;
+GRANT SELECT (old) ON insta5.several TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT object FROM snowflake_check();
+RESET ROLE;
+REVOKE SELECT ON SEQUENCE insta5.table_id_seq FROM snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT object FROM snowflake_check();
+RESET ROLE;
+GRANT USAGE ON SEQUENCE insta5.table_id_seq TO snowflake_regress_user;
+REVOKE USAGE ON SCHEMA insta5 FROM snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT object FROM snowflake_check();
+RESET ROLE;
+GRANT USAGE ON SCHEMA insta5 TO snowflake_regress_user;
+ALTER TABLE insta5.several ENABLE ROW LEVEL SECURITY;
+SET ROLE snowflake_regress_user;
+SELECT object FROM snowflake_check();
+RESET ROLE;
+SET client_min_messages = warning;
+DROP SCHEMA insta5, insta6 CASCADE;
+DROP ROLE snowflake_regress_user;
+
+-- Functions that may be those of the PL/pgSQL scheme, whatever their names and languages.
+CREATE SCHEMA old;
+CREATE SEQUENCE old.s;
+CREATE DOMAIN old.id AS bigint;
+CREATE FUNCTION old.id_generator(OUT result bigint) LANGUAGE plpgsql AS 'BEGIN result := nextval(''old.s''); END';
+CREATE FUNCTION old."In SQL"() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('old.s') $$;
+CREATE FUNCTION old.native_in_text() RETURNS bigint LANGUAGE sql AS $$ SELECT snowflake_next_id(5, 'old.s') $$;
+CREATE FUNCTION old.native() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(5, 'old.s');
+CREATE FUNCTION old.not_called() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION old.with_argument(a integer) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION old.an_integer() RETURNS integer LANGUAGE sql AS 'SELECT 1';
+CREATE TABLE old.t (
+    a bigint DEFAULT old.id_generator(), b old.id DEFAULT old."In SQL"(), c bigint DEFAULT old.native_in_text(), d bigint DEFAULT old.native(),
+    e bigint DEFAULT old.with_argument(1), f bigint DEFAULT old.an_integer(), g text DEFAULT old.not_called(), h bigint DEFAULT nextval('old.s'));
+\x on
+SELECT * FROM snowflake_check();
+\x off
+DROP SCHEMA old CASCADE;

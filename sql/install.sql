@@ -65,6 +65,9 @@ ROLLBACK;
 BEGIN;
 DROP EXTENSION snowflake;
 SELECT count(*) FROM pg_class WHERE relname = 'snowflake_id_seq';
+-- (18 adds a CONTEXT)
+\set VERBOSITY terse
 CREATE SCHEMA snowflake_internal;
 CREATE EXTENSION snowflake;
 ROLLBACK;
+\set VERBOSITY default

@@ -7,6 +7,9 @@ SELECT created_at, shard, seq
 FROM snowflake_decode((1387263000::bigint << (64 - 41)) | ((31341 % 2000)::bigint << (64 - 41 - 13)) | (5001 % 1024));
 SELECT snowflake_encode('epoch'::timestamptz + (1314220021721 + 1387263000) * interval '1 millisecond', 31341 % 2000, 5001 % 1024)
      = (1387263000::bigint << (64 - 41)) | ((31341 % 2000)::bigint << (64 - 41 - 13)) | (5001 % 1024) AS same;
+-- The default epoch in SQL is that of the library, and the published one.
+SELECT snowflake_internal.default_epoch() = 1314220021721 AS published,
+       snowflake_timestamp(0) = snowflake_timestamp(0, snowflake_internal.default_epoch()) AS same;
 
 -- IDs that production shards made, of public posts, with the second at which the post was published:
 -- a photo's ID is of that second, a video's of the minutes before (its row is made when its upload begins).

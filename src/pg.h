@@ -22,6 +22,7 @@ extern "C" {
 #include "access/relation.h"
 #include "access/rmgr.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
@@ -34,6 +35,7 @@ extern "C" {
 #include "catalog/pg_control.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_opfamily.h"
@@ -43,6 +45,7 @@ extern "C" {
 #include "commands/dbcommands.h"
 #include "commands/sequence.h"
 #include "common/hashfn.h"
+#include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -68,9 +71,10 @@ extern "C" {
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #if PG_VERSION_NUM >= 170000
@@ -155,6 +159,27 @@ inline bool walk_children(Node* node, Walker walker, void* state)
 inline bool walk_query(Query* query, Walker walker, void* state)
 {
     return query_tree_walker(query, undeclared(walker), state, 0);
+}
+#endif
+
+/* 18 added an argument that counts for EXPLAIN ANALYZE. */
+#if PG_VERSION_NUM >= 180000
+inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys)
+{
+    return index_beginscan(table, index, snapshot, nullptr, keys, 0);
+}
+inline IndexScanDesc begin_scan_of_index(Relation index, Snapshot snapshot, int keys)
+{
+    return index_beginscan_bitmap(index, snapshot, nullptr, keys);
+}
+#else
+inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys)
+{
+    return index_beginscan(table, index, snapshot, keys, 0);
+}
+inline IndexScanDesc begin_scan_of_index(Relation index, Snapshot snapshot, int keys)
+{
+    return index_beginscan_bitmap(index, snapshot, keys);
 }
 #endif
 

@@ -9,21 +9,30 @@ CREATE FUNCTION snowflake_shard_for(key bigint, shards integer) RETURNS integer
 COMMENT ON FUNCTION snowflake_shard_for(bigint, integer) IS
     'the shard of a key among a number of shards: key % shards, never negative';
 
-CREATE FUNCTION snowflake_internal.calls(
-        OUT classid oid, OUT objid oid, OUT objsubid integer, OUT function oid,
-        OUT shard integer, OUT seq oid, OUT epoch_ms bigint, OUT is_plain boolean) RETURNS SETOF record
+-- A call of snowflake_next_id() that an object makes, with the arguments as stored (NULL: no constant).
+-- An object also makes the calls of the functions and of the domain that it depends on.
+CREATE TYPE snowflake_internal.call AS (
+    classid oid, objid oid, objsubid integer, -- a column (pg_class), a function (pg_proc) or a domain (pg_type)
+    schema oid,
+    function oid,      -- that it goes through; NULL: none
+    shard integer,
+    seq oid,
+    epoch_ms bigint,
+    home oid,          -- the schema of the object whose expression holds the call
+    is_direct boolean, -- which is this object
+    is_plain boolean); -- the call is the whole expression, but for casts
+
+CREATE FUNCTION snowflake_internal.calls() RETURNS SETOF snowflake_internal.call
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000
     AS 'MODULE_PATHNAME', 'snowflake_calls';
 COMMENT ON FUNCTION snowflake_internal.calls() IS
-    'every column default (pg_class) and SQL function (pg_proc) that calls snowflake_next_id(), directly or through a function, with the arguments as stored (NULL: no constant), and whether the call is all it does';
+    'the calls of every column default, SQL function and domain';
 
-CREATE FUNCTION snowflake_internal.call_of(
-        INOUT classid oid, INOUT objid oid, INOUT objsubid integer, OUT function oid,
-        OUT shard integer, OUT seq oid, OUT epoch_ms bigint, OUT is_plain boolean) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid integer) RETURNS SETOF snowflake_internal.call
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_call_of';
 COMMENT ON FUNCTION snowflake_internal.call_of(oid, oid, integer) IS
-    'the row of snowflake_internal.calls() of one column default or function; none where it makes no IDs';
+    'the calls of one object, direct ones first; no rows where it makes no IDs';
 
 CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
@@ -37,6 +46,12 @@ CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint)
 COMMENT ON FUNCTION snowflake_internal.stored_ms(bigint, bigint) IS
     'the Unix millisecond of a sequence''s last_value: a position, or an ID of this epoch that setval() has stored';
 
+CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean)
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+    AS 'MODULE_PATHNAME', 'snowflake_stored_value';
+COMMENT ON FUNCTION snowflake_internal.stored_value(oid) IS
+    'what a sequence stores; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE mode: this does not wait';
+
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
            k.function::pg_catalog.regprocedure AS function, k.shard,
@@ -48,30 +63,25 @@ CREATE VIEW snowflake_columns AS
       ON a.attrelid OPERATOR(pg_catalog.=) k.objid AND a.attnum OPERATOR(pg_catalog.=) k.objsubid
     WHERE k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid;
 COMMENT ON VIEW snowflake_columns IS
-    'columns whose DEFAULT makes IDs: through which function, of which shard, from which sequence, with which epoch';
+    'columns whose DEFAULT makes IDs, a row for each call in it: through which function, of which shard, from which sequence, with which epoch';
 GRANT SELECT ON snowflake_columns TO PUBLIC;
 
 CREATE VIEW snowflake_shards AS
     SELECT k.shard, n.nspname AS schema_name,
            -- Of several functions the first made stands for the schema, with its own sequence.
-           pg_catalog.min(p.oid)::pg_catalog.regprocedure AS function,
-           CASE WHEN pg_catalog.count(p.oid) OPERATOR(pg_catalog.>) 0
-                THEN (pg_catalog.array_agg(k.seq ORDER BY p.oid))[1] -- no function: NULL, and last
+           pg_catalog.min(k.proc)::pg_catalog.regprocedure AS function,
+           CASE WHEN pg_catalog.count(k.proc) OPERATOR(pg_catalog.>) 0
+                THEN (pg_catalog.array_agg(k.seq ORDER BY k.proc))[1] -- no function: NULL, and last
                 WHEN pg_catalog.count(DISTINCT k.seq) OPERATOR(pg_catalog.=) 1
                 THEN pg_catalog.min(k.seq)
            END::pg_catalog.regclass AS seq,
            k.epoch_ms
-    FROM snowflake_internal.calls() AS k
-    LEFT JOIN pg_catalog.pg_proc AS p
-      ON k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
-     AND p.oid OPERATOR(pg_catalog.=) k.objid
-    LEFT JOIN pg_catalog.pg_class AS c
-      ON k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
-     AND c.oid OPERATOR(pg_catalog.=) k.objid
-    JOIN pg_catalog.pg_namespace AS n
-      ON n.oid OPERATOR(pg_catalog.=) COALESCE(p.pronamespace, c.relnamespace)
-    -- A column that goes through a function is of the function's schema.
-    WHERE k.function IS NULL AND k.shard IS NOT NULL
+    FROM (SELECT d.*, CASE WHEN d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+                           THEN d.objid END AS proc
+          FROM snowflake_internal.calls() AS d
+          -- A column that goes through a function or a domain is of that one's schema.
+          WHERE d.is_direct AND d.shard IS NOT NULL) AS k
+    JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) k.schema
     GROUP BY k.shard, n.nspname, k.epoch_ms;
 COMMENT ON VIEW snowflake_shards IS
     'shards of this database, a row each (more where a schema uses two epochs): its schema, its function and that one''s sequence; function NULL: its columns draw directly, seq NULL: from sequences of their own';
@@ -79,19 +89,20 @@ GRANT SELECT ON snowflake_shards TO PUBLIC;
 
 CREATE VIEW snowflake_sequences AS
     SELECT s.seq::pg_catalog.regclass AS seq, s.shard, s.epoch_ms,
-           CASE WHEN s.used THEN s.at END AS last_id_at,
+           CASE WHEN s.used THEN pg_catalog.to_timestamp(s.ms OPERATOR(pg_catalog./) 1000::pg_catalog.float8) END AS last_id_at,
            CASE WHEN s.used THEN s.last_value OPERATOR(pg_catalog.&) 1023 END::integer AS last_counter,
-           CASE WHEN s.used THEN s.at OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
-    FROM (SELECT v.*, pg_catalog.to_timestamp(
-                     snowflake_internal.stored_ms(v.last_value, v.epoch_ms) OPERATOR(pg_catalog./) 1000::pg_catalog.float8) AS at,
+           CASE WHEN s.used THEN pg_catalog.to_timestamp(s.ms OPERATOR(pg_catalog./) 1000::pg_catalog.float8)
+                                 OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
+    FROM (SELECT m.*, m.is_called
                  -- A smaller value has no time: it counts IDs of the PL/pgSQL function, or none.
-                 v.last_value OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45) AS used
-          FROM (SELECT DISTINCT k.seq, k.shard, k.epoch_ms,
-                       CASE WHEN pg_catalog.has_sequence_privilege(k.seq, 'SELECT, USAGE')
-                            THEN pg_catalog.pg_sequence_last_value(k.seq::pg_catalog.regclass) END AS last_value
-                FROM snowflake_internal.calls() AS k
+                 AND m.last_value OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45)
+                 -- An epoch can be any number, and a timestamp cannot.
+                 AND m.ms OPERATOR(pg_catalog.>=) 0 AS used
+          FROM (SELECT k.*, v.*, snowflake_internal.stored_ms(v.last_value, k.epoch_ms) AS ms
+                FROM (SELECT DISTINCT d.seq, d.shard, d.epoch_ms FROM snowflake_internal.calls() AS d) AS k
                 -- Anybody can write a DEFAULT that names a table where a sequence should stand.
-                JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq) AS v) AS s;
+                JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq
+                CROSS JOIN LATERAL snowflake_internal.stored_value(k.seq) AS v) AS m) AS s;
 COMMENT ON VIEW snowflake_sequences IS
     'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, and how far it leads the clock (negative: how long ago it was made); NULL where the sequence is unused or may not be read';
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
@@ -104,13 +115,13 @@ BEGIN
     -- The epoch that the function has of itself is not written. The extension's schema is an argument
     -- and no part of the format string: its name may hold a %.
     RETURN format('%s(%s, %L::pg_catalog.regclass%s)', '@extschema@.snowflake_next_id', shard, seq,
-                  CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s::bigint', epoch_ms) END);
+                  CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s::bigint', epoch_ms) END);
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.call_text(integer, regclass, bigint) IS
     'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';
 
-CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT 1314220021721)
+CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
     RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -123,8 +134,7 @@ BEGIN
     PERFORM snowflake_internal.require_read_committed(
         'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
     PERFORM snowflake_internal.claim_shard(shard, schema_name);
-    -- An epoch that makes no ID now is an error here, and not of the first INSERT.
-    PERFORM @extschema@.snowflake_encode(clock_timestamp(), shard, 0, epoch_ms);
+    PERFORM snowflake_internal.require_epoch(epoch_ms);
 
     IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', schema_name);
@@ -149,7 +159,7 @@ BEGIN
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
                           ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
             HINT = CASE WHEN present.shard IS NULL
-                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L).', present.function)
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).', present.function, shard)
                         ELSE 'Choose another schema.' END;
     END IF;
 

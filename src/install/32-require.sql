@@ -1,11 +1,11 @@
--- What the functions that make and convert shards ask before they begin.
+-- Checks that the functions which make, convert and adopt shards share.
 
 CREATE FUNCTION snowflake_internal.require_read_committed(function text, arguments text) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    -- With a snapshot older than the locks, neither catalogue nor max() would tell the truth.
+    -- A snapshot older than the locks shows an old catalogue, and an old max() of a column.
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION '%() cannot run in a % transaction', function, upper(current_setting('transaction_isolation')) USING
             ERRCODE = 'active_sql_transaction',
@@ -16,6 +16,18 @@ END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.require_read_committed(text, text) IS
     'refuses a transaction whose snapshot does not show what others commit; function and arguments are for the hint';
+
+CREATE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
+    PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.require_epoch(bigint) IS
+    'refuses an epoch with which no ID can be made now';
 
 CREATE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -29,6 +41,17 @@ END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.holds_position(oid, bigint, bigint) IS
     'whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come';
+
+CREATE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RETURN format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.reshape_text(regclass) IS
+    'the statement after which a sequence can hold positions';
 
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -45,9 +68,36 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
                             shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
-            HINT = format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
+            HINT = snowflake_internal.reshape_text(seq);
     END IF;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.require_sequence(regclass) IS
     'refuses what is no sequence, and a sequence that cannot hold positions for ten years to come';
+
+CREATE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    max_drift bigint;
+    max_lead bigint;
+    lead bigint;
+BEGIN
+    -- A number that is no ID of this epoch can be far in the future, read as one. With its sequence behind
+    -- such a number the generator would refuse each INSERT until the clock has reached it.
+    SELECT min(p.setting::bigint) FILTER (WHERE p.name = 'snowflake.max_drift'),
+           min(p.setting::bigint) FILTER (WHERE p.name = 'snowflake.max_lead')
+    INTO max_drift, max_lead FROM pg_settings AS p;
+    lead := (largest >> 23) + epoch_ms - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    IF largest > 0 AND max_drift >= 0 AND lead > greatest(max_drift, max_lead) THEN
+        RAISE EXCEPTION 'column % of table % holds %: new IDs cannot be above that', quote_ident(column_name), tbl, largest USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.', lead, max_drift),
+            HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);', tbl, column_name, epoch_ms);
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.require_reach(regclass, name, bigint, bigint) IS
+    'refuses a column with an ID that is further ahead of the clock than new ones may be';
+

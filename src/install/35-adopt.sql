@@ -1,145 +1,233 @@
--- From the PL/pgSQL function to the native one, in place.
+-- From an old next_id() function to the native one, in place. The old function is called and its IDs are
+-- looked at; its body is not read. The steps are functions of their own, here and in the two parts after
+-- this one.
+--
+-- The old function must run as in an INSERT: with the caller's rights and the caller's search_path. So
+-- snowflake_adopt() and adopt_call() have no SET clause, and each name and operator in them has its schema.
+-- All other steps have a search_path of their own.
 
-CREATE FUNCTION snowflake_internal.read_legacy(legacy regprocedure, OUT shard bigint, OUT seq text, OUT epoch_ms bigint)
-    LANGUAGE c STABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_read_legacy';
-COMMENT ON FUNCTION snowflake_internal.read_legacy(regprocedure) IS
-    'shard, sequence and epoch that an Instagram-style PL/pgSQL function uses, read out of its body; an error, with the line, where it is not such a function beyond doubt';
+CREATE TYPE snowflake_internal.observation AS (
+    id bigint,           -- what the old function returned
+    before timestamptz,  -- the clock before the call
+    after timestamptz,   -- the clock after it
+    last_value bigint,   -- lastval() after it
+    seqs oid[]);         -- the sequences, of those that are possible, with currval() = lastval()
+COMMENT ON TYPE snowflake_internal.observation IS
+    'one call of a function that snowflake_adopt() observes';
 
-CREATE FUNCTION snowflake_adopt(
-        legacy regprocedure, shard integer DEFAULT NULL, seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL)
+-- snowflake_adopt('schema.function()', shard 0..8191 [, seq] [, epoch_ms])
+--
+--   42883, 42501  no such function; not the owner of the function or of its sequence
+--   42809         it has arguments, or does not return one bigint; seq is no sequence
+--   22004, 22003, 42710   the shard is NULL; is none; is another schema's
+--   42P13         its IDs are not those of this shard, sequence and epoch: the message says what was seen
+--   22008         its epoch is in the future: its IDs are negative
+--   55000         the sequence cannot hold positions, or is used by others; the function was changed meanwhile
+--   25001, 25006  isolation above READ COMMITTED; read-only
+--   An error of the old function itself is raised as it is.
+CREATE FUNCTION snowflake_adopt(legacy regprocedure, shard integer, seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL)
     RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS $$
+DECLARE
+    calls snowflake_internal.observation[];
+    resume_at bigint;
+BEGIN
+    IF NOT snowflake_internal.adopt_check(legacy, shard, seq, epoch_ms) THEN
+        RETURN;
+    END IF;
+    IF NOT snowflake_internal.adopt_claim(legacy, shard, seq) THEN
+        RETURN;
+    END IF;
+
+    -- Two calls show the sequence. It is locked then, and others who draw from it wait.
+    calls := ARRAY[snowflake_internal.adopt_call(legacy, seq), snowflake_internal.adopt_call(legacy, seq)];
+    seq := snowflake_internal.adopt_sequence(legacy, shard, seq, calls);
+
+    WHILE snowflake_internal.adopt_needs_more(calls) LOOP
+        PERFORM pg_catalog.pg_sleep(0.001);
+        calls := pg_catalog.array_append(calls, snowflake_internal.adopt_call(legacy, seq));
+    END LOOP;
+
+    -- A last call with a far larger value of the sequence: a counter that is wider than its field shows now.
+    resume_at := snowflake_internal.adopt_jump(seq);
+    calls := pg_catalog.array_append(calls, snowflake_internal.adopt_call(legacy, seq));
+    PERFORM snowflake_internal.adopt_restart(seq, resume_at);
+
+    epoch_ms := snowflake_internal.adopt_judge(legacy, shard, seq, epoch_ms, calls);
+    PERFORM snowflake_internal.adopt_replace(legacy, shard, seq, epoch_ms, calls);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS
+    'replaces an Instagram-style function by the native one in place, after it has observed that its IDs are of this shard';
+
+CREATE FUNCTION snowflake_internal.adopt_check(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old pg_proc;
+BEGIN
+    SELECT * INTO old FROM pg_proc AS p WHERE p.oid = legacy;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'function % does not exist', coalesce(legacy::oid::text, 'NULL') USING ERRCODE = 'undefined_function';
+    ELSIF NOT pg_has_role(old.proowner, 'USAGE') THEN
+        RAISE EXCEPTION 'must be owner of function %', legacy USING ERRCODE = 'insufficient_privilege';
+    ELSIF shard IS NULL THEN
+        RAISE EXCEPTION 'the shard of function % must not be NULL', legacy USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    PERFORM snowflake_internal.require_read_committed(
+        'snowflake_adopt'::text,
+        concat_ws(', ', quote_literal(legacy::text), shard, 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms));
+    IF snowflake_internal.adopt_is_native(legacy) THEN
+        RETURN false;
+    ELSIF old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset OR old.prorettype <> 'bigint'::regtype THEN
+        RAISE EXCEPTION 'function % is not a function without arguments that returns bigint', legacy USING
+            ERRCODE = 'wrong_object_type',
+            HINT = 'Change the DEFAULTs that call it: SELECT snowflake_attach(table, column, shard => ..., epoch_ms => ...).';
+    END IF;
+    RETURN true;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_check(regprocedure, integer, regclass, bigint) IS
+    'what snowflake_adopt() refuses before it waits or calls; false: the function is native already';
+
+CREATE FUNCTION snowflake_internal.adopt_is_native(legacy regprocedure) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+        RETURN false;
+    END IF;
+    RAISE NOTICE 'function % is native already', legacy;
+    RETURN true;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_is_native(regprocedure) IS
+    'whether a function makes native IDs, with a NOTICE if it does';
+
+CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old record;
+    col record;
+BEGIN
+    SELECT p.proname, n.nspname INTO old
+    FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;
+    PERFORM snowflake_internal.claim_shard(shard, old.nspname);
+    -- The claim may have waited for a session that adopted the function.
+    IF snowflake_internal.adopt_is_native(legacy) THEN
+        RETURN false;
+    END IF;
+    -- Functions have no lock, but a row that this transaction wrote cannot be changed by others. The function
+    -- becomes VOLATILE in the end anyway.
+    EXECUTE format('ALTER FUNCTION %I.%I() VOLATILE', old.nspname, old.proname);
+    -- Tables are locked before sequences.
+    FOR col IN SELECT * FROM snowflake_internal.adopt_columns(legacy) AS c WHERE c.obstacle IS NULL LOOP
+        EXECUTE format('SELECT %I FROM %s LIMIT 0', col.column_name, col.tbl);
+    END LOOP;
+    IF NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+                   WHERE p.oid = legacy AND (n.nspname, p.proname) = (old.nspname, old.proname)) THEN
+        RAISE EXCEPTION 'function %.%() was renamed or moved meanwhile', quote_ident(old.nspname), quote_ident(old.proname) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'Look for its new name, and try again.';
+    END IF;
+    IF seq IS NOT NULL THEN
+        PERFORM snowflake_internal.adopt_lock(legacy, shard, seq, true);
+    END IF;
+    RETURN true;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass) IS
+    'keeps others from changing what snowflake_adopt() works on, until the transaction ends; false: the function is native already';
+
+CREATE FUNCTION snowflake_internal.adopt_columns(
+        legacy regprocedure, OUT tbl regclass, OUT column_name name, OUT obstacle text) RETURNS SETOF record
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT c.oid, a.attname,
+       CASE WHEN NOT (has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT'))
+            THEN format('%I may not read it', current_user)
+            WHEN NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+                             WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indpred IS NULL AND i.indisvalid
+                               AND x.relam = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree'))
+            THEN 'no index begins with it' END
+FROM pg_depend AS d
+JOIN pg_attrdef AS f ON f.oid = d.objid
+JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+JOIN pg_class AS c ON c.oid = a.attrelid
+JOIN pg_type AS t ON t.oid = a.atttypid AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = $1
+  AND NOT pg_is_other_temp_schema(c.relnamespace) -- nobody else can look into that
+ORDER BY c.oid, a.attnum
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_columns(regprocedure) IS
+    'bigint columns whose DEFAULT calls a function, and why their largest ID cannot be looked up (NULL: it can)';
+
+CREATE FUNCTION snowflake_internal.adopt_replace(
+        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old record;
+BEGIN
+    RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms;
+    PERFORM @extschema@.snowflake_advance(seq, max(c.id), epoch_ms) FROM unnest(calls) AS c;
+    PERFORM snowflake_internal.adopt_pass_columns(legacy, seq, epoch_ms);
+
+    -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and all that depends on it. The body
+    -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
+    SELECT n.nspname, p.proname, p.prosecdef INTO old
+    FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
+                   old.nspname, old.proname, pg_get_function_arguments(legacy),
+                   CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
+                   snowflake_internal.call_text(shard, seq, epoch_ms));
+    -- Schemas can be renamed all the same, and others be given their names.
+    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0) AS k WHERE k.seq = $3) THEN
+        RAISE EXCEPTION 'the schema of function % or sequence % was renamed meanwhile', legacy, seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = format('Try again: SELECT snowflake_adopt(%L, %s);', legacy, shard);
+    END IF;
+    -- If no native ID can be made now, this is the error, and not the first INSERT.
+    EXECUTE format('SELECT %I.%I()', old.nspname, old.proname);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_replace(regprocedure, integer, regclass, bigint, snowflake_internal.observation[]) IS
+    'puts the sequence past the observed IDs, and the native function in the place of the old one';
+
+-- The new IDs are above the old ones as far as the clock is right. If it was not, and an index shows the
+-- largest ID, the sequence is moved past that. The columns that were not looked at are told.
+CREATE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq regclass, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
     SET row_security = off -- a row that a policy hides has an ID, too: better an error than a lower maximum
 AS $$
 DECLARE
-    old record;
-    body record;
-    drawing record;
+    col record;
     newest bigint;
 BEGIN
-    SELECT p.*, l.lanname, n.nspname INTO old
-    FROM pg_proc AS p
-    JOIN pg_language AS l ON l.oid = p.prolang
-    JOIN pg_namespace AS n ON n.oid = p.pronamespace
-    WHERE p.oid = legacy;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'function % does not exist', coalesce(legacy::oid::text, 'NULL') USING ERRCODE = 'undefined_function';
-    END IF;
-    -- CREATE OR REPLACE would say it too, but after having waited for locks and read tables.
-    IF NOT pg_has_role(old.proowner, 'USAGE') THEN
-        RAISE EXCEPTION 'must be owner of function %', legacy USING ERRCODE = 'insufficient_privilege';
-    END IF;
-    PERFORM snowflake_internal.require_read_committed(
-        'snowflake_adopt'::text,
-        concat_ws(', ', quote_literal(legacy::text), 'shard => ' || shard, 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms));
-    IF EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
-        RAISE NOTICE 'function % is native already', legacy;
-        RETURN;
-    END IF;
-    IF old.lanname <> 'plpgsql' OR old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset
-       OR old.prorettype <> 'bigint'::regtype THEN
-        RAISE EXCEPTION 'function % is no PL/pgSQL function without arguments that returns bigint', legacy USING
-            ERRCODE = 'wrong_object_type',
-            HINT = 'Change the DEFAULTs that call it: SELECT snowflake_attach(table, column, shard).';
-    END IF;
-
-    IF shard IS NULL OR seq IS NULL OR epoch_ms IS NULL THEN
-        -- pg_catalog comes first unless a search_path says otherwise; then floor() can be any function.
-        IF EXISTS (SELECT FROM unnest(old.proconfig) AS setting
-                   WHERE setting ~ '^search_path=.*pg_catalog' AND setting !~ '^search_path="?pg_catalog') THEN
-            RAISE EXCEPTION 'function % cannot be read beyond doubt', legacy USING
-                ERRCODE = 'invalid_function_definition',
-                DETAIL = 'Its own search_path puts other schemas before pg_catalog.',
-                HINT = format('Give what it uses by name: SELECT snowflake_adopt(%L, shard => ..., seq => ..., epoch_ms => ...).', legacy);
-        END IF;
-        SELECT * INTO body FROM snowflake_internal.read_legacy(legacy);
-        IF seq IS NULL THEN
-            -- Without a schema it is found by the search_path of each call: that can be any sequence.
-            IF cardinality(parse_ident(body.seq)) < 2 THEN
-                RAISE EXCEPTION 'sequence "%" of function % has no schema', body.seq, legacy USING
-                    ERRCODE = 'undefined_table',
-                    HINT = format('Name the one that is meant: SELECT snowflake_adopt(%L, seq => %L).', legacy,
-                                  format('%I.%s', old.nspname, body.seq));
-            END IF;
-            seq := body.seq::regclass;
-        END IF;
-        -- What is given by name goes before what is read; a shard beyond integer is refused below.
-        shard := coalesce(shard, least(body.shard, 2147483647)::integer);
-        epoch_ms := coalesce(epoch_ms, body.epoch_ms);
-    END IF;
-    PERFORM snowflake_internal.require_sequence(seq);
-    -- An epoch in seconds, say, would make an error of every INSERT: let it be one of this call.
-    PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
-    PERFORM snowflake_internal.claim_shard(shard, old.nspname);
-
-    -- The claim may have waited for a session that adopted the function, with other arguments perhaps.
-    IF EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
-        RAISE NOTICE 'function % is native already', legacy;
-        RETURN;
-    END IF;
-    -- No lock keeps others from changing a function, but having written its row does. It becomes VOLATILE in
-    -- the end anyway. Then it must still be what was read.
-    EXECUTE format('ALTER FUNCTION %I.%I() VOLATILE', old.nspname, old.proname);
-    IF NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-                   WHERE p.oid = legacy
-                     AND (n.nspname, p.proname, p.prolang, p.prosrc, p.prosecdef, p.proconfig)
-                         IS NOT DISTINCT FROM (old.nspname, old.proname, old.prolang, old.prosrc, old.prosecdef, old.proconfig)) THEN
-        RAISE EXCEPTION 'function %.%() was changed meanwhile', quote_ident(old.nspname), quote_ident(old.proname) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = 'Its name, schema, language, body or settings are not those that were read.',
-            HINT = format('Look at it, and try again: SELECT snowflake_adopt(%L);', legacy);
-    END IF;
-    RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms;
-
-    -- The new IDs are above the old ones as far as the clock is right. Where it was not, and the IDs
-    -- are at hand in an index, the sequence is moved past them. Which columns were not looked at is said.
-    FOR drawing IN
-        SELECT a.attrelid::regclass AS tbl, a.attname,
-               CASE WHEN NOT (has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(a.attrelid, a.attnum, 'SELECT'))
-                    THEN format('%I may not read it', current_user)
-                    WHEN NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
-                                     WHERE i.indrelid = a.attrelid AND i.indkey[0] = a.attnum AND i.indpred IS NULL AND i.indisvalid
-                                       AND x.relam = (SELECT m.oid FROM pg_am AS m WHERE m.amname = 'btree'))
-                    THEN 'no index begins with it' END AS obstacle
-        FROM pg_depend AS d
-        JOIN pg_attrdef AS ad ON ad.oid = d.objid
-        JOIN pg_attribute AS a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum
-        JOIN pg_class AS c ON c.oid = a.attrelid
-        JOIN pg_type AS t ON t.oid = a.atttypid AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
-        WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = legacy
-          AND NOT pg_is_other_temp_schema(c.relnamespace) -- nobody else can look into that
-        ORDER BY a.attrelid, a.attnum
-    LOOP
-        IF drawing.obstacle IS NOT NULL THEN
+    FOR col IN SELECT * FROM snowflake_internal.adopt_columns(legacy) LOOP
+        IF col.obstacle IS NOT NULL THEN
             RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
-                quote_ident(drawing.attname), drawing.tbl, drawing.obstacle USING
-                HINT = format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, drawing.attname,
-                              CASE WHEN epoch_ms <> 1314220021721 THEN format(', %s', epoch_ms) END, drawing.tbl);
+                quote_ident(col.column_name), col.tbl, col.obstacle USING
+                HINT = format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, col.column_name,
+                              CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END, col.tbl);
             CONTINUE;
         END IF;
-        EXECUTE format('SELECT max(%I) FROM %s', drawing.attname, drawing.tbl) INTO newest;
+        EXECUTE format('SELECT max(%I) FROM %s', col.column_name, col.tbl) INTO newest;
         IF newest >= @extschema@.snowflake_min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
-            -- Whoever may write into the table must not take a sequence of others out of use.
-            PERFORM snowflake_internal.require_reach(drawing.tbl, drawing.attname, newest, epoch_ms);
+            -- A role that may only write into the table must not put the sequence out of use.
+            PERFORM snowflake_internal.require_reach(col.tbl, col.column_name, newest, epoch_ms);
             PERFORM @extschema@.snowflake_advance(seq, newest, epoch_ms);
         END IF;
     END LOOP;
-
-    -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and whatever depends on it. The body
-    -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
-                   old.nspname, old.proname, pg_get_function_arguments(legacy),
-                   CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
-                   snowflake_internal.call_text(shard, seq, epoch_ms));
-    -- A schema can be renamed all the same, and another one be given its name: then that was no replacing.
-    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
-        RAISE EXCEPTION 'schema % of function % was renamed meanwhile', quote_ident(old.nspname), legacy USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            HINT = format('Try again: SELECT snowflake_adopt(%L);', legacy);
-    END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS
-    'replaces an Instagram-style PL/pgSQL function by the native one in place; says what it read out of it, and refuses what it cannot read';
+COMMENT ON FUNCTION snowflake_internal.adopt_pass_columns(regprocedure, regclass, bigint) IS
+    'puts a sequence past the IDs ahead of the clock in the columns whose DEFAULT calls a function';

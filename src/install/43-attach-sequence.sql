@@ -1,156 +1,246 @@
--- Steps of snowflake_attach(): the column's sequence, and who may draw from it.
+-- Steps of snowflake_attach(): which sequence, and what else draws from it.
 
-CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, table_name name, column_name name) RETURNS name
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+CREATE FUNCTION snowflake_internal.attach_old_defaults(scope snowflake_internal.attach_member[])
+    RETURNS TABLE (tbl regclass, attnum smallint, column_name name, classid oid, objid oid)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
--- As makeObjectName() and ChooseRelationName() do it in PostgreSQL's indexcmds.c, so that a column
--- attached and a serial column look alike, and a tool that guesses the name guesses right.
+-- A column without a DEFAULT has that of its domain.
+SELECT s.tbl, s.attnum, s.column_name,
+       CASE WHEN f.oid IS NULL THEN 'pg_type'::regclass ELSE 'pg_attrdef'::regclass END, coalesce(f.oid, a.atttypid)
+FROM unnest($1) AS s
+JOIN pg_attribute AS a ON a.attrelid = s.tbl AND a.attnum = s.attnum
+LEFT JOIN pg_attrdef AS f ON f.adrelid = s.tbl AND f.adnum = s.attnum
+WHERE s.is_attached
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_old_defaults(snowflake_internal.attach_member[]) IS
+    'the object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from';
+
+-- Only what is stored as an expression is seen: a function with a body in text, such as PL/pgSQL, does not depend
+-- on its sequence.
+CREATE FUNCTION snowflake_internal.attach_old_sequences(scope snowflake_internal.attach_member[])
+    RETURNS TABLE (seq regclass, is_owned boolean, is_drawn boolean)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT u.seq, bool_or(u.is_owned), bool_or(NOT u.is_owned)
+FROM (SELECT d.objid AS seq, true AS is_owned
+      FROM unnest($1) AS s
+      JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                         AND d.classid = 'pg_class'::regclass AND d.deptype = 'a'
+      WHERE s.is_attached AND s.tbl = s.root
+      UNION
+      SELECT d.refobjid, false
+      FROM snowflake_internal.attach_old_defaults($1) AS o
+      JOIN pg_depend AS d ON d.classid = o.classid AND d.objid = o.objid AND d.refclassid = 'pg_class'::regclass) AS u
+JOIN pg_class AS c ON c.oid = u.seq AND c.relkind = 'S'
+GROUP BY u.seq
+ORDER BY bool_or(NOT u.is_owned) DESC, u.seq
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_old_sequences(snowflake_internal.attach_member[]) IS
+    'the sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, draws from';
+
+CREATE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
+    RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0, k.seq IS NOT NULL, k.epoch_ms
+FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
+LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
+LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
+                                             coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
+WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
+    'what else draws from a sequence than the columns that are to be attached: columns, views, functions; natively or not, with which epoch';
+
+-- The sequence of a serial column is kept: its privileges, its name in scripts, its owner. Not if others draw
+-- from it: their numbers would jump to 2^50 and beyond, and an integer column would take no row any more.
+CREATE FUNCTION snowflake_internal.attach_sequence(
+        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS regclass
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
 DECLARE
-    table_part text := table_name;
-    column_part text := column_name;
-    table_bytes integer := octet_length(table_name::text);
-    column_bytes integer := octet_length(column_name::text);
-    label text := 'seq';
-    pass integer := 0;
-    chosen name;
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    schema regnamespace;
+    kept regclass;
 BEGIN
-    LOOP
-        -- The longer of the two gives way, byte by byte; characters are cut off whole.
-        WHILE table_bytes + column_bytes > current_setting('max_identifier_length')::integer - octet_length(label) - 2 LOOP
-            IF table_bytes > column_bytes THEN
-                table_bytes := table_bytes - 1;
-            ELSE
-                column_bytes := column_bytes - 1;
-            END IF;
-        END LOOP;
-        WHILE octet_length(table_part) > table_bytes LOOP
-            table_part := left(table_part, -1);
-        END LOOP;
-        WHILE octet_length(column_part) > column_bytes LOOP
-            column_part := left(column_part, -1);
-        END LOOP;
-        chosen := concat_ws('_', table_part, column_part, label);
-        IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.relname = chosen AND c.relnamespace = schema) THEN
-            RETURN chosen;
-        END IF;
-        pass := pass + 1;
-        label := 'seq' || pass;
-    END LOOP;
+    IF seq IS NOT NULL THEN
+        PERFORM snowflake_internal.attach_require_sequence(scope, shard, seq, epoch_ms);
+        RETURN seq;
+    END IF;
+    PERFORM snowflake_internal.attach_require_unshared(scope, shard, epoch_ms);
+    SELECT o.seq INTO kept
+    FROM snowflake_internal.attach_old_sequences(scope) AS o
+    WHERE o.is_owned AND NOT EXISTS (SELECT FROM snowflake_internal.attach_users(o.seq, scope))
+    LIMIT 1;
+    SELECT c.relnamespace INTO schema FROM pg_class AS c WHERE c.oid = col.tbl;
+    IF kept IS NULL AND NOT has_schema_privilege(schema, 'CREATE') THEN
+        RAISE EXCEPTION 'permission denied for schema %', schema USING
+            ERRCODE = 'insufficient_privilege',
+            DETAIL = format('The sequence of column %I of table %s is to be made in it.', col.column_name, col.tbl),
+            HINT = format('GRANT CREATE ON SCHEMA %s TO %I;', schema, current_user);
+    END IF;
+    RETURN kept;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_sequence_name(regnamespace, name, name) IS
-    'the free name that PostgreSQL would give the sequence of a serial column: table_column_seq, cut to length, with a number if taken';
+COMMENT ON FUNCTION snowflake_internal.attach_sequence(snowflake_internal.attach_member[], integer, regclass, bigint) IS
+    'the sequence to draw from: the given one, or the one that the column owns; NULL: one is to be made';
 
--- The sequence of a serial column is kept: its privileges, its name in scripts, its owner. Not if it
--- serves others, by a DEFAULT, a view or a function: what they draw would jump to 2^50 and beyond, and
--- an integer column would take no row any more. A PL/pgSQL body does not show here what it draws from.
-CREATE FUNCTION snowflake_internal.attach_old_sequence(tbl regclass, attnum smallint, OUT seq regclass, OUT sharers text)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-WITH own_defaults AS (
-    SELECT f.oid, s.member = $1 AND s.member_attnum = $2 AS is_first
-    FROM snowflake_internal.attach_scope($1, $2) AS s
-    JOIN pg_attrdef AS f ON f.adrelid = s.member AND f.adnum = s.member_attnum
-    WHERE s.is_attached
-)
-SELECT o.objid,
-       (SELECT string_agg(pg_describe_object(u.classid, u.objid, u.objsubid), ', ' ORDER BY u.classid, u.objid)
-        FROM pg_depend AS u
-        WHERE u.refclassid = 'pg_class'::regclass AND u.refobjid = o.objid AND u.deptype = 'n'
-          AND NOT (u.classid = 'pg_attrdef'::regclass AND u.objid IN (SELECT d.oid FROM own_defaults AS d)))
-FROM pg_depend AS o
-JOIN pg_class AS c ON c.oid = o.objid AND c.relkind = 'S'
-WHERE o.refclassid = 'pg_class'::regclass AND o.refobjid = $1 AND o.refobjsubid = $2
-  AND o.classid = 'pg_class'::regclass AND o.deptype = 'a'
--- Should the column own several: the one that its DEFAULT draws from.
-ORDER BY EXISTS (SELECT FROM pg_depend AS u JOIN own_defaults AS d ON d.oid = u.objid AND d.is_first
-                 WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_class'::regclass AND u.refobjid = o.objid) DESC,
-         o.objid
-LIMIT 1
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_old_sequence(regclass, smallint) IS
-    'the sequence that a column owns, as a serial column does, and what else draws from it';
-
-CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+-- Two columns that had their numbers from one sequence expect that no number is in both. With a sequence for
+-- each there would be such numbers, so the caller has to decide.
+CREATE FUNCTION snowflake_internal.attach_require_unshared(
+        scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    rel pg_class;
-    identity_acl aclitem[];
-    sequence regclass;
-    sequence_name name;
-    granted record;
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    old record;
 BEGIN
-    SELECT * INTO STRICT rel FROM pg_class AS c WHERE c.oid = tbl;
-
-    -- An identity's sequence cannot outlive it; it goes first, so that its name is free again.
-    SELECT c.relacl INTO identity_acl
-    FROM pg_attribute AS a
-    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = tbl AND d.refobjsubid = a.attnum
-                       AND d.classid = 'pg_class'::regclass AND d.deptype = 'i'
-    JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
-    WHERE a.attrelid = tbl AND a.attname = column_name;
+    SELECT o.seq, string_agg(u.described, E'\n' ORDER BY u.described COLLATE "C") AS others, max(u.epoch_ms) AS epoch_ms INTO old
+    FROM snowflake_internal.attach_old_sequences(scope) AS o
+    CROSS JOIN LATERAL snowflake_internal.attach_users(o.seq, scope) AS u
+    WHERE o.is_drawn
+    GROUP BY o.seq ORDER BY o.seq LIMIT 1;
     IF FOUND THEN
-        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', tbl, column_name);
+        epoch_ms := nullif(coalesce(old.epoch_ms, epoch_ms), snowflake_internal.default_epoch());
+        RAISE EXCEPTION 'column % of table % draws from a sequence that others draw from, too', quote_ident(col.column_name), col.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format(E'Others that draw from sequence %s:\n%s', old.seq, old.others),
+            HINT = concat_ws(E'\n',
+                'Run one of these, in one transaction. To share the sequence, so that no ID is in two columns:',
+                snowflake_internal.attach_sharing_text(scope, shard, old.seq, epoch_ms),
+                'For a sequence of its own:',
+                -- DROP DEFAULT would leave the default of a domain.
+                format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
+                format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
     END IF;
-
-    -- A sequence has the owner of the table that owns it, and is lost in a crash only where that is.
-    sequence_name := snowflake_internal.attach_sequence_name(rel.relnamespace::regnamespace, rel.relname, column_name);
-    EXECUTE format('CREATE %s SEQUENCE %s.%I AS bigint',
-                   CASE rel.relpersistence WHEN 'u' THEN 'UNLOGGED' END, -- a temporary one is by its schema
-                   rel.relnamespace::regnamespace, sequence_name);
-    sequence := format('%s.%I', rel.relnamespace::regnamespace, sequence_name)::regclass;
-    IF rel.relowner <> quote_ident(current_user)::regrole THEN
-        EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', sequence, rel.relowner::regrole);
-    END IF;
-    EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', sequence, tbl, column_name);
-
-    -- Who granted it is lost, as the owner grants it now. The owner's own rights are a new owner's.
-    FOR granted IN
-        SELECT g.privilege_type, g.is_grantable, CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END AS grantee
-        FROM aclexplode(identity_acl) AS g WHERE g.grantee <> rel.relowner
-    LOOP
-        EXECUTE format('GRANT %s ON SEQUENCE %s TO %s%s', granted.privilege_type, sequence, granted.grantee,
-                       CASE WHEN granted.is_grantable THEN ' WITH GRANT OPTION' END);
-    END LOOP;
-    RETURN sequence;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_new_sequence(regclass, name) IS
-    'makes the sequence of a column that has none, or an identity, whose privileges it takes over';
+COMMENT ON FUNCTION snowflake_internal.attach_require_unshared(snowflake_internal.attach_member[], integer, bigint) IS
+    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; prints what makes them share it, and what parts them';
 
-CREATE FUNCTION snowflake_internal.attach_inserters(tbl regclass, attnum smallint, seq regclass) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+CREATE FUNCTION snowflake_internal.attach_sharing_text(
+        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS text
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
--- Into the table, its partitions or children, or a view on any of them, all columns or some: the
--- DEFAULT is computed with the rights of whoever inserts, of a view's owner never.
-WITH RECURSIVE targets AS (
-    SELECT s.member::oid AS relid FROM snowflake_internal.attach_scope($1, $2) AS s WHERE s.is_attached
-    UNION
-    SELECT v.oid
-    FROM targets AS t
-    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.relid AND d.classid = 'pg_rewrite'::regclass
-    JOIN pg_rewrite AS w ON w.oid = d.objid
-    -- Anybody can make a view of a table; INSERTs get through that of an owner who may do them himself.
-    JOIN pg_class AS v ON v.oid = w.ev_class AND v.relkind = 'v' AND has_any_column_privilege(v.relowner, t.relid, 'INSERT')
-), acls AS (
-    SELECT c.relowner, c.relacl AS acl FROM targets AS t JOIN pg_class AS c ON c.oid = t.relid
-    UNION ALL
-    SELECT 0, a.attacl FROM targets AS t JOIN pg_attribute AS a ON a.attrelid = t.relid
-), grantees AS (
-    SELECT g.grantee FROM acls CROSS JOIN LATERAL aclexplode(acls.acl) AS g WHERE g.privilege_type = 'INSERT'
-    UNION
-    SELECT acls.relowner FROM acls WHERE acls.relowner <> 0
-)
-SELECT string_agg(CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ' ORDER BY g.grantee::regrole::text COLLATE "C")
-FROM grantees AS g
--- Either of the two lets a role draw; a role may have it by membership.
-WHERE NOT CASE WHEN g.grantee = 0 THEN has_sequence_privilege('public', $3, 'USAGE, UPDATE')
-               ELSE has_sequence_privilege(g.grantee, $3, 'USAGE, UPDATE') END
+-- Columns of other schemas are of other shards.
+SELECT concat_ws(E'\n',
+    (SELECT snowflake_internal.reshape_text(q.seqrelid::regclass) FROM pg_sequence AS q
+     WHERE q.seqrelid = $3 AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
+    string_agg(format('SELECT snowflake_attach(%s);',
+                      snowflake_internal.attach_arguments(v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN $2 END, $3, $4)),
+               E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C"))
+FROM (SELECT 1 AS position, ($1)[1].tbl, ($1)[1].column_name
+      UNION ALL
+      SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users($3, $1) AS u WHERE u.is_root AND NOT u.is_native) AS v
+JOIN pg_class AS c ON c.oid = v.tbl
+JOIN pg_class AS o ON o.oid = ($1)[1].tbl
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_inserters(regclass, smallint, regclass) IS
-    'the roles that may INSERT into a table but not draw from its sequence; NULL: none';
+COMMENT ON FUNCTION snowflake_internal.attach_sharing_text(snowflake_internal.attach_member[], integer, regclass, bigint) IS
+    'the statements after which all columns that draw from a sequence do so natively';
+
+CREATE FUNCTION snowflake_internal.attach_require_sequence(
+        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    rel pg_class;
+    other record;
+BEGIN
+    PERFORM snowflake_internal.require_sequence(seq);
+    IF NOT has_sequence_privilege(seq, 'USAGE, UPDATE') THEN
+        RAISE EXCEPTION 'permission denied for sequence %', seq USING
+            ERRCODE = 'insufficient_privilege',
+            HINT = format('GRANT USAGE, UPDATE ON SEQUENCE %s TO %I;', seq, current_user);
+    END IF;
+    IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i') THEN
+        RAISE EXCEPTION 'sequence % belongs to an identity column', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'It serves that column alone, and is dropped with the identity.',
+            HINT = 'Make one to share with CREATE SEQUENCE, and attach each column with it.';
+    END IF;
+    -- A crash resets an unlogged sequence, and the end of its session drops a temporary one.
+    SELECT * INTO rel FROM pg_class AS c WHERE c.oid = seq;
+    IF rel.relpersistence NOT IN ('p', (SELECT c.relpersistence FROM pg_class AS c WHERE c.oid = col.tbl)) THEN
+        RAISE EXCEPTION 'sequence % is %, and table % is not', seq, CASE rel.relpersistence WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, col.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'It would be lost before the table is, and would make the same IDs again.',
+            HINT = CASE rel.relpersistence WHEN 'u' THEN format('ALTER SEQUENCE %s SET LOGGED;', seq) ELSE 'Choose another sequence.' END;
+    END IF;
+    SELECT u.described, u.epoch_ms INTO other FROM snowflake_internal.attach_users(seq, scope) AS u
+    WHERE u.epoch_ms <> attach_require_sequence.epoch_ms ORDER BY u.described COLLATE "C" LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'sequence % makes IDs with another epoch', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It is %s in %s, and would be %s here. With two epochs, one sequence can make the same ID twice.',
+                            other.epoch_ms, other.described, epoch_ms),
+            HINT = format('SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_require_sequence(snowflake_internal.attach_member[], integer, regclass, bigint) IS
+    'refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or that has another epoch';
+
+-- Before it is gone. A child has its parent's DEFAULT, or one of its own.
+CREATE FUNCTION snowflake_internal.attach_tell_old(scope snowflake_internal.attach_member[], new_seq regclass) RETURNS void
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    old record;
+BEGIN
+    FOR old IN
+        SELECT s.tbl, pg_get_expr(f.adbin, f.adrelid) AS expression
+        FROM unnest(scope) AS s
+        JOIN pg_attrdef AS f ON f.adrelid = s.tbl AND f.adnum = s.attnum
+        LEFT JOIN pg_attrdef AS r ON r.adrelid = col.tbl AND r.adnum = col.attnum
+        WHERE s.is_attached
+          AND (s.tbl = col.tbl OR pg_get_expr(f.adbin, f.adrelid) IS DISTINCT FROM pg_get_expr(r.adbin, r.adrelid))
+          AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = new_seq)
+        ORDER BY s.tbl
+    LOOP
+        RAISE NOTICE 'column % of table % had DEFAULT %', quote_ident(col.column_name), old.tbl, old.expression;
+    END LOOP;
+    FOR old IN
+        SELECT o.seq, (SELECT string_agg(u.described, E'\n' ORDER BY u.described COLLATE "C")
+                       FROM snowflake_internal.attach_users(o.seq, scope) AS u) AS others
+        FROM snowflake_internal.attach_old_sequences(scope) AS o
+        WHERE o.is_owned AND o.seq IS DISTINCT FROM new_seq
+    LOOP
+        RAISE NOTICE 'sequence % stays as it is; column % of table % does not draw from it', old.seq, quote_ident(col.column_name), col.tbl USING
+            DETAIL = coalesce(old.others, 'Nothing else is known to draw from it.');
+    END LOOP;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_tell_old(snowflake_internal.attach_member[], regclass) IS
+    'says which DEFAULTs are replaced, and which sequences of the column are left alone';
+
+CREATE FUNCTION snowflake_internal.attach_tell_users(scope snowflake_internal.attach_member[], seq regclass) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    others text;
+BEGIN
+    SELECT string_agg(u.described, E'\n' ORDER BY u.described COLLATE "C") INTO others
+    FROM snowflake_internal.attach_users(seq, scope) AS u WHERE NOT u.is_native;
+    IF others IS NOT NULL THEN
+        RAISE NOTICE 'nextval() of sequence % makes numbers above 2^50 from now on, which are no IDs', seq USING
+            DETAIL = others,
+            HINT = format('Attach the columns with seq => %L, too. Let the others draw from another sequence.', seq);
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_tell_users(snowflake_internal.attach_member[], regclass) IS
+    'says what draws from a shared sequence by nextval() and not natively';

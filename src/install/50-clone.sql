@@ -116,7 +116,7 @@ BEGIN
             HINT = CASE WHEN to_regprocedure(format('%s.next_id()', source)) IS NULL
                         THEN format('Make it one, and let its defaults call %s.next_id(): SELECT %s(shard, %L).',
                                     source, '@extschema@.snowflake_create_shard', template)
-                        ELSE format('Make its function native: SELECT %s(%L).',
+                        ELSE format('Make its function native: SELECT %s(%L, shard).',
                                     '@extschema@.snowflake_adopt', format('%s.next_id()', source)) END;
     END IF;
 

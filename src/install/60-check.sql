@@ -1,59 +1,128 @@
--- What a DBA should know of a database full of shards.
+-- What a DBA should know of a database full of shards: a function for each topic, and snowflake_check()
+-- over all of them. None waits for a lock, or runs code of the objects that it looks at.
 
-CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH shards AS MATERIALIZED (
+    SELECT k.shard, quote_ident(n.nspname) AS schema, k.classid, k.objid, k.objsubid
+    FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema
+    WHERE k.is_direct AND k.shard IS NOT NULL
+      AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
+), settings AS (
+    SELECT 'snowflake.shard' AS name, current_setting('snowflake.shard', true) AS value
+    UNION
+    SELECT 'snowflake.shard' || CASE WHEN d.setrole <> 0 THEN format(' of role %I', pg_get_userbyid(d.setrole)) ELSE '' END, split_part(c, '=', 2)
+    FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
+    WHERE d.setdatabase IN (0, (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
+      AND starts_with(c, 'snowflake.shard=')
+)
+SELECT 'error', format('shard %s', shard),
+       format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema, ', ')),
+       'Give each schema a number of its own; IDs that both have made are in both.'
+FROM shards GROUP BY shard HAVING count(DISTINCT schema) > 1
+UNION ALL
+SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('shard %s is out of range', shard), 'A shard number is 0 to 8191.'
+FROM shards WHERE shard NOT BETWEEN 0 AND 8191
+UNION ALL
+SELECT 'error', format('setting %s', s.name),
+       format('it is %s, the shard of schema %s', s.value, string_agg(DISTINCT k.schema, ', ')),
+       'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards does not show.'
+FROM settings AS s JOIN shards AS k ON k.shard::text = s.value
+GROUP BY s.name, s.value
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_shards() IS
+    'numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard';
+
+CREATE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT k.*, coalesce(c.relnamespace, p.pronamespace) AS schema,
-           CASE WHEN c.oid IS NULL THEN k.objid::regprocedure::text
-                -- Its own row may be younger than the snapshot.
-                ELSE concat_ws('.', k.objid::regclass, quote_ident(a.attname)) END AS name,
-           a.atttypid, c.relpersistence
-    FROM snowflake_internal.calls() AS k
-    LEFT JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
-    LEFT JOIN pg_attribute AS a ON k.classid = 'pg_class'::regclass AND a.attrelid = k.objid AND a.attnum = k.objsubid
-    LEFT JOIN pg_proc AS p ON k.classid = 'pg_proc'::regclass AND p.oid = k.objid
+    SELECT * FROM snowflake_internal.calls()
+)
+SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity, format('the column is of type %s', a.atttypid::regtype),
+       'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
+FROM calls AS k
+JOIN pg_attribute AS a ON k.classid = 'pg_class'::regclass AND a.attrelid = k.objid AND a.attnum = k.objsubid
+JOIN pg_type AS t ON t.oid = a.atttypid
+-- A domain has the output function of its type. Text and numeric hold every ID, floating point rounds it.
+WHERE t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'float4out'::regproc, 'float8out'::regproc)
+UNION ALL
+SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('it draws from %s, which is no sequence', seq::regclass),
+       'No IDs are made. Name a sequence: snowflake_next_id(5, ''schema.sequence'').'
+FROM calls
+WHERE is_direct AND seq IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
+  -- A sequence may be younger than the snapshot.
+  AND (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence'
+UNION ALL
+SELECT DISTINCT 'warning', (pg_identify_object(classid, objid, objsubid)).identity, 'its shard, sequence or epoch is no constant, and cannot be checked',
+       'Write them as literals: snowflake_next_id(5, ''schema.sequence'').'
+FROM calls
+WHERE is_direct
+  AND (seq IS NULL OR epoch_ms IS NULL
+       -- snowflake_next_id() has its shard from a setting, and means it
+       OR shard IS NULL AND seq <> '@extschema@.snowflake_id_seq'::regclass)
+UNION ALL
+SELECT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
+       format('it makes IDs of the shards %s', array_to_string(array_agg(DISTINCT shard), ', ')),
+       'Give each table and function the shard of its schema alone.'
+FROM calls WHERE shard IS NOT NULL
+GROUP BY classid, objid, objsubid
+-- Not again for all that goes through one such function.
+HAVING count(DISTINCT shard) > 1 AND (bool_or(is_direct) OR count(DISTINCT function) > 1)
+UNION ALL
+SELECT DISTINCT 'warning', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
+       format('it draws from schema %s: shard %s, sequence %s', f.schema, coalesce(k.shard::text, '?'), coalesce(k.seq::regclass::text, '?')),
+       format('A copy of a table (LIKE) has the DEFAULTs of the other. Set one of its own schema: ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...;', t.oid::regclass, a.attname)
+FROM calls AS k
+JOIN pg_class AS t ON k.classid = 'pg_class'::regclass AND t.oid = k.objid
+JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
+LEFT JOIN pg_class AS s ON s.oid = k.seq AND s.relkind = 'S'
+CROSS JOIN LATERAL (SELECT CASE WHEN k.home <> k.schema THEN k.home ELSE s.relnamespace END::regnamespace) AS f(schema)
+WHERE f.schema <> k.schema AND t.relpersistence <> 't'
+  AND NOT t.relispartition -- rows come through its parent
+  AND k.seq IS DISTINCT FROM '@extschema@.snowflake_id_seq'::regclass
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_columns() IS
+    'DEFAULTs, functions and domains that make no IDs, or others than their schema''s';
+
+CREATE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH calls AS MATERIALIZED (
+    SELECT * FROM snowflake_internal.calls()
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
-           CASE WHEN has_sequence_privilege(s.seqrelid, 'SELECT, USAGE')
-                THEN snowflake_internal.stored_ms(pg_sequence_last_value(s.seqrelid), k.epoch_ms)
-                     - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
-           END AS lead
+           -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
+           snowflake_internal.stored_ms(v.last_value, k.epoch_ms) - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS lead
     FROM pg_sequence AS s
     JOIN pg_class AS c ON c.oid = s.seqrelid
     -- A sequence with two epochs is an error of its own.
     JOIN (SELECT seq, min(epoch_ms) AS epoch_ms FROM calls GROUP BY seq) AS k ON k.seq = s.seqrelid
+    CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
 ), settings AS (
     SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
 )
--- IDs that can be made twice, or not at all
-SELECT 'error', format('shard %s', shard),
-       format('schemas %s make IDs of the same shard', string_agg(DISTINCT quote_ident(n.nspname), ', ')),
-       'Give each schema a number of its own; IDs that both have made are in both.'
-FROM calls JOIN pg_namespace AS n ON n.oid = schema
-WHERE function IS NULL AND shard IS NOT NULL
-  AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
-GROUP BY shard HAVING count(DISTINCT schema) > 1
-UNION ALL
 SELECT 'error', format('sequence %s', seq::regclass),
        format('its IDs are made with %s epochs: %s', count(DISTINCT epoch_ms), string_agg(DISTINCT epoch_ms::text, ', ')),
        'Use one epoch_ms with one sequence: IDs of two epochs are not in order, and can be the same.'
 FROM calls WHERE seq IS NOT NULL AND epoch_ms IS NOT NULL
 GROUP BY seq HAVING count(DISTINCT epoch_ms) > 1
 UNION ALL
-SELECT 'error', name, format('shard %s is out of range', shard), 'A shard number is 0 to 8191.'
-FROM calls WHERE function IS NULL AND shard NOT BETWEEN 0 AND 8191
+SELECT DISTINCT 'warning', format('epoch_ms %s', epoch_ms),
+       format('its last ID is of %s UTC', (timestamp 'epoch' + (epoch_ms + (1::bigint << 40) - 1) * interval '1 ms')),
+       'Less than ten years are left. Plan for new tables with a later epoch_ms.'
+FROM calls
+WHERE epoch_ms BETWEEN -60000000000000 AND extract(epoch FROM clock_timestamp()) * 1000 + 315360000000 - (1::bigint << 40)
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
        format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seqrelid::regclass)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
-UNION ALL
-SELECT 'error', name, format('the column is of type %s', atttypid::regtype), 'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
-FROM calls JOIN pg_type AS t ON t.oid = atttypid
-WHERE t.typoutput <> 'int8out'::regproc -- a domain over bigint has that, too, and will do
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
        'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right, or the sequence if it was set into the future.'
@@ -63,30 +132,93 @@ SELECT 'warning', format('sequence %s', seqrelid::regclass), format('the clock i
        'IDs go on from the last one at 1024 a millisecond. Look at the clock.'
 FROM sequences, settings WHERE lead > 2000 AND (max_drift < 0 OR lead <= max_drift)
 UNION ALL
-SELECT DISTINCT 'warning', format('epoch_ms %s', epoch_ms),
-       format('its last ID is of %s UTC', (timestamp 'epoch' + (epoch_ms + (1::bigint << 40) - 1) * interval '1 ms')),
-       'Less than ten years are left. Plan for new tables with a later epoch_ms.'
-FROM calls
-WHERE epoch_ms BETWEEN -60000000000000 AND extract(epoch FROM clock_timestamp()) * 1000 + 315360000000 - (1::bigint << 40)
-UNION ALL
-SELECT 'warning', format('sequence %s', seqrelid::regclass), 'it is unlogged, and ' || string_agg(DISTINCT calls.name, ', ') || ' is not',
-       format('ALTER SEQUENCE %s SET LOGGED; after a crash only the clock protects its IDs.', seqrelid::regclass)
-FROM sequences JOIN calls ON calls.seq = seqrelid
-WHERE sequences.relpersistence = 'u' AND calls.relpersistence = 'p'
-GROUP BY seqrelid
-UNION ALL
-SELECT 'warning', name, 'its shard, sequence or epoch is no constant, and cannot be checked',
-       'Write them as literals: snowflake_next_id(5, ''schema.sequence'').'
-FROM calls
-WHERE function IS NULL
-  AND (seq IS NULL OR epoch_ms IS NULL
-       -- snowflake_next_id() has its shard from a setting, and means it
-       OR shard IS NULL AND seq <> '@extschema@.snowflake_id_seq'::regclass)
-UNION ALL
-SELECT 'notice', p.oid::regprocedure::text, 'it is a PL/pgSQL function, with the duplicates of that scheme',
-       format('SELECT snowflake_adopt(%L);', p.oid::regprocedure)
-FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
-WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND l.lanname = 'plpgsql'
+SELECT 'warning', format('sequence %s', s.seqrelid::regclass),
+       'it is unlogged, and ' || string_agg(DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity, ', ') || ' is not',
+       format('ALTER SEQUENCE %s SET LOGGED; after a crash only the clock protects its IDs.', s.seqrelid::regclass)
+FROM sequences AS s
+JOIN calls AS k ON k.seq = s.seqrelid
+JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
+WHERE s.relpersistence = 'u' AND c.relpersistence = 'p'
+GROUP BY s.seqrelid
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_sequences() IS
+    'sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs';
+
+CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, seq oid, epoch_ms bigint) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+    AS 'MODULE_PATHNAME', 'snowflake_id_above';
+COMMENT ON FUNCTION snowflake_internal.id_above(oid, integer, oid, bigint) IS
+    'the largest ID of a bigint column that a btree index begins with, if it is of a later millisecond than the sequence''s position; NULL also if the caller may not read one of them, and if somebody holds one in ACCESS EXCLUSIVE mode: this does not wait';
+
+CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH compared AS MATERIALIZED (
+    SELECT k.objid, k.objsubid, k.seq, k.epoch_ms, snowflake_internal.id_above(k.objid, k.objsubid, k.seq, k.epoch_ms) AS id
+    FROM snowflake_internal.calls() AS k
+    WHERE k.classid = 'pg_class'::regclass
+), above AS (
+    SELECT objid::regclass AS tbl, objsubid, min(id) AS id, min(seq)::regclass AS seq, min(epoch_ms) AS epoch_ms,
+           (min(id) >> 23)::numeric + min(epoch_ms) - floor(extract(epoch FROM clock_timestamp()) * 1000) AS lead
+    FROM compared
+    GROUP BY objid, objsubid
+    HAVING bool_and(id IS NOT NULL) -- of several sequences, above all
+), settings AS (
+    SELECT CASE WHEN min(setting::bigint) >= 0 THEN max(setting::bigint) END AS reach
+    FROM pg_settings WHERE name IN ('snowflake.max_drift', 'snowflake.max_lead')
+)
+SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
+       (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
+       format('it holds %s, above sequence %s', id, seq) || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
+       CASE WHEN lead > reach
+            THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);', tbl, a.attname, epoch_ms)
+            ELSE format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, a.attname,
+                        CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END, tbl) END
+FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_ids() IS
+    'columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock';
+
+CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH called AS (
+    SELECT u.refobjid AS function, min(f.oid) AS by_default
+    FROM pg_depend AS u
+    JOIN pg_attrdef AS f ON f.oid = u.objid
+    JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+    JOIN pg_type AS t ON t.oid = a.atttypid
+    WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_proc'::regclass
+      AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+    GROUP BY u.refobjid
+)
+SELECT 'notice', p.oid::regprocedure::text,
+       coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity || ' calls it, and it is not native',
+                'it is a PL/pgSQL function, with the duplicates of that scheme'),
+       format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
+FROM pg_proc AS p
+JOIN pg_language AS l ON l.oid = p.prolang
+LEFT JOIN called AS c ON c.function = p.oid
+LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
+WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset AND p.provolatile = 'v'
+  AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
+  AND NOT EXISTS (SELECT FROM snowflake_internal.calls() AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
+  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_functions() IS
+    'functions that may be those of the PL/pgSQL scheme';
+
+CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT * FROM snowflake_internal.check_shards()
+UNION ALL SELECT * FROM snowflake_internal.check_columns()
+UNION ALL SELECT * FROM snowflake_internal.check_sequences()
+UNION ALL SELECT * FROM snowflake_internal.check_ids()
+UNION ALL SELECT * FROM snowflake_internal.check_functions()
 ORDER BY 1, 2, 3
 $$;
 COMMENT ON FUNCTION snowflake_check() IS

@@ -1,144 +1,217 @@
 #include "registry/catalog.h"
+#include "registry/objects.h"
 
 namespace snowflake::catalog
 {
 namespace
 {
 
-struct Dependent {
-    Oid catalog;
-    Oid object;
-    /* The row of pg_depend that says so. It is written anew whenever the expression is. */
-    TransactionId row_xmin;
-    ItemPointerData row;
+static_assert(sizeof(Caller) == 12, "no padding: hashed as bytes");
+
+/* An object that makes IDs. Direct uses come first in its list. */
+struct Entry {
+    Caller caller; /* hash key */
+    List* uses;
+    bool is_queued; /* its dependents have not inherited all of its uses yet */
 };
 
-/* Collected before any of them is read: reading opens other catalogues. */
-List* dependents_of(Oid function)
-{
-    List* dependents = NIL;
-    ScanKeyData keys[2];
-    ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-                ObjectIdGetDatum(ProcedureRelationId));
-    ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-                ObjectIdGetDatum(function));
-    const Relation depend = table_open(DependRelationId, AccessShareLock);
-    const SysScanDesc scan =
-        systable_beginscan(depend, DependReferenceIndexId, true, nullptr, 2, keys);
-    HeapTuple tuple = nullptr;
-    while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-        const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
-        if (form->classid != AttrDefaultRelationId && form->classid != ProcedureRelationId)
-            continue;
-        auto* dependent = static_cast<Dependent*>(palloc(sizeof(Dependent)));
-        *dependent = {form->classid, form->objid, HeapTupleHeaderGetRawXmin(tuple->t_data),
-                      tuple->t_self};
-        dependents = lappend(dependents, dependent);
-    }
-    systable_endscan(scan);
-    table_close(depend, AccessShareLock);
-    return dependents;
-}
+struct Walk {
+    const NativeFunctions* natives;
+    HTAB* entries;
+    List* found; /* Entry*, in the order in which they were found */
+    List* queue; /* Entry* */
+};
 
-bool read_dependent(const NativeFunctions& natives, const Dependent& dependent, Caller* caller,
-                    Call* call)
+bool is_same(const Call& a, const Call& b)
 {
-    if (dependent.catalog == AttrDefaultRelationId)
-        return read_default(natives, dependent.object, caller, call);
-    *caller = {ProcedureRelationId, dependent.object, 0};
-    return read_call(natives, *caller, call);
+    return a.has_shard == b.has_shard && a.shard == b.shard && a.sequence == b.sequence &&
+           a.has_epoch == b.has_epoch && a.epoch == b.epoch;
 }
 
 /*
- * What this session has read already. A session that makes thousands of shards asks before each
- * whether its number is free, and to read all expressions for that took longer than the rest.
+ * False where the list has the call already, or has no room for another inherited one. Only so many
+ * are compared and passed on, so that many calls cost no more than their number.
  */
-struct Remembered {
-    Oid catalog; /* the key: both OIDs */
-    Oid object;
-    TransactionId row_xmin;
-    ItemPointerData row;
-    Caller caller;
-    Call call;
-};
-
-HTAB* remembered_calls()
+bool add_use(List** uses, const Use& use)
 {
-    static HTAB* table = nullptr;
-    if (table == nullptr) {
-        HASHCTL control = {};
-        control.keysize = offsetof(Remembered, row_xmin);
-        control.entrysize = sizeof(Remembered);
-        table = hash_create("snowflake calls", 256, &control, HASH_ELEM | HASH_BLOBS);
-    }
-    return table;
+    if (!use.is_direct && list_length(*uses) >= kMaxInherited)
+        return false;
+    for (int i = 0; i < Min(list_length(*uses), kMaxInherited); ++i)
+        if (is_same(static_cast<const Use*>(list_nth(*uses, i))->call, use.call))
+            return false;
+    auto* copy = static_cast<Use*>(palloc(sizeof(Use)));
+    *copy = use;
+    *uses = lappend(*uses, copy);
+    return true;
 }
 
-/*
- * Only calls without a function between are remembered: what goes through a function changes with
- * that function's body, and no row of the caller's own changes with it.
- */
-bool recall_or_read(const NativeFunctions& natives, const Dependent& dependent, Caller* caller,
-                    Call* call)
+void add_own_uses(List** uses, const NativeFunctions& natives, const Caller& caller, Use use)
+{
+    use.home = schema_of(caller);
+    ListCell* cell = nullptr;
+    foreach (cell, own_calls(natives, caller)) {
+        use.call = *static_cast<const Call*>(lfirst(cell));
+        use.call.is_plain &= use.is_direct;
+        add_use(uses, use);
+    }
+}
+
+Walk begin_walk(const NativeFunctions& natives)
+{
+    HASHCTL control = {};
+    control.keysize = sizeof(Caller);
+    control.entrysize = sizeof(Entry);
+    control.hcxt = CurrentMemoryContext;
+    return {&natives,
+            hash_create("snowflake callers", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT),
+            NIL, NIL};
+}
+
+Entry* entry_of(Walk* walk, const Caller& caller, bool* is_new)
 {
     bool found = false;
-    auto* known =
-        static_cast<Remembered*>(hash_search(remembered_calls(), &dependent, HASH_FIND, &found));
-    if (found && known->row_xmin == dependent.row_xmin &&
-        ItemPointerEquals(&known->row, const_cast<ItemPointer>(&dependent.row))) {
-        *caller = known->caller;
-        *call = known->call;
-        return true;
+    auto* entry = static_cast<Entry*>(hash_search(walk->entries, &caller, HASH_ENTER, &found));
+    *is_new = !found;
+    if (!found) {
+        entry->uses = NIL;
+        entry->is_queued = false;
+        walk->found = lappend(walk->found, entry);
     }
-    if (!read_dependent(natives, dependent, caller, call))
-        return false;
-    if (!OidIsValid(call->through)) {
-        known = static_cast<Remembered*>(
-            hash_search(remembered_calls(), &dependent, HASH_ENTER, &found));
-        known->row_xmin = dependent.row_xmin;
-        known->row = dependent.row;
-        known->caller = *caller;
-        known->call = *call;
+    return entry;
+}
+
+/* Nothing inherits from a column. */
+void enqueue(Walk* walk, Entry* entry)
+{
+    if (entry->is_queued || entry->uses == NIL || entry->caller.catalog == RelationRelationId)
+        return;
+    entry->is_queued = true;
+    walk->queue = lappend(walk->queue, entry);
+}
+
+void find_direct(Walk* walk)
+{
+    const NativeFunctions& natives = *walk->natives;
+    const Oid functions[] = {natives.next_id, natives.next_id_epoch, natives.next_id_default};
+    for (const Oid native : functions) {
+        ListCell* cell = nullptr;
+        foreach (cell, dependents_of(ProcedureRelationId, native)) {
+            bool is_new = false;
+            Entry* entry = entry_of(walk, *static_cast<const Caller*>(lfirst(cell)), &is_new);
+            if (!is_new)
+                continue;
+            add_own_uses(&entry->uses, natives, entry->caller, {{}, true, InvalidOid, InvalidOid});
+            enqueue(walk, entry);
+        }
     }
-    return true;
+}
+
+bool inherit(Entry* to, const Entry& from)
+{
+    bool is_grown = false;
+    for (int i = 0; i < Min(list_length(from.uses), kMaxInherited); ++i) {
+        Use use = *static_cast<const Use*>(list_nth(from.uses, i));
+        use.call.is_plain = false;
+        use.is_direct = false;
+        if (from.caller.catalog == ProcedureRelationId)
+            use.through = from.caller.object; /* what a domain goes through, its columns do, too */
+        is_grown |= add_use(&to->uses, use);
+    }
+    return is_grown;
+}
+
+/*
+ * An object comes back into the queue when it has inherited more, so at most kMaxInherited times.
+ * Functions that call each other in a circle end like all others. The list grows while it is
+ * walked.
+ */
+void find_inherited(Walk* walk)
+{
+    for (int i = 0; i < list_length(walk->queue); ++i) {
+        auto* from = static_cast<Entry*>(list_nth(walk->queue, i));
+        from->is_queued = false;
+        List* dependents = dependents_of(from->caller.catalog, from->caller.object);
+        ListCell* cell = nullptr;
+        foreach (cell, dependents) {
+            bool is_new = false;
+            Entry* to = entry_of(walk, *static_cast<const Caller*>(lfirst(cell)), &is_new);
+            if (inherit(to, *from))
+                enqueue(walk, to);
+        }
+        list_free_deep(dependents);
+    }
+}
+
+/* A function, and the one that the search for an object's uses came through to it. */
+struct Step {
+    Oid function;
+    Oid through;
+};
+
+/* The native functions end the search. True: there is one among them. */
+bool add_steps(const NativeFunctions& natives, const Caller& caller, Oid through, HTAB* seen,
+               List** steps)
+{
+    bool names_native = false;
+    ListCell* cell = nullptr;
+    foreach (cell, functions_named_by(caller)) {
+        const Oid function = lfirst_oid(cell);
+        if (function == natives.next_id || function == natives.next_id_epoch ||
+            function == natives.next_id_default) {
+            names_native = true;
+            continue;
+        }
+        bool was_seen = false;
+        hash_search(seen, &function, HASH_ENTER, &was_seen);
+        if (was_seen)
+            continue;
+        auto* step = static_cast<Step*>(palloc(sizeof(Step)));
+        *step = {function, OidIsValid(through) ? through : function};
+        *steps = lappend(*steps, step);
+    }
+    return names_native;
 }
 
 } // namespace
 
-/*
- * From the native functions outwards. An object that calls two of them, or one by two ways, stands
- * in the list of both, and is reported once: by the way that its expression names first. (Not so
- * with Depth::direct, whose callers do not mind, and ask often.)
- */
-void visit_calls(const NativeFunctions& natives, Depth depth, Visitor visitor, void* state)
+void visit_uses(const NativeFunctions& natives, Depth depth, Visitor visitor, void* state)
 {
-    List* functions =
-        list_make3_oid(natives.next_id, natives.next_id_epoch, natives.next_id_default);
+    Walk walk = begin_walk(natives);
+    find_direct(&walk);
+    if (depth == Depth::through_functions)
+        find_inherited(&walk);
+    ListCell* cell = nullptr;
+    foreach (cell, walk.found) {
+        const auto* entry = static_cast<const Entry*>(lfirst(cell));
+        ListCell* use = nullptr;
+        foreach (use, entry->uses)
+            visitor(entry->caller, *static_cast<const Use*>(lfirst(use)), state);
+    }
+}
+
+/* The other way round, from one object towards the native functions. */
+List* uses_of(const NativeFunctions& natives, const Caller& caller)
+{
     HASHCTL control = {};
-    control.keysize = offsetof(Dependent, row_xmin);
-    control.entrysize = sizeof(Dependent);
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(Oid);
     control.hcxt = CurrentMemoryContext;
     HTAB* seen =
-        hash_create("snowflake callers", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+        hash_create("snowflake functions", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    const Oid domain = caller.catalog == RelationRelationId ? default_domain(caller) : InvalidOid;
+    const Caller start = OidIsValid(domain) ? Caller{TypeRelationId, domain, 0} : caller;
 
-    /* The list grows while it is walked; so by index. */
-    for (int i = 0; i < list_length(functions); ++i) {
-        ListCell* cell = nullptr;
-        foreach (cell, dependents_of(list_nth_oid(functions, i))) {
-            const auto* dependent = static_cast<Dependent*>(lfirst(cell));
-            bool was_seen = false;
-            if (depth == Depth::through_functions)
-                hash_search(seen, dependent, HASH_ENTER, &was_seen);
-            Caller caller;
-            Call call;
-            if (was_seen || !recall_or_read(natives, *dependent, &caller, &call))
-                continue;
-            if (!visitor(caller, call, state))
-                return;
-            if (depth == Depth::through_functions && dependent->catalog == ProcedureRelationId)
-                functions = lappend_oid(functions, dependent->object);
-        }
+    List* uses = NIL;
+    List* steps = NIL;
+    if (add_steps(natives, start, InvalidOid, seen, &steps))
+        add_own_uses(&uses, natives, start, {{}, !OidIsValid(domain), InvalidOid, InvalidOid});
+    for (int i = 0; i < list_length(steps); ++i) {
+        const Step step = *static_cast<const Step*>(list_nth(steps, i));
+        const Caller function = {ProcedureRelationId, step.function, 0};
+        if (add_steps(natives, function, step.through, seen, &steps))
+            add_own_uses(&uses, natives, function, {{}, false, step.through, InvalidOid});
     }
+    return uses;
 }
 
 } // namespace snowflake::catalog

@@ -1,6 +1,11 @@
 /*
- * The catalogue as the registry of shards. Whatever calls the native function depends on it in
- * pg_depend, so renames, drops, dumps and restores keep the registry true by themselves.
+ * The catalogue as the registry of shards. Whatever calls a native function depends on it in
+ * pg_depend, and the call's arguments stand in its stored expression. So renames, drops, dumps and
+ * restores keep the registry true by themselves.
+ *
+ * An object also makes the calls of each function that it depends on. For that pg_depend is enough:
+ * only the expressions that name a native function are read, each once. So the time grows with the
+ * number of expressions and dependencies, whoever wrote them.
  *
  * Catalogues are read with a snapshot of the moment, not the transaction's: what another session
  * has just committed counts, in REPEATABLE READ too.
@@ -12,10 +17,35 @@
 namespace snowflake::catalog
 {
 
-/* Called for each caller of the database; false ends the search. */
-using Visitor = bool (*)(const Caller& caller, const Call& call, void* state);
+/* A column (catalog pg_class, column > 0), a function (pg_proc) or a domain (pg_type). */
+struct Caller {
+    Oid catalog;
+    Oid object;
+    std::int32_t column;
+};
+
+/* A call that an object makes. */
+struct Use {
+    Call call;
+    bool is_direct; /* the call stands in the object's own expression */
+    Oid through;    /* else the function that the object or its domain names; InvalidOid: none */
+    Oid home;       /* schema of the object whose expression holds the call */
+};
+
+/* An object that inherits more than this is wrong anyway; its functions still tell all of theirs.
+ */
+constexpr int kMaxInherited = 16;
+
+/* InvalidOid: it does not exist. */
+Oid schema_of(const Caller& caller);
+
+/* Called for each use of each object of the database. */
+using Visitor = void (*)(const Caller& caller, const Use& use, void* state);
 
 enum class Depth { direct, through_functions };
-void visit_calls(const NativeFunctions& natives, Depth depth, Visitor visitor, void* state);
+void visit_uses(const NativeFunctions& natives, Depth depth, Visitor visitor, void* state);
+
+/* The uses of one object, as a List of Use*; NIL where it makes no IDs or does not exist. */
+List* uses_of(const NativeFunctions& natives, const Caller& caller);
 
 } // namespace snowflake::catalog

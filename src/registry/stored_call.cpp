@@ -5,40 +5,18 @@ namespace snowflake::catalog
 namespace
 {
 
-/* SQL functions may call each other in a circle (CREATE OR REPLACE); nobody wraps this deep. */
-constexpr int kMaxWrappers = 8;
+/*
+ * Braces and parentheses around a node of a stored tree. Real expressions have fewer than a
+ * hundred. The limit is far from the end of the stack: without it, a role could store an expression
+ * that ends everybody's reading with an error.
+ */
+constexpr int kMaxDepth = 1000;
+constexpr std::size_t kMinDeepLength = 2000; /* each of them is opened and closed */
 
 struct Search {
     const NativeFunctions* natives;
-    Call* call;
-    int wrappers;
-    List** functions; /* looked into already: there can be very many paths through a few of them */
-};
-
-bool read_function(Search search, Oid function);
-
-/* Working memory for one object: trees of thousands of them must not add up. */
-class ScratchMemory
-{
-public:
-    ScratchMemory()
-        : context_(AllocSetContextCreate(CurrentMemoryContext, "snowflake catalogue reading",
-                                         ALLOCSET_DEFAULT_SIZES)),
-          previous_(MemoryContextSwitchTo(context_))
-    {
-    }
-    /* Not run when an error jumps past it; the parent context takes the memory along then. */
-    ~ScratchMemory()
-    {
-        MemoryContextSwitchTo(previous_);
-        MemoryContextDelete(context_);
-    }
-    ScratchMemory(const ScratchMemory&) = delete;
-    ScratchMemory& operator=(const ScratchMemory&) = delete;
-
-private:
-    MemoryContext context_;
-    MemoryContext previous_;
+    MemoryContext results; /* the tree itself goes when it has been read */
+    List* calls;
 };
 
 bool is_integer_cast(Oid function)
@@ -76,6 +54,7 @@ const Const* constant_in(const Node* node)
     return nullptr;
 }
 
+/* False where the node is no constant, or no integer. */
 bool read_integer(const Node* node, std::int64_t* value)
 {
     const Const* constant = constant_in(node);
@@ -105,19 +84,46 @@ Oid read_sequence(const Node* node)
     return DatumGetObjectId(constant->constvalue);
 }
 
+/* The arguments by their positions in the function's signature. */
+struct Arguments {
+    static constexpr int kCount = 3;
+    const Node* at[kCount];
+};
+
+Arguments arguments_of(const FuncExpr* expression)
+{
+    Arguments arguments = {};
+    int position = 0;
+    ListCell* cell = nullptr;
+    foreach (cell, expression->args) {
+        const auto* node = static_cast<const Node*>(lfirst(cell));
+        int number = position++;
+        if (IsA(node, NamedArgExpr)) {
+            const auto* named = reinterpret_cast<const NamedArgExpr*>(node);
+            number = named->argnumber;
+            node = reinterpret_cast<const Node*>(named->arg);
+        }
+        if (number >= 0 && number < Arguments::kCount)
+            arguments.at[number] = node;
+    }
+    return arguments;
+}
+
 void read_arguments(const NativeFunctions& natives, const FuncExpr* expression, Call* call)
 {
-    *call = {InvalidOid, false, 0, InvalidOid, true, kInstagramEpoch, false};
     if (expression->funcid == natives.next_id_default) {
         call->sequence = natives.default_sequence; /* the shard is a setting: not known here */
+        call->has_epoch = true;
         return;
     }
+    const Arguments arguments = arguments_of(expression);
     std::int64_t number = 0;
-    call->has_shard = read_integer(static_cast<const Node*>(linitial(expression->args)), &number);
+    call->has_shard = read_integer(arguments.at[0], &number);
     call->shard = call->has_shard ? static_cast<std::int32_t>(number) : 0;
-    call->sequence = read_sequence(static_cast<const Node*>(lsecond(expression->args)));
+    call->sequence = read_sequence(arguments.at[1]);
+    call->has_epoch = true;
     if (expression->funcid == natives.next_id_epoch) {
-        call->has_epoch = read_integer(static_cast<const Node*>(lthird(expression->args)), &number);
+        call->has_epoch = read_integer(arguments.at[2], &number);
         call->epoch = Epoch{call->has_epoch ? number : 0};
     }
 }
@@ -168,110 +174,77 @@ bool is_plain_call(const NativeFunctions& natives, const Node* node)
     return false;
 }
 
-/* Ends at the first call, wherever it stands in the expression. */
-bool find_call(Node* node, void* state)
+Call* add_call(Search* search)
+{
+    const MemoryContext previous = MemoryContextSwitchTo(search->results);
+    auto* call = static_cast<Call*>(palloc(sizeof(Call)));
+    *call = {false, 0, InvalidOid, false, kInstagramEpoch, false};
+    search->calls = lappend(search->calls, call);
+    MemoryContextSwitchTo(previous);
+    return call;
+}
+
+/* Never ends early: each call in the expression counts. */
+bool find_calls(Node* node, void* state)
 {
     if (node == nullptr)
         return false;
     if (IsA(node, Query))
-        return pg::walk_query(reinterpret_cast<Query*>(node), find_call, state);
+        return pg::walk_query(reinterpret_cast<Query*>(node), find_calls, state);
     if (IsA(node, FuncExpr)) {
         auto* search = static_cast<Search*>(state);
         const auto* expression = reinterpret_cast<const FuncExpr*>(node);
-        const NativeFunctions& natives = *search->natives;
-        if (is_native(natives, expression)) {
-            read_arguments(natives, expression, search->call);
-            return true;
-        }
-        if (read_function({search->natives, search->call, search->wrappers + 1, search->functions},
-                          expression->funcid)) {
-            search->call->through = expression->funcid;
-            return true;
-        }
+        if (is_native(*search->natives, expression))
+            read_arguments(*search->natives, expression, add_call(search));
     }
-    return pg::walk_children(node, find_call, state);
+    return pg::walk_children(node, find_calls, state);
 }
 
-bool read_tree(Search search, Datum stored)
+/* In the text of a tree, a backslash stands before such a character in a name or string. */
+bool is_too_deep(const char* text)
 {
-    auto* tree = static_cast<Node*>(stringToNode(TextDatumGetCString(stored)));
-    if (!find_call(tree, &search))
+    if (strlen(text) < kMinDeepLength)
         return false;
-    search.call->is_plain = is_plain_call(*search.natives, tree);
-    return true;
-}
-
-/* Only a parsed body says what it calls; one in text, SQL or PL/pgSQL, is code of another kind. */
-bool read_function(Search search, Oid function)
-{
-    CHECK_FOR_INTERRUPTS();
-    if (search.wrappers > kMaxWrappers || function < FirstNormalObjectId ||
-        list_member_oid(*search.functions, function))
-        return false;
-    *search.functions = lappend_oid(*search.functions, function);
-    const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-    if (!HeapTupleIsValid(tuple))
-        return false;
-    bool is_null = false;
-    const Datum body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &is_null);
-    const bool found = !is_null && read_tree(search, body);
-    ReleaseSysCache(tuple);
-    return found;
-}
-
-/* The one row of pg_attrdef that the keys find; also tells whose DEFAULT it is. */
-bool read_default_row(const NativeFunctions& natives, Oid index, ScanKeyData* keys, int key_count,
-                      Caller* caller, Call* call)
-{
-    const Relation defaults = table_open(AttrDefaultRelationId, AccessShareLock);
-    const SysScanDesc scan = systable_beginscan(defaults, index, true, nullptr, key_count, keys);
-    bool found = false;
-    const HeapTuple tuple = systable_getnext(scan);
-    if (HeapTupleIsValid(tuple)) {
-        const auto* form = reinterpret_cast<Form_pg_attrdef>(GETSTRUCT(tuple));
-        *caller = {RelationRelationId, form->adrelid, form->adnum};
-        bool is_null = false;
-        const Datum tree =
-            heap_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(defaults), &is_null);
-        List* functions = NIL;
-        found = !is_null && read_tree({&natives, call, 0, &functions}, tree);
+    int depth = 0;
+    for (const char* c = text; *c != '\0'; ++c) {
+        if (*c == '\\' && c[1] != '\0')
+            ++c;
+        else if (*c == '{' || *c == '(')
+            ++depth;
+        else if (*c == '}' || *c == ')')
+            --depth;
+        if (depth > kMaxDepth)
+            return true;
     }
-    systable_endscan(scan);
-    table_close(defaults, AccessShareLock);
-    return found;
+    return false;
 }
 
-bool read_default_of_column(const NativeFunctions& natives, const Caller& column, Call* call)
+void read_tree(Search* search, const char* text)
 {
-    ScanKeyData keys[2];
-    ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber, F_OIDEQ,
-                ObjectIdGetDatum(column.object));
-    ScanKeyInit(&keys[1], Anum_pg_attrdef_adnum, BTEqualStrategyNumber, F_INT2EQ,
-                Int16GetDatum(column.column));
-    Caller found;
-    return read_default_row(natives, AttrDefaultIndexId, keys, 2, &found, call);
+    if (is_too_deep(text)) {
+        add_call(search);
+        return;
+    }
+    auto* tree = static_cast<Node*>(stringToNode(text));
+    find_calls(tree, search);
+    if (list_length(search->calls) == 1)
+        static_cast<Call*>(linitial(search->calls))->is_plain =
+            is_plain_call(*search->natives, tree);
 }
 
 } // namespace
 
-bool read_default(const NativeFunctions& natives, Oid oid, Caller* caller, Call* call)
+List* read_calls(const NativeFunctions& natives, Datum expression)
 {
-    const ScratchMemory scratch;
-    ScanKeyData key;
-    ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
-    return read_default_row(natives, AttrDefaultOidIndexId, &key, 1, caller, call);
-}
-
-bool read_call(const NativeFunctions& natives, const Caller& caller, Call* call)
-{
-    const ScratchMemory scratch;
-    if (caller.catalog == RelationRelationId)
-        return read_default_of_column(natives, caller, call);
-    if (caller.catalog == ProcedureRelationId) {
-        List* functions = NIL;
-        return read_function({&natives, call, 0, &functions}, caller.object);
-    }
-    return false;
+    CHECK_FOR_INTERRUPTS();
+    Search search = {&natives, CurrentMemoryContext, NIL};
+    const MemoryContext scratch = AllocSetContextCreate(
+        CurrentMemoryContext, "snowflake stored expression", ALLOCSET_DEFAULT_SIZES);
+    MemoryContextSwitchTo(scratch);
+    read_tree(&search, TextDatumGetCString(expression));
+    MemoryContextSwitchTo(search.results);
+    MemoryContextDelete(scratch);
+    return search.calls;
 }
 
 } // namespace snowflake::catalog

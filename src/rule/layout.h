@@ -133,7 +133,9 @@ constexpr Counter counter_of(Id id)
 /* Building: the caller has checked that 0 <= age <= kMaxAge and that shard and counter fit. */
 constexpr Id make_id(Age age, Shard shard, Counter counter)
 {
-    return Id{(raw(age) << kTimeShift) | (std::int64_t{raw(shard)} << kShardShift) | raw(counter)};
+    const auto time = static_cast<std::uint64_t>(raw(age)) << kTimeShift;
+    return Id{static_cast<std::int64_t>(time) | (std::int64_t{raw(shard)} << kShardShift) |
+              raw(counter)};
 }
 
 /*

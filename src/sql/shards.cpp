@@ -28,18 +28,30 @@ namespace
              errhint("Take a number that SELECT shard FROM snowflake_shards does not show.")));
 }
 
-constexpr int kCallColumns = 8;
-
-void put_call(ReturnSetInfo* rows, const catalog::Caller& caller, const catalog::Call& call)
+/* A row of snowflake_internal.calls(). */
+void put_use(const catalog::Caller& caller, const catalog::Use& use, void* state)
 {
-    Datum values[kCallColumns] = {ObjectIdGetDatum(caller.catalog), ObjectIdGetDatum(caller.object),
-                                  Int32GetDatum(caller.column),     ObjectIdGetDatum(call.through),
-                                  Int32GetDatum(call.shard),        ObjectIdGetDatum(call.sequence),
-                                  Int64GetDatum(raw(call.epoch)),   BoolGetDatum(call.is_plain)};
-    bool nulls[kCallColumns] = {false,           false,
-                                false,           !OidIsValid(call.through),
-                                !call.has_shard, !OidIsValid(call.sequence),
-                                !call.has_epoch, false};
+    constexpr int kColumns = 11;
+    auto* rows = static_cast<ReturnSetInfo*>(state);
+    const catalog::Call& call = use.call;
+    const Oid schema = catalog::schema_of(caller);
+    Datum values[kColumns] = {ObjectIdGetDatum(caller.catalog), ObjectIdGetDatum(caller.object),
+                              Int32GetDatum(caller.column),     ObjectIdGetDatum(schema),
+                              ObjectIdGetDatum(use.through),    Int32GetDatum(call.shard),
+                              ObjectIdGetDatum(call.sequence),  Int64GetDatum(raw(call.epoch)),
+                              ObjectIdGetDatum(use.home),       BoolGetDatum(use.is_direct),
+                              BoolGetDatum(call.is_plain)};
+    bool nulls[kColumns] = {false,
+                            false,
+                            false,
+                            !OidIsValid(schema),
+                            !OidIsValid(use.through),
+                            !call.has_shard,
+                            !OidIsValid(call.sequence),
+                            !call.has_epoch,
+                            !OidIsValid(use.home),
+                            false,
+                            false};
     tuplestore_putvalues(rows->setResult, rows->setDesc, values, nulls);
 }
 
@@ -54,28 +66,20 @@ void lock_claim(Oid native_function, std::int32_t shard, const char* schema)
     LockDatabaseObject(NamespaceRelationId, name, 1, ExclusiveLock);
 }
 
-Oid schema_of(const catalog::Caller& caller)
-{
-    return caller.catalog == RelationRelationId ? get_rel_namespace(caller.object)
-                                                : get_func_namespace(caller.object);
-}
-
 struct Claim {
     std::int32_t shard;
     const char* schema;
 };
 
-/* Stops at the first object of another schema that makes IDs of the shard. */
-bool check_caller(const catalog::Caller& caller, const catalog::Call& call, void* state)
+/* An error for an object of another schema that makes IDs of the shard. */
+void check_claim(const catalog::Caller& caller, const catalog::Use& use, void* state)
 {
     const auto* claim = static_cast<const Claim*>(state);
-    if (!call.has_shard || call.shard != claim->shard)
-        return true;
-    const Oid schema = schema_of(caller);
-    const char* name = get_namespace_name(schema);
-    if (name == nullptr || isAnyTempNamespace(schema) || strcmp(name, claim->schema) == 0)
-        return true;
-    shard_in_use(claim->shard, caller.catalog, caller.object, name);
+    if (!use.call.has_shard || use.call.shard != claim->shard || isAnyTempNamespace(use.home))
+        return;
+    const char* name = get_namespace_name(use.home);
+    if (name != nullptr && strcmp(name, claim->schema) != 0)
+        shard_in_use(claim->shard, caller.catalog, caller.object, name);
 }
 
 } // namespace
@@ -103,17 +107,13 @@ PGDLLEXPORT Datum snowflake_stored_ms(PG_FUNCTION_ARGS)
     PG_RETURN_INT64(raw(ms_of(start.position)));
 }
 
-/* snowflake_internal.calls() returns table: catalog::Caller and catalog::Call as columns */
+/* snowflake_internal.calls() returns table: catalog::Caller and catalog::Use as columns */
 PG_FUNCTION_INFO_V1(snowflake_calls);
 PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
 {
     InitMaterializedSRF(fcinfo, 0);
-    const auto put = [](const catalog::Caller& caller, const catalog::Call& call, void* rows) {
-        put_call(static_cast<ReturnSetInfo*>(rows), caller, call);
-        return true;
-    };
-    catalog::visit_calls(catalog::native_functions(), catalog::Depth::through_functions, put,
-                         fcinfo->resultinfo);
+    catalog::visit_uses(catalog::native_functions(), catalog::Depth::through_functions, put_use,
+                        fcinfo->resultinfo);
     return Datum{0};
 }
 
@@ -121,12 +121,11 @@ PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_call_of);
 PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
 {
-    const catalog::Caller caller = {PG_GETARG_OID(0), PG_GETARG_OID(1),
-                                    static_cast<AttrNumber>(PG_GETARG_INT32(2))};
+    const catalog::Caller caller = {PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT32(2)};
     InitMaterializedSRF(fcinfo, 0);
-    catalog::Call call;
-    if (catalog::read_call(catalog::native_functions(), caller, &call))
-        put_call(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), caller, call);
+    ListCell* cell = nullptr;
+    foreach (cell, catalog::uses_of(catalog::native_functions(), caller))
+        put_use(caller, *static_cast<const catalog::Use*>(lfirst(cell)), fcinfo->resultinfo);
     return Datum{0};
 }
 
@@ -141,7 +140,7 @@ PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
 
     const catalog::NativeFunctions natives = catalog::native_functions();
     lock_claim(natives.next_id, claim.shard, claim.schema);
-    catalog::visit_calls(natives, catalog::Depth::direct, check_caller, &claim);
+    catalog::visit_uses(natives, catalog::Depth::direct, check_claim, &claim);
     PG_RETURN_VOID();
 }
 }

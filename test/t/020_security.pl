@@ -74,8 +74,8 @@ unlike($script, qr/\@extschema\@(?!\.snowflake_)/, 'the schema stands before a n
 # --- planting ----------------------------------------------------------------------------------
 
 # Plants, in a schema, variants of core's functions and operators that the script uses, for all
-# pairs of the types it works with. If a planted variant may be chosen, one of them matches a call
-# better than core's.
+# pairs of the types it works with, and without arguments. If a planted variant may be chosen, one
+# of them matches a call better than core's.
 my %words = map { lc($_) => 1 } $script =~ /\b([a-z_]+)\(/gi;
 my $names = join ',', map { "'$_'" } sort keys %words;
 my $plant_core = qq{
@@ -90,7 +90,8 @@ my $plant_core = qq{
 			SELECT n.name, coalesce(a.list, '') AS list, a.r
 			FROM (SELECT DISTINCT proname AS name FROM pg_proc
 				  WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ($names)) AS n,
-				 (SELECT t, 'text' FROM unnest(types) AS t UNION ALL
+				 (SELECT '', 'text' UNION ALL
+				  SELECT t, 'text' FROM unnest(types) AS t UNION ALL
 				  SELECT t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u UNION ALL
 				  SELECT 'text,' || t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u) AS a(list, r)
 		LOOP
@@ -180,7 +181,9 @@ is(as('owner', q{
 	JOIN pg_depend AS d ON d.classid = m.classid AND d.objid = m.objid AND d.deptype = 'n'
 	WHERE m.deptype = 'e' AND m.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
 	  AND d.refclassid <> 'pg_namespace'::regclass
-	  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e')}),
+	  -- an array type is a part of its element type
+	  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.deptype = 'e'
+	                  AND e.objid = coalesce((SELECT t.oid FROM pg_type AS t WHERE d.refclassid = 'pg_type'::regclass AND t.typarray = d.refobjid), d.refobjid))}),
 	'', 'its objects use nothing but each other and what is in pg_catalog');
 is(as('owner', q{
 	SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
@@ -188,8 +191,20 @@ is(as('owner', q{
 	JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
 	JOIN pg_extension AS e ON e.oid = m.refobjid AND e.extname = 'snowflake'
 	WHERE p.prosecdef OR l.lanname <> 'c' AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(p.proconfig, '{}'))
-	   OR p.provolatile = 'v' AND p.proparallel = 's'}),
-	'', 'its functions have the caller\'s rights, a search_path, and do not write in parallel');
+	   OR p.provolatile = 'v' AND p.proparallel = 's' ORDER BY p.proname}),
+	"snowflake_internal.adopt_call(regprocedure,regclass)|plpgsql|f|\n"
+	  . 'public.snowflake_adopt(regprocedure,integer,regclass,bigint)|plpgsql|f|',
+	'its functions have the caller\'s rights, a search_path but for the two that run an old function, and do not write in parallel');
+
+is(as('owner', q{
+	SELECT p.oid::regprocedure, x.found[1]
+	FROM pg_proc AS p
+	JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
+	JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e',
+	-- a call without a schema, an operator
+	regexp_matches(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '(?<![.\w])\w+\(|[^:]=|[-+*/<>~!@#%^&|]', 'g') AS x(found)
+	WHERE p.proconfig IS NULL}),
+	'', 'those two name everything with its schema');
 
 is(state_as('hostile', 'CREATE FUNCTION snowflake_internal.calls(text) RETURNS text LANGUAGE sql RETURN 1'),
 	'42501', 'nobody else creates functions beside the internal ones');
@@ -261,6 +276,24 @@ as('super', 'CREATE SCHEMA plain_copy; CREATE TABLE plain_copy.rows (LIKE plain.
 my $run_by_like = planted_code_run();
 note("ALTER COLUMN TYPE runs: $run_by_alter\nLIKE INCLUDING ALL runs: $run_by_like");
 
+# A table that snowflake_check() looks into. The planner computes what is constant in an index, for
+# each query of the table.
+as('hostile', q{
+	CREATE SEQUENCE plain.s;
+	CREATE TABLE plain.ahead (id bigint DEFAULT public.snowflake_next_id(14, 'plain.s'::regclass));
+	CREATE INDEX ON plain.ahead (id, (plain.ran('constant')));
+	ALTER TABLE plain.ahead ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+	CREATE POLICY planted ON plain.ahead USING (plain.ran('policy') = 1);
+	INSERT INTO plain.ahead VALUES (public.snowflake_encode(now() + interval '10 minutes', 14, 0));
+});
+planted_code_run();
+as('super', 'SELECT max(id) FROM plain.ahead');
+isnt(planted_code_run(), '', 'a query of the table runs planted code');
+is(as('super', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), 'plain.ahead.id',
+	'snowflake_check() looks into the table');
+is(as('hostile', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), '',
+	'and not where a policy may hide rows from the caller');
+
 foreach my $quiet (
 	'TABLE public.snowflake_columns', 'TABLE public.snowflake_shards', 'TABLE public.snowflake_sequences',
 	'SELECT public.snowflake_check()', 'SELECT snowflake_internal.calls()',
@@ -274,9 +307,10 @@ foreach my $quiet (
 }
 
 as('hostile', q{
-	CREATE FUNCTION hosted.old_id() RETURNS bigint LANGUAGE plpgsql AS $$
+	CREATE FUNCTION hosted.old_id() RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 	DECLARE result bigint; seq_id bigint; now_millis bigint;
 	BEGIN
+	    PERFORM hosted.ran('old_function');
 	    SELECT nextval('hosted.s') % 1024 INTO seq_id;
 	    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
 	    result := (now_millis - 1314220021721) << 23;
@@ -289,8 +323,9 @@ as('hostile', q{
 	INSERT INTO hosted.old DEFAULT VALUES;
 });
 planted_code_run();
-is_run_by_superuser(q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure)},
-	'', "snowflake_adopt() runs nothing that was planted");
+is_run_by_superuser('SELECT hosted.old_id()', 'old_function as super', "a call of the old function runs its body");
+is_run_by_superuser(q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure, 11, 'hosted.s'::pg_catalog.regclass)},
+	'old_function as super', 'snowflake_adopt() runs that, and nothing else that was planted');
 is_run_by_superuser(q{SELECT public.snowflake_attach('hosted.rows'::pg_catalog.regclass)},
 	$run_by_alter, 'snowflake_attach() runs what ALTER COLUMN TYPE runs');
 is_run_by_superuser(q{SELECT public.snowflake_clone_shard('hosted'::pg_catalog.name, 13::pg_catalog.int4, 'copy'::pg_catalog.name)},

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use IPC::Open2;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -33,9 +34,11 @@ our @EXPORT = qw(
 );
 
 # Settings of every test server. Cluster.pm sets log_statement = all; these tests send hundreds of
-# thousands of statements.
+# thousands of statements. The default kind of dynamic shared memory stays in /dev/shm when a server
+# is killed; this one is in the data directory.
 my $common_conf = q{
 autovacuum = off
+dynamic_shared_memory_type = mmap
 log_statement = none
 max_connections = 30
 };
@@ -72,14 +75,16 @@ sub start_server
 }
 
 # Kills all processes of the server at once, as a crash of the machine does, so that none of them
-# writes what is in memory. If only the postmaster died, a backend would finish its query.
+# writes what is in memory. If only the postmaster died, a backend would finish its query. The
+# postmaster is stopped first: it could start a backend after its processes were listed, and one
+# process that is left keeps the shared memory, so that the next postmaster does not start.
 sub crash
 {
 	my ($node) = @_;
 	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	my @processes = split /\n/,
-	  $node->safe_psql('postgres',
-		'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+	kill 'STOP', $postmaster;
+	await('the postmaster is stopped', sub { qx(ps -o stat= -p $postmaster) =~ /^T/ });
+	my @processes = split /\n/, qx(ps -o pid= --ppid $postmaster);
 	$node->kill9;
 	kill 'KILL', @processes;
 	my $all = join ',', $postmaster, @processes;
@@ -236,7 +241,23 @@ sub new_clock
 		},
 	};
 	set_clock($clock, 0);
+	keep_shared_memory($clock);
 	return $clock;
+}
+
+# Starts a process that makes the shared memory of libfaketime and removes it when this test has
+# ended, in any way. Otherwise the first of a server's processes makes it and removes it while the
+# server runs; then each command that the server calls makes its own, and leaves it in /dev/shm.
+sub keep_shared_memory
+{
+	my ($clock) = @_;
+	local %ENV = (%ENV, %{ $clock->{environment} });
+	delete $ENV{HOME};    # script/test kills the processes with its HOME; this one ends by itself
+	my $pid = open2($clock->{keeper_says}, $clock->{keeper_reads},
+		$^X, '-e', '$| = 1; print "$ENV{FAKETIME_SHARED}\n"; readline');
+	chomp(my $names = readline $clock->{keeper_says});
+	$clock->{environment}{FAKETIME_SHARED} = $names if $names ne '';
+	return;
 }
 
 # Sets the offset by a rename, so that no process reads half of it.

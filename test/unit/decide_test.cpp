@@ -13,7 +13,7 @@ namespace
 constexpr UnixMs kNow{1795260000000}; /* some day in 2026 */
 constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kHour = 3600 * kSecond;
-constexpr std::int64_t kYear = 365 * 24 * kHour;
+constexpr std::int64_t kYear = std::int64_t{365} * 24 * kHour;
 
 constexpr UnixMs operator+(UnixMs time, std::int64_t ms)
 {

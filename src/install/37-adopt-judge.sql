@@ -1,0 +1,147 @@
+-- Steps of snowflake_adopt(): what the calls of the old function show.
+
+CREATE FUNCTION snowflake_internal.adopt_call(legacy regprocedure, seq regclass) RETURNS snowflake_internal.observation
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+    statement CONSTANT pg_catalog.text := snowflake_internal.adopt_statement(legacy);
+    seen snowflake_internal.observation;
+BEGIN
+    EXECUTE statement INTO seen.before, seen.id, seen.after;
+    SELECT d.last_value, d.seqs INTO seen.last_value, seen.seqs FROM snowflake_internal.adopt_drawn(legacy, seq) AS d;
+    RETURN seen;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_call(regprocedure, regclass) IS
+    'calls a function with the search_path of the caller, and says what was seen';
+
+CREATE FUNCTION snowflake_internal.adopt_statement(legacy regprocedure) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT format('SELECT pg_catalog.clock_timestamp(), %I.%I(), pg_catalog.clock_timestamp()', n.nspname, p.proname)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = $1
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_statement(regprocedure) IS
+    'the statement that calls a function and reads the clock before and after it';
+
+-- Before a call the clock was in millisecond b, after it in a. If the function rounds the clock down, its epoch
+-- is in b - (id >> 23) .. a - (id >> 23). If it rounds to the nearest, b and a are those of half a millisecond
+-- later. The epoch is in the intersection of all calls; a function that does neither leaves none. The
+-- microsecond on both sides is for functions that compute with float8, which is off by a fraction of it.
+CREATE FUNCTION snowflake_internal.adopt_epochs(
+        calls snowflake_internal.observation[], OUT lowest bigint, OUT highest bigint) RETURNS SETOF record
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT e.lowest, e.highest
+FROM (SELECT r.later_us,
+             max(((extract(epoch FROM c.before) * 1000000)::bigint - 1 + r.later_us) / 1000 - (c.id >> 23)) AS lowest,
+             min(((extract(epoch FROM c.after) * 1000000)::bigint + 1 + r.later_us) / 1000 - (c.id >> 23)) AS highest
+      FROM unnest($1) AS c, (VALUES (0), (500)) AS r(later_us)
+      GROUP BY r.later_us) AS e
+WHERE e.lowest <= e.highest
+ORDER BY e.later_us
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_epochs(snowflake_internal.observation[]) IS
+    'the epochs that fit all calls: of a function that rounds the clock down, then of one that rounds it to the nearest';
+
+CREATE FUNCTION snowflake_internal.adopt_needs_more(calls snowflake_internal.observation[]) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT cardinality($1) < 200
+       AND ((SELECT count(DISTINCT date_trunc('milliseconds', c.before)) < 20 FROM unnest($1) AS c)
+            OR (SELECT min(e.lowest) < max(e.highest) FROM snowflake_internal.adopt_epochs($1) AS e))
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_needs_more(snowflake_internal.observation[]) IS
+    'whether there are calls in less than 20 milliseconds, or more than one epoch fits; never after 200 calls';
+
+CREATE FUNCTION snowflake_internal.adopt_judge(
+        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[]) RETURNS bigint
+    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    found_ms bigint;
+BEGIN
+    IF EXISTS (SELECT FROM unnest(calls) AS c WHERE c.id IS NULL) THEN
+        RAISE EXCEPTION 'function % returned NULL', legacy USING ERRCODE = 'invalid_function_definition';
+    ELSIF EXISTS (SELECT FROM unnest(calls) AS c WHERE (seq = ANY (c.seqs)) IS NOT TRUE)
+          OR (SELECT count(DISTINCT c.last_value) FROM unnest(calls) AS c) < cardinality(calls) THEN
+        RAISE EXCEPTION 'function % does not draw from sequence % in each call', legacy, seq USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = 'lastval() must be another number after each call, and the currval() of this sequence.';
+    END IF;
+    -- Not the last call: a counter that spills over the shard field can change the time, too.
+    found_ms := snowflake_internal.adopt_judge_time(legacy, calls[:cardinality(calls) - 1]);
+    PERFORM snowflake_internal.adopt_judge_fields(legacy, shard, calls);
+    IF epoch_ms <> found_ms THEN
+        RAISE EXCEPTION 'function %: the epoch is %, not %', legacy, found_ms, epoch_ms USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = format('It is the one that fits the clock in each of %s calls.', cardinality(calls) - 1);
+    END IF;
+    -- An epoch with which no ID can be made now: that of negative IDs, for example.
+    PERFORM @extschema@.snowflake_encode(clock_timestamp(), shard, 0, found_ms);
+    RETURN found_ms;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_judge(regprocedure, integer, regclass, bigint, snowflake_internal.observation[]) IS
+    'the epoch of a function; refuses one whose IDs are not of the layout, the shard and the sequence';
+
+CREATE FUNCTION snowflake_internal.adopt_judge_time(legacy regprocedure, calls snowflake_internal.observation[]) RETURNS bigint
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    epochs record;
+    first_call CONSTANT snowflake_internal.observation := calls[1];
+    last_call CONSTANT snowflake_internal.observation := calls[cardinality(calls)];
+BEGIN
+    -- If both kinds of rounding fit, as with slow calls, it is taken for the published one.
+    SELECT * INTO epochs FROM snowflake_internal.adopt_epochs(calls) LIMIT 1;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'function %: the time field is not milliseconds at bit 23', legacy USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = format('From the first of %s calls to the last the clock moved by %s ms, and id >> 23 by %s, from %s to %s. No epoch fits all calls.',
+                            cardinality(calls), round(extract(epoch FROM last_call.before - first_call.before) * 1000),
+                            (last_call.id >> 23) - (first_call.id >> 23), first_call.id >> 23, last_call.id >> 23);
+    ELSIF epochs.lowest < epochs.highest THEN
+        RAISE EXCEPTION 'function %: the epoch is not seen to the millisecond', legacy USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('After %s calls it is between %s and %s. The quickest call took %s ms.', cardinality(calls), epochs.lowest, epochs.highest,
+                            (SELECT extract(epoch FROM min(c.after - c.before)) * 1000 FROM unnest(calls) AS c)),
+            HINT = 'Try again when the server is less busy.';
+    END IF;
+    RETURN epochs.lowest;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_judge_time(regprocedure, snowflake_internal.observation[]) IS
+    'the epoch that the calls of a function show; an error if it is none, or more than one';
+
+CREATE FUNCTION snowflake_internal.adopt_judge_fields(
+        legacy regprocedure, shard integer, calls snowflake_internal.observation[]) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    first_shard CONSTANT bigint := (calls[1].id >> 10) & 8191;
+    seen snowflake_internal.observation;
+    detail text;
+BEGIN
+    FOREACH seen IN ARRAY calls LOOP
+        detail := format('With lastval() = %s it returned %s: shard %s, counter %s.',
+                         seen.last_value, seen.id, (seen.id >> 10) & 8191, seen.id & 1023);
+        IF first_shard <> shard THEN
+            RAISE EXCEPTION 'function %: IDs carry shard %, not %', legacy, first_shard, shard USING
+                ERRCODE = 'invalid_function_definition', DETAIL = detail;
+        -- All 23 bits: a counter that is wider than its field changes the shard.
+        ELSIF (seen.id & 8388607) <> ((shard << 10) | (seen.last_value & 1023)) THEN
+            RAISE EXCEPTION 'function %: the counter is not lastval() %% 1024', legacy USING
+                ERRCODE = 'invalid_function_definition', DETAIL = detail;
+        END IF;
+    END LOOP;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.adopt_judge_fields(regprocedure, integer, snowflake_internal.observation[]) IS
+    'refuses a function whose IDs carry another shard or another counter than lastval() % 1024';

@@ -1,0 +1,163 @@
+-- Steps of snowflake_attach(): making the sequence, and which roles may draw from it.
+
+CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, table_name name, column_name name) RETURNS name
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- As makeObjectName() and ChooseRelationName() in PostgreSQL's indexcmds.c: an attached column and a serial
+-- column look alike, and a tool that guesses the name guesses right.
+DECLARE
+    table_part text := table_name;
+    column_part text := column_name;
+    table_bytes integer := octet_length(table_name::text);
+    column_bytes integer := octet_length(column_name::text);
+    label text := 'seq';
+    pass integer := 0;
+    chosen name;
+BEGIN
+    LOOP
+        -- The longer of the two is cut, byte by byte, but no character in the middle.
+        WHILE table_bytes + column_bytes > current_setting('max_identifier_length')::integer - octet_length(label) - 2 LOOP
+            IF table_bytes > column_bytes THEN
+                table_bytes := table_bytes - 1;
+            ELSE
+                column_bytes := column_bytes - 1;
+            END IF;
+        END LOOP;
+        WHILE octet_length(table_part) > table_bytes LOOP
+            table_part := left(table_part, -1);
+        END LOOP;
+        WHILE octet_length(column_part) > column_bytes LOOP
+            column_part := left(column_part, -1);
+        END LOOP;
+        chosen := concat_ws('_', table_part, column_part, label);
+        IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.relname = chosen AND c.relnamespace = schema) THEN
+            RETURN chosen;
+        END IF;
+        pass := pass + 1;
+        label := 'seq' || pass;
+    END LOOP;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_sequence_name(regnamespace, name, name) IS
+    'the free name that PostgreSQL would give the sequence of a serial column: table_column_seq, cut to length, with a number if taken';
+
+CREATE FUNCTION snowflake_internal.attach_prepare_sequence(
+        scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    -- Before a new sequence is made, so that the name of the identity's is free again.
+    identity_acl CONSTANT aclitem[] := snowflake_internal.attach_drop_identity(col.tbl, col.column_name);
+    is_new CONSTANT boolean := seq IS NULL;
+    roles text;
+BEGIN
+    IF is_new THEN
+        seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity_acl);
+    ELSIF NOT is_given THEN
+        EXECUTE snowflake_internal.reshape_text(seq);
+    END IF;
+
+    -- A role that may INSERT needs no privilege on an identity's sequence. So it gets one on a new sequence. The
+    -- privileges of a sequence that was there stay as they are.
+    roles := snowflake_internal.attach_inserters(scope, seq);
+    IF roles IS NOT NULL AND is_new THEN
+        EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', seq, roles);
+        RAISE NOTICE 'USAGE on sequence % is granted to % who may INSERT into %', seq, roles, col.tbl;
+    ELSIF roles IS NOT NULL THEN
+        RAISE NOTICE 'sequence % may not be used by % who may INSERT into %', seq, roles, col.tbl USING
+            HINT = format('GRANT USAGE ON SEQUENCE %s TO %s;', seq, roles);
+    END IF;
+    RETURN seq;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence(snowflake_internal.attach_member[], regclass, boolean) IS
+    'makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that may INSERT';
+
+CREATE FUNCTION snowflake_internal.attach_drop_identity(tbl regclass, column_name name) RETURNS aclitem[]
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old_acl aclitem[];
+BEGIN
+    SELECT c.relacl INTO old_acl
+    FROM pg_attribute AS a
+    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = tbl AND d.refobjsubid = a.attnum
+                       AND d.classid = 'pg_class'::regclass AND d.deptype = 'i'
+    JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
+    WHERE a.attrelid = tbl AND a.attname = column_name;
+    IF FOUND THEN
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', tbl, column_name);
+    END IF;
+    RETURN old_acl;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_drop_identity(regclass, name) IS
+    'makes an identity column an ordinary one; the privileges on its sequence, which is dropped';
+
+CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name, acl aclitem[] DEFAULT NULL) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    rel pg_class;
+    seq regclass;
+    seq_name name;
+    statement text;
+BEGIN
+    SELECT * INTO STRICT rel FROM pg_class AS c WHERE c.oid = tbl;
+
+    -- The owner of the sequence is that of the table. A crash resets it only if the table is reset, too.
+    seq_name := snowflake_internal.attach_sequence_name(rel.relnamespace::regnamespace, rel.relname, column_name);
+    EXECUTE format('CREATE %s SEQUENCE %s.%I AS bigint',
+                   CASE rel.relpersistence WHEN 'u' THEN 'UNLOGGED' END, -- a temporary one is by its schema
+                   rel.relnamespace::regnamespace, seq_name);
+    seq := format('%s.%I', rel.relnamespace::regnamespace, seq_name)::regclass;
+    IF rel.relowner <> quote_ident(current_user)::regrole THEN
+        EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', seq, rel.relowner::regrole);
+    END IF;
+    EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', seq, tbl, column_name);
+    FOR statement IN SELECT snowflake_internal.grants_text(acl, rel.relowner, format('SEQUENCE %s', seq)) LOOP
+        EXECUTE statement;
+    END LOOP;
+    RETURN seq;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_new_sequence(regclass, name, aclitem[]) IS
+    'makes the sequence of a column, with the privileges of the one before it';
+
+CREATE FUNCTION snowflake_internal.attach_inserters(scope snowflake_internal.attach_member[], seq regclass) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- Into the table, its partitions or children, or a view on any of them, all columns or some. The DEFAULT is
+-- computed with the rights of the role that inserts, never of a view's owner.
+WITH RECURSIVE insertable AS (
+    SELECT s.tbl::oid AS relid FROM unnest($1) AS s WHERE s.is_attached
+    UNION
+    SELECT v.oid
+    FROM insertable AS t
+    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.relid AND d.classid = 'pg_rewrite'::regclass
+    JOIN pg_rewrite AS w ON w.oid = d.objid
+    -- Any role can make a view of a table. An INSERT into it needs the right of the view's owner on the table.
+    JOIN pg_class AS v ON v.oid = w.ev_class AND v.relkind = 'v' AND has_any_column_privilege(v.relowner, t.relid, 'INSERT')
+), acls AS (
+    SELECT c.relowner, c.relacl AS acl FROM insertable AS t JOIN pg_class AS c ON c.oid = t.relid
+    UNION ALL
+    SELECT 0, a.attacl FROM insertable AS t JOIN pg_attribute AS a ON a.attrelid = t.relid
+), grantees AS (
+    SELECT g.grantee FROM acls CROSS JOIN LATERAL aclexplode(acls.acl) AS g WHERE g.privilege_type = 'INSERT'
+    UNION
+    SELECT acls.relowner FROM acls WHERE acls.relowner <> 0
+)
+SELECT string_agg(CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ' ORDER BY g.grantee::regrole::text COLLATE "C")
+FROM grantees AS g
+-- Either privilege is enough to draw. A role can have it by membership.
+WHERE NOT CASE WHEN g.grantee = 0 THEN has_sequence_privilege('public', $2, 'USAGE, UPDATE')
+               ELSE has_sequence_privilege(g.grantee, $2, 'USAGE, UPDATE') END
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_inserters(snowflake_internal.attach_member[], regclass) IS
+    'the roles that may INSERT into a table but not draw from its sequence; NULL: none';

@@ -1,0 +1,183 @@
+-- Steps of snowflake_attach(): what stands in the way.
+--
+-- It is what ALTER TABLE would refuse one by one, some of it after an hour of rewriting: see
+-- ATPrepAlterColumnType() and ATExecAlterColumnType() in PostgreSQL's tablecmds.c.
+
+CREATE FUNCTION snowflake_internal.attach_dependents(scope snowflake_internal.attach_member[])
+    RETURNS TABLE (line text, classid oid, objid oid, drop_text text, depth integer)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- ALTER TABLE rebuilds indexes, constraints, statistics and the column's own DEFAULT. An owned sequence does
+-- not depend on the type. All else that depends on the column must be dropped, and before it what depends on
+-- that. Objects of unknown kinds count, too: a later version may have new ones.
+WITH RECURSIVE found AS (
+    SELECT d.classid, d.objid, 0 AS depth, pg_describe_object('pg_class'::regclass, s.tbl, s.attnum) AS depends_on,
+           snowflake_internal.drop_text(d.classid, d.objid) AS drop_text
+    FROM unnest($1) AS s
+    CROSS JOIN LATERAL snowflake_internal.dependents('pg_class'::regclass, s.tbl, s.attnum) AS d
+    LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+    LEFT JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+    WHERE s.is_narrow
+      AND d.classid NOT IN ('pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
+      AND coalesce(c.relkind, 'v') NOT IN ('i', 'I', 'S')
+      AND (f.adrelid, f.adnum) IS DISTINCT FROM (s.tbl::oid, s.attnum)
+    UNION
+    SELECT d.classid, d.objid, o.depth + 1, pg_describe_object(o.classid, o.objid, 0),
+           snowflake_internal.drop_text(d.classid, d.objid)
+    FROM found AS o
+    CROSS JOIN LATERAL snowflake_internal.dependents(o.classid, o.objid, 0) AS d
+    WHERE o.drop_text IS NOT NULL
+      AND o.depth < 100 -- views and functions can depend on each other in a circle
+)
+SELECT format('%s depends on %s',
+              coalesce('generated ' || pg_describe_object('pg_class'::regclass, f.adrelid, f.adnum), pg_describe_object(o.classid, o.objid, 0)),
+              o.depends_on),
+       o.classid, o.objid, o.drop_text, o.depth
+FROM found AS o
+LEFT JOIN (pg_attrdef AS f JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated <> '')
+       ON o.classid = 'pg_attrdef'::regclass AND f.oid = o.objid
+WHERE o.drop_text IS DISTINCT FROM ''
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
+    'what depends on the type of a narrow column, and in turn on that: a line to tell it, the object, the statement that drops it (NULL: none), and how far it is from the column';
+
+CREATE FUNCTION snowflake_internal.attach_row_holders(scope snowflake_internal.attach_member[]) RETURNS SETOF text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- ALTER TABLE does not rewrite a row of the table that is stored in a column of another one.
+WITH RECURSIVE row_types AS (
+    -- The table's row type, and arrays, domains and composites of it.
+    SELECT DISTINCT s.tbl, c.reltype AS type
+    FROM unnest($1) AS s JOIN pg_class AS c ON c.oid = s.tbl WHERE s.is_narrow
+    UNION
+    SELECT r.tbl, coalesce(c.reltype, d.objid)
+    FROM row_types AS r
+    JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
+    LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'c'
+    WHERE d.classid = 'pg_type'::regclass OR c.oid IS NOT NULL
+)
+SELECT format('%s holds rows of table %s', pg_describe_object('pg_class'::regclass, d.objid, d.objsubid), r.tbl)
+FROM row_types AS r
+JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
+                   AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
+JOIN pg_class AS c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_row_holders(snowflake_internal.attach_member[]) IS
+    'columns of other tables that hold rows of a table with a narrow column, one line each';
+
+CREATE FUNCTION snowflake_internal.attach_key_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- The columns of a partition key depend on the table, and the table does not depend on them.
+SELECT format('%s is in the partition key', pg_describe_object('pg_class'::regclass, s.tbl, s.attnum))
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = s.tbl AND d.objsubid = s.attnum
+                   AND d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = 0
+WHERE s.is_narrow AND d.deptype = 'i'
+UNION ALL
+-- ALTER TABLE drops the partition's index, which such a key relies on, with the parent's index before the key.
+SELECT format('%s refers to a partition, %s', pg_describe_object('pg_constraint'::regclass, f.oid, 0), s.tbl)
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_constraint'::regclass
+JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid = s.tbl AND f.conparentid = 0
+JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
+WHERE s.is_narrow
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_key_obstacles(snowflake_internal.attach_member[]) IS
+    'partition keys of narrow columns, and foreign keys to partitions, one line each';
+
+CREATE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass) RETURNS SETOF text
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH columns AS MATERIALIZED (
+    SELECT s.*, pg_describe_object('pg_class'::regclass, s.tbl, s.attnum) AS described,
+           c.relkind, c.reloftype, c.relnamespace, a.atttypid, a.attgenerated
+    FROM unnest($1) AS s
+    JOIN pg_class AS c ON c.oid = s.tbl
+    JOIN pg_attribute AS a ON a.attrelid = s.tbl AND a.attnum = s.attnum
+    WHERE s.is_attached OR s.is_narrow
+)
+-- ALTER TABLE cannot change the type here: it is that of a composite type, of a column on another server, ...
+SELECT format('%s is of a typed table', s.described) FROM columns AS s WHERE s.is_narrow AND s.reloftype <> 0
+UNION ALL
+SELECT format('%s is of a foreign table', s.described) FROM columns AS s WHERE s.is_narrow AND s.relkind = 'f'
+UNION ALL
+SELECT format('%s is of the domain %s', s.described, s.atttypid::regtype)
+FROM columns AS s WHERE s.is_narrow AND s.atttypid NOT IN ('integer'::regtype, 'smallint'::regtype)
+UNION ALL
+SELECT format('%s is a generated column', s.described) FROM columns AS s WHERE s.is_narrow AND s.attgenerated <> ''
+UNION ALL
+-- Only its own session can read a temporary table.
+SELECT format('%s is of a temporary table of another session', s.described)
+FROM columns AS s WHERE pg_is_other_temp_schema(s.relnamespace)
+UNION ALL
+-- The type of a column must be changed in all parents at once. With a sequence for each parent, a SELECT from
+-- one of them would show IDs of both.
+SELECT format(CASE WHEN s.is_narrow THEN '%s is inherited from several parents'
+                   ELSE '%s is inherited from %s, too: attach both with the same seq' END, s.described, o.root)
+FROM columns AS s
+JOIN unnest($1) AS o ON o.tbl = s.tbl AND o.attnum = s.attnum AND o.root <> s.root
+JOIN pg_attribute AS a ON a.attrelid = o.root AND a.attname = o.column_name
+WHERE s.is_narrow OR $2 IS NULL
+   OR EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, a.attrelid, a.attnum::integer) AS k WHERE k.seq <> $2)
+UNION ALL
+-- A child's own identity takes no DEFAULT from its parent. The sequence of the column's identity is dropped.
+SELECT CASE WHEN u.objid IS NULL THEN format('%s is an identity column', s.described)
+            ELSE format('%s depends on %s', pg_describe_object(u.classid, u.objid, u.objsubid), pg_describe_object(d.classid, d.objid, 0)) END
+FROM columns AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_class'::regclass AND d.deptype = 'i'
+JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
+LEFT JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass AND u.refobjid = q.oid AND u.deptype = 'n'
+WHERE s.is_attached AND (u.objid IS NOT NULL OR s.tbl <> s.root)
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_column_obstacles(snowflake_internal.attach_member[], regclass) IS
+    'columns that ALTER TABLE cannot change as asked for, one line each';
+
+CREATE FUNCTION snowflake_internal.attach_require_clear(
+        scope snowflake_internal.attach_member[], seq regclass, arguments text) RETURNS void
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    lines text;
+    by_hand text;
+    drops text;
+    creates text;
+BEGIN
+    WITH obstacles AS MATERIALIZED (
+        SELECT d.* FROM snowflake_internal.attach_dependents(scope) AS d
+        UNION ALL
+        SELECT o.line, NULL, NULL, NULL, 0
+        FROM (SELECT snowflake_internal.attach_row_holders(scope)
+              UNION ALL SELECT snowflake_internal.attach_key_obstacles(scope)
+              UNION ALL SELECT snowflake_internal.attach_column_obstacles(scope, seq)) AS o(line)
+    ), statements AS (
+        -- An object can be reached on several ways. The longest tells when to drop it: before all that it depends on.
+        SELECT o.drop_text, snowflake_internal.create_text(o.classid, o.objid) AS create_text, max(o.depth) AS depth
+        FROM obstacles AS o WHERE o.drop_text IS NOT NULL GROUP BY o.classid, o.objid, o.drop_text
+    )
+    SELECT string_agg(DISTINCT o.line COLLATE "C", E'\n'),
+           -- A name can have a line break in it, which would end the comment.
+           string_agg(DISTINCT '-- by hand: ' || regexp_replace(o.line, '[\n\r]+', ' ', 'g') COLLATE "C", E'\n') FILTER (WHERE o.drop_text IS NULL),
+           (SELECT string_agg(s.drop_text, E'\n' ORDER BY s.depth DESC, s.drop_text COLLATE "C") FROM statements AS s),
+           (SELECT string_agg(s.create_text, E'\n' ORDER BY s.depth, s.create_text COLLATE "C") FROM statements AS s)
+    INTO lines, by_hand, drops, creates
+    FROM obstacles AS o;
+    IF lines IS NOT NULL THEN
+        RAISE EXCEPTION 'cannot attach column % of table %', quote_ident(col.column_name), col.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = lines,
+            HINT = CASE WHEN drops IS NULL THEN 'Change or drop what is listed, and attach again.'
+                        ELSE concat_ws(E'\n', by_hand, 'BEGIN;', drops, format('SELECT snowflake_attach(%s);', arguments), creates, 'COMMIT;') END;
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_require_clear(snowflake_internal.attach_member[], regclass, text) IS
+    'refuses columns with something in the way of the change; lists all of it, with the statements that drop it, attach, and create it again';

@@ -1,0 +1,194 @@
+#include "registry/peek.h"
+
+namespace snowflake::catalog
+{
+namespace
+{
+
+/* Entries of rows that are deleted, or not visible yet, before the search gives up. */
+constexpr int kMaxInvisible = 100;
+
+bool can_be_read(Relation relation)
+{
+    if (RELATION_IS_OTHER_TEMP(relation))
+        return false;
+    /* A standby has no file of an unlogged relation. */
+    return relation->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED || !RecoveryInProgress();
+}
+
+/* nullptr: it is gone, or somebody holds it in ACCESS EXCLUSIVE mode. */
+Relation open_without_waiting(Oid oid, char kind)
+{
+    if (get_rel_relkind(oid) != kind || !ConditionalLockRelationOid(oid, AccessShareLock))
+        return nullptr;
+    const Relation relation = try_relation_open(oid, NoLock);
+    if (relation == nullptr) {
+        UnlockRelationOid(oid, AccessShareLock);
+        return nullptr;
+    }
+    if (can_be_read(relation))
+        return relation;
+    relation_close(relation, AccessShareLock);
+    return nullptr;
+}
+
+bool may_use(Oid relation, AclMode mode)
+{
+    bool is_missing = false;
+    return pg_class_aclcheck_ext(relation, GetUserId(), mode, &is_missing) == ACLCHECK_OK &&
+           !is_missing;
+}
+
+bool is_btree(Oid index)
+{
+    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    const auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    const bool is_btree = form->relkind == RELKIND_INDEX && form->relam == BTREE_AM_OID;
+    ReleaseSysCache(tuple);
+    return is_btree;
+}
+
+/* As SELECT would check it, for all rows. */
+bool may_read_column(Oid table, std::int32_t column)
+{
+    bool is_missing = false;
+    const bool may_read =
+        may_use(table, ACL_SELECT) ||
+        pg_attribute_aclcheck_ext(table, static_cast<AttrNumber>(column), GetUserId(), ACL_SELECT,
+                                  &is_missing) == ACLCHECK_OK;
+    if (!may_read || is_missing || check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
+        return false;
+    return DatumGetBool(DirectFunctionCall2(has_schema_privilege_id,
+                                            ObjectIdGetDatum(get_rel_namespace(table)),
+                                            CStringGetTextDatum("USAGE")));
+}
+
+/* A valid index of all rows that begins with the column; InvalidOid: there is none. */
+Oid index_of(Oid table, std::int32_t column)
+{
+    ScanKeyData key;
+    ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+                ObjectIdGetDatum(table));
+    const Relation indexes = table_open(IndexRelationId, AccessShareLock);
+    const SysScanDesc scan =
+        systable_beginscan(indexes, IndexIndrelidIndexId, true, nullptr, 1, &key);
+    Oid found = InvalidOid;
+    HeapTuple tuple = nullptr;
+    while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan))) {
+        const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+        if (form->indisvalid && form->indkey.values[0] == column &&
+            heap_attisnull(tuple, Anum_pg_index_indpred, nullptr) && is_btree(form->indexrelid))
+            found = form->indexrelid;
+    }
+    systable_endscan(scan);
+    table_close(indexes, AccessShareLock);
+    return found;
+}
+
+bool is_ordered_by_bigint(Relation index)
+{
+    return index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID && index->rd_opcintype[0] == INT8OID;
+}
+
+/* From the largest value on: NULLs are left out. */
+void begin_at_end(IndexScanDesc scan)
+{
+    ScanKeyData not_null;
+    ScanKeyEntryInitialize(&not_null, SK_ISNULL | SK_SEARCHNOTNULL, 1, InvalidStrategy, InvalidOid,
+                           InvalidOid, InvalidOid, Datum{0});
+    index_rescan(scan, &not_null, 1, nullptr, 0);
+}
+
+bool next_entry(IndexScanDesc scan)
+{
+    CHECK_FOR_INTERRUPTS();
+    const bool is_descending = (scan->indexRelation->rd_indoption[0] & INDOPTION_DESC) != 0;
+    return index_getnext_tid(scan, is_descending ? ForwardScanDirection : BackwardScanDirection) !=
+           nullptr;
+}
+
+/* The last entry of the index, whatever has become of its row: the table is not needed for that. */
+bool read_last_entry(Relation index, Id* id)
+{
+    const IndexScanDesc scan = pg::begin_scan_of_index(index, GetActiveSnapshot(), 1);
+    scan->xs_want_itup = true;
+    begin_at_end(scan);
+    const bool found = next_entry(scan);
+    if (found) {
+        bool is_null = false;
+        *id = Id{DatumGetInt64(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &is_null))};
+    }
+    index_endscan(scan);
+    return found;
+}
+
+bool read_last_row(Relation table, Relation index, Id* id)
+{
+    TupleTableSlot* slot = table_slot_create(table, nullptr);
+    const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
+    begin_at_end(scan);
+    bool found = false;
+    for (int i = 0; i < kMaxInvisible && !found && next_entry(scan); ++i)
+        found = index_fetch_heap(scan, slot);
+    if (found) {
+        bool is_null = false;
+        *id = Id{DatumGetInt64(slot_getattr(slot, index->rd_index->indkey.values[0], &is_null))};
+    }
+    index_endscan(scan);
+    ExecDropSingleTupleTableSlot(slot);
+    return found;
+}
+
+/* The sequence is read after the ID, so that it is not behind one of another session. */
+bool is_above(Id id, Oid sequence, Epoch epoch)
+{
+    Stored stored = {};
+    return raw(id) >= 0 && peek_sequence(sequence, &stored) &&
+           time_at(age_of(id), epoch) > ms_of(start_of(stored, epoch).position);
+}
+
+} // namespace
+
+bool peek_sequence(Oid sequence, Stored* stored)
+{
+    if (!may_use(sequence, ACL_SELECT | ACL_USAGE))
+        return false;
+    const Relation relation = open_without_waiting(sequence, RELKIND_SEQUENCE);
+    if (relation == nullptr)
+        return false;
+    const Buffer buffer = ReadBuffer(relation, 0);
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(buffer);
+    const auto* tuple = reinterpret_cast<HeapTupleHeader>(
+        PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
+    const auto* data = reinterpret_cast<const FormData_pg_sequence_data*>(
+        reinterpret_cast<const char*>(tuple) + tuple->t_hoff);
+    *stored = {data->last_value, data->is_called, false};
+    UnlockReleaseBuffer(buffer);
+    relation_close(relation, AccessShareLock);
+    return true;
+}
+
+bool find_id_above(Oid table, std::int32_t column, Oid sequence, Epoch epoch, Id* largest)
+{
+    if (!may_read_column(table, column))
+        return false;
+    const Relation index = open_without_waiting(index_of(table, column), RELKIND_INDEX);
+    if (index == nullptr)
+        return false;
+    bool found = is_ordered_by_bigint(index) && read_last_entry(index, largest) &&
+                 is_above(*largest, sequence, epoch);
+    if (found) {
+        const Relation heap = open_without_waiting(table, RELKIND_RELATION);
+        found = heap != nullptr && read_last_row(heap, index, largest) &&
+                is_above(*largest, sequence, epoch);
+        if (heap != nullptr)
+            relation_close(heap, AccessShareLock);
+    }
+    relation_close(index, AccessShareLock);
+    return found;
+}
+
+} // namespace snowflake::catalog

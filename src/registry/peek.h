@@ -1,0 +1,29 @@
+/*
+ * Looks at what sequences and columns hold, for snowflake_check() and the views. It never waits for
+ * a lock, and releases the one that it takes at once: nobody can make it hang, and thousands of
+ * tables need no larger lock table. No expression, policy or operator of the tables' owners is run.
+ */
+#pragma once
+
+#include "pg.h"
+#include "rule/position.h"
+
+namespace snowflake::catalog
+{
+
+/*
+ * False where the caller may not read the sequence, where it is no sequence, another session's, or
+ * being changed.
+ */
+bool peek_sequence(Oid sequence, Stored* stored);
+
+/*
+ * The largest value of a bigint column, if it is an ID of a later millisecond than the sequence's
+ * position. Found by a descent of a btree index that begins with the column.
+ *
+ * False also where there is no such index of all rows, where the caller may not read all of the
+ * column or the sequence, or where too many dead entries stand at the end of the index.
+ */
+bool find_id_above(Oid table, std::int32_t column, Oid sequence, Epoch epoch, Id* largest);
+
+} // namespace snowflake::catalog

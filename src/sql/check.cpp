@@ -1,0 +1,33 @@
+/* SQL functions of snowflake_check() and the views that look at data: fetch, call, return. */
+#include "pg.h"
+#include "registry/peek.h"
+
+using namespace snowflake;
+
+extern "C" {
+
+/* snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean) */
+PG_FUNCTION_INFO_V1(snowflake_stored_value);
+PGDLLEXPORT Datum snowflake_stored_value(PG_FUNCTION_ARGS)
+{
+    TupleDesc row_type = nullptr;
+    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "snowflake_stored_value must return a row");
+    Stored stored = {};
+    const bool found = catalog::peek_sequence(PG_GETARG_OID(0), &stored);
+    Datum values[] = {Int64GetDatum(stored.value), BoolGetDatum(stored.is_called)};
+    bool nulls[] = {!found, !found};
+    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+}
+
+/* snowflake_internal.id_above(tbl oid, attnum integer, seq oid, epoch_ms bigint) returns bigint */
+PG_FUNCTION_INFO_V1(snowflake_id_above);
+PGDLLEXPORT Datum snowflake_id_above(PG_FUNCTION_ARGS)
+{
+    Id id = {};
+    if (!catalog::find_id_above(PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_OID(2),
+                                Epoch{PG_GETARG_INT64(3)}, &id))
+        PG_RETURN_NULL();
+    PG_RETURN_INT64(raw(id));
+}
+}

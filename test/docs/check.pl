@@ -1,0 +1,465 @@
+#!/usr/bin/env perl
+# Runs the commands that Markdown pages show, and compares the outputs that the pages show with the
+# real ones. Needs a server (PGHOST ...) with the extension's files; its user is a superuser.
+#
+#   test/docs/check.pl [--update] PAGE...
+#
+# What a page's blocks are:
+#
+#   ```sql        typed into psql -q, which is connected to the database app and lasts for the page;
+#                 without the CONTEXT of errors, which names lines of the extension's sources
+#   ```sh         run by bash in the current folder; every command must succeed
+#   ```           directly behind such a block: its output, stdout and stderr
+#   <!-- not run: REASON -->   before a block of any kind: it is not run, and the reason is printed
+#   | `text … text` |          first cell of a row below "## Troubleshooting": an error that stands in
+#                              expected/*.out, with anything in place of each …
+#
+# A page starts with an empty database app; other databases and roles that it makes are dropped
+# after it. A block without an output may print anything but an error.
+#
+# Outputs are compared word by word, blank lines and widths of columns apart. IDs and times of the
+# run differ from those of the page, so they are compared by what they say:
+#
+#   an ID (or a position)  has the shard and the counter of the real one, and stands for the same
+#                          real one wherever the page shows it, in commands too: there the real one
+#                          is put in its place before the command is run
+#   a time                 is the time in the page's ID wherever the real one is that of the real ID
+#   a lead, a duration     has the same shape
+#
+# Only times within a day of the run may differ; all others stand in the page as they are.
+#
+# --update writes the real outputs into the pages that differ.
+use strict;
+use warnings;
+
+use IO::Handle;
+
+my $default_epoch = 1314220021721;
+my $max_position  = (1 << 53) - 1;
+my $one_day_ms    = 24 * 60 * 60 * 1000;
+my $number        = qr/(?<![\w.])(\d{16,19})(?![\w.])/;    # an ID or a position
+
+# What may differ in an output, but for its blanks.
+my $token = qr/
+	(\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d(?::\d\d)?|\ UTC)?)    # a time
+	| (-?(?<!\d)\d\d:\d\d:\d\d\.\d+                                       # a lead or a duration
+		| (?<![\w.])\d+(?=\ ms\ behind) | (?<![\w.])\d+\.\d(?=\ s(?!\w)))
+	| $number
+/x;
+
+my $block_count  = 0;
+my $output_count = 0;
+my @not_run;
+my @failures;
+my $expected;    # outputs of the regression tests
+
+# State of the page that is being read.
+my $page;
+my ($psql_input, $psql_output, $psql_pid);
+my %epochs;
+my (%real_of, %shown_of);    # numbers: of the page, and of this run
+
+$ENV{PGTZ} = 'UTC';
+$ENV{PAGER} = 'cat';
+$ENV{LC_ALL} = 'C';
+delete $ENV{PGOPTIONS};
+
+my $is_update = @ARGV && $ARGV[0] eq '--update';
+shift @ARGV if $is_update;
+die "Usage: $0 [--update] PAGE...\n" if !@ARGV || $ARGV[0] =~ /^-/;
+check_page($_) foreach @ARGV;
+print "not run: $_\n" foreach @not_run;
+print "$_\n" foreach @failures;
+printf "%d blocks run, %d outputs compared, %d blocks not run, %d failures\n",
+	$block_count, $output_count, scalar @not_run, scalar @failures;
+exit(@failures ? 1 : 0);
+
+# --- pages ----------------------------------------------------------------------------------------
+
+sub check_page
+{
+	($page) = @_;
+	%epochs   = ($default_epoch => 1);
+	%real_of  = ();
+	%shown_of = ();
+	my $failures_before = @failures;
+	my @lines = read_lines($page);
+	my @blocks = read_blocks(@lines);
+	check_error_texts(@lines);
+	my ($databases, $roles) = (names('pg_database', 'datname'), names('pg_roles', 'rolname'));
+	administer('CREATE DATABASE app');
+	start_psql();
+	foreach my $i (0 .. $#blocks)
+	{
+		my $output = $i < $#blocks && $blocks[ $i + 1 ]{is_output} ? $blocks[ $i + 1 ] : undef;
+		check_block($blocks[$i], $output) unless $blocks[$i]{is_output};
+	}
+	stop_psql();
+	administer(map { "DROP DATABASE \"$_\" WITH (FORCE)" }
+		grep { $databases !~ /^\Q$_\E$/m } split /\n/, names('pg_database', 'datname'));
+	administer(map { "DROP ROLE \"$_\"" }
+		grep { $roles !~ /^\Q$_\E$/m } split /\n/, names('pg_roles', 'rolname'));
+	write_page(\@lines, \@blocks) if $is_update && @failures > $failures_before;
+}
+
+sub read_lines
+{
+	my ($name) = @_;
+	open my $file, '<', $name or die "$name: $!\n";
+	my @lines = <$file>;
+	chomp @lines;
+	return @lines;
+}
+
+# Each block: kind, text, line of its opening fence, first and last line within, reason not to run.
+sub read_blocks
+{
+	my @lines = @_;
+	my (@blocks, $block, $reason);
+	my $is_adjacent = 0;    # only blank lines since the block before
+	foreach my $i (0 .. $#lines)
+	{
+		my $line = $lines[$i];
+		if ($block)
+		{
+			if ($line =~ /^\s*```\s*$/)
+			{
+				$block->{last} = $i - 1;
+				push @blocks, $block;
+				$block = undef;
+				$is_adjacent = 1;
+				next;
+			}
+			$line =~ s/^$block->{indent}//;
+			$block->{text} .= "$line\n";
+		}
+		elsif ($line =~ /^(\s*)```(\w*)\s*$/)
+		{
+			my ($indent, $kind) = ($1, $2);
+			$block = {
+				indent => $indent, kind => $kind, text => '', line => $i + 1, first => $i + 1,
+				reason => $reason,
+				is_output => $kind eq '' && $is_adjacent && !$reason && $blocks[-1]{kind} =~ /^(sql|sh)$/
+			};
+			$reason = undef;
+		}
+		elsif ($line =~ /^\s*<!-- not run: (\S.*\S) -->\s*$/)
+		{
+			$reason = $1;
+		}
+		elsif ($line =~ /\S/)
+		{
+			fail($i + 1, 'a "not run" comment stands before no block') if $reason;
+			$reason = undef;
+			$is_adjacent = 0;
+		}
+	}
+	die "$page: a block has no end\n" if $block;
+	return @blocks;
+}
+
+sub check_error_texts
+{
+	my @lines = @_;
+	my $is_inside = 0;
+	foreach my $i (0 .. $#lines)
+	{
+		$is_inside = $lines[$i] =~ /^## Troubleshooting/ if $lines[$i] =~ /^## /;
+		next unless $is_inside && $lines[$i] =~ /^\| `([^`]+)` \|/;
+		my $pattern = join '.*', map { quotemeta } split /…/, $1, -1;
+		$expected //= join '', map { "$_\n" } map { read_lines($_) } glob 'expected/*.out';
+		fail($i + 1, "no expected output of a test has this error: $1") if $expected !~ /$pattern/;
+	}
+}
+
+sub write_page
+{
+	my ($lines, $blocks) = @_;
+	my @new = @$lines;
+	foreach my $block (reverse @$blocks)
+	{
+		next unless defined $block->{real};
+		my @output = map { length ? "$block->{indent}$_" : '' } split /\n/, $block->{real};
+		splice @new, $block->{first}, $block->{last} - $block->{first} + 1, @output;
+	}
+	open my $file, '>', $page or die "$page: $!\n";
+	foreach my $line (@new)
+	{
+		$line =~ s/$number/$real_of{$1} \/\/ $1/ge;
+		print $file "$line\n";
+	}
+	close $file or die "$page: $!\n";
+	print "$page: outputs written anew\n";
+}
+
+sub fail
+{
+	my ($line, $message) = @_;
+	push @failures, "$page:$line: $message";
+}
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+sub check_block
+{
+	my ($block, $output) = @_;
+	my $line = $block->{line};
+	if ($block->{reason})
+	{
+		push @not_run, "$page:$line: $block->{reason}";
+		return;
+	}
+	if ($block->{kind} !~ /^(sql|sh)$/)
+	{
+		fail($line, 'this block is neither SQL nor shell nor the output of the block before it');
+		return;
+	}
+
+	$epochs{$1} = 1 while $block->{text} =~ /\b(\d{13})\b/g;
+	my $command = $block->{text};
+	$command =~ s/$number/real_number($1)/ge;
+	my ($real, $status) = $block->{kind} eq 'sql' ? psql($command) : shell($command);
+	$block_count++;
+	if ($output)
+	{
+		$output_count++;
+		$output->{real} = $real;
+		my $difference = differs($output->{text}, $real);
+		fail($output->{line}, "$difference\n--- the page shows\n$output->{text}--- the command printed\n$real") if $difference;
+	}
+	elsif ($real =~ /^(\S+: )?(ERROR|FATAL|error|fatal): .*/m)
+	{
+		fail($line, "$&\n--- the command printed\n$real");
+	}
+	fail($line, "exit status $status\n$real") if $status;
+}
+
+# A number that no output has shown before is a literal, and stands for itself.
+sub real_number
+{
+	my ($shown) = @_;
+	$shown_of{$shown} //= $shown unless exists $real_of{$shown};
+	return $real_of{$shown} //= $shown;
+}
+
+# stdbuf: a query's result comes before the messages of the next one.
+sub start_psql
+{
+	pipe(my $child_input, $psql_input) or die "pipe: $!\n";
+	pipe($psql_output, my $child_output) or die "pipe: $!\n";
+	$psql_pid = start($child_input, $child_output,
+		'stdbuf', '-oL', 'psql', '-X', '-q', '-v', 'SHOW_CONTEXT=never', '-d', 'app');
+	$psql_input->autoflush(1);
+}
+
+sub stop_psql
+{
+	close $psql_input;
+	waitpid $psql_pid, 0;
+}
+
+sub psql
+{
+	my ($text) = @_;
+	my $end = 'the block ends here';
+	local $SIG{ALRM} = sub { die "$page: no answer from psql. Is a quotation or a comment open?\n$text" };
+	local $SIG{PIPE} = 'IGNORE';
+	alarm 300;
+	print $psql_input "$text\n\\warn $end\n";
+	my $printed = '';
+	while (my $line = <$psql_output>)
+	{
+		last if $line eq "$end\n";
+		$printed .= $line;
+	}
+	alarm 0;
+	return (trim($printed), 0);
+}
+
+sub shell
+{
+	my ($text) = @_;
+	local $ENV{PGDATABASE} = 'app';
+	return run('bash', '-e', '-o', 'pipefail', '-c', $text);
+}
+
+sub administer
+{
+	my ($printed, $status) = run('psql', '-Xq', '-d', 'postgres', map { ('-c', $_) } @_) if @_;
+	die $printed if $status;
+}
+
+sub names
+{
+	my ($catalog, $column) = @_;
+	my ($text) = run('psql', '-XAtq', '-d', 'postgres', '-c', "SELECT $column FROM $catalog");
+	return $text;
+}
+
+# The output and the exit status of a command without input.
+sub run
+{
+	my @command = @_;
+	pipe(my $output, my $child_output) or die "pipe: $!\n";
+	open my $nothing, '<', '/dev/null' or die "/dev/null: $!\n";
+	my $pid = start($nothing, $child_output, @command);
+	my $text = join '', <$output>;
+	waitpid $pid, 0;
+	return (trim($text), $? >> 8 || $?);
+}
+
+# The command's ends of the pipes are its own from here on.
+sub start
+{
+	my ($input, $output, @command) = @_;
+	my $pid = fork // die "fork: $!\n";
+	if ($pid)
+	{
+		close $_ foreach $input, $output;
+		return $pid;
+	}
+	open STDIN, '<&', $input or die;
+	open STDOUT, '>&', $output or die;
+	open STDERR, '>&', $output or die;
+	exec { $command[0] } @command or die "$command[0]: $!\n";
+}
+
+# Without blanks at ends of lines and blank lines at the end.
+sub trim
+{
+	my ($text) = @_;
+	$text =~ s/[ \t]+$//mg;
+	$text =~ s/\n+\z//;
+	return $text eq '' ? '' : "$text\n";
+}
+
+# --- comparing ------------------------------------------------------------------------------------
+
+# What differs first, or nothing.
+sub differs
+{
+	my ($shown, $real) = @_;
+	my @shown = map { [ tokens($_) ] } grep { /\S/ } split /\n/, $shown;
+	my @real = map { [ tokens($_) ] } grep { /\S/ } split /\n/, $real;
+	pair_numbers(\@shown, \@real);
+	foreach my $i (0 .. $#real)
+	{
+		return 'the page shows fewer lines' if $i > $#shown;
+		return 'line ' . ($i + 1) . ' is of another shape' if @{ $shown[$i] } != @{ $real[$i] };
+		foreach my $j (0 .. $#{ $real[$i] })
+		{
+			my $problem = token_differs($shown[$i][$j], $real[$i][$j]);
+			return 'line ' . ($i + 1) . ": $problem" if $problem;
+		}
+	}
+	return @shown > @real ? 'the page shows more lines' : undef;
+}
+
+# Pairs of kind and text.
+sub tokens
+{
+	my ($line) = @_;
+	my @tokens;
+	while ($line =~ /\G(.*?)(?:$token|$)/g)
+	{
+		my ($text, $time, $span, $id) = ($1, $2, $3, $4);
+		$text =~ s/-{2,}/--/g;
+		$text =~ s/\s+/ /g;
+		$text =~ s/^ | $//g;
+		push @tokens, [ 'text', $text ] if length $text;
+		push @tokens, [ 'time', $time ] if defined $time;
+		push @tokens, [ 'span', $span ] if defined $span;
+		push @tokens, [ 'number', $id ] if defined $id;
+		last if !defined($time // $span // $id);
+	}
+	return @tokens;
+}
+
+# Before times are compared: a time may stand before the ID that it belongs to. A number has one
+# partner; with an update, that of this run.
+sub pair_numbers
+{
+	my ($shown, $real) = @_;
+	my @shown = map { $_->[1] } grep { $_->[0] eq 'number' } map { @$_ } @$shown;
+	my @real = map { $_->[1] } grep { $_->[0] eq 'number' } map { @$_ } @$real;
+	return if @shown != @real;
+	foreach my $i (0 .. $#real)
+	{
+		next if exists $real_of{ $shown[$i] } || exists $shown_of{ $real[$i] };
+		$real_of{ $shown[$i] } = $real[$i];
+		$shown_of{ $real[$i] } = $shown[$i];
+	}
+}
+
+sub token_differs
+{
+	my ($shown, $real) = map { $_->[1] } @_;
+	my $kind = $_[1][0];
+	return "$kind $real stands where the page has $_[0][0] $shown" if $_[0][0] ne $kind;
+	return if $kind eq 'span';
+	return $shown eq $real ? undef : "\"$real\" stands where the page has \"$shown\"" if $kind eq 'text';
+	return number_differs($shown, $real) if $kind eq 'number';
+	return time_differs($shown, $real);
+}
+
+sub number_differs
+{
+	my ($shown, $real) = @_;
+	return if $shown eq $real;
+	return "$real is not of this run, and the page shows $shown" unless grep { is_now($_) } times_of($real);
+	return "$real stands for $shown, which stood for " . ($real_of{$shown} // 'another number')
+		if ($real_of{$shown} // '') ne $real;
+	my ($shown_fields, $real_fields) = (fields($shown), fields($real));
+	return $shown_fields eq $real_fields ? undef : "the page's $shown has $shown_fields, the real $real has $real_fields";
+}
+
+sub fields
+{
+	my ($number) = @_;
+	my $counter = 'counter ' . ($number & 1023);
+	return $number > $max_position ? 'shard ' . ($number >> 10 & 8191) . ", $counter" : "no shard, $counter";
+}
+
+# Unix milliseconds of a position, or of an ID in the epochs that the page names.
+sub times_of
+{
+	my ($number) = @_;
+	return $number > $max_position ? map { ($number >> 23) + $_ } keys %epochs : $number >> 10;
+}
+
+sub is_now
+{
+	my ($ms) = @_;
+	return abs($ms - 1000 * time) < $one_day_ms;
+}
+
+sub time_differs
+{
+	my ($shown, $real) = @_;
+	return if $shown eq $real;
+	my ($shown_us, $real_us) = (microseconds($shown), microseconds($real));
+	return "$real is not of this run, and the page shows $shown" unless is_now(int($real_us / 1000));
+	my ($shown_zone, $real_zone) = map { /([+-]\d\d(?::\d\d)?| UTC)$/ ? $1 : '' } $shown, $real;
+	return "$real and $shown have other zones" if $shown_zone ne $real_zone;
+	my @numbers = grep { is_time_of($real_us, $_) } keys %shown_of;
+	return if !@numbers || grep { is_time_of($shown_us, $shown_of{$_}) } @numbers;
+	return "$real is the time of $numbers[0], but $shown is not that of the page's $shown_of{$numbers[0]}";
+}
+
+sub is_time_of
+{
+	my ($us, $number) = @_;
+	return scalar grep { $_ * 1000 == $us } times_of($number);
+}
+
+# Unix microseconds. Days as in "days_from_civil": the year begins in March.
+sub microseconds
+{
+	my ($year, $month, $day, $hour, $minute, $second, $fraction) =
+		$_[0] =~ /^(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+)(?:\.(\d+))?/;
+	($year, $month) = $month > 2 ? ($year, $month - 3) : ($year - 1, $month + 9);
+	my $days = 365 * $year + int($year / 4) - int($year / 100) + int($year / 400)
+		+ int((153 * $month + 2) / 5) + $day - 1 - 719468;
+	my $seconds = (($days * 24 + $hour) * 60 + $minute) * 60 + $second;
+	return $seconds * 1_000_000 + substr(($fraction // '') . '000000', 0, 6);
+}
