@@ -33,7 +33,6 @@ endif
 EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso \
 	cli/snowflake-shard cli/snowflake-shard.1 $(CLI_OBJS)
 
-# The command snowflake-shard, where its headers are there. "make cli" alone makes nothing else.
 CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp)))
 
 SERVERLESS_GOALS = checkver unit model
@@ -72,7 +71,8 @@ COMPILE.cxx.bc += $(PG_CXXFLAGS)
 
 $(OBJS) $(OBJS:.o=.bc): $(OWN_HEADERS)
 
-# An ordinary C++ program: none of the library's flags.
+# The command snowflake-shard, where its headers are there; "make cli" makes nothing else. It is an
+# ordinary C++ program: none of the library's flags.
 CLI_PROBE = \#if !__has_include(<CLI/CLI.hpp>) || !__has_include(<nlohmann/json.hpp>) || !__has_include(<libpq-fe.h>)\n\#error\n\#endif
 HAS_CLI_HEADERS := $(shell printf '$(CLI_PROBE)\n' | $(CXX) -std=c++17 -I$(includedir) -E -x c++ - >/dev/null 2>&1 && echo yes)
 CLI_MISSING = snowflake-shard is left out: it takes the headers of CLI11, nlohmann-json and libpq (Debian and Ubuntu: libcli11-dev nlohmann-json3-dev libpq-dev)
@@ -101,15 +101,11 @@ cli/snowflake-shard: $(CLI_OBJS)
 cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
 	cli/manual.sh cli/snowflake-shard $(EXTVERSION) >$@.tmp && mv $@.tmp $@
 
-# A private installation may have the manual's folder of the system: not being able to write there is no error.
 install-cli: cli
-	$(MKDIR_P) '$(DESTDIR)$(bindir)'
+	$(MKDIR_P) '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(completionsdir)'
 	$(INSTALL_PROGRAM) cli/snowflake-shard '$(DESTDIR)$(bindir)'
-	@install_text() { \
-		if $(MKDIR_P) "$$2" 2>/dev/null && [ -w "$$2" ]; then $(INSTALL_DATA) "$$1" "$$2/$$3"; \
-		else echo "$$3 is left out: $$2 is not writable"; fi; }; \
-	install_text cli/snowflake-shard.1 '$(DESTDIR)$(mandir)/man1' snowflake-shard.1 && \
-	install_text cli/snowflake-shard.bash '$(DESTDIR)$(completionsdir)' snowflake-shard
+	$(INSTALL_DATA) cli/snowflake-shard.1 '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_DATA) cli/snowflake-shard.bash '$(DESTDIR)$(completionsdir)/snowflake-shard'
 uninstall-cli:
 	rm -f '$(DESTDIR)$(bindir)/snowflake-shard' '$(DESTDIR)$(mandir)/man1/snowflake-shard.1' '$(DESTDIR)$(completionsdir)/snowflake-shard'
 

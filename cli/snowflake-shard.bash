@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # bash completion of snowflake-shard: verbs, and the options that a verb's --help lists.
 
 _snowflake_shard()

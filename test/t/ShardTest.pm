@@ -12,6 +12,7 @@ use Test::More;
 
 our @EXPORT = qw(
   shard_program
+  shard_program_if_built
   shard_command
   run_shard
   shard_json
@@ -23,10 +24,16 @@ our @EXPORT = qw(
 # The program beside the server's; the test is skipped where it was not built.
 sub shard_program
 {
+	my $program = shard_program_if_built();
+	plan skip_all => 'snowflake-shard was not built: its headers are not here' unless defined $program;
+	return $program;
+}
+
+sub shard_program_if_built
+{
 	my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
 	my $program = "$bindir/snowflake-shard";
-	plan skip_all => 'snowflake-shard was not built: its headers are not here' unless -x $program;
-	return $program;
+	return -x $program ? $program : undef;
 }
 
 # Arguments in which a server stands for its connection string.
