@@ -1,4 +1,4 @@
--- A user signs up in shard 2 (examples/shard.sql with shard=2) and posts a photo: INSERT returns
+-- A user signs up in shard 2 and posts a photo: INSERT returns
 -- the ID, as with a serial column.
 
 INSERT INTO insta2.users (name) VALUES ('mia') RETURNING id;
