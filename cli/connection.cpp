@@ -51,7 +51,9 @@ Connection::Connection(const std::string& dsn) : handle_(nullptr, PQfinish)
     handle_.reset(PQconnectdbParams(keys, values, 1));
     if (!is_alive())
         throw Failure(trimmed(PQerrorMessage(handle_.get())));
-    query("SELECT pg_catalog.set_config('search_path', '', false)");
+    quotes_all_ = query("SHOW quote_all_identifiers").text(0, 0) == "on";
+    query("SELECT pg_catalog.set_config('search_path', '', false), "
+          "pg_catalog.set_config('quote_all_identifiers', 'off', false)");
 }
 
 Result Connection::query(const std::string& sql, const std::vector<std::string>& parameters)
@@ -94,8 +96,11 @@ std::string Connection::dsn_without_password() const
         const std::string key = option->keyword;
         const bool is_left_out = key == "host" || key == "hostaddr" || key == "port" ||
                                  key == "password" || key == "client_encoding";
-        if (option->val != nullptr && !is_left_out)
-            dsn += " " + dsn_setting(key, option->val);
+        std::string value = option->val == nullptr ? "" : option->val;
+        if (key == "options" && quotes_all_)
+            value += " -c quote_all_identifiers=off";
+        if (!value.empty() && !is_left_out)
+            dsn += " " + dsn_setting(key, value);
     }
     return dsn;
 }

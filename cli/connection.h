@@ -45,7 +45,8 @@ private:
 class Connection
 {
 public:
-    /* Connects as libpq does, and sets an empty search_path: each statement qualifies its names. */
+    /* Connects as libpq does, and sets an empty search_path: each statement qualifies its names.
+     * quote_all_identifiers is off, because names are compared as they have to be quoted. */
     explicit Connection(const std::string& dsn);
 
     /* One statement with parameters $1, $2 ... as text. */
@@ -72,6 +73,7 @@ public:
 
 private:
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
+    bool quotes_all_ = false;
 };
 
 /* key='value' for a connection string. */

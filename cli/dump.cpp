@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 
@@ -62,6 +63,19 @@ std::string find_pg_dump(int server_major)
                   " or newer is neither beside snowflake-shard nor in PATH");
 }
 
+/* The name that an identifier stands for. */
+std::string unquoted(const std::string& identifier)
+{
+    if (identifier[0] != '"')
+        return identifier;
+    std::string name;
+    for (std::size_t i = 1; i + 1 < identifier.size(); i++) {
+        name += identifier[i];
+        i += identifier[i] == '"' ? 1 : 0; /* it is doubled */
+    }
+    return name;
+}
+
 /* Follows pg_dump's headings and the settings that it writes between them. */
 class DumpReader
 {
@@ -96,11 +110,12 @@ private:
         if (comment.rfind("-- Name: ", 0) != 0 || owner == std::string::npos)
             return;
         const std::string name = comment.substr(9, type - 9);
+        const std::string kind = comment.substr(type + 8, schema - type - 8);
         std::string schema_name = comment.substr(schema + 10, owner - schema - 10);
-        if (schema_name == "-") /* a schema itself, its privileges, its comment */
-            schema_name = name.rfind("SCHEMA ", 0) == 0 ? name.substr(7) : name;
+        if (schema_name == "-") /* a schema itself; its privileges, its comment */
+            schema_name = kind == "SCHEMA" ? name : unquoted(name.substr(std::strlen("SCHEMA ")));
         entries_ = &schemas[schema_name];
-        entries_->push_back({comment.substr(type + 8, schema - type - 8), name, ""});
+        entries_->push_back({kind, name, ""});
     }
 
     /* Each entry has its tablespace and access method with it, and leaves the defaults behind. */
