@@ -23,6 +23,15 @@ my $other = new_server('two');
 make_template($node);
 my ($status, $out, $err, $rows);
 
+# What bash completes behind these words, the last of which is not complete.
+sub completions
+{
+	my @words = ($program, @_);
+	my $script = 'COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _snowflake_shard "$1"; echo "${COMPREPLY[*]}"';
+	IPC::Run::run([ 'bash', '-c', "source $FindBin::RealBin/../../cli/snowflake-shard.bash; $script", 'bash', @words ], '>', \my $completed);
+	return $completed;
+}
+
 # Usage and exit codes.
 is((run_shard($program))[0], 2, 'no verb: exit code 2');
 is((run_shard($program, 'clone', $node, 'insta0', '--schema', 'x{}', '--shards', '5-4'))[0], 2, 'a range that ends before it begins: 2');
@@ -36,6 +45,7 @@ foreach my $verb (qw(list clone run diff verify map))
 {
 	($status, $out) = run_shard($program, $verb, '--help');
 	ok($status == 0 && $out =~ /Examples:\n  snowflake-shard $verb /, "$verb --help has examples");
+	ok(completions('') =~ /\b$verb\b/ && completions($verb, '--j') =~ /^--json\b/, "bash completes $verb and its options");
 }
 
 # clone
