@@ -105,8 +105,7 @@ Definition define(Connection& connection, const Shard& origin)
     connection.query(std::string("SELECT pg_advisory_lock") + kLock);
     make_scratch(connection, origin, dump);
     const Shard scratch = {origin.number, kScratch, kScratch};
-    const Definition definition(dump_schemas(connection, {kScratch})[kScratch], scratch,
-                                origin.schema);
+    Definition definition(dump_schemas(connection, {kScratch})[kScratch], scratch, origin.schema);
     drop_scratch(connection);
     connection.query(std::string("SELECT pg_advisory_unlock") + kLock);
 

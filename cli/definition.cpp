@@ -139,8 +139,8 @@ std::string render(const std::string& marked, const Shard& shard, const std::str
 
 } // namespace
 
-Definition::Definition(const Entries& dump, const Shard& origin, const std::string& text_schema)
-    : entries_(dump), text_schema_(text_schema)
+Definition::Definition(Entries dump, const Shard& origin, const std::string& text_schema)
+    : entries_(std::move(dump)), text_schema_(text_schema)
 {
     for (Entry& entry : entries_)
         entry.sql = Marker(entry.sql, origin, text_schema).marked();

@@ -21,7 +21,7 @@ class Definition
 public:
     /* From the dump of a shard. What is text to the server, such as a body in PL/pgSQL, is kept as
      * it is; text_schema is the name of the schema that it uses. */
-    Definition(const Entries& dump, const Shard& origin, const std::string& text_schema);
+    Definition(Entries dump, const Shard& origin, const std::string& text_schema);
 
     /* The statements that make the shard. */
     std::string sql_for(const Shard& shard) const;

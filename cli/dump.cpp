@@ -48,7 +48,7 @@ std::string find_pg_dump(int server_major)
     const char* path = std::getenv("PATH");
     std::istringstream list(self + ":" + (path == nullptr ? "" : path));
     for (std::string folder; std::getline(list, folder, ':');) {
-        const std::string program = folder + "/pg_dump";
+        std::string program = folder + "/pg_dump";
         if (!std::filesystem::exists(program, error))
             continue;
         std::istringstream version(
@@ -98,7 +98,7 @@ public:
             put(sql);
     }
 
-    std::map<std::string, Entries> schemas;
+    const std::map<std::string, Entries>& schemas() const { return schemas_; }
 
 private:
     /* -- Name: photos; Type: TABLE; Schema: insta5; Owner: app */
@@ -114,7 +114,7 @@ private:
         std::string schema_name = comment.substr(schema + 10, owner - schema - 10);
         if (schema_name == "-") /* a schema itself; its privileges, its comment */
             schema_name = kind == "SCHEMA" ? name : unquoted(name.substr(std::strlen("SCHEMA ")));
-        entries_ = &schemas[schema_name];
+        entries_ = &schemas_[schema_name];
         entries_->push_back({kind, name, ""});
     }
 
@@ -139,6 +139,7 @@ private:
 
     static constexpr const char* kNoSpace = "SET default_tablespace = '';\n";
     static constexpr const char* kHeap = "SET default_table_access_method = heap;\n";
+    std::map<std::string, Entries> schemas_;
     Entries* entries_ = nullptr;
     std::string tablespace_ = kNoSpace;
     std::string access_method_ = kHeap;
@@ -170,7 +171,7 @@ std::map<std::string, Entries> dump_schemas(const Connection& connection,
     DumpReader reader;
     for (const std::string& statement : split_statements(run_pg_dump(connection, options)))
         reader.add(statement);
-    return reader.schemas;
+    return reader.schemas();
 }
 
 std::string sql_of(const Entries& entries)

@@ -25,9 +25,9 @@ class Arguments
 public:
     Arguments()
     {
-        app.set_version_flag("--version", "snowflake-shard " SNOWFLAKE_VERSION);
-        app.require_subcommand(1);
-        app.footer(kNotes);
+        app_.set_version_flag("--version", "snowflake-shard " SNOWFLAKE_VERSION);
+        app_.require_subcommand(1);
+        app_.footer(kNotes);
         add_list();
         add_clone();
         add_run();
@@ -36,15 +36,16 @@ public:
         add_map();
     }
 
+    void parse(int argc, char** argv) { app_.parse(argc, argv); }
     int run() const { return verb_(options_); }
-
-    CLI::App app{kDescription, "snowflake-shard"};
+    /* Prints the help or the error, and returns the exit code. */
+    int exit(const CLI::ParseError& error) { return app_.exit(error) == 0 ? kDone : kWrongUsage; }
 
 private:
     CLI::App* add(const char* name, int (*verb)(const Options&), const std::string& description,
                   const std::string& examples)
     {
-        CLI::App* command = app.add_subcommand(name, description);
+        CLI::App* command = app_.add_subcommand(name, description);
         command->add_flag("--json", options_.json, "print JSON");
         command->footer("Examples:\n" + examples);
         command->callback([this, verb] { verb_ = verb; });
@@ -169,6 +170,7 @@ private:
                             "name of PL/Proxy's cluster (default snowflake)");
     }
 
+    CLI::App app_{kDescription, "snowflake-shard"};
     Options options_;
     int (*verb_)(const Options&) = nullptr;
 };
@@ -183,12 +185,14 @@ int fail(const std::string& message, ExitCode code)
 
 int main(int argc, char** argv)
 {
-    Arguments arguments;
     try {
-        arguments.app.parse(argc, argv);
+        Arguments arguments;
+        try {
+            arguments.parse(argc, argv);
+        } catch (const CLI::ParseError& error) {
+            return arguments.exit(error);
+        }
         return arguments.run();
-    } catch (const CLI::ParseError& error) {
-        return arguments.app.exit(error) == 0 ? kDone : kWrongUsage;
     } catch (const UsageError& error) {
         return fail(error.what(), kWrongUsage);
     } catch (const std::exception& error) {
