@@ -62,6 +62,17 @@ void warn_of_what_stays(Connection& connection, const Shard& origin, const Defin
         {origin.schema});
     for (int i = 0; i < rows.rows(); i++)
         warn("not cloned: " + rows.text(i, 0));
+    const Result calls = connection.query(
+        "SELECT DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity "
+        "FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema "
+        "WHERE n.nspname = $1 AND k.is_direct AND (k.seq IS NULL OR k.shard IS NULL AND k.seq <> "
+        "(SELECT c.oid FROM pg_class AS c JOIN pg_extension AS e ON e.extnamespace = "
+        "c.relnamespace "
+        "WHERE e.extname = 'snowflake' AND c.relname = 'snowflake_id_seq')) ORDER BY 1",
+        {origin.schema});
+    for (int i = 0; i < calls.rows(); i++)
+        warn("the shard or the sequence of " + calls.text(i, 0) +
+             " is no constant, and stays as it is in every clone");
     for (const Entry& entry : definition.entries())
         if (definition.names_schema(entry))
             warn("the text of " + entry.type + " " + entry.name + " names schema " + origin.schema +

@@ -64,6 +64,15 @@ is($node->safe_psql('postgres', q{INSERT INTO atomic211.t DEFAULT VALUES RETURNI
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'atomic211'::regnamespace AND prosecdef}), '1',
 	'SECURITY DEFINER is kept');
 
+$node->safe_psql('postgres', q{
+	CREATE SCHEMA computed; SELECT snowflake_create_shard(220, 'computed');
+	CREATE TABLE computed.t (a bigint DEFAULT snowflake_next_id(200 + 20, 'computed.table_id_seq'),
+		b bigint DEFAULT snowflake_next_id(220, ('computed.' || 'table_id_seq')::regclass), c bigint DEFAULT snowflake_next_id())});
+clone('computed', '221', 'computed{}');
+is(join(' ', $err =~ /the shard or the sequence of (\S+) is no constant/g), 'computed.t.a computed.t.b',
+	'a shard or a sequence that is computed stays, with a warning') or diag($err);
+$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA computed, computed221 CASCADE');
+
 # Nothing of a clone's leads back to the template.
 $node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA atomic, per_table CASCADE');
 is($node->safe_psql('postgres', q{INSERT INTO atomic211.t DEFAULT VALUES; INSERT INTO per_table_201.users DEFAULT VALUES RETURNING snowflake_shard(id)}),
