@@ -30,7 +30,10 @@ $(info This folder is not writable: the results go to $(OUTPUT), and the TAP tes
 endif
 endif
 
-EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso
+EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso \
+	cli/snowflake-shard cli/snowflake-shard.1 $(CLI_OBJS)
+
+CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp)))
 
 SERVERLESS_GOALS = checkver unit model
 
@@ -67,6 +70,44 @@ endif
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
 
 $(OBJS) $(OBJS:.o=.bc): $(OWN_HEADERS)
+
+# The command snowflake-shard, where its headers are there; "make cli" makes nothing else. It is an
+# ordinary C++ program: none of the library's flags.
+CLI_PROBE = \#if !__has_include(<CLI/CLI.hpp>) || !__has_include(<nlohmann/json.hpp>) || !__has_include(<libpq-fe.h>)\n\#error\n\#endif
+HAS_CLI_HEADERS := $(shell printf '$(CLI_PROBE)\n' | $(CXX) -std=c++17 -I$(includedir) -E -x c++ - >/dev/null 2>&1 && echo yes)
+CLI_MISSING = snowflake-shard is left out: it takes the headers of CLI11, nlohmann-json and libpq (Debian and Ubuntu: libcli11-dev nlohmann-json3-dev libpq-dev)
+# What is shared by all versions of PostgreSQL: /usr/share, not /usr/share/postgresql/15.
+completionsdir = $(shell echo '$(datadir)' | sed 's,/share/.*,/share,')/bash-completion/completions
+
+.PHONY: cli install-cli uninstall-cli
+ifeq ($(HAS_CLI_HEADERS),yes)
+cli: cli/snowflake-shard cli/snowflake-shard.1
+all: cli
+install: install-cli
+else
+cli:
+	@echo '$(CLI_MISSING)'; exit 1
+all install: cli-is-left-out
+.PHONY: cli-is-left-out
+cli-is-left-out:
+	@echo '$(CLI_MISSING)'
+endif
+uninstall: uninstall-cli
+
+cli/%.o: cli/%.cpp $(wildcard cli/*.h)
+	$(CXX) -std=c++17 -O2 $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
+cli/snowflake-shard: $(CLI_OBJS)
+	$(CXX) $(CLI_OBJS) -o $@ $(LDFLAGS) -L$(libdir) -lpq -pthread
+cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
+	cli/manual.sh cli/snowflake-shard $(EXTVERSION) >$@.tmp && mv $@.tmp $@
+
+install-cli: cli
+	$(MKDIR_P) '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(completionsdir)'
+	$(INSTALL_PROGRAM) cli/snowflake-shard '$(DESTDIR)$(bindir)'
+	$(INSTALL_DATA) cli/snowflake-shard.1 '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_DATA) cli/snowflake-shard.bash '$(DESTDIR)$(completionsdir)/snowflake-shard'
+uninstall-cli:
+	rm -f '$(DESTDIR)$(bindir)/snowflake-shard' '$(DESTDIR)$(mandir)/man1/snowflake-shard.1' '$(DESTDIR)$(completionsdir)/snowflake-shard'
 
 snowflake--$(EXTVERSION).sql: $(INSTALL_PARTS)
 	@printf '%s\n' '\echo Use "CREATE EXTENSION snowflake" to load this file. \quit' >$@.tmp

@@ -1,4 +1,4 @@
--- Are the IDs of all tables of all shards different? For the shards 0 to 3 of examples/shard.sql.
+-- Are the IDs of all tables of all shards different? For the shard of examples/shard.sql and its clones 1 to 3.
 
 CREATE VIEW every_id (schema, id) AS
           SELECT 'insta0', id FROM insta0.users

@@ -1,5 +1,5 @@
--- A user signs up in shard 2 (examples/shard.sql with shard=2) and posts a photo: INSERT returns
--- the ID, as with a serial column.
+-- A user signs up in shard 2, a clone of that of examples/shard.sql, and posts a photo: INSERT returns the
+-- ID, as with a serial column.
 
 INSERT INTO insta2.users (name) VALUES ('mia') RETURNING id;
 

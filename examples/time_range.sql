@@ -1,5 +1,5 @@
--- Rows of a time range, by the primary key: no column created_at, no second index. In shard 1
--- (examples/shard.sql with shard=1), with a user and photos of the last minute in it.
+-- Rows of a time range, by the primary key: no column created_at, no second index. In shard 1, a clone
+-- of that of examples/shard.sql, with a user and photos of the last minute in it.
 
 -- A month of older photos, one every 15 seconds, so that there is something to be left out.
 -- snowflake_encode() makes the ID of a time in the past.

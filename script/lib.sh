@@ -290,6 +290,11 @@ write_as_root() {
     printf '%s\n' "${@:2}" | as_root tee -- "$1" >/dev/null
 }
 
+# What snowflake-shard is built from; without these headers make leaves it out.
+# shellcheck disable=SC2034 # for the caller
+readonly command_needs=(libcli11-dev=/usr/include/CLI/CLI.hpp
+    nlohmann-json3-dev=/usr/include/nlohmann/json.hpp)
+
 # --- which PostgreSQL --------------------------------------------------------------------------
 
 # The one that PG_CONFIG names; else the first that extensions can be built for: pg_config's in
@@ -390,21 +395,22 @@ TEXT
 # extension installs are real ones. make install with the tree's pg_config then goes into the tree,
 # and the tree's server finds it there.
 make_private_tree() {
-    local config=$server_bindir/pg_config sharedir pkglibdir dir
+    local config=$server_bindir/pg_config sharedir pkglibdir mandir dir
     tree=$workdir/tree
     pkglibdir=$("$config" --pkglibdir)
     sharedir=$("$config" --sharedir)
+    mandir=$("$config" --mandir)
 
     mkdir -p -- "$tree$server_bindir"
     cp -P -- "$server_bindir"/{postgres,initdb,psql,pg*,createdb,createuser,dropdb,dropuser,vacuumdb} \
         "$tree$server_bindir"
-    for dir in "$pkglibdir/bitcode" "$pkglibdir" "$sharedir/extension" "$sharedir" \
-        "$("$config" --libdir)" "$("$config" --includedir)"; do
+    for dir in "$pkglibdir/bitcode" "$pkglibdir" "$sharedir/extension" "$mandir/man1" "$mandir" \
+        "$sharedir" "$("$config" --libdir)" "$("$config" --includedir)"; do
         link_folder "$dir"
     done
     # A snowflake that the system has is not the one to be tried.
     rm -f -- "$tree$pkglibdir"/{,bitcode/}snowflake{.so,,.index.bc} \
-        "$tree$sharedir/extension"/snowflake{.control,--*.sql}
+        "$tree$sharedir/extension"/snowflake{.control,--*.sql} "$tree$mandir/man1/snowflake-shard.1"
     give_away "$tree"
 
     export PG_CONFIG=$tree$server_bindir/pg_config PATH=$tree$server_bindir:$PATH
@@ -484,7 +490,8 @@ is_terminal() {
 build_and_install() {
     local made=(./.git '*.o' '*.bc' '*.so' './snowflake--*.sql'
         ./tmp_check ./results ./output_iso ./log
-        ./test/unit/unit ./test/model/model ./test/stress/stress)
+        ./test/unit/unit ./test/model/model ./test/stress/stress
+        ./cli/snowflake-shard ./cli/snowflake-shard.1)
     build=$workdir/build
     mkdir -p -- "$build"
     tar -C "$source_dir" "${made[@]/#/--exclude=}" -cf - . | tar -C "$build" -xof -

@@ -93,6 +93,9 @@ WHERE now.last_value IS DISTINCT FROM before.last_value ORDER BY 1;
 
 -- The texts: what is wrong with which object, and the statement that mends it.
 SELECT snowflake_next_id(8192, 's');
+BEGIN READ ONLY;
+SELECT snowflake_next_id(1, 's');
+ROLLBACK;
 SELECT snowflake_next_id(1, 't');
 SELECT snowflake_next_id(1, 'narrow');
 SELECT snowflake_next_id(1, 'downwards');

@@ -17,6 +17,9 @@
 # A page starts with an empty database app; other databases and roles that it makes are dropped
 # after it. A block without an output may print anything but an error.
 #
+# The blocks find psql, pg_dump and snowflake-shard on PATH. The folder of the server's socket is shown as
+# /var/run/postgresql.
+#
 # Outputs are compared word by word, blank lines and widths of columns apart. IDs and times of the
 # run differ from those of the page, so they are compared by what they say:
 #
@@ -41,7 +44,7 @@ my $number        = qr/(?<![\w.])(\d{16,19})(?![\w.])/;    # an ID or a position
 
 # What may differ in an output, but for its blanks.
 my $token = qr/
-	(\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d(?::\d\d)?|\ UTC)?)    # a time
+	(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d(?::\d\d)?|\ UTC|Z)?)   # a time
 	| (-?(?<!\d)\d\d:\d\d:\d\d\.\d+                                       # a lead or a duration
 		| (?<![\w.])\d+(?=\ ms\ behind) | (?<![\w.])\d+\.\d(?=\ s(?!\w)))
 	| $number
@@ -219,6 +222,7 @@ sub check_block
 	my $command = $block->{text};
 	$command =~ s/$number/real_number($1)/ge;
 	my ($real, $status) = $block->{kind} eq 'sql' ? psql($command) : shell($command);
+	$real = with_usual_socket($real);
 	$block_count++;
 	if ($output)
 	{
@@ -232,6 +236,17 @@ sub check_block
 		fail($line, "$&\n--- the command printed\n$real");
 	}
 	fail($line, "exit status $status\n$real") if $status;
+}
+
+# In a column of a table the place is filled up, so that the columns still stand below their headings.
+sub with_usual_socket
+{
+	my ($text) = @_;
+	my ($real, $shown) = ($ENV{PGHOST}, '/var/run/postgresql');
+	my $filled = sprintf('%-*s', length $real, $shown);
+	$text =~ s/\Q$real\E(?=  )/$filled/g;
+	$text =~ s/\Q$real\E/$shown/g;
+	return $text;
 }
 
 # A number that no output has shown before is a literal, and stands for itself.
@@ -439,7 +454,7 @@ sub time_differs
 	return if $shown eq $real;
 	my ($shown_us, $real_us) = (microseconds($shown), microseconds($real));
 	return "$real is not of this run, and the page shows $shown" unless is_now(int($real_us / 1000));
-	my ($shown_zone, $real_zone) = map { /([+-]\d\d(?::\d\d)?| UTC)$/ ? $1 : '' } $shown, $real;
+	my ($shown_zone, $real_zone) = map { /([+-]\d\d(?::\d\d)?| UTC|Z)$/ ? $1 : '' } $shown, $real;
 	return "$real and $shown have other zones" if $shown_zone ne $real_zone;
 	my @numbers = grep { is_time_of($real_us, $_) } keys %shown_of;
 	return if !@numbers || grep { is_time_of($shown_us, $shown_of{$_}) } @numbers;
@@ -456,7 +471,7 @@ sub is_time_of
 sub microseconds
 {
 	my ($year, $month, $day, $hour, $minute, $second, $fraction) =
-		$_[0] =~ /^(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+)(?:\.(\d+))?/;
+		$_[0] =~ /^(\d+)-(\d+)-(\d+)[ T](\d+):(\d+):(\d+)(?:\.(\d+))?/;
 	($year, $month) = $month > 2 ? ($year, $month - 3) : ($year - 1, $month + 9);
 	my $days = 365 * $year + int($year / 4) - int($year / 100) + int($year / 400)
 		+ int((153 * $month + 2) / 5) + $day - 1 - 719468;

@@ -1,0 +1,96 @@
+#include "catalog.h"
+
+#include <sstream>
+
+namespace
+{
+
+constexpr int kMaxShard = 8191;
+
+int parse_number(const std::string& text)
+{
+    const bool is_number = !text.empty() && text.size() < 6 &&
+                           text.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number || std::stoi(text) > kMaxShard)
+        throw UsageError("\"" + text + "\" is no shard number, 0 to " + std::to_string(kMaxShard));
+    return std::stoi(text);
+}
+
+} // namespace
+
+ShardSet parse_shards(const std::string& text)
+{
+    ShardSet shards;
+    std::istringstream list(text);
+    for (std::string item; std::getline(list, item, ',');) {
+        const std::size_t dash = item.find('-');
+        const int first = parse_number(item.substr(0, dash));
+        const int last = dash == std::string::npos ? first : parse_number(item.substr(dash + 1));
+        if (last < first)
+            throw UsageError("the range " + item + " ends before it begins");
+        for (int shard = first; shard <= last; shard++)
+            shards.insert(shard);
+    }
+    if (shards.empty())
+        throw UsageError("a list of shards is empty; it looks like 0-7,9");
+    return shards;
+}
+
+std::string format_shards(const ShardSet& shards)
+{
+    std::string text;
+    for (auto i = shards.begin(); i != shards.end();) {
+        const int first = *i;
+        int last = first;
+        while (++i != shards.end() && *i == last + 1)
+            last = *i;
+        text += (text.empty() ? "" : ",") + std::to_string(first) +
+                (first == last ? "" : "-" + std::to_string(last));
+    }
+    return text.empty() ? "none" : text;
+}
+
+std::string schema_name(const std::string& pattern, int shard)
+{
+    const std::size_t at = pattern.find("{}");
+    if (at == std::string::npos)
+        throw UsageError("\"" + pattern + "\" needs {} in the place of the shard's number");
+    return pattern.substr(0, at) + std::to_string(shard) + pattern.substr(at + 2);
+}
+
+std::string extension_schema(Connection& connection)
+{
+    const Result schema = connection.query("SELECT quote_ident(n.nspname) FROM pg_extension AS e "
+                                           "JOIN pg_namespace AS n ON n.oid = e.extnamespace "
+                                           "WHERE e.extname = 'snowflake'");
+    if (schema.rows() == 0)
+        throw Failure(connection.server() + ": the extension is not installed there.\n"
+                                            "HINT:  CREATE EXTENSION snowflake;");
+    return schema.text(0, 0);
+}
+
+std::vector<Shard> read_shards(Connection& connection)
+{
+    const Result rows = connection.query(
+        "SELECT DISTINCT shard, schema_name, quote_ident(schema_name) FROM " +
+        extension_schema(connection) + ".snowflake_shards ORDER BY shard, schema_name");
+    std::vector<Shard> shards;
+    for (int i = 0; i < rows.rows(); i++)
+        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
+    return shards;
+}
+
+Shard find_shard(Connection& connection, const std::string& schema)
+{
+    std::vector<Shard> found;
+    for (const Shard& shard : read_shards(connection))
+        if (shard.schema == schema)
+            found.push_back(shard);
+    if (found.empty())
+        throw Failure("schema " + schema + " is no shard of " + connection.server() +
+                      "\nHINT:  snowflake_create_shard() makes a schema a shard.");
+    if (found.size() > 1)
+        throw Failure("schema " + schema + " makes IDs of several shards: " +
+                      std::to_string(found[0].number) + ", " + std::to_string(found[1].number));
+    return found[0];
+}

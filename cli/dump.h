@@ -1,0 +1,31 @@
+/* The definition of schemas, as pg_dump -s writes it. */
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "connection.h"
+
+/* An object's statements, as they stand below one heading of pg_dump. */
+struct Entry {
+    std::string type; /* TABLE, FUNCTION, ACL ... */
+    std::string name;
+    std::string sql;
+};
+
+using Entries = std::vector<Entry>;
+
+/* Settings that these statements rely on; pg_dump writes them at the head of its output. */
+extern const char* const kDumpSettings;
+
+/* The entries of each schema; a schema that does not exist is an error of pg_dump. */
+std::map<std::string, Entries> dump_schemas(const Connection& connection,
+                                            const std::vector<std::string>& schemas);
+
+/* What pg_dump writes with these options on the database of the connection. */
+std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options);
+
+/* All statements, in order. */
+std::string sql_of(const Entries& entries);

@@ -1,0 +1,51 @@
+/* snowflake-shard list: the shards of servers, with their sizes. */
+
+#include "catalog.h"
+#include "output.h"
+#include "verbs.h"
+
+namespace
+{
+
+/* Rows are the estimate of the last ANALYZE, and unknown before the first. */
+Result read_sizes(Connection& connection)
+{
+    const std::string extension = extension_schema(connection);
+    return connection.query(
+        "WITH shards AS (SELECT DISTINCT shard, schema_name FROM " + extension +
+        ".snowflake_shards), last AS (SELECT shard, max(last_id_at) AS at FROM " + extension +
+        ".snowflake_sequences GROUP BY shard), sizes AS ("
+        "SELECT relnamespace, count(*) FILTER (WHERE relkind IN ('r', 'p') AND NOT relispartition) "
+        "AS tables, "
+        "sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows, "
+        "sum(pg_total_relation_size(oid))::bigint AS size "
+        "FROM pg_class WHERE relkind IN ('r', 'p', 'm') GROUP BY relnamespace) "
+        "SELECT s.shard, s.schema_name, coalesce(z.tables, 0), z.rows, coalesce(z.size, 0), "
+        "to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') "
+        "FROM shards AS s JOIN pg_namespace AS n ON n.nspname = s.schema_name "
+        "LEFT JOIN sizes AS z ON z.relnamespace = n.oid LEFT JOIN last AS l ON l.shard = s.shard "
+        "ORDER BY s.shard, s.schema_name");
+}
+
+} // namespace
+
+int list_shards(const Options& options)
+{
+    using Rows = std::vector<std::vector<Cell>>;
+    const auto servers = on_all_servers(options.dsns, [](Connection& connection, std::size_t) {
+        const Result result = read_sizes(connection);
+        Rows rows;
+        for (int i = 0; i < result.rows(); i++)
+            rows.push_back({result.number(i, 0), result.text(i, 1), result.number(i, 2),
+                            result.is_null(i, 3) ? Cell() : Cell(result.number(i, 3)),
+                            Bytes{result.number(i, 4)},
+                            result.is_null(i, 5) ? Cell() : Cell(result.text(i, 5)),
+                            connection.server()});
+        return rows;
+    });
+    Table table = {{"shard", "schema", "tables", "rows", "size", "last_id_at", "server"}, {}};
+    for (const Rows& rows : servers)
+        table.rows.insert(table.rows.end(), rows.begin(), rows.end());
+    print(table, options.json ? Format::json : Format::table);
+    return kDone;
+}

@@ -1,0 +1,18 @@
+#!/bin/sh
+# The manual page of snowflake-shard, made of its --help: cli/manual.sh PROGRAM VERSION
+set -eu
+
+# Text of --help as it stands: troff must see neither its backslashes nor a dot or quote at a line's start.
+as_it_stands() {
+    printf '.nf\n'
+    "$@" --help | fold -s -w 100 | sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^\([.']\)/\\\\\&\1/"
+    printf '.fi\n'
+}
+
+printf '.TH SNOWFLAKE\\-SHARD 1 "" "snowflake %s" ""\n' "$2"
+printf '.SH NAME\nsnowflake\\-shard \\- make, change and check logical shards\n.SH DESCRIPTION\n'
+as_it_stands "$1"
+for verb in $("$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    printf '.SH %s\n' "$verb"
+    as_it_stands "$1" "$verb"
+done

@@ -1,0 +1,71 @@
+/* What the command prints: tables, JSON and CSV on the standard output; progress and warnings
+ * beside it. */
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "catalog.h"
+
+struct Bytes {
+    std::int64_t count;
+};
+
+using Cell = std::variant<std::monostate, std::int64_t, Bytes, std::string>;
+
+struct Table {
+    std::vector<std::string> columns;
+    std::vector<std::vector<Cell>> rows;
+};
+
+enum class Format { table, json, csv };
+
+void print(const Table& table, Format format);
+
+/* What has become of a shard. */
+struct ShardState {
+    Shard shard;
+    std::string state; /* done, failed, not done ... */
+    std::string error;
+};
+
+/* The errors and the shards of each state, or JSON. Returns the exit code: 3 if a shard is not
+ * done. */
+int print_states(const std::vector<ShardState>& states, bool json);
+
+/* A line on the standard error. */
+void warn(const std::string& message);
+
+/* "1 shard", "2 shards". */
+std::string count_of(std::size_t count, const std::string& thing);
+
+/* How many are done and how long the rest takes: a line that is renewed on a terminal, else a line
+ * every five seconds. Threads may share one. */
+class Progress
+{
+public:
+    explicit Progress(std::string what, std::size_t total = 0);
+    ~Progress();
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+    /* So many more are to be done. */
+    void expect(std::size_t count);
+    void step();
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    std::mutex mutex_;
+    const std::string what_;
+    const bool is_terminal_;
+    Clock::time_point start_;
+    Clock::time_point shown_;
+    std::size_t total_;
+    std::size_t done_ = 0;
+};

@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# bash completion of snowflake-shard: verbs, and the options that a verb's --help lists.
+
+_snowflake_shard()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=
+    ((COMP_CWORD > 1)) && verb=${COMP_WORDS[1]}
+    case $previous in
+    --file | --config)
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    --format)
+        mapfile -t COMPREPLY < <(compgen -W 'table json csv pgbouncer plproxy' -- "$current")
+        return
+        ;;
+    esac
+    if [[ -z $verb ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$("$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p') --help --version" -- "$current")
+    elif [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$("$1" "$verb" --help 2>/dev/null | sed -n 's/^ *\(-h,\)\{0,1\}\(--[a-z-]*\).*/\2/p')" -- "$current")
+    fi
+}
+complete -F _snowflake_shard snowflake-shard

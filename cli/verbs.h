@@ -1,0 +1,38 @@
+/* The verbs. Each takes what stands on the command line and returns the exit code: 0 done, 1 found
+ * something, 3 failed. What it throws is 2 for a UsageError, else 3. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+enum ExitCode { kDone = 0, kFound = 1, kWrongUsage = 2, kFailed = 3 };
+
+struct Options {
+    std::vector<std::string> dsns;
+    std::string dsn;
+    std::string template_schema;
+    std::string shards;
+    bool json = false;
+
+    std::string schema_pattern; /* clone */
+    int jobs = 1;
+
+    std::string file; /* run */
+    std::string sql;
+    bool keep_going = false;
+    bool no_transaction = false;
+
+    bool full = false; /* verify */
+
+    std::string format = "table"; /* map */
+    std::string alias = "shard{}";
+    std::string cluster = "snowflake";
+};
+
+int list_shards(const Options& options);
+int clone_shards(const Options& options);
+int run_on_shards(const Options& options);
+int diff_shards(const Options& options);
+int verify_shards(const Options& options);
+int map_shards(const Options& options);

@@ -1,0 +1,216 @@
+# snowflake-shard clones a template into many shards, changes them, finds those that differ, and finds
+# every fault that verify promises to find; what it cannot do it says, with the exit code that is
+# documented, and nothing is half done: a shard is changed as a whole or not at all, and a clone that was
+# killed is resumed.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+seed_random();
+my $count = $ENV{SNOWFLAKE_TEST_LONG} ? 200 : 20;
+my $node = new_server('one');
+my $other = new_server('two');
+make_template($node);
+my ($status, $out, $err, $rows);
+
+# What bash completes behind these words, the last of which is not complete.
+sub completions
+{
+	my @words = ($program, @_);
+	my $script = 'COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _snowflake_shard "$1"; echo "${COMPREPLY[*]}"';
+	IPC::Run::run([ 'bash', '-c', "source $FindBin::RealBin/../../cli/snowflake-shard.bash; $script", 'bash', @words ], '>', \my $completed);
+	return $completed;
+}
+
+# Usage and exit codes.
+is((run_shard($program))[0], 2, 'no verb: exit code 2');
+is((run_shard($program, 'clone', $node, 'insta0', '--schema', 'x{}', '--shards', '5-4'))[0], 2, 'a range that ends before it begins: 2');
+is((run_shard($program, 'clone', $node, 'insta0', '--schema', 'x{}', '--shards', '1-8192'))[0], 2, 'a shard out of range: 2');
+is((run_shard($program, 'clone', $node, 'insta0', '--schema', 'x', '--shards', '1-2'))[0], 2, 'a pattern without {}: 2');
+is((run_shard($program, 'run', $node, '--shards', '0'))[0], 2, 'run without SQL: 2');
+is((run_shard($program, 'list', 'host=/tmp nonsense'))[0], 2, 'a connection string that cannot be read: 2');
+is((run_shard($program, 'list', 'host=/nonexistent'))[0], 3, 'a server that cannot be reached: 3');
+is((run_shard($program, 'list', 'dbname=template1 ' . $node->connstr('template1')))[0], 3, 'a database without the extension: 3');
+foreach my $verb (qw(list clone run diff verify map))
+{
+	($status, $out) = run_shard($program, $verb, '--help');
+	ok($status == 0 && $out =~ /Examples:\n  snowflake-shard $verb /, "$verb --help has examples");
+	ok(completions('') =~ /\b$verb\b/ && completions($verb, '--j') =~ /^--json\b/, "bash completes $verb and its options");
+}
+
+# clone
+($status, $rows) = shard_json($program, 'clone', $node, 'insta0', '--shards', "1-$count", '--schema', 'insta{}');
+is($status, 0, 'clone: exit code 0');
+is(states($rows), 'made ' . join(',', 1 .. $count), 'clone: every shard is made');
+is(dump_of($node, 'insta3', name => 'insta0', from => 3, to => 0), dump_of($node, 'insta0'),
+	'clone: pg_dump -s equals the template\'s');
+my $shard = 1 + int(rand($count));
+is($node->safe_psql('postgres', "INSERT INTO insta$shard.users (name) VALUES ('a') RETURNING snowflake_shard(id)"),
+	$shard, "clone: insta$shard.users makes IDs of shard $shard");
+is($node->safe_psql('postgres', "INSERT INTO insta$shard.log (t) VALUES ('a') RETURNING snowflake_shard(id)"),
+	$shard, "clone: a direct DEFAULT, too");
+is($node->safe_psql('postgres', "INSERT INTO insta$shard.photos (user_id) SELECT id FROM insta$shard.users RETURNING snowflake_shard(id)"),
+	$shard, 'clone: a CHECK on snowflake_shard(id) has the new number');
+is($node->safe_psql('postgres', "SELECT count(*) FROM snowflake_check() WHERE severity <> 'notice'"), 0,
+	'clone: nothing to complain of for snowflake_check()');
+is($node->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ '^snowflake_clone'"), 0,
+	'clone: no schema is left behind');
+
+my $more = $count + 5;
+($status, $rows) = shard_json($program, 'clone', $node, 'insta0', '--shards', "1-$more", '--schema', 'insta{}', '--jobs', 3);
+is("$status " . states($rows),
+	"0 made " . join(',', $count + 1 .. $more) . '; there already ' . join(',', 1 .. $count),
+	'clone: a range is resumed, over three connections');
+
+# list and map
+($status, $rows) = shard_json($program, 'list', $node);
+is(scalar @$rows, $more + 1, 'list: every shard');
+my ($listed) = grep { $_->{shard} == $shard } @$rows;
+is("$listed->{schema} $listed->{tables}", "insta$shard 4", 'list: schema and number of tables');
+like($listed->{last_id_at}, qr/^20\d\d-\d\d-\d\dT/, 'list: the time of the last ID');
+ok($listed->{size} > 0 && $listed->{server} =~ /:\d+\/postgres$/, 'list: size and server');
+($status, $out) = run_shard($program, 'map', $node, '--format', 'pgbouncer');
+my ($host, $port) = ($node->host, $node->port);
+like($out, qr/^shard$shard = host=\Q$host\E port=$port dbname=postgres$/m, 'map: a line of PgBouncer');
+($status, $out) = run_shard($program, 'map', $node, '--format', 'csv');
+is(scalar(split /\n/, $out), $more + 2, 'map: CSV has a line for each shard and a heading');
+($status, $out) = run_shard($program, 'map', $node, '--format', 'plproxy');
+like($out, qr/\('p$shard', 'host=\Q$host\E port=$port dbname=postgres'\)/, 'map: a partition of PL/Proxy');
+
+# A shard that differs.
+my $odd = 1 + int(rand($count));
+is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'diff: no difference, exit code 0');
+$node->safe_psql('postgres', "ALTER TABLE insta$odd.users DROP COLUMN m");
+($status, $rows) = shard_json($program, 'diff', $node, 'insta0');
+is($status, 1, 'diff: a difference, exit code 1');
+is(join(' ', map { "$_->{schema} $_->{change} $_->{object}" } @$rows),
+	"insta$odd missing TABLE users insta$odd added TABLE users", 'diff: names the shard and the object');
+like($rows->[0]{statement}, qr/m insta$odd\.mood/, 'diff: shows the statement');
+my $another = $odd % $count + 1;
+is((run_shard($program, 'diff', $node, 'insta0', '--shards', $another))[0], 0, 'diff: only the shards that are asked for');
+($status, $out, $err) = run_shard($program, 'clone', $node, 'insta0', '--shards', '1-' . ($more + 1), '--schema', 'insta{}');
+is($status, 3, 'clone: a shard that differs is an error');
+like($err, qr/insta$odd: TABLE users/, 'clone: names it');
+is($node->safe_psql('postgres', "SELECT to_regnamespace('insta" . ($more + 1) . "') IS NULL"), 't', 'clone: makes nothing then');
+$node->safe_psql('postgres', "ALTER TABLE insta$odd.users ADD COLUMN m insta$odd.mood");
+
+# A number that is taken, a text that names the template, objects that stay behind.
+$node->safe_psql('postgres', q{SELECT snowflake_create_shard(1001, 'taken');
+	CREATE PUBLICATION all_of_it FOR TABLES IN SCHEMA insta0;
+	CREATE FUNCTION insta0.users() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN count(*) FROM insta0.users; END'});
+($status, $rows, $err) = shard_json($program, 'clone', $node, 'insta0', '--shards', '1000-1002', '--schema', 'insta{}');
+is("$status " . states($rows), '3 failed 1001; made 1000; not done 1002', 'clone: a number that is taken stops it');
+like($rows->[1]{error}, qr/shard 1001/, 'clone: and is named');
+like($err, qr/FUNCTION users\(\) names schema insta0/, 'clone: a text that names the template is a warning');
+like($err, qr/not cloned: publication all_of_it/, 'clone: so is a publication');
+$node->safe_psql('postgres', 'DROP FUNCTION insta0.users; DROP SCHEMA insta1000 CASCADE; DROP SCHEMA taken CASCADE; DROP PUBLICATION all_of_it');
+
+# Two commands at once, then one that is killed.
+my @both = map { my %run = (err => ''); $run{h} = IPC::Run::start(
+	[ $program, shard_command('clone', $node, 'insta0', '--shards', $_, '--schema', 'insta{}') ],
+	'>', \$run{out}, '2>', \$run{err}); \%run } '1100-1109', '1110-1119';
+$_->{h}->finish foreach @both;
+is(join(' ', map { $_->{h}->result(0) } @both), '0 0', 'two clones at once: both succeed');
+diag($_->{err}) foreach grep { $_->{h}->result(0) } @both;
+my $killed = IPC::Run::start([ $program, shard_command('clone', $node, 'insta0', '--shards', '1200-1219', '--schema', 'insta{}', '--jobs', 2) ],
+	'>', \my $ignored, '2>', \my $ignored_too);
+my $made = q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta12'};
+my $enough = int(rand(15));
+await('some clones are there', sub { $node->safe_psql('postgres', $made) >= $enough });
+$killed->kill_kill(grace => 0);
+await('its sessions have ended', sub { $node->safe_psql('postgres',
+	q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'}) eq '0' });
+note('killed with ' . $node->safe_psql('postgres', $made) . ' of 20 made');
+($status, $out, $err) = run_shard($program, 'clone', $node, 'insta0', '--shards', '1200-1219', '--schema', 'insta{}');
+is($status, 0, 'clone: after kill -9 it is resumed') or diag($err);
+is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'clone: and every shard is as the template');
+
+# run
+my $all = "0-$more";
+my $columns = q{SELECT string_agg(DISTINCT table_schema, ',' ORDER BY table_schema) FROM information_schema.columns WHERE column_name = 'place'};
+($status, $rows) = shard_json($program, 'run', $node, '--shards', $all, '--sql', 'ALTER TABLE photos ADD COLUMN place text');
+is("$status " . states($rows), '0 done ' . join(',', 0 .. $more), 'run: every shard');
+is(scalar(split /,/, $node->safe_psql('postgres', $columns)), $more + 1, 'run: the column is in every shard');
+$node->safe_psql('postgres', "CREATE TABLE insta3.stone ()");
+my $sql = 'ALTER TABLE users ADD COLUMN stone int; CREATE TABLE stone ()';
+($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-5', '--sql', $sql);
+is("$status " . states($rows), '3 done 0,1,2; failed 3; not done 4,5', 'run: stops at the first error');
+my $stones = q{SELECT string_agg(table_schema, ',' ORDER BY table_schema) FROM information_schema.columns WHERE column_name = 'stone'};
+is($node->safe_psql('postgres', $stones), 'insta0,insta1,insta2', 'run: the shard that failed is as it was');
+append_to_file((my $file = PostgreSQL::Test::Utils::tempdir() . '/change.sql'), "-- a file\n$sql;\n");
+($status, $rows) = shard_json($program, 'run', $node, '--shards', '3-5', '--file', $file, '--keep-going');
+is("$status " . states($rows), '3 done 4,5; failed 3', 'run: --keep-going, from a file');
+is((run_shard($program, 'run', $node, '--shards', '0', '--sql', 'SELECT 1; COMMIT'))[0], 2, 'run: a COMMIT of its own is wrong usage');
+is((run_shard($program, 'run', $node, '--shards', '0', '--sql', '\d users'))[0], 2, 'run: so is a command of psql');
+is((run_shard($program, 'run', $node, '--shards', '0', '--sql', 'SAVEPOINT a; ROLLBACK TO a'))[0], 0, 'run: a savepoint is not');
+($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0-1', '--sql', 'CREATE INDEX CONCURRENTLY ON photos (caption)');
+is($status, 3, 'run: what cannot run in a transaction is refused');
+like($err, qr/use --no-transaction/, 'run: with the option to use');
+my $outside = q{CREATE INDEX CONCURRENTLY odd ON photos (caption); VACUUM photos; SELECT ';'};
+($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--sql', $outside);
+is("$status " . states($rows), '0 done 0,1', 'run: --no-transaction runs it, statement by statement');
+($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0,8000', '--sql', 'SELECT 1');
+like($err, qr/not on .*: 8000/, 'run: says which shards are not on the server');
+
+# verify
+($status, $rows) = shard_json($program, 'verify', $node, $other);
+is("$status " . @$rows, '0 0', 'verify: nothing found, exit code 0');
+# The statements that make a fault, what verify says of it, the statements that mend it.
+my $id = $node->safe_psql('postgres', "SELECT snowflake_encode(now(), 7, 1)");
+my $largest = $node->safe_psql('postgres', "SELECT snowflake_encode(now() + '1 minute', 6, 0)");
+my @faults = (
+	[ 'an ID of another shard', "INSERT INTO insta6.users (id) VALUES ($id)",
+		qr/^id .*insta6\.users\.id.*1 ID not of shard 6, the smallest is $id/, "DELETE FROM insta6.users" ],
+	[ 'a sequence below its IDs', "INSERT INTO insta6.users (id) VALUES ($largest)",
+		qr/^sequence insta6\.table_id_seq it is below $largest/, "SELECT snowflake_advance('insta6.table_id_seq', $largest)" ],
+	[ 'a shard twice', "CREATE SCHEMA b; CREATE SEQUENCE b.s; CREATE TABLE b.t (id bigint DEFAULT snowflake_next_id(6, 'b.s'))",
+		qr/^shard shard 6 it is schema insta6 here and schema b at|^shard shard 6 it is schema b here|^shard shard 6 it is schema insta6 here/, "DROP SCHEMA b CASCADE" ],
+	[ 'a clone that was killed', "CREATE SCHEMA snowflake_clone_scratch", qr/^leftover schema snowflake_clone_scratch/,
+		"DROP SCHEMA snowflake_clone_scratch" ]);
+foreach my $fault (@faults)
+{
+	my ($name, $make, $finding, $mend) = @$fault;
+	$node->safe_psql('postgres', $make);
+	($status, $rows) = shard_json($program, 'verify', $node, $other);
+	my @found = map { "$_->{finding} $_->{object} $_->{problem}" } @$rows;
+	is($status, 1, "verify: $name, exit code 1");
+	ok(@found == 1 && $found[0] =~ $finding, "verify: $name is named") or diag("found: @found");
+	$node->safe_psql('postgres', $mend);
+	is((run_shard($program, 'verify', $node, $other))[0], 0, "verify: $name is mended");
+}
+# In the middle of a table that is said to be large, so that the sample is of no page; the next one is numbered as before an attach.
+my $middle = $node->safe_psql('postgres', q{
+	INSERT INTO insta6.log (t) SELECT 'x' FROM generate_series(1, 30000);
+	UPDATE pg_class SET reltuples = 1e12 WHERE oid = 'insta6.log'::regclass;
+	UPDATE insta6.log SET id = id + 1024 WHERE id = (SELECT id FROM insta6.log ORDER BY id OFFSET 15000 LIMIT 1) RETURNING id});
+is((run_shard($program, 'verify', $node, '--full'))[0], 1, 'verify: --full finds one ID in 30,000');
+$node->safe_psql('postgres', "DELETE FROM insta6.log WHERE id = $middle; INSERT INTO insta6.log (id) VALUES (1), (2), (4711)");
+is((run_shard($program, 'verify', $node, '--full'))[0], 0, 'verify: keys from before an attach are no findings');
+
+# A shard on two servers, with an ID on both.
+my $dump = dump_of($node, 'insta6');
+$other->safe_psql('postgres', "CREATE ROLE app; $dump");
+($status, $rows) = shard_json($program, 'verify', $node, $other);
+is("$status " . join(' ', map { $_->{finding} } @$rows), '1 shard', 'verify: a shard on two servers');
+$id = $node->safe_psql('postgres', "SELECT max(id) FROM insta6.log");
+$other->safe_psql('postgres', "INSERT INTO insta6.log (id) VALUES ($id); SELECT snowflake_advance('insta6.log_id_seq', $id)");
+($status, $rows) = shard_json($program, 'verify', $node, $other, '--full');
+is("$status " . join(' ', map { $_->{finding} } @$rows), '1 shard id', 'verify: an ID on two servers');
+is((run_shard($program, 'map', $node, $other, '--format', 'pgbouncer'))[0], 3, 'map: a router gets no shard at two places');
+$node->safe_psql('postgres', 'DROP SCHEMA insta6 CASCADE');
+($status, $rows) = shard_json($program, 'map', $node, $other);
+is(join(' ', map { $_->{port} } grep { $_->{shard} == 6 } @$rows), $other->port, 'map: a shard that was moved');
+
+$node->stop;
+$other->stop;
+done_testing();
