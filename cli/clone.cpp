@@ -45,6 +45,27 @@ std::vector<ShardState> find_targets(Connection& connection, const Options& opti
     return targets;
 }
 
+/* A shard or a sequence that is computed would stay the template's in every clone, and two schemas
+ * would make the same IDs. */
+void require_constant_calls(Connection& connection, const Shard& origin)
+{
+    const Result calls = connection.query(
+        "SELECT DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity "
+        "FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema "
+        "WHERE n.nspname = $1 AND k.is_direct AND (k.seq IS NULL OR k.shard IS NULL AND k.seq <> "
+        "(SELECT c.oid FROM pg_class AS c JOIN pg_extension AS e ON e.extnamespace = "
+        "c.relnamespace "
+        "WHERE e.extname = 'snowflake' AND c.relname = 'snowflake_id_seq')) ORDER BY 1",
+        {origin.schema});
+    std::string names;
+    for (int i = 0; i < calls.rows(); i++)
+        names += "\n    " + calls.text(i, 0);
+    if (!names.empty())
+        throw Failure("the shard or the sequence is no constant, and would stay that of schema " +
+                      origin.schema + " in every clone:" + names +
+                      "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
+}
+
 /* What belongs to the template and stands in no dump of a schema. */
 void warn_of_what_stays(Connection& connection, const Shard& origin, const Definition& definition)
 {
@@ -62,17 +83,6 @@ void warn_of_what_stays(Connection& connection, const Shard& origin, const Defin
         {origin.schema});
     for (int i = 0; i < rows.rows(); i++)
         warn("not cloned: " + rows.text(i, 0));
-    const Result calls = connection.query(
-        "SELECT DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity "
-        "FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema "
-        "WHERE n.nspname = $1 AND k.is_direct AND (k.seq IS NULL OR k.shard IS NULL AND k.seq <> "
-        "(SELECT c.oid FROM pg_class AS c JOIN pg_extension AS e ON e.extnamespace = "
-        "c.relnamespace "
-        "WHERE e.extname = 'snowflake' AND c.relname = 'snowflake_id_seq')) ORDER BY 1",
-        {origin.schema});
-    for (int i = 0; i < calls.rows(); i++)
-        warn("the shard or the sequence of " + calls.text(i, 0) +
-             " is no constant, and stays as it is in every clone");
     for (const Entry& entry : definition.entries())
         if (definition.names_schema(entry))
             warn("the text of " + entry.type + " " + entry.name + " names schema " + origin.schema +
@@ -213,6 +223,7 @@ int clone_shards(const Options& options)
         throw Failure("the extension itself stands in schema " + origin.schema +
                       "\nHINT:  ALTER EXTENSION snowflake SET SCHEMA another schema.");
     std::vector<ShardState> targets = find_targets(connection, options);
+    require_constant_calls(connection, origin);
     const Definition definition = define(connection, origin);
     warn_of_what_stays(connection, origin, definition);
     check_present(connection, definition, targets);
