@@ -67,7 +67,7 @@ std::vector<IdColumn> read_columns(Connection& connection)
 std::string id_source(const IdColumn& column, bool is_full)
 {
     constexpr double kSample = 10000;
-    const std::string select = "SELECT " + column.column + "::bigint AS id FROM " + column.table;
+    std::string select = "SELECT " + column.column + "::bigint AS id FROM " + column.table;
     if (is_full)
         return select;
     const double percent = column.rows <= kSample ? 100 : 100 * kSample / column.rows;
