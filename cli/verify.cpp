@@ -44,7 +44,7 @@ std::vector<IdColumn> read_columns(Connection& connection)
         "SELECT k.shard, quote_ident(n.nspname), c.oid::regclass, quote_ident(a.attname), k.seq, "
         "k.epoch_ms, "
         "EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum "
-        "AND i.indisvalid AND i.indpred IS NULL), greatest(c.reltuples, 0) "
+        "AND i.indisvalid AND i.indpred IS NULL), greatest(c.reltuples, 0), n.nspname "
         "FROM " +
         extension_schema(connection) +
         ".snowflake_columns AS k "
@@ -55,11 +55,13 @@ std::vector<IdColumn> read_columns(Connection& connection)
         "WHERE 'bigint'::regtype IN (t.oid, t.typbasetype) AND k.shard IS NOT NULL "
         "AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_temp_' ORDER "
         "BY 1, 2, 3, 4");
+    const std::set<std::string> closed = closed_schemas(connection);
     std::vector<IdColumn> columns;
     for (int i = 0; i < rows.rows(); i++)
-        columns.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.text(i, 3),
-                           rows.text(i, 4), rows.text(i, 5), rows.flag(i, 6),
-                           std::stod(rows.text(i, 7))});
+        if (closed.count(rows.text(i, 8)) == 0)
+            columns.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.text(i, 3),
+                               rows.text(i, 4), rows.text(i, 5), rows.flag(i, 6),
+                               std::stod(rows.text(i, 7))});
     return columns;
 }
 
