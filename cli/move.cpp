@@ -36,7 +36,7 @@ Shard find_moved(Connection& source, const std::string& schema)
 /* Nothing that a role or the environment has set may end a move, or make its commits unsafe. */
 void prepare(Connection& connection)
 {
-    connection.run("SET client_min_messages = warning; SET synchronous_commit = on;"
+    connection.run("SET client_min_messages = error; SET synchronous_commit = on;"
                    "SET statement_timeout = 0; SET lock_timeout = 0; SET row_security = off;"
                    "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;"
                    /* the backend of a command that was killed ends soon, and so does its lock */
@@ -141,9 +141,30 @@ void require_same_servers(Move& move)
                       ", so it is not known whether the shard is open there");
 }
 
+std::string lines_of(const std::vector<std::string>& texts)
+{
+    std::string lines;
+    for (const std::string& text : texts)
+        lines += "\n    " + text;
+    return lines;
+}
+
 int end(const Move& move, const std::string& state)
 {
     return print_states({{move.shard, state, ""}}, move.options.json);
+}
+
+void print_obstacles(const Move& move, const std::vector<std::string>& obstacles)
+{
+    Table table = {{"obstacle"}, {}};
+    for (const std::string& obstacle : obstacles)
+        table.rows.push_back({obstacle});
+    if (move.options.json && (move.options.is_dry_run || !obstacles.empty()))
+        return print(table, Format::json);
+    for (const std::string& obstacle : obstacles)
+        std::cout << obstacle << "\n";
+    if (move.options.is_dry_run)
+        std::cout << count_of(obstacles.size(), "obstacle") << "\n";
 }
 
 bool is_open(const std::optional<MoveState>& state)
@@ -217,6 +238,9 @@ int drop_source(Move& move)
     if (find_shard(move.target, move.shard.schema).number != move.shard.number)
         throw Failure("schema " + move.shard.schema + " of " + move.target.server() +
                       " is another shard");
+    const std::vector<std::string> dependents = find_dependents(move);
+    if (!dependents.empty())
+        throw Failure("objects of other schemas would be dropped, too:" + lines_of(dependents));
     lock_and_run(move.source, move.deadline(), [&] {
         move.source.run("DROP SCHEMA " + move.shard.quoted + " CASCADE; DROP SCHEMA " + move.name +
                         " CASCADE");
@@ -240,6 +264,12 @@ int move_shard(const Options& options)
         throw Failure("a move of the shard has begun\nHINT:  --resume goes on, --abort undoes it.");
     if (options.is_resumed && !move.source_state())
         throw Failure("there is no move of schema " + options.schema + " to be resumed");
+    if (!options.is_resumed) {
+        const std::vector<std::string> obstacles = find_obstacles(move);
+        print_obstacles(move, obstacles);
+        if (options.is_dry_run || !obstacles.empty())
+            return obstacles.empty() ? kDone : kFound;
+    }
     heed_interrupts();
     try {
         return run(move, bouncer);

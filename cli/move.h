@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "catalog.h"
 #include "verbs.h"
@@ -36,6 +37,9 @@ void stop_if_interrupted();
 void hold_interrupts();
 void heed_interrupts();
 
+/* The source's connection string for the target's server. */
+std::string source_dsn(Move& move);
+
 /* Steps of move_copy.cpp, in this order. Each does what is left of it. */
 void prepare_source(Move& move);
 void prepare_target(Move& move);
@@ -49,6 +53,8 @@ void drop_slot_and_publication(Move& move);
 
 /* Every reason why the shard cannot be moved, with the statement that mends it. */
 std::vector<std::string> find_obstacles(Move& move);
+/* Objects of other schemas that need one of the shard's, on the source. */
+std::vector<std::string> find_dependents(Move& move);
 
 /* Tables whose rows are not the same on both sides, with the range of the primary key. */
 std::vector<std::string> compare_rows(Move& move, Connection& snapshot);

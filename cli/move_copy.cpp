@@ -26,18 +26,6 @@ Entries post_data(Move& move, bool is_for_copy)
     return entries;
 }
 
-/* The source as the target's server reaches it. */
-std::string source_dsn(Move& move)
-{
-    if (!move.options.source.empty())
-        return move.options.source;
-    const std::string password = move.source.password();
-    return dsn_setting("host", move.source.host()) + " " + dsn_setting("port", move.source.port()) +
-           " " + dsn_setting("dbname", move.source.database()) + " " +
-           dsn_setting("user", move.source.user()) +
-           (password.empty() ? "" : " " + dsn_setting("password", password));
-}
-
 bool has_slot(Move& move)
 {
     return move.source
@@ -105,6 +93,17 @@ std::string state_row(Move& move, const std::string& id, const Connection& other
 }
 
 } // namespace
+
+std::string source_dsn(Move& move)
+{
+    if (!move.options.source.empty())
+        return move.options.source;
+    const std::string password = move.source.password();
+    return dsn_setting("host", move.source.host()) + " " + dsn_setting("port", move.source.port()) +
+           " " + dsn_setting("dbname", move.source.database()) + " " +
+           dsn_setting("user", move.source.user()) +
+           (password.empty() ? "" : " " + dsn_setting("password", password));
+}
 
 void prepare_source(Move& move)
 {
