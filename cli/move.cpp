@@ -73,6 +73,8 @@ Move::Move(const Options& move_options)
                       "pg_catalog.current_database()")
                .text(0, 0))
 {
+    if (source.server() == target.server())
+        throw UsageError("--from and --to are the same: " + source.server());
     prepare(source);
     prepare(target);
     lock_shard(source, name);
@@ -224,8 +226,7 @@ int abort(Move& move, PgBouncer& bouncer)
         move.target.run("BEGIN; DROP SCHEMA " + move.name + " CASCADE; DROP SCHEMA IF EXISTS " +
                         move.shard.quoted + " CASCADE; COMMIT");
     drop_slot_and_publication(move);
-    lock_and_run(move.source, move.deadline(),
-                 [&] { move.source.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE"); });
+    drop_state(move, move.source);
     return end(move, "aborted");
 }
 

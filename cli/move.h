@@ -2,16 +2,14 @@
 
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "catalog.h"
+#include "clock.h"
 #include "verbs.h"
-
-using Clock = std::chrono::steady_clock;
 
 struct Move {
     /* Connects, and locks the shard on both sides. */

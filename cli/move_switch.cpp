@@ -9,11 +9,6 @@ namespace
 
 constexpr int kTries = 3;
 
-std::int64_t milliseconds_since(Clock::time_point start)
-{
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
-}
-
 /* A table that was made during the move has not been copied. */
 void require_published_tables(Move& move)
 {
@@ -117,11 +112,16 @@ bool try_switch(Move& move, PgBouncer& bouncer, Connection& snapshot)
             warn("PgBouncer's clients did not end their transactions in time");
             return false;
         }
-        const MoveState state = *move.source_state();
-        if (state.step != "fenced")
+        std::string marker = move.source_state()->marker;
+        if (marker.empty()) {
             warn("source: fence");
-        const std::string marker =
-            state.step == "fenced" ? state.marker : raise_fence(move, deadline, start);
+            try {
+                marker = raise_fence(move, deadline, start);
+            } catch (...) {
+                bouncer.resume();
+                throw;
+            }
+        }
         warn("target: waiting for the last write");
         if (await_marker(move, marker, deadline)) {
             snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
@@ -174,12 +174,25 @@ void reroute(Move& move, PgBouncer& bouncer)
     bouncer.resume();
 }
 
+void drop_state(Move& move, Connection& connection)
+{
+    const Result tables = connection.query(
+        "SELECT t.tgrelid::regclass FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p "
+        "ON p.oid = t.tgfoid JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace "
+        "WHERE n.nspname = $1 ORDER BY 1",
+        {move.name});
+    for (int i = 0; i < tables.rows(); i++)
+        lock_and_run(connection, move.deadline(), [&] {
+            connection.run("DROP TRIGGER snowflake_move ON " + tables.text(i, 0));
+        });
+    connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE");
+}
+
 void clean_up(Move& move)
 {
     warn("both: subscription, slot and publication");
     drop_subscription(move);
     drop_slot_and_publication(move);
     move.source.run("UPDATE " + move.name + ".state SET step = 'moved'");
-    lock_and_run(move.target, move.deadline(),
-                 [&] { move.target.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE"); });
+    drop_state(move, move.target);
 }

@@ -15,5 +15,8 @@ void lower_fence(Move& move);
 /* Leads PgBouncer's clients to the target. */
 void reroute(Move& move, PgBouncer& bouncer);
 
+/* Drops the schema of the move on one side; one table is locked at a time. */
+void drop_state(Move& move, Connection& connection);
+
 /* Drops what the move has made, but for the fence. */
 void clean_up(Move& move);

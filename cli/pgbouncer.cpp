@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "output.h"
+
 namespace
 {
 
@@ -28,6 +30,8 @@ std::size_t end_of_value(const std::string& line, std::size_t at)
 
 std::string quoted(const std::string& value)
 {
+    if (!value.empty() && value.find_first_of(" '=") == std::string::npos)
+        return value;
     std::string text;
     for (const char c : value)
         text.append(c == '\'' ? 2 : 1, c);
@@ -157,6 +161,7 @@ bool PgBouncer::pause(Clock::time_point deadline)
     if (dsn_.empty())
         return true;
     const std::string command = "PAUSE \"" + alias_ + "\"";
+    paused_ = Clock::now();
     if (PQsendQuery(handle_.get(), command.c_str()) == 0)
         throw Failure("PgBouncer: " + command + ": " + PQerrorMessage(handle_.get()));
     while (PQconsumeInput(handle_.get()) == 1 && PQisBusy(handle_.get()) == 1) {
@@ -173,16 +178,20 @@ bool PgBouncer::pause(Clock::time_point deadline)
     const std::string problem = PQerrorMessage(handle_.get());
     while (PGresult* next = PQgetResult(handle_.get()))
         PQclear(next);
-    const bool is_paused = problem.find("already") != std::string::npos; /* by a move that ended */
-    if (!result.is_done() && !is_paused)
+    if (!result.is_done())
         throw Failure("PgBouncer: " + command + ": " + problem);
     return true;
 }
 
 void PgBouncer::resume()
 {
-    if (!dsn_.empty())
-        PQclear(PQexec(handle_.get(), ("RESUME \"" + alias_ + "\"").c_str()));
+    if (dsn_.empty())
+        return;
+    PQclear(PQexec(handle_.get(), ("RESUME \"" + alias_ + "\"").c_str()));
+    if (paused_ != Clock::time_point())
+        warn("PgBouncer held its clients for " + std::to_string(milliseconds_since(paused_)) +
+             " ms");
+    paused_ = {};
 }
 
 void PgBouncer::lead_to(const Connection& server)

@@ -2,17 +2,15 @@
 
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 
 #include "connection.h"
+#include "clock.h"
 
 class PgBouncer
 {
 public:
-    using Clock = std::chrono::steady_clock;
-
     /* Without a connection string all functions do nothing. */
     PgBouncer(std::string dsn, std::string file, std::string alias);
 
@@ -32,4 +30,5 @@ private:
     const std::string file_;
     const std::string alias_;
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
+    Clock::time_point paused_;
 };
