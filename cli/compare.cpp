@@ -47,15 +47,15 @@ std::vector<TableToCompare> read_tables(Move& move)
  * first difference. Only the settings decide how a row is written as text. */
 std::vector<Range> read_ranges(Connection& connection, const TableToCompare& table, bool is_hashed)
 {
-    std::string sql = "SELECT '', pg_catalog.count(*), NULL FROM ONLY " + table.name;
-    if (is_hashed)
+    const std::string hash = "pg_catalog.hashtextextended(t::text, 0)";
+    const std::string from = " FROM ONLY " + table.name + " AS t";
+    std::string sql = "SELECT '', pg_catalog.count(*), " +
+                      (is_hashed ? "pg_catalog.sum(" + hash + ")" : "NULL") + from;
+    if (is_hashed && !table.order.empty())
         sql = "SELECT pg_catalog.max(key) FILTER (WHERE number % 10000 = 0), pg_catalog.count(*), "
-              "pg_catalog.sum(hash) FROM (SELECT pg_catalog.row_number() OVER (" +
-              (table.order.empty() ? "" : "ORDER BY " + table.order) + ") - 1 AS number, " +
-              (table.order.empty() ? "''" : "ROW(" + table.order + ")::text") +
-              " AS key, pg_catalog.hashtextextended(t::text, 0) AS hash FROM ONLY " + table.name +
-              " AS t) AS s GROUP BY " +
-              (table.order.empty() ? "true" : "number / 10000 ORDER BY number / 10000");
+              "pg_catalog.sum(hash) FROM (SELECT pg_catalog.row_number() OVER (ORDER BY " +
+              table.order + ") - 1 AS number, ROW(" + table.order + ")::text AS key, " + hash +
+              " AS hash" + from + ") AS s GROUP BY number / 10000 ORDER BY number / 10000";
     const Result rows = connection.query(sql);
     std::vector<Range> ranges;
     for (int i = 0; i < rows.rows(); i++)

@@ -258,10 +258,18 @@ int move_shard(const Options& options)
                       schema_name(options.alias, move.shard.number));
     if (options.drops_source)
         return drop_source(move);
-    require_same_servers(move);
+    const auto old = move.target_state();
+    const bool has_left = old && old->step == "moved";
+    if (has_left && (options.is_aborted || options.is_resumed))
+        throw Failure("this is no move to " + move.target.server() +
+                      ": the shard has moved from "
+                      "there to " +
+                      old->other);
+    if (!has_left)
+        require_same_servers(move);
     if (options.is_aborted)
         return abort(move, bouncer);
-    if (!options.is_resumed && (move.source_state() || move.target_state()))
+    if (!options.is_resumed && (move.source_state() || (old && !has_left)))
         throw Failure("a move of the shard has begun\nHINT:  --resume goes on, --abort undoes it.");
     if (options.is_resumed && !move.source_state())
         throw Failure("there is no move of schema " + options.schema + " to be resumed");

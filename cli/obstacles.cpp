@@ -119,9 +119,10 @@ private:
                         "DROP SCHEMA " + shard.quoted + " CASCADE; if it is not used");
         add_rows(move_.target,
                  "SELECT pg_catalog.format('schema %I is there already', nspname), "
-                 "'snowflake-shard move ... --drop-source, if it was moved away from there; else "
-                 "DROP SCHEMA' FROM pg_catalog.pg_namespace WHERE nspname = $1",
-                 {move_.shard.schema});
+                 "pg_catalog.format('If the shard was moved away from there: snowflake-shard move "
+                 "%I --drop-source; else DROP SCHEMA %I CASCADE;', $1, nspname) FROM "
+                 "pg_catalog.pg_namespace WHERE nspname IN ($1::text, $2)",
+                 {move_.shard.schema, move_.name});
         /* Owners, and roles of privileges and policies. */
         const Result roles = move_.source.query(
             std::string(kMembers) +

@@ -23,6 +23,9 @@ our @EXPORT = qw(
   states
   dump_of
   make_template
+  start_writers
+  stop_writers
+  lost_writes
 );
 
 # The program beside the server's; the test is skipped where it was not built.
@@ -146,9 +149,10 @@ sub write_rows
 	local $SIG{PIPE} = 'IGNORE';
 	my ($place, $session, %mine) = (0, undef);
 	srand($number);
-	for (my $n = 0; !-e $stop; $n++)
+	my $parent = getppid();
+	for (my $n = 0; !-e $stop && getppid() == $parent; $n++)
 	{
-		until (-e $stop || $session)
+		until (-e $stop || getppid() != $parent || $session)
 		{
 			my $new = {};
 			$new->{pid} = open3($new->{in}, $new->{out}, undef,
@@ -175,7 +179,7 @@ sub write_rows
 		}
 		elsif ($error)
 		{
-			print $log "E $error\n" unless $error =~ /25006/;
+			print $log "E $error\n" unless $error =~ /25006|42P01/;    # not the server, or no such table there
 		}
 		elsif ($answer eq '')
 		{
@@ -232,7 +236,8 @@ sub stop_writers
 	return map { [split] } map { split /\n/, slurp_file($_) } @{ $writers->{journals} };
 }
 
-# What the journal says and the server has not, and IDs that came twice.
+# What the journal says and the server has not, and IDs that came twice. (Two sequences of a shard may
+# make the same ID.)
 sub lost_writes
 {
 	my ($node, $database, @journal) = @_;
@@ -241,7 +246,7 @@ sub lost_writes
 	{
 		my ($kind, $table, $id, $v) = @$line;
 		push @faults, "@$line" if $kind eq 'E' || $kind eq 'L';
-		push @faults, "ID $id twice" if $kind eq 'I' && $inserted{$id}++;
+		push @faults, "$table $id twice" if $kind eq 'I' && $inserted{"$table $id"}++;
 		$doubtful{"$table $id"} = 1 if $kind eq '?';
 		$rows{"$table $id"} = $v if $kind eq 'I' || $kind eq 'U';
 		$rows{"$table $id"} = undef if $kind eq 'D';
