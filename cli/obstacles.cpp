@@ -120,7 +120,7 @@ private:
         add_rows(move_.target,
                  "SELECT pg_catalog.format('schema %I is there already', nspname), "
                  "pg_catalog.format('If the shard was moved away from there: snowflake-shard move "
-                 "%I --drop-source; else DROP SCHEMA %I CASCADE;', $1, nspname) FROM "
+                 "%I --drop-source; else DROP SCHEMA %I CASCADE;', $1::text, nspname) FROM "
                  "pg_catalog.pg_namespace WHERE nspname IN ($1::text, $2)",
                  {move_.shard.schema, move_.name});
         /* Owners, and roles of privileges and policies. */
