@@ -118,11 +118,12 @@ SKIP:
 	my ($bouncer) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer';
 	skip 'pgbouncer is not installed', 5 unless $bouncer;
 	my $dir = PostgreSQL::Test::Utils::tempdir_short();
-	my $line = sprintf 'shard0 = host=%s port=%s dbname=postgres pool_size=4', $two->host, $two->port;
+	my $user = getpwuid($<);
+	my $line = sprintf 'shard0 = host=%s port=%s dbname=postgres user=%s pool_size=4', $two->host, $two->port, $user;
 	append_to_file("$dir/databases.ini", "; kept\n[databases]\nshard01 = host=/x\n$line\n");
 	append_to_file("$dir/pgbouncer.ini", join("\n", "%include $dir/databases.ini", '[pgbouncer]', 'listen_addr =',
 			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = any', 'pool_mode = transaction',
-			'admin_users = ' . getpwuid($<), "pidfile = $dir/pid", "logfile = $dir/log", ''));
+			"admin_users = $user", "pidfile = $dir/pid", "logfile = $dir/log", ''));
 	my $pooler = IPC::Run::start([ $bouncer, '-q', "$dir/pgbouncer.ini" ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
 	await('PgBouncer listens', sub { -S "$dir/.s.PGSQL.6432" });
 	append_to_file("$dir/load.sql", "INSERT INTO insta0.users (name) VALUES ('load');\n");
@@ -135,12 +136,12 @@ SKIP:
 	is($status, 0, 'a move between two databases of one server, through PgBouncer') or diag("$out$err");
 	like($err, qr/PgBouncer held its clients for \d+ ms/, 'the pause is printed');
 	$load->finish;
-	is($load->result(0), 0, 'pgbench ends well');
+	is($load->result(0), 0, 'pgbench ends well') or diag($load_err);
 	unlike("$load_out$load_err", qr/ERROR|aborted/, 'no client has met an error');
 	my ($count) = $load_out =~ /actually processed: (\d+)/;
 	is($two->safe_psql('other', "SELECT count(*) FROM insta0.users WHERE name = 'load'"), $count, 'each of its rows is there');
 	is(slurp_file("$dir/databases.ini"),
-		sprintf("; kept\n[databases]\nshard01 = host=/x\nshard0 = host=%s port=%s dbname=other pool_size=4\n", $two->host, $two->port),
+		sprintf("; kept\n[databases]\nshard01 = host=/x\nshard0 = host=%s port=%s dbname=other user=%s pool_size=4\n", $two->host, $two->port, $user),
 		'one line of the file has changed');
 	$pooler->signal('TERM');
 	$pooler->finish;

@@ -212,7 +212,8 @@ sub ask
 	{
 		chomp $line;
 		return ($answer, $error) if $line eq 'done';
-		if ($line =~ /^(ERROR|FATAL|PANIC):/) { $error = $line }
+		return if $line =~ /^(FATAL|PANIC):/;
+		if ($line =~ /^ERROR:/) { $error = $line }
 		elsif ($line =~ /^\d+$/) { $answer = $line }
 	}
 	return;
