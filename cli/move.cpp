@@ -269,9 +269,13 @@ int move_shard(const Options& options)
         require_same_servers(move);
     if (options.is_aborted)
         return abort(move, bouncer);
-    if (!options.is_resumed && (move.source_state() || (old && !has_left)))
+    const auto begun = move.source_state();
+    if (!options.is_resumed && begun && begun->step == "moved")
+        throw Failure("the shard has moved to " + begun->other +
+                      "\nHINT:  --drop-source drops the rows that it left here.");
+    if (!options.is_resumed && (begun || (old && !has_left)))
         throw Failure("a move of the shard has begun\nHINT:  --resume goes on, --abort undoes it.");
-    if (options.is_resumed && !move.source_state())
+    if (options.is_resumed && !begun)
         throw Failure("there is no move of schema " + options.schema + " to be resumed");
     if (!options.is_resumed) {
         const std::vector<std::string> obstacles = find_obstacles(move);
