@@ -69,14 +69,45 @@ std::string extension_schema(Connection& connection)
     return schema.text(0, 0);
 }
 
+std::vector<MoveState> read_moves(Connection& connection)
+{
+    const Result schemas = connection.query(
+        "SELECT n.nspname, pg_catalog.substring(n.nspname, '[0-9]+$') FROM pg_catalog.pg_class AS "
+        "c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
+        "WHERE c.relname = 'state' AND n.nspname ~ '^snowflake_move_[0-9]{1,4}$' ORDER BY 2");
+    std::vector<MoveState> moves;
+    for (int i = 0; i < schemas.rows(); i++) {
+        const Result state =
+            connection.query("SELECT schema_name, id, other, step, marker, is_open FROM " +
+                             schemas.text(i, 0) + ".state");
+        if (state.rows() == 1)
+            moves.push_back({static_cast<int>(schemas.number(i, 1)), state.text(0, 0),
+                             state.text(0, 1), state.text(0, 2), state.text(0, 3), state.text(0, 4),
+                             state.flag(0, 5)});
+    }
+    return moves;
+}
+
+std::set<std::string> closed_schemas(Connection& connection)
+{
+    std::set<std::string> schemas;
+    for (const MoveState& move : read_moves(connection))
+        if (!move.is_open)
+            schemas.insert(move.schema);
+    return schemas;
+}
+
 std::vector<Shard> read_shards(Connection& connection)
 {
+    const std::set<std::string> closed = closed_schemas(connection);
     const Result rows = connection.query(
         "SELECT DISTINCT shard, schema_name, quote_ident(schema_name) FROM " +
         extension_schema(connection) + ".snowflake_shards ORDER BY shard, schema_name");
     std::vector<Shard> shards;
     for (int i = 0; i < rows.rows(); i++)
-        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
+        if (closed.count(rows.text(i, 1)) == 0)
+            shards.push_back(
+                {static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
     return shards;
 }
 

@@ -27,7 +27,23 @@ std::string schema_name(const std::string& pattern, int shard);
 /* The schema of the extension, as SQL writes it; an error if it is not installed. */
 std::string extension_schema(Connection& connection);
 
-/* All shards, by number; a number twice if two schemas have it. */
+/* What a move has noted on one of its two servers. */
+struct MoveState {
+    int shard;
+    std::string schema;
+    std::string id;
+    std::string other; /* the other server */
+    std::string step;
+    std::string marker;
+    bool is_open; /* false: a fence stands there, because the shard has left or has not come yet */
+};
+
+std::vector<MoveState> read_moves(Connection& connection);
+
+/* The schemas whose shards are somewhere else, or not here yet. */
+std::set<std::string> closed_schemas(Connection& connection);
+
+/* All shards that are open, by number; a number twice if two schemas have it. */
 std::vector<Shard> read_shards(Connection& connection);
 
 /* The one shard of a schema. */

@@ -24,8 +24,7 @@ void check_syntax(const std::string& dsn)
 Result checked(PGresult* handle, const std::string& server)
 {
     Result result(handle);
-    const ExecStatusType status = PQresultStatus(handle);
-    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY)
+    if (result.is_done())
         return result;
     const char* code = PQresultErrorField(handle, PG_DIAG_SQLSTATE);
     throw ServerError(trimmed(PQresultErrorMessage(handle)) + "\nSERVER:  " + server,

@@ -32,6 +32,12 @@ class Result
 public:
     explicit Result(PGresult* result) : result_(result, PQclear) {}
 
+    bool is_done() const
+    {
+        const ExecStatusType status = PQresultStatus(result_.get());
+        return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
+               status == PGRES_EMPTY_QUERY;
+    }
     int rows() const { return PQntuples(result_.get()); }
     bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column); }
     std::string text(int row, int column) const { return PQgetvalue(result_.get(), row, column); }
@@ -65,6 +71,7 @@ public:
     std::string host() const { return PQhost(handle_.get()); }
     std::string port() const { return PQport(handle_.get()); }
     std::string database() const { return PQdb(handle_.get()); }
+    std::string user() const { return PQuser(handle_.get()); }
     std::string password() const { return PQpass(handle_.get()); }
     /* host:port/database */
     std::string server() const { return host() + ":" + port() + "/" + database(); }

@@ -145,6 +145,18 @@ private:
     std::string access_method_ = kHeap;
 };
 
+std::map<std::string, Entries> read_dump(const Connection& connection,
+                                         const std::vector<std::string>& schemas,
+                                         std::vector<std::string> options)
+{
+    for (const std::string& schema : schemas) /* a quoted pattern matches the name itself */
+        options.push_back("--schema=" + connection.identifier(schema));
+    DumpReader reader;
+    for (const std::string& statement : split_statements(run_pg_dump(connection, options)))
+        reader.add(statement);
+    return reader.schemas();
+}
+
 } // namespace
 
 std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
@@ -165,13 +177,14 @@ std::string run_pg_dump(const Connection& connection, const std::vector<std::str
 std::map<std::string, Entries> dump_schemas(const Connection& connection,
                                             const std::vector<std::string>& schemas)
 {
-    std::vector<std::string> options = {"--schema-only"};
-    for (const std::string& schema : schemas) /* a quoted pattern matches the name itself */
-        options.push_back("--schema=" + connection.identifier(schema));
-    DumpReader reader;
-    for (const std::string& statement : split_statements(run_pg_dump(connection, options)))
-        reader.add(statement);
-    return reader.schemas();
+    return read_dump(connection, schemas, {"--schema-only"});
+}
+
+Entries dump_section(const Connection& connection, const std::string& schema,
+                     const std::string& section)
+{
+    return read_dump(connection, {schema},
+                     {"--section=" + section, "--no-publications", "--no-subscriptions"})[schema];
 }
 
 std::string sql_of(const Entries& entries)

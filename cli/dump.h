@@ -24,6 +24,10 @@ extern const char* const kDumpSettings;
 std::map<std::string, Entries> dump_schemas(const Connection& connection,
                                             const std::vector<std::string>& schemas);
 
+/* The entries of one schema in a section, pre-data or post-data. */
+Entries dump_section(const Connection& connection, const std::string& schema,
+                     const std::string& section);
+
 /* What pg_dump writes with these options on the database of the connection. */
 std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options);
 

@@ -33,14 +33,16 @@ int list_shards(const Options& options)
 {
     using Rows = std::vector<std::vector<Cell>>;
     const auto servers = on_all_servers(options.dsns, [](Connection& connection, std::size_t) {
+        const std::set<std::string> closed = closed_schemas(connection);
         const Result result = read_sizes(connection);
         Rows rows;
         for (int i = 0; i < result.rows(); i++)
-            rows.push_back({result.number(i, 0), result.text(i, 1), result.number(i, 2),
-                            result.is_null(i, 3) ? Cell() : Cell(result.number(i, 3)),
-                            Bytes{result.number(i, 4)},
-                            result.is_null(i, 5) ? Cell() : Cell(result.text(i, 5)),
-                            connection.server()});
+            if (closed.count(result.text(i, 1)) == 0)
+                rows.push_back({result.number(i, 0), result.text(i, 1), result.number(i, 2),
+                                result.is_null(i, 3) ? Cell() : Cell(result.number(i, 3)),
+                                Bytes{result.number(i, 4)},
+                                result.is_null(i, 5) ? Cell() : Cell(result.text(i, 5)),
+                                connection.server()});
         return rows;
     });
     Table table = {{"shard", "schema", "tables", "rows", "size", "last_id_at", "server"}, {}};

@@ -34,6 +34,7 @@ public:
         add_diff();
         add_verify();
         add_map();
+        add_move();
     }
 
     void parse(int argc, char** argv) { app_.parse(argc, argv); }
@@ -168,6 +169,54 @@ private:
                             "name of a shard's database in PgBouncer (default shard{})");
         command->add_option("--cluster", options_.cluster,
                             "name of PL/Proxy's cluster (default snowflake)");
+    }
+
+    void add_move()
+    {
+        CLI::App* command = add(
+            "move", move_shard,
+            "Moves a shard to another server while it is written to. Its rows stay on the source, "
+            "closed to writing, until --drop-source. Changes of the definition during a move are "
+            "not carried. A move that was interrupted or killed goes on with --resume.",
+            "  snowflake-shard move insta5 --from 'host=db1 dbname=app' --to 'host=db2 dbname=app' "
+            "--dry-run\n"
+            "  snowflake-shard move insta5 --from service=db1 --to service=db2 --pgbouncer "
+            "'host=pool port=6432 dbname=pgbouncer' --config /etc/pgbouncer/databases.ini\n"
+            "  snowflake-shard move insta5 --from service=db1 --to service=db2 --drop-source");
+        command->add_option("SCHEMA", options_.schema, "schema of the shard")->required();
+        command->add_option("--from", options_.from, "connection string of its server")->required();
+        command->add_option("--to", options_.to, "connection string of its new server")->required();
+        auto* kind = command->add_option_group("kind");
+        kind->add_flag("--dry-run", options_.is_dry_run, "list what is in the way; change nothing");
+        kind->add_flag("--resume", options_.is_resumed, "go on with a move that was interrupted");
+        kind->add_flag("--abort", options_.is_aborted, "undo a move, up to the switch");
+        kind->add_flag("--drop-source", options_.drops_source, "after a move: drop the old rows");
+        kind->require_option(0, 1);
+        command->add_option("--source", options_.source,
+                            "--from as the server of --to reaches it (default: the same)");
+        auto* console = command->add_option("--pgbouncer", options_.pgbouncer,
+                                            "connection string of PgBouncer's admin console");
+        auto* config = command->add_option("--config", options_.config,
+                                           "PgBouncer's file with the [databases]");
+        console->needs(config);
+        config->needs(console);
+        command->add_option("--alias", options_.alias,
+                            "name of the shard's database in PgBouncer (default shard{})");
+        command
+            ->add_option("--max-lag", options_.max_lag,
+                         "WAL that is left when the switch begins (default 1MB)")
+            ->transform(CLI::AsSizeValue(false));
+        command
+            ->add_option("--timeout", options_.timeout,
+                         "how long writes may wait for the switch, in s or ms (default 10s)")
+            ->transform(
+                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
+            ->check(CLI::PositiveNumber);
+        command
+            ->add_option(
+                "--verify", options_.verify_size,
+                "compare all rows of tables up to this size, others by number (default 1GB)")
+            ->transform(CLI::AsSizeValue(false));
     }
 
     CLI::App app_{kDescription, "snowflake-shard"};

@@ -165,8 +165,21 @@ void Progress::step()
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     done_++;
+    show();
+}
+
+void Progress::reach(std::size_t done)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done_ = done;
+    show();
+}
+
+void Progress::show()
+{
     const auto now = Clock::now();
-    if (now - shown_ < (is_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5)))
+    const auto pause = is_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5);
+    if (done_ == 0 || now - shown_ < pause)
         return;
     shown_ = now;
     const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - start_).count();

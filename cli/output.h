@@ -57,9 +57,13 @@ public:
     /* So many more are to be done. */
     void expect(std::size_t count);
     void step();
+    /* So many are done by now. */
+    void reach(std::size_t done);
 
 private:
     using Clock = std::chrono::steady_clock;
+
+    void show();
 
     std::mutex mutex_;
     const std::string what_;

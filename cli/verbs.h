@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,20 @@ struct Options {
     std::string format = "table"; /* map */
     std::string alias = "shard{}";
     std::string cluster = "snowflake";
+
+    std::string schema; /* move */
+    std::string from;
+    std::string to;
+    std::string source; /* the server of --from as the target's server reaches it */
+    std::string pgbouncer;
+    std::string config;
+    bool is_dry_run = false;
+    bool is_resumed = false;
+    bool is_aborted = false;
+    bool drops_source = false;
+    std::uint64_t max_lag = 1 << 20;
+    double timeout = 10;
+    std::uint64_t verify_size = 1 << 30;
 };
 
 int list_shards(const Options& options);
@@ -36,3 +51,4 @@ int run_on_shards(const Options& options);
 int diff_shards(const Options& options);
 int verify_shards(const Options& options);
 int map_shards(const Options& options);
+int move_shard(const Options& options);

@@ -44,7 +44,7 @@ std::vector<IdColumn> read_columns(Connection& connection)
         "SELECT k.shard, quote_ident(n.nspname), c.oid::regclass, quote_ident(a.attname), k.seq, "
         "k.epoch_ms, "
         "EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum "
-        "AND i.indisvalid AND i.indpred IS NULL), greatest(c.reltuples, 0) "
+        "AND i.indisvalid AND i.indpred IS NULL), greatest(c.reltuples, 0), n.nspname "
         "FROM " +
         extension_schema(connection) +
         ".snowflake_columns AS k "
@@ -55,11 +55,13 @@ std::vector<IdColumn> read_columns(Connection& connection)
         "WHERE 'bigint'::regtype IN (t.oid, t.typbasetype) AND k.shard IS NOT NULL "
         "AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_temp_' ORDER "
         "BY 1, 2, 3, 4");
+    const std::set<std::string> closed = closed_schemas(connection);
     std::vector<IdColumn> columns;
     for (int i = 0; i < rows.rows(); i++)
-        columns.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.text(i, 3),
-                           rows.text(i, 4), rows.text(i, 5), rows.flag(i, 6),
-                           std::stod(rows.text(i, 7))});
+        if (closed.count(rows.text(i, 8)) == 0)
+            columns.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.text(i, 3),
+                               rows.text(i, 4), rows.text(i, 5), rows.flag(i, 6),
+                               std::stod(rows.text(i, 7))});
     return columns;
 }
 
@@ -126,6 +128,40 @@ void find_leftovers(Connection& connection, ServerReport& report)
                                    "DROP SCHEMA " + schema + " CASCADE;"});
 }
 
+/* A shard that has left with its move at the end is no leftover: it waits for --drop-source. */
+void find_moves(Connection& connection, ServerReport& report)
+{
+    const auto options = [](const std::string& from, const std::string& to) {
+        return " --from " + from + " --to " + to;
+    };
+    std::string known = "{-1";
+    for (const MoveState& move : read_moves(connection))
+        if (move.step != "moved") {
+            known += "," + std::to_string(move.shard);
+            const bool is_source = move.step == "prepared" || move.step == "fenced";
+            const std::string servers =
+                is_source ? options(report.server, move.other) : options(move.other, report.server);
+            report.findings.push_back(
+                {"leftover", report.server, "schema snowflake_move_" + std::to_string(move.shard),
+                 "a move was interrupted, or is running now: " + move.step,
+                 "snowflake-shard move " + move.schema + servers + " --resume, or --abort"});
+        }
+    const Result rows = connection.query(
+        "WITH found AS (SELECT 'publication ' AS kind, pubname AS name, 'DROP PUBLICATION %1$I;' "
+        "AS hint FROM pg_publication UNION ALL SELECT 'subscription ', subname, 'ALTER "
+        "SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP "
+        "SUBSCRIPTION %1$I;' FROM pg_subscription AS s JOIN pg_database AS d ON d.oid = s.subdbid "
+        "WHERE d.datname = current_database() UNION ALL SELECT 'slot ', slot_name, 'SELECT "
+        "pg_drop_replication_slot(%1$L);' FROM pg_replication_slots WHERE database = "
+        "current_database()) SELECT kind || name, format(hint, name) FROM found WHERE name ~ "
+        "'^snowflake_move_[0-9]+(_|$)' AND (regexp_match(name, '[0-9]+'))[1]::integer <> ALL "
+        "($1::integer[])",
+        {known + "}"});
+    for (int i = 0; i < rows.rows(); i++)
+        report.findings.push_back({"leftover", report.server, rows.text(i, 0),
+                                   "it is of a move that is not there any more", rows.text(i, 1)});
+}
+
 /* IDs and sequences of one server, and what a clone that was killed has left there. */
 ServerReport verify_server(Connection& connection, bool is_full, Progress& progress)
 {
@@ -134,6 +170,7 @@ ServerReport verify_server(Connection& connection, bool is_full, Progress& progr
     ServerReport report = {
         connection.server(), read_shards(connection), read_columns(connection), {}};
     find_leftovers(connection, report);
+    find_moves(connection, report);
     progress.expect(report.columns.size());
     for (const IdColumn& column : report.columns) {
         check_column(connection, column, is_full, report);

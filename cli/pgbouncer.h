@@ -1,0 +1,34 @@
+/* PgBouncer's admin console, for one alias, and the file that holds its [databases]. */
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "connection.h"
+#include "clock.h"
+
+class PgBouncer
+{
+public:
+    /* Without a connection string all functions do nothing. */
+    PgBouncer(std::string dsn, std::string file, std::string alias);
+
+    /* Holds the clients back when their transactions have ended. False if some have not by then;
+     * the clients go on. */
+    bool pause(Clock::time_point deadline);
+    /* No error if they are not held back. */
+    void resume();
+    /* Writes the server's host, port and dbname into the file, and makes PgBouncer read it. */
+    void lead_to(const Connection& server);
+
+private:
+    void connect();
+    void run(const std::string& command);
+
+    const std::string dsn_;
+    const std::string file_;
+    const std::string alias_;
+    std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
+    Clock::time_point paused_;
+};
