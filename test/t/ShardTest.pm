@@ -219,9 +219,9 @@ sub ask
 	{
 		chomp $line;
 		return ($answer, $error) if $line eq 'done';
-		return if $line =~ /^(FATAL|PANIC):/;
 		if ($line =~ /^ERROR:/) { $error = $line }
 		elsif ($line =~ /^\d+$/) { $answer = $line }
+		else { return }    # FATAL, WARNING: the session ends
 	}
 	return;
 }
