@@ -15,6 +15,9 @@ CREATE TABLE good_archive.part PARTITION OF good.parted DEFAULT;
 CREATE TEMP TABLE copied (LIKE good.photos INCLUDING ALL);
 CREATE FUNCTION good.tenant() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 1::bigint';
 CREATE TABLE good.tenants (id bigint DEFAULT good.tenant());
+-- as snowflake-shard move leaves it behind
+CREATE SEQUENCE good.closed MINVALUE 41 MAXVALUE 42;
+CREATE TABLE good.fenced (id bigint DEFAULT snowflake_next_id(5, 'good.closed'));
 INSERT INTO good.photos DEFAULT VALUES;
 INSERT INTO good.by_domain DEFAULT VALUES;
 INSERT INTO good.parted DEFAULT VALUES;

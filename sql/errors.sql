@@ -12,6 +12,7 @@ CREATE SEQUENCE ahead;
 CREATE SEQUENCE far_ahead;
 CREATE SEQUENCE exhausted;
 CREATE SEQUENCE smallest AS smallint;
+CREATE SEQUENCE closed MINVALUE 41 MAXVALUE 42;
 CREATE TABLE t (id int PRIMARY KEY);
 CREATE VIEW v AS SELECT 1;
 SELECT snowflake_next_id(1, 's') > 0 \g /dev/null
@@ -50,6 +51,10 @@ SELECT snowflake_next_id(1, 'by_two');
 SELECT snowflake_next_id(1, 'downwards');
 SELECT snowflake_advance('small', snowflake_encode('2012-01-01', 0, 0));
 SELECT snowflake_advance('by_two', 1);
+-- a sequence that a move has closed: 25006
+SELECT snowflake_next_id(1, 'closed');
+SELECT snowflake_advance('closed', snowflake_encode('2012-01-01', 0, 0));
+SELECT snowflake_internal.require_sequence('closed');
 -- the clock behind by more than max_drift: 55000
 SELECT snowflake_next_id(1, 'ahead');
 SELECT snowflake_next_id(1, 'far_ahead');
@@ -104,7 +109,8 @@ SELECT snowflake_encode('2011-01-01 00:00:00+00', 0, 0);
 SELECT snowflake_encode('2026-01-01', 0, 5001);
 SELECT snowflake_advance('s', 9223372036854775807);
 SELECT snowflake_next_id();
--- ... and it does mend it.
+-- ... and it does mend it. For a closed sequence there is none.
+SELECT snowflake_next_id(1, 'err.closed');
 ALTER SEQUENCE err.narrow AS bigint INCREMENT BY 1 NO MAXVALUE;
 ALTER SEQUENCE err.small AS bigint INCREMENT BY 1 NO MAXVALUE;
 ALTER SEQUENCE err.by_two AS bigint INCREMENT BY 1 NO MAXVALUE;

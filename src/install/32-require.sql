@@ -63,6 +63,11 @@ BEGIN
     SELECT * INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
     IF NOT FOUND THEN
         RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
+    ELSIF shape.seqmin = shape.seqmax - 1 THEN
+        RAISE EXCEPTION 'sequence % is closed', seq USING
+            ERRCODE = 'read_only_sql_transaction',
+            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, as snowflake-shard move sets them when a shard has left.',
+            HINT = 'snowflake-shard map shows the server that has the shard.';
     ELSIF NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',

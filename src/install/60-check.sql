@@ -95,7 +95,7 @@ AS $$
 WITH calls AS MATERIALIZED (
     SELECT * FROM snowflake_internal.calls()
 ), sequences AS MATERIALIZED (
-    SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
+    SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmin, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
            snowflake_internal.stored_ms(v.last_value, k.epoch_ms) - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS lead
     FROM pg_sequence AS s
@@ -123,6 +123,7 @@ SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seqrelid::regclass)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
+  AND seqmin <> seqmax - 1 -- closed by snowflake-shard move
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
        'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right, or the sequence if it was set into the future.'

@@ -40,6 +40,17 @@ void forget_entry(Datum, Oid relation)
         entry->read_in = InvalidLocalTransactionId;
 }
 
+/* A hint to widen its bounds would lead to IDs that the shard's new server makes, too. */
+[[noreturn]] void sequence_is_closed(Oid sequence)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+             errmsg("sequence %s is closed", errors::name_of(sequence)),
+             errdetail("Its MINVALUE and MAXVALUE leave no value to be drawn, as "
+                       "snowflake-shard move sets them when a shard has left."),
+             errhint("Draw on the server that has the shard: snowflake-shard map shows it.")));
+}
+
 [[noreturn]] void no_such_sequence(Oid relation)
 {
     ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
@@ -182,6 +193,8 @@ void cannot_hold_positions(Oid sequence)
         no_such_sequence(sequence);
     const FormData_pg_sequence form = *reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
     ReleaseSysCache(tuple);
+    if (form.seqmin == form.seqmax - 1)
+        sequence_is_closed(sequence);
 
     const char* name = errors::name_of(sequence);
     ereport(

@@ -76,20 +76,22 @@ sub start_server
 
 # Kills all processes of the server at once, as a crash of the machine does, so that none of them
 # writes what is in memory. If only the postmaster died, a backend would finish its query. The
-# postmaster is stopped first: it could start a backend after its processes were listed, and one
-# process that is left keeps the shared memory, so that the next postmaster does not start.
+# postmaster is stopped first: it could start a backend after its processes were listed. The next
+# postmaster does not start as long as any process has the shared memory.
 sub crash
 {
 	my ($node) = @_;
-	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my @lock_file = split /\n/, slurp_file($node->data_dir . '/postmaster.pid');
+	my $postmaster = $lock_file[0];
+	my ($segment) = $lock_file[6] =~ /(\d+)\s*$/;
 	kill 'STOP', $postmaster;
 	await('the postmaster is stopped', sub { qx(ps -o stat= -p $postmaster) =~ /^T/ });
 	my @processes = split /\n/, qx(ps -o pid= --ppid $postmaster);
 	$node->kill9;
 	kill 'KILL', @processes;
-	my $all = join ',', $postmaster, @processes;
-	await('all processes of the server are dead',
-		sub { !grep { !/^Z/ } split /\n/, qx(ps -o stat= -p $all) });
+	await('no process has the shared memory of the server', sub {
+		my @columns = map { [split] } split /\n/, slurp_file('/proc/sysvipc/shm');
+		return !grep { $_->[1] eq $segment && $_->[6] > 0 } @columns; });
 
 	# Until init reaps the dead postmaster (in a container perhaps never), its PID exists, and its
 	# lock files would keep the next postmaster from starting.

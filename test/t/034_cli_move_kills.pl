@@ -133,7 +133,7 @@ is_clean('verify finds nothing');
 # A command, a source or a target that is killed at any step.
 my @steps = ('source: publication', 'target: definition', 'target: rows', 'target: indexes',
 	'target: waiting until', 'source: fence', 'target: waiting for', 'target: open', 'both: comparing', 'both: subscription');
-my $trials = trials(5, 200);
+my $trials = trials(2, 200);
 my %outcomes;
 my $from = 0;
 my $step = int(rand(@steps));
