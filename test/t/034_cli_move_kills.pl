@@ -162,6 +162,7 @@ foreach my $trial (1 .. $trials)
 	my $what = "$victim killed at \"$steps[$step]\"";
 	my $word = rand() < 0.5 ? '--resume' : '--abort';
 	($status, $out, $err) = move(@way, $word, '--timeout', '3s');
+	push @faults, "$what, $word: rows differ: $err" if $status == 1;
 	if ($status != 0 && places() ne "$from")    # switched, or nothing is there to be resumed
 	{
 		$word = '--resume';
