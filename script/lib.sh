@@ -244,7 +244,8 @@ apt_get() {
         </dev/null >"$workdir/apt.log" 2>&1
 }
 
-# Debian's server package makes a cluster and starts it, and starts every cluster that is down. Two
+# Debian's server package makes a cluster and starts it, and starts every cluster that is down; that of
+# PgBouncer starts it. Two
 # files forbid that while apt-get runs, and are taken away after it: one that postgresql-common
 # reads before it makes a cluster, one that is asked before a service is started. A policy-rc.d that
 # is there is its administrator's word (in containers: nothing is started), and stays as it is.
@@ -270,7 +271,7 @@ apt_install() (
         made+=("$no_start")
         write_as_root "$no_start" '#!/bin/sh' \
             '# Made for the length of one apt-get by script/lib.sh of snowflake; may be removed.' \
-            'case " $*" in *" postgresql"*) exit 101 ;; esac'
+            'case " $*" in *" postgresql"* | *" pgbouncer"*) exit 101 ;; esac'
         as_root chmod 755 "$no_start"
     fi
     apt_get install -y --no-install-recommends --no-upgrade --no-remove -- "$@" || {
