@@ -10,11 +10,15 @@ import sys
 from datetime import datetime, timedelta, timezone
 
 import sqlalchemy
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Sequence, Text, create_engine, event, func, select, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Sequence, Text, create_engine, func, select, text
 from sqlalchemy.orm import Session, declarative_base, relationship
-from sqlalchemy.schema import CreateSequence
 
 Base = declarative_base()
+
+
+# create_all() makes them before the tables. No column draws from them by itself: its DEFAULT does.
+Sequence("photos_id_seq", metadata=Base.metadata)
+Sequence("likes_id_seq", metadata=Base.metadata)
 
 
 class Photo(Base):
@@ -26,15 +30,16 @@ class Photo(Base):
 class Like(Base):
     __tablename__ = "likes"
     id = Column(BigInteger, primary_key=True, server_default=text("snowflake_next_id(0, 'likes_id_seq')"))
-    photo_id = Column(BigInteger, ForeignKey("photos.id"), nullable=False)
+    photo_id = Column(BigInteger, ForeignKey(Photo.id), nullable=False)
     photo = relationship(Photo)
 
 
-# Metadata knows the sequences, and no column draws from them.
-for table in (Photo.__table__, Like.__table__):
-    sequence = Sequence(f"{table.name}_id_seq")
-    event.listen(table, "before_create", CreateSequence(sequence))
-    event.listen(table, "after_create", sqlalchemy.DDL(f"ALTER SEQUENCE {sequence.name} OWNED BY %(table)s.id"))
+class Wrong(Base):
+    """Sequence() in a column makes SQLAlchemy call nextval(): the DEFAULT is not asked for an ID."""
+
+    __tablename__ = "wrong"
+    id = Column(BigInteger, Sequence("wrong_id_seq"), primary_key=True,
+                server_default=text("snowflake_next_id(0, 'likes_id_seq')"))
 
 
 def check(holds, problem):
@@ -96,9 +101,14 @@ def main():
         imported = Photo(id=func.snowflake_encode(datetime.now(timezone.utc) + timedelta(seconds=1), 0, 0), caption="imported")
         session.add(imported)
         session.flush()
-        session.execute(select(func.setval(func.pg_get_serial_sequence("photos", "id"), func.max(Photo.id))))
+        session.execute(select(func.setval("photos_id_seq", func.max(Photo.id))))
         more = insert(session, ["after the reset"] * 10)
         check(more == sorted(set(more)) and more[0] > imported.id, f"after {imported.id} and a reset came {more}")
+
+        wrong = Wrong()
+        session.add(wrong)
+        session.flush()
+        check(wrong.id < 1 << 53, f"Sequence() made the ID {wrong.id}: docs/clients.md says that it does not")
 
         # In JSON an ID is a string: JavaScript rounds numbers of this size.
         sent = json.dumps({"id": str(more[-1])})
