@@ -244,11 +244,10 @@ apt_get() {
         </dev/null >"$workdir/apt.log" 2>&1
 }
 
-# Debian's server package makes a cluster and starts it, and starts every cluster that is down; that of
-# PgBouncer starts it. Two
-# files forbid that while apt-get runs, and are taken away after it: one that postgresql-common
-# reads before it makes a cluster, one that is asked before a service is started. A policy-rc.d that
-# is there is its administrator's word (in containers: nothing is started), and stays as it is.
+# Debian's server package makes a cluster and starts it, and starts every cluster that is down; the
+# package of PgBouncer starts PgBouncer. Two files forbid that while apt-get runs, and are removed
+# after it: one that postgresql-common reads before it makes a cluster, one that is asked before a
+# service is started. A policy-rc.d that is there is the administrator's, and stays as it is.
 apt_install() (
     no_cluster=/etc/postgresql-common/createcluster.d/snowflake-lib-sh.conf
     no_start=/usr/sbin/policy-rc.d

@@ -11,6 +11,8 @@
 #   ```sh         run by bash in the current folder; every command must succeed
 #   ```           directly behind such a block: its output, stdout and stderr
 #   <!-- not run: REASON -->   before a block of any kind: it is not run, and the reason is printed
+#   <!-- part of FILE -->      before a block of any kind: these lines stand in the file, which another
+#                              test runs; the indentation of the whole may differ
 #   | `text … text` |          first cell of a row below "## Troubleshooting": an error that stands in
 #                              expected/*.out, with anything in place of each …
 #
@@ -118,7 +120,7 @@ sub read_lines
 sub read_blocks
 {
 	my @lines = @_;
-	my (@blocks, $block, $reason);
+	my (@blocks, $block, $reason, $file);
 	my $is_adjacent = 0;    # only blank lines since the block before
 	foreach my $i (0 .. $#lines)
 	{
@@ -141,19 +143,23 @@ sub read_blocks
 			my ($indent, $kind) = ($1, $2);
 			$block = {
 				indent => $indent, kind => $kind, text => '', line => $i + 1, first => $i + 1,
-				reason => $reason,
-				is_output => $kind eq '' && $is_adjacent && !$reason && $blocks[-1]{kind} =~ /^(sql|sh)$/
+				reason => $reason, file => $file,
+				is_output => $kind eq '' && $is_adjacent && !$reason && !$file && $blocks[-1]{kind} =~ /^(sql|sh)$/
 			};
-			$reason = undef;
+			$reason = $file = undef;
 		}
 		elsif ($line =~ /^\s*<!-- not run: (\S.*\S) -->\s*$/)
 		{
 			$reason = $1;
 		}
+		elsif ($line =~ /^\s*<!-- part of (\S+) -->\s*$/)
+		{
+			$file = $1;
+		}
 		elsif ($line =~ /\S/)
 		{
-			fail($i + 1, 'a "not run" comment stands before no block') if $reason;
-			$reason = undef;
+			fail($i + 1, 'a "not run" or "part of" comment stands before no block') if $reason || $file;
+			$reason = $file = undef;
 			$is_adjacent = 0;
 		}
 	}
@@ -212,6 +218,12 @@ sub check_block
 		push @not_run, "$page:$line: $block->{reason}";
 		return;
 	}
+	if ($block->{file})
+	{
+		$block_count++;
+		fail($line, "these lines do not stand in $block->{file}") unless is_part_of($block->{file}, $block->{text});
+		return;
+	}
 	if ($block->{kind} !~ /^(sql|sh)$/)
 	{
 		fail($line, 'this block is neither SQL nor shell nor the output of the block before it');
@@ -236,6 +248,15 @@ sub check_block
 		fail($line, "$&\n--- the command printed\n$real");
 	}
 	fail($line, "exit status $status\n$real") if $status;
+}
+
+sub is_part_of
+{
+	my ($file, $text) = @_;
+	my $content = join '', map { "$_\n" } read_lines($file);
+	my ($first, @rest) = map { quotemeta } split /\n/, $text;
+	my $pattern = join '\n', "([ \t]*)$first", map { length ? "\\1$_" : '' } @rest;
+	return $content =~ /^$pattern$/m;
 }
 
 # In a column of a table the place is filled up, so that the columns still stand below their headings.

@@ -1,0 +1,119 @@
+# Real clients keep what docs/clients.md says of them. Each program of examples/clients makes a table in a
+# database of its own, and checks what it sees. Then the rows are looked at from here.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use File::Copy qw(copy);
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $clients = "$FindBin::RealBin/../../examples/clients";
+my $node_packages = PostgreSQL::Test::Utils::tempdir();
+my $built = PostgreSQL::Test::Utils::tempdir();
+my $jdbc_driver = '/usr/share/java/postgresql.jar';
+
+# JDBC has no Unix sockets. Over TCP the server wants a password, because every user of the machine can
+# reach it.
+my $node = new_server('clients',
+	init => { extra => [ '--auth-host=scram-sha-256', '--encoding=UTF8' ] },
+	conf => "listen_addresses = '127.0.0.1'\n");
+my $user = getpwuid($<);
+my $password = join '', map { chr(97 + int(rand(26))) } 1 .. 20;
+$node->safe_psql('postgres', qq{ALTER ROLE "$user" PASSWORD '$password'});
+$ENV{PYTHONDONTWRITEBYTECODE} = 1;
+
+# Runs a command. Its exit status, its output and its messages.
+sub run
+{
+	my @command = @_;
+	IPC::Run::run(\@command, '<', '/dev/null', '>', \my $out, '2>', \my $err);
+	return ($? >> 8 || $?, $out, $err);
+}
+
+sub has_program
+{
+	my ($program) = @_;
+	return scalar grep { -x "$_/$program" } split /:/, $ENV{PATH};
+}
+
+# Debian's modules belong to its own Python, which may not be the first in PATH.
+sub python_with
+{
+	my @modules = @_;
+	foreach my $python (map { "$_/python3" } split(/:/, $ENV{PATH}), '/usr/bin')
+	{
+		return $python if -x $python && (run($python, '-c', 'import ' . join(', ', @modules)))[0] == 0;
+	}
+	return;
+}
+
+# The program runs in a new database. Its first line says which version of the client ran.
+sub run_client
+{
+	my ($name, $table, @command) = @_;
+	my $database = $name =~ tr/-/_/r;
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	local %ENV = (%ENV,
+		PGHOST => $node->host, PGPORT => $node->port, PGUSER => $user, PGDATABASE => $database);
+	my ($status, $out, $err) = run(@command);
+	is($status, 0, "$name: the program ends with 0") or return diag("$out$err");
+	like($out, qr/^\Q$name\E \d\S*: /, "$name: the program says what it did");
+	note($out);
+	is($node->safe_psql($database, "SELECT count(*) > 35, count(*) = count(DISTINCT id), min(id) >= 1::bigint << 53 FROM $table"),
+		't|t|t', "$name: every row has an ID of its own, and none has a position");
+	is($node->safe_psql($database, 'SELECT * FROM snowflake_check()'), '', "$name: snowflake_check() finds nothing");
+	return;
+}
+
+sub run_python
+{
+	my ($name, $table, $file, @modules) = @_;
+	SKIP:
+	{
+		my $python = python_with(@modules) or skip join(' or ', @modules) . ' is not installed for python3', 1;
+		run_client($name, $table, $python, "$clients/$file");
+	}
+	return;
+}
+
+run_python('psycopg', 'photos', 'psycopg/photos.py', 'psycopg');
+run_python('sqlalchemy', 'photos', 'sqlalchemy/photos.py', 'sqlalchemy', 'psycopg2');
+run_python('django', 'photos_photo', 'django/run.py', 'django', 'psycopg2');
+
+chomp(my $includedir = qx(pg_config --includedir));
+chomp(my $libdir = qx(pg_config --libdir));
+$node->command_ok([ 'c++', '-std=c++17', '-Wall', '-Wextra', '-Werror', "-I$includedir", "$clients/libpq/photos.cpp",
+		'-o', "$built/photos", "-L$libdir", "-Wl,-rpath,$libdir", '-lpq' ],
+	'libpq: the program is compiled without a warning');
+run_client('libpq', 'photos', "$built/photos");
+
+SKIP:
+{
+	skip 'node or npm is not installed', 1 unless has_program('node') && has_program('npm');
+	copy($_, $node_packages) or die "could not copy $_: $!" foreach glob "$clients/node-postgres/*.js*";
+	my ($status, $out, $err) = run('npm', 'ci', '--prefix', $node_packages,
+		qw(--ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000));
+	# The package files may be wrong. All else that npm ci meets is trouble on the way to the registry.
+	my ($code) = $err =~ /\bcode (\w+)/;
+	skip "npm cannot get its packages: $code", 1
+	  if $status && $code && $code !~ /^(EUSAGE|EINTEGRITY|EJSONPARSE|ETARGET|E404)$/;
+	is($status, 0, 'node-postgres: npm ci') or diag("$out$err");
+	run_client('node-postgres', 'photos', 'node', "$node_packages/photos.js") unless $status;
+}
+
+SKIP:
+{
+	skip 'no JDK is installed', 1 unless has_program('javac');
+	skip 'the JDBC driver is not installed', 1 unless -e $jdbc_driver;
+	run_client('jdbc', 'photos', 'java', '-cp', $jdbc_driver, "$clients/jdbc/Photos.java",
+		'jdbc:postgresql://127.0.0.1:' . $node->port . "/jdbc?user=$user&password=$password");
+}
+
+$node->stop;
+done_testing();
