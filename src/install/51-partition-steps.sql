@@ -54,7 +54,7 @@ BEGIN
     END IF;
     PERFORM snowflake_internal.partition_require_step(step);
 
-    first_ts := @extschema@.snowflake_timestamp(0, epoch_ms);
+    first_ts := @extschema@.snowflake_timestamp(0::bigint, epoch_ms);
     last_ts := @extschema@.snowflake_timestamp(9223372036854775807, epoch_ms);
     IF from_ts + step <= first_ts OR to_ts > last_ts THEN
         RAISE EXCEPTION 'the time from % to % is not within the epoch', from_ts, to_ts USING
