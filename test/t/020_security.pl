@@ -286,6 +286,18 @@ as('hostile', q{
 	CREATE POLICY planted ON plain.ahead USING (plain.ran('policy') = 1);
 	INSERT INTO plain.ahead VALUES (public.snowflake_encode(now() + interval '10 minutes', 14, 0));
 });
+# A table to partition, whose default partition holds a row of another time.
+as('hostile', q{
+	CREATE TABLE plain.parted (id bigint PRIMARY KEY DEFAULT public.snowflake_next_id(14, 'plain.s'::regclass)
+			CHECK (plain.ran('check', id) = id), body plain.checked DEFAULT plain.ran('default')::text,
+		twice bigint GENERATED ALWAYS AS (plain.ran('generated', length(body))) STORED) PARTITION BY RANGE (id);
+	CREATE INDEX ON plain.parted (plain.ran('index', id));
+	CREATE TRIGGER planted BEFORE INSERT OR UPDATE OR DELETE ON plain.parted FOR EACH ROW EXECUTE FUNCTION plain.fired();
+	CREATE TABLE plain.parted_rest PARTITION OF plain.parted DEFAULT;
+	ALTER TABLE plain.parted_rest ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+	CREATE POLICY planted ON plain.parted_rest USING (plain.ran('policy') = 1);
+	INSERT INTO plain.parted VALUES (public.snowflake_encode('2020-01-01', 14, 0), 'one');
+});
 planted_code_run();
 as('super', 'SELECT max(id) FROM plain.ahead');
 my $run_by_query = planted_code_run();
@@ -301,6 +313,9 @@ foreach my $quiet (
 	q{SELECT public.snowflake_next_id(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass)},
 	q{SELECT public.snowflake_next_ids(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass, 2::pg_catalog.int4)},
 	q{SELECT public.snowflake_advance('hosted.s'::pg_catalog.regclass, 1::pg_catalog.int8)},
+	q{SELECT public.snowflake_create_partitions('plain.parted'::pg_catalog.regclass, '2024-01-01'::pg_catalog.timestamptz,
+		'2024-03-01'::pg_catalog.timestamptz, '1 month'::pg_catalog.interval, 1314220021721::pg_catalog.int8)},
+	q{SELECT public.snowflake_partition_bounds('plain.parted_2024_01'::pg_catalog.regclass, 1314220021721::pg_catalog.int8)},
 	q{SELECT public.snowflake_create_shard(12::pg_catalog.int4, 'plain'::pg_catalog.name)},
 	q{SELECT public.snowflake_attach('hosted.wide'::pg_catalog.regclass)})
 {

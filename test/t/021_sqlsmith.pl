@@ -76,6 +76,9 @@ run_sql(q{
 	CREATE TABLE smith.parted (id integer, at date) PARTITION BY RANGE (at);
 	CREATE TABLE smith.parted_now PARTITION OF smith.parted DEFAULT;
 	CREATE TABLE smith.refers (id smallint REFERENCES smith.numbered, word text);
+	CREATE TABLE smith.by_id (id bigint DEFAULT snowflake_next_id(6, 'smith.fine'), word text) PARTITION BY RANGE (id);
+	CREATE TABLE smith.by_id_2023 PARTITION OF smith.by_id FOR VALUES FROM (MINVALUE) TO (3270275158488645632);
+	CREATE TABLE smith.by_id_default PARTITION OF smith.by_id DEFAULT;
 	CREATE TABLE smith.odd_default (id bigint DEFAULT snowflake_next_id(77777, 'smith.numbered', 12));
 	CREATE VIEW smith.seen AS SELECT id FROM shard5.photos;
 
@@ -108,6 +111,7 @@ my %values = (
 	'regclass' => q{'smith.fine', 'smith.fine', 'smith.cached', 'smith.unlogged', 'smith.narrow', 'smith.backwards',
 		'smith.below_zero', 'smith.short', 'smith."a''b ""c"', 'shard5.table_id_seq', 'shard5.photos', 'shard5.likes',
 		'shard6.notes', 'shard6.notes', 'shard6.notes', 'smith.numbered', 'smith.numbered', 'smith.identified', 'smith.parted', 'smith.parted_now', 'smith.refers',
+		'smith.by_id', 'smith.by_id', 'smith.by_id_2023', 'smith.by_id_default',
 		'smith.seen', 'smith.numbered_pkey', 'snowflake_id_seq', 'pg_class', '2836', '0', '4294967295'},
 	'regprocedure' => q{'smith.next_id()', 'smith.next_id()', 'smith.next_id()', 'smith.no_id()', 'shard5.next_id()', 'shard6.next_id()', 'now()', '0', '4294967295'},
 	'regnamespace' => q{'smith', 'shard5', 'shard6', 'pg_catalog', 'pg_toast', '0', '4294967295'},
@@ -121,6 +125,8 @@ my %values = (
 		snowflake_internal.attach_scope('smith.numbered', 1::smallint); snowflake_internal.attach_scope('smith.parted', 1::smallint);
 		snowflake_internal.attach_scope('smith.identified', 1::smallint); snowflake_internal.attach_scope('shard5.photos', 1::smallint)},
 	'boolean' => q{true, false},
+	'interval' => q{'1 month', '1 month', '1 year', '7 days', '300 years', '0', '-1 month', '1 month -1 day', '0.5 seconds', '2000000000 months'},
+	'int8range' => q{'[1,2)', 'empty', '(,)', '(,5)', '[3270275158488645632,3292743206155845632)', '[-5,)', '[9223372036854775806,9223372036854775807)'},
 	'snowflake_internal.observation[]' => q{'{}'; '{NULL}'; '{"(5,now,now,5,{0})"}'; '{"(5,now,infinity,5,{1259})","(6,-infinity,now,,)"}'},
 );
 foreach my $type (sort keys %values)

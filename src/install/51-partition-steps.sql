@@ -1,0 +1,228 @@
+-- Steps of snowflake_create_partitions(): which partitions a table has, which it is to get, and making one.
+
+CREATE FUNCTION snowflake_internal.partitions(parent regclass) RETURNS TABLE (partition regclass, ids int8range)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT c.oid, CASE WHEN b.found IS NOT NULL THEN int8range(nullif(btrim(b.found[1], ''''), 'MINVALUE')::bigint,
+                                                           nullif(btrim(b.found[2], ''''), 'MAXVALUE')::bigint) END
+FROM pg_inherits AS i
+JOIN pg_class AS c ON c.oid = i.inhrelid
+CROSS JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') AS b(found)
+WHERE i.inhparent = parent
+$$;
+COMMENT ON FUNCTION snowflake_internal.partitions(regclass) IS
+    'the partitions of a table that is partitioned by RANGE of a bigint, and their IDs; NULL: the default partition';
+
+CREATE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz, OUT to_ts timestamptz)
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- No ID is negative.
+    from_ts := CASE WHEN lower(ids) >= 0 THEN @extschema@.snowflake_timestamp(lower(ids), epoch_ms) ELSE '-infinity' END;
+    to_ts := CASE WHEN upper_inf(ids) THEN 'infinity'
+                  WHEN upper(ids) >= 0 THEN @extschema@.snowflake_timestamp(upper(ids), epoch_ms) ELSE '-infinity' END;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.times_of(int8range, bigint) IS
+    'the time in which IDs are made';
+
+CREATE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint)
+    RETURNS void
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    first_ts timestamptz;
+    last_ts timestamptz;
+BEGIN
+    IF from_ts IS NULL OR to_ts IS NULL OR step IS NULL THEN
+        RAISE EXCEPTION 'from_ts, to_ts and step of snowflake_create_partitions() must not be null' USING
+            ERRCODE = 'null_value_not_allowed',
+            HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
+    ELSIF NOT isfinite(from_ts) OR NOT isfinite(to_ts) OR from_ts >= to_ts THEN
+        RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING
+            ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'from_ts must be before to_ts, and both must be finite.',
+            HINT = 'For all that is older or younger, make a partition FROM (MINVALUE) or TO (MAXVALUE) yourself.';
+    ELSIF date_trunc('second', from_ts) <> from_ts THEN
+        RAISE EXCEPTION 'from_ts % is no full second', from_ts USING
+            ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'The first partition begins at from_ts.',
+            HINT = 'Round it down: date_trunc(''month'', now()), for example.';
+    END IF;
+    PERFORM snowflake_internal.partition_require_step(step);
+
+    first_ts := @extschema@.snowflake_timestamp(0::bigint, epoch_ms);
+    last_ts := @extschema@.snowflake_timestamp(9223372036854775807, epoch_ms);
+    IF from_ts + step <= first_ts OR to_ts > last_ts THEN
+        RAISE EXCEPTION 'the time from % to % is not within the epoch', from_ts, to_ts USING
+            ERRCODE = 'datetime_field_overflow',
+            DETAIL = format('With epoch_ms %s the first ID is of %s, and the last one of %s.', epoch_ms, first_ts, last_ts),
+            HINT = 'Give times between these two, and epoch_ms in milliseconds.';
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_require_period(timestamptz, timestamptz, interval, bigint) IS
+    'refuses times and steps that no partitions can be made for';
+
+CREATE FUNCTION snowflake_internal.partition_require_step(step interval) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    months integer;
+    days integer;
+    rest interval;
+BEGIN
+    IF isfinite(step) THEN
+        months := extract(year FROM step) * 12 + extract(month FROM step);
+        days := extract(day FROM step);
+        rest := step - make_interval(months => months, days => days);
+        -- A month and a day have no length of their own, so a mixture is not a step that the name of a partition tells.
+        IF months >= 0 AND days >= 0 AND rest >= interval '0' AND date_trunc('second', rest) = rest
+           AND (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer = 1 THEN
+            RETURN;
+        END IF;
+    END IF;
+    RAISE EXCEPTION 'step % makes no partitions', step USING
+        ERRCODE = 'invalid_parameter_value',
+        DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), greater than 0.',
+        HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_require_step(interval) IS
+    'refuses a step that is not positive, not of one kind, or not of full seconds';
+
+CREATE FUNCTION snowflake_internal.partition_steps(
+        first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
+        OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    n integer := 0;
+BEGIN
+    -- Each step is counted from the first one: a month after January 31 is February 29, two are March 31.
+    to_ts := first_ts;
+    WHILE to_ts < last_ts LOOP
+        from_ts := to_ts;
+        n := n + 1;
+        to_ts := first_ts + n * step;
+        -- A day that a time zone has left out has no length.
+        IF from_ts < to_ts THEN
+            ids := int8range(@extschema@.snowflake_min_id(from_ts, epoch_ms), @extschema@.snowflake_min_id(to_ts, epoch_ms));
+            name := snowflake_internal.partition_suffix(from_ts, step);
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_steps(timestamptz, timestamptz, interval, bigint) IS
+    'the steps from first_ts until last_ts is reached: their times, IDs and names, without empty ones';
+
+CREATE FUNCTION snowflake_internal.partition_suffix(from_ts timestamptz, step interval) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- As exact as the step and the time need it. Of an hour that a time zone has twice, the first is named in UTC.
+SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
+            WHEN date_trunc('minute', from_ts) <> from_ts THEN to_char(from_ts, 'YYYY_MM_DD_HH24MISS')
+            WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN to_char(from_ts, 'YYYY_MM_DD_HH24MI')
+            WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN to_char(from_ts, 'YYYY_MM_DD')
+            WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN to_char(from_ts, 'YYYY_MM')
+            ELSE to_char(from_ts, 'YYYY') END
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_suffix(timestamptz, interval) IS
+    'the end of a partition''s name, in the time zone of the session: 2024, 2024_05, 2024_05_17, 2024_05_17_0800';
+
+CREATE FUNCTION snowflake_internal.partition_require_default(
+        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint, arguments text) RETURNS void
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k WHERE k.partrelid = parent);
+    condition text;
+    columns text;
+    is_held boolean := false;
+BEGIN
+    -- ATTACH PARTITION would refuse them, too. Rows between the new partitions have theirs already.
+    SELECT format('%1$I >= %2$s AND %1$I < %3$s', key, min(lower(s.ids)), max(upper(s.ids))) INTO condition
+    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s;
+    IF other IS NOT NULL AND condition IS NOT NULL THEN
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE %s)', other, condition) INTO is_held;
+    END IF;
+    IF is_held THEN
+        SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
+        FROM pg_attribute AS a WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
+        RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
+            ERRCODE = 'check_violation',
+            DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
+            HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
+                format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
+                format('SELECT snowflake_create_partitions(%s);', arguments),
+                format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
+                       other, condition, columns, parent),
+                format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
+                'COMMIT;');
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text) IS
+    'refuses rows of the default partition that belong into a new one, with the statements that move them; arguments are for the hint';
+
+CREATE FUNCTION snowflake_internal.create_partition(parent regclass, suffix text, ids int8range) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    described CONSTANT pg_class := (SELECT c FROM pg_class AS c WHERE c.oid = parent);
+    relname CONSTANT text := format('%s_%s', described.relname, suffix);
+    partition CONSTANT text := format('%s.%I', described.relnamespace::regnamespace, relname);
+    bounds CONSTANT text := format('FOR VALUES FROM (%s) TO (%s)', lower(ids), upper(ids));
+BEGIN
+    PERFORM snowflake_internal.partition_require_name(parent, relname, partition, bounds);
+    -- CREATE TABLE ... PARTITION OF would lock the parent against all others. This takes from it what that takes;
+    -- indexes, foreign keys, triggers and identity come with ATTACH.
+    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION)%s%s',
+                   partition, parent,
+                   (SELECT format(' USING %I', m.amname) FROM pg_am AS m WHERE m.oid = described.relam),
+                   (SELECT format(' TABLESPACE %I', t.spcname) FROM pg_tablespace AS t WHERE t.oid = described.reltablespace));
+    IF described.relowner <> quote_ident(current_user)::regrole THEN
+        EXECUTE format('ALTER TABLE %s OWNER TO %s', partition, described.relowner::regrole);
+    END IF;
+    EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', parent, partition, bounds);
+    RETURN partition;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.create_partition(regclass, text, int8range) IS
+    'makes a partition of these IDs, with the owner, the access method and the tablespace of its parent';
+
+CREATE FUNCTION snowflake_internal.partition_require_name(parent regclass, relname text, partition text, bounds text) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    longest CONSTANT integer := current_setting('max_identifier_length');
+    present regclass;
+BEGIN
+    -- The server would cut it, and two partitions could get the same name.
+    IF octet_length(relname) > longest THEN
+        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING
+            ERRCODE = 'name_too_long',
+            DETAIL = format('It has %s bytes; a name has %s at most.', octet_length(relname), longest),
+            HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; or rename the table.', parent, bounds);
+    END IF;
+    present := to_regclass(partition);
+    IF present IS NOT NULL THEN
+        RAISE EXCEPTION '% exists already', pg_describe_object('pg_class'::regclass, present, 0) USING
+            ERRCODE = 'duplicate_table',
+            DETAIL = format('A new partition of %s would get this name.', parent),
+            HINT = format('Rename it, or drop it. If it is to be the partition: ALTER TABLE %s ATTACH PARTITION %s %s;', parent, partition, bounds);
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_require_name(regclass, text, text, text) IS
+    'refuses a name of a partition that is too long or taken; bounds are for the hint';
