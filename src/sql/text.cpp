@@ -54,32 +54,34 @@ int place_of(Argument given, int byte)
     return pg_mbstrlen_with_len(given.bytes, byte) + 1;
 }
 
-[[noreturn]] void malformed(Argument given, const TextForm& form, const TextReading& reading)
+[[noreturn]] void too_large(Argument given, const TextReading& reading)
+{
+    ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+                    errmsg("\"%.*s\" is out of range", given.length, given.bytes),
+                    errdetail("With character %d, \"%c\", it is above %lld.",
+                              place_of(given, reading.place), given.bytes[reading.place],
+                              errors::number(kMaxId))));
+}
+
+const char* what_is_wrong(Argument given, const TextForm& form, const TextReading& reading)
 {
     const char* at = given.bytes + reading.place;
-    switch (reading.fault) {
-    case TextFault::no_digit:
-        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                        errmsg("\"%.*s\" is no ID in %s", given.length, given.bytes, form.name),
-                        errdetail("Character %d, \"%.*s\", is not one of %s.",
-                                  place_of(given, reading.place), pg_mblen(at), at, form.digits)));
-    case TextFault::leading_zero:
-        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                        errmsg("\"%.*s\" is no ID in %s", given.length, given.bytes, form.name),
-                        errdetail("Character 1, \"%.*s\", stands for 0, and is not written there.",
-                                  1, at)));
-    case TextFault::too_large:
-        ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-                        errmsg("\"%.*s\" is out of range", given.length, given.bytes),
-                        errdetail("With character %d, \"%.*s\", it is above %lld.",
-                                  place_of(given, reading.place), 1, at, errors::number(kMaxId))));
-    default:
-        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                        errmsg("\"%.*s\" is no ID in %s", given.length, given.bytes, form.name),
-                        form.is_fixed ? errdetail("It has %d characters, and an ID has %d.",
-                                                  given.length, form.width)
-                                      : errdetail("It is empty.")));
-    }
+    if (reading.fault == TextFault::no_digit)
+        return psprintf("Character %d, \"%.*s\", is not one of %s.", place_of(given, reading.place),
+                        pg_mblen(at), at, form.digits);
+    if (reading.fault == TextFault::leading_zero)
+        return psprintf("Character 1, \"%c\", stands for 0, and is not written there.", *at);
+    if (form.is_fixed)
+        return psprintf("It has %d characters, and an ID has %d.",
+                        place_of(given, given.length) - 1, form.width);
+    return "It is empty.";
+}
+
+[[noreturn]] void malformed(Argument given, const TextForm& form, const TextReading& reading)
+{
+    ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                    errmsg("\"%.*s\" is no ID in %s", given.length, given.bytes, form.name),
+                    errdetail("%s", what_is_wrong(given, form, reading))));
 }
 
 } // namespace
@@ -107,6 +109,8 @@ PGDLLEXPORT Datum snowflake_from_text(PG_FUNCTION_ARGS)
     const int form = form_argument(fcinfo, 1);
     const TextReading reading =
         read_text(given.bytes, given.length, kTextForms[form], kDigitValues[form]);
+    if (reading.fault == TextFault::too_large)
+        too_large(given, reading);
     if (reading.fault != TextFault::none)
         malformed(given, kTextForms[form], reading);
     PG_RETURN_INT64(raw(reading.id));
