@@ -156,6 +156,19 @@ int end(const Move& move, const std::string& state)
     return print_states({{move.shard, state, ""}}, move.options.json);
 }
 
+/* SQL does not tell how much space is free. */
+void tell_size(Move& move)
+{
+    const Result size = move.source.query(
+        "SELECT pg_catalog.pg_size_pretty(coalesce(pg_catalog.sum("
+        "pg_catalog.pg_total_relation_size(c.oid)), 0)) FROM pg_catalog.pg_class AS c JOIN "
+        "pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = $1 AND c.relkind IN ('r', 'm')",
+        {move.shard.schema});
+    warn("schema " + move.shard.schema + " has " + size.text(0, 0) +
+         ": the target needs as much free space, and the source keeps WAL until the switch");
+}
+
 void print_obstacles(const Move& move, const std::vector<std::string>& obstacles)
 {
     Table table = {{"obstacle"}, {}};
@@ -280,6 +293,8 @@ int move_shard(const Options& options)
     if (!options.is_resumed) {
         const std::vector<std::string> obstacles = find_obstacles(move);
         print_obstacles(move, obstacles);
+        if (options.is_dry_run)
+            tell_size(move);
         if (options.is_dry_run || !obstacles.empty())
             return obstacles.empty() ? kDone : kFound;
     }

@@ -63,8 +63,10 @@ my @obstacles = (
 	[ $two, 'CREATE SCHEMA insta0', qr/schema insta0 is there already/, 'DROP SCHEMA insta0' ],
 	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is there already, as schema zero/, 'DROP SCHEMA zero CASCADE' ]);
 $_->[0]->safe_psql('postgres', $_->[1]) foreach @obstacles;
-($status, $rows) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
+my $said;
+($status, $rows, $said) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
 is($status, 1, '--dry-run: exit code 1');
+like($said, qr/schema insta0 has \d+ \w+: the target needs as much free space/, '--dry-run: the size is said');
 foreach my $obstacle (@obstacles)
 {
 	ok(scalar(grep { $_->{obstacle} =~ $obstacle->[2] } @$rows), "--dry-run: $obstacle->[2]");
