@@ -154,7 +154,7 @@ SELECT snowflake_create_partitions('full_of', '2024-01-01', '2024-02-01', '1 mon
 CREATE TABLE of_core PARTITION OF full_of FOR VALUES FROM (0) TO (1);
 SELECT a.conname, a.contype, pg_get_constraintdef(a.oid) FROM pg_constraint AS a
 WHERE a.conrelid = 'full_of_2024_01'::regclass AND a.contype <> 'n' ORDER BY 1;
-SELECT c.relname, c.relowner::regrole,
+SELECT c.relname, CASE WHEN pg_get_userbyid(c.relowner) = current_user THEN 'the role of the test' ELSE pg_get_userbyid(c.relowner) END AS owner,
        (SELECT string_agg(pg_get_indexdef(i.indexrelid) , E'\n' ORDER BY i.indexrelid::regclass::text COLLATE "C") FROM pg_index AS i WHERE i.indrelid = c.oid) AS indexes,
        (SELECT string_agg(t.tgname, ',') FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal) AS triggers,
        (SELECT string_agg(concat_ws(' ', a.attname, a.attnotnull, pg_get_expr(d.adbin, d.adrelid)), ', ' ORDER BY a.attnum)
