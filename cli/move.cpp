@@ -86,7 +86,7 @@ Clock::time_point Move::deadline() const
     return Clock::now() + std::chrono::milliseconds(static_cast<int>(options.timeout * 1000));
 }
 
-std::optional<MoveState> Move::state_of(Connection& connection)
+std::optional<MoveState> Move::state_of(Connection& connection) const
 {
     for (const MoveState& state : read_moves(connection))
         if (state.shard == shard.number)

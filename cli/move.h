@@ -27,7 +27,7 @@ struct Move {
     const std::string slot; /* with the database in its name: slots are the whole cluster's */
 
 private:
-    std::optional<MoveState> state_of(Connection& connection);
+    std::optional<MoveState> state_of(Connection& connection) const;
 };
 
 /* Throws after Ctrl-C; between hold_interrupts() and heed_interrupts() Ctrl-C is not heard. */
