@@ -166,6 +166,9 @@ SELECT pg_temp.make_old(13);
 ALTER SEQUENCE insta13.table_id_seq AS integer MAXVALUE 1023 CYCLE;
 SELECT snowflake_adopt('insta13.next_id()', 13);
 SELECT snowflake_adopt('insta13.next_id()', 13, seq => 'insta13.table_id_seq');
+-- One that a move has closed is not to be opened.
+CREATE SEQUENCE insta13.closed MINVALUE 41 MAXVALUE 42;
+SELECT snowflake_adopt('insta13.next_id()', 13, seq => 'insta13.closed');
 BEGIN; ALTER SEQUENCE insta13.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt('insta13.next_id()', 13); COMMIT;
 SELECT snowflake_shard(insta13.next_id());
 

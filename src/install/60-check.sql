@@ -120,7 +120,7 @@ WHERE epoch_ms BETWEEN -60000000000000 AND extract(epoch FROM clock_timestamp())
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
-       format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seqrelid::regclass)
+       snowflake_internal.reshape_text(seqrelid)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
   AND seqmin <> seqmax - 1 -- closed by snowflake-shard move
