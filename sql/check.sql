@@ -162,6 +162,20 @@ SELECT severity, object, regexp_replace(problem, '\d+', '#', 'g') AS problem, hi
 SELECT snowflake_advance('insta5.photos_id_seq', max(several)), snowflake_advance('insta5.young_id_seq', max(id), 1767225600000) FROM insta5.several;
 SELECT severity, object FROM snowflake_check();
 
+-- Positions, as a client stores them that calls nextval(): with IDs above them, and in an index from the largest down. The IDs of
+-- an epoch's first days are as small.
+CREATE TABLE insta5.positions (
+    id bigint PRIMARY KEY DEFAULT insta5.next_id(),
+    young bigint DEFAULT snowflake_next_id(5, 'insta5.young_id_seq', 1767225600000));
+CREATE INDEX ON insta5.positions (young DESC);
+INSERT INTO insta5.positions VALUES (DEFAULT), (1), (1 << 30);
+INSERT INTO insta5.positions SELECT insta5.next_id(), snowflake_encode('2026-01-03 12:00+00', 5, i, 1767225600000) FROM generate_series(1, 3) AS i;
+SELECT count(*) FROM snowflake_check() WHERE object ~ 'positions';
+INSERT INTO insta5.positions VALUES (nextval('insta5.table_id_seq'), nextval('insta5.table_id_seq'));
+INSERT INTO insta5.positions DEFAULT VALUES;
+SELECT severity, object, regexp_replace(problem, '\d{9,}', '#') AS problem, regexp_replace(hint, '\d{9,}', '#') AS hint FROM snowflake_check() WHERE object ~ 'positions';
+DROP TABLE insta5.positions;
+
 -- Only what the caller may read: the sequence, all rows of the column, the schema.
 CREATE ROLE snowflake_regress_user;
 GRANT USAGE ON SCHEMA insta5 TO snowflake_regress_user;

@@ -151,6 +151,12 @@ CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, seq oid, ep
 COMMENT ON FUNCTION snowflake_internal.id_above(oid, integer, oid, bigint) IS
     'the largest ID of a bigint column that a btree index begins with, if it is of a later millisecond than the sequence''s position; NULL also if the caller may not read one of them, and if somebody holds one in ACCESS EXCLUSIVE mode: this does not wait';
 
+CREATE FUNCTION snowflake_internal.stored_position(tbl oid, attnum integer, shard integer) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+    AS 'MODULE_PATHNAME', 'snowflake_stored_position';
+COMMENT ON FUNCTION snowflake_internal.stored_position(oid, integer, integer) IS
+    'the largest value of a bigint column that a btree index begins with, if nextval() can have returned it, and it is no ID of the shard; NULL as with id_above()';
+
 CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -177,9 +183,17 @@ SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
             ELSE format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, a.attname,
                         CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END, tbl) END
 FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
+UNION ALL
+SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.objsubid)).identity,
+       format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
+       format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.', k.objid::regclass, a.attname, v.value)
+FROM snowflake_internal.calls() AS k
+JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
+CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
+WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
 $$;
 COMMENT ON FUNCTION snowflake_internal.check_ids() IS
-    'columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock';
+    'columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and columns that hold positions in place of IDs';
 
 CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE

@@ -5,6 +5,9 @@ namespace snowflake::catalog
 namespace
 {
 
+/* Of 2020: the extension is younger. */
+constexpr Position kFirstPosition = first_of(UnixMs{1577836800000});
+
 /* Entries of rows that are deleted, or not visible yet, before the search gives up. */
 constexpr int kMaxInvisible = 100;
 
@@ -92,13 +95,12 @@ bool is_ordered_by_bigint(Relation index)
     return index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID && index->rd_opcintype[0] == INT8OID;
 }
 
-/* From the largest value on: NULLs are left out. */
-void begin_at_end(IndexScanDesc scan)
+/* From the largest value up to the maximum on: NULLs are left out. */
+void begin_at_end(IndexScanDesc scan, std::int64_t maximum)
 {
-    ScanKeyData not_null;
-    ScanKeyEntryInitialize(&not_null, SK_ISNULL | SK_SEARCHNOTNULL, 1, InvalidStrategy, InvalidOid,
-                           InvalidOid, InvalidOid, Datum{0});
-    index_rescan(scan, &not_null, 1, nullptr, 0);
+    ScanKeyData key;
+    ScanKeyInit(&key, 1, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(maximum));
+    index_rescan(scan, &key, 1, nullptr, 0);
 }
 
 bool next_entry(IndexScanDesc scan)
@@ -109,35 +111,60 @@ bool next_entry(IndexScanDesc scan)
            nullptr;
 }
 
-/* The last entry of the index, whatever has become of its row: the table is not needed for that. */
-bool read_last_entry(Relation index, Id* id)
+/* The last entry up to the maximum, whatever has become of its row: the table is not needed. */
+bool read_last_entry(Relation index, std::int64_t maximum, std::int64_t* value)
 {
     const IndexScanDesc scan = pg::begin_scan_of_index(index, GetActiveSnapshot(), 1);
     scan->xs_want_itup = true;
-    begin_at_end(scan);
+    begin_at_end(scan, maximum);
     const bool found = next_entry(scan);
     if (found) {
         bool is_null = false;
-        *id = Id{DatumGetInt64(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &is_null))};
+        *value = DatumGetInt64(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &is_null));
     }
     index_endscan(scan);
     return found;
 }
 
-bool read_last_row(Relation table, Relation index, Id* id)
+bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t* value)
 {
     TupleTableSlot* slot = table_slot_create(table, nullptr);
     const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
-    begin_at_end(scan);
+    begin_at_end(scan, maximum);
     bool found = false;
     for (int i = 0; i < kMaxInvisible && !found && next_entry(scan); ++i)
         found = index_fetch_heap(scan, slot);
     if (found) {
         bool is_null = false;
-        *id = Id{DatumGetInt64(slot_getattr(slot, index->rd_index->indkey.values[0], &is_null))};
+        *value = DatumGetInt64(slot_getattr(slot, index->rd_index->indkey.values[0], &is_null));
     }
     index_endscan(scan);
     ExecDropSingleTupleTableSlot(slot);
+    return found;
+}
+
+/*
+ * The largest value up to the maximum, if it is a wanted one. Most columns have none: the index
+ * alone says so, and the table is not opened.
+ */
+template <typename Predicate>
+bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Predicate is_wanted,
+                  std::int64_t* value)
+{
+    if (!may_read_column(table, column))
+        return false;
+    const Relation index = open_without_waiting(index_of(table, column), RELKIND_INDEX);
+    if (index == nullptr)
+        return false;
+    bool found =
+        is_ordered_by_bigint(index) && read_last_entry(index, maximum, value) && is_wanted(*value);
+    if (found) {
+        const Relation heap = open_without_waiting(table, RELKIND_RELATION);
+        found = heap != nullptr && read_last_row(heap, index, maximum, value) && is_wanted(*value);
+        if (heap != nullptr)
+            relation_close(heap, AccessShareLock);
+    }
+    relation_close(index, AccessShareLock);
     return found;
 }
 
@@ -173,21 +200,21 @@ bool peek_sequence(Oid sequence, Stored* stored)
 
 bool find_id_above(Oid table, std::int32_t column, Oid sequence, Epoch epoch, Id* largest)
 {
-    if (!may_read_column(table, column))
-        return false;
-    const Relation index = open_without_waiting(index_of(table, column), RELKIND_INDEX);
-    if (index == nullptr)
-        return false;
-    bool found = is_ordered_by_bigint(index) && read_last_entry(index, largest) &&
-                 is_above(*largest, sequence, epoch);
-    if (found) {
-        const Relation heap = open_without_waiting(table, RELKIND_RELATION);
-        found = heap != nullptr && read_last_row(heap, index, largest) &&
-                is_above(*largest, sequence, epoch);
-        if (heap != nullptr)
-            relation_close(heap, AccessShareLock);
-    }
-    relation_close(index, AccessShareLock);
+    const auto is_wanted = [&](std::int64_t value) { return is_above(Id{value}, sequence, epoch); };
+    std::int64_t value = 0;
+    const bool found = find_largest(table, column, PG_INT64_MAX, is_wanted, &value);
+    *largest = Id{value};
+    return found;
+}
+
+bool find_stored_position(Oid table, std::int32_t column, Shard shard, Position* largest)
+{
+    const auto is_wanted = [&](std::int64_t value) {
+        return value >= raw(kFirstPosition) && shard_of(Id{value}) != shard;
+    };
+    std::int64_t value = 0;
+    const bool found = find_largest(table, column, raw(kMaxPosition), is_wanted, &value);
+    *largest = Position{value};
     return found;
 }
 

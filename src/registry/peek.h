@@ -26,4 +26,11 @@ bool peek_sequence(Oid sequence, Stored* stored);
  */
 bool find_id_above(Oid table, std::int32_t column, Oid sequence, Epoch epoch, Id* largest);
 
+/*
+ * The largest position that a bigint column holds, as nextval() returns it: a value of 2020 or
+ * later up to kMaxPosition. An ID is that small in the first 13 days of its epoch only; it is told
+ * from a position by its shard. Otherwise like find_id_above().
+ */
+bool find_stored_position(Oid table, std::int32_t column, Shard shard, Position* largest);
+
 } // namespace snowflake::catalog

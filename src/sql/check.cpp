@@ -30,4 +30,15 @@ PGDLLEXPORT Datum snowflake_id_above(PG_FUNCTION_ARGS)
         PG_RETURN_NULL();
     PG_RETURN_INT64(raw(id));
 }
+
+/* snowflake_internal.stored_position(tbl oid, attnum integer, shard integer) returns bigint */
+PG_FUNCTION_INFO_V1(snowflake_stored_position);
+PGDLLEXPORT Datum snowflake_stored_position(PG_FUNCTION_ARGS)
+{
+    Position position = {};
+    if (!catalog::find_stored_position(PG_GETARG_OID(0), PG_GETARG_INT32(1),
+                                       Shard{PG_GETARG_INT32(2)}, &position))
+        PG_RETURN_NULL();
+    PG_RETURN_INT64(raw(position));
+}
 }
