@@ -2,6 +2,7 @@
 
 SELECT snowflake_next_id(1, 'snowflake_id_seq') > 0 AS loaded;
 SELECT name, setting, unit, context, vartype, min_val, max_val, boot_val FROM pg_settings WHERE name LIKE 'snowflake.%' ORDER BY name;
+\dconfig snowflake.*
 SHOW snowflake.max_lead;
 SHOW snowflake.max_drift;
 \set VERBOSITY sqlstate
