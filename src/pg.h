@@ -59,6 +59,7 @@ extern "C" {
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
@@ -196,6 +197,13 @@ inline LocalTransactionId my_lxid()
     return MyProc->lxid;
 }
 #endif
+
+/* Of a shared buffer that is pinned: as BufferIsDirty(), which comes with 17. */
+inline bool is_dirty(Buffer buffer)
+{
+    BufferDesc* descriptor = GetBufferDescriptor(static_cast<std::uint32_t>(buffer - 1));
+    return (pg_atomic_read_u32(&descriptor->state) & BM_DIRTY) != 0;
+}
 
 /* 17 lets an extension name its waits; before, all of them show as "Extension". */
 #if PG_VERSION_NUM >= 170000

@@ -25,7 +25,8 @@ struct LockedPage {
 
 /*
  * SELECT FOR UPDATE on a sequence could once leave an XID in its tuple's xmax, which ends in
- * failing clog lookups. read_seq_tuple() clears it like a hint bit, unlogged; so does this.
+ * failing clog lookups. read_seq_tuple() clears it like a hint bit, unlogged; so does this. It is
+ * done before a lease is written: a page with a lease is marked dirty by nobody for an xmax.
  */
 void clear_stray_xmax(const LockedPage& locked)
 {
@@ -142,26 +143,42 @@ enum class Write { done, needs_xid };
 /*
  * Writes the position of a draw.
  *
- * MarkBufferDirty() comes before GetRedoRecPtr(): this order closes the race with a checkpoint. A
- * checkpoint first publishes its redo pointer, and then collects the dirty buffers. If we read the
- * old redo pointer, our buffer was dirty before the new one was published, so the checkpoint
- * collects it, waits for our lock and writes our position. If we read the new redo pointer, the
- * page's LSN is not after it, and we log. nextval_internal() compares first and marks the buffer
- * afterwards. A checkpoint between the two does not write the page, no record follows its redo
- * pointer, and a crash takes the values back.
+ * A page that is clean is marked dirty, and then its LSN is compared with the redo pointer. This
+ * order closes the race with a checkpoint: a checkpoint first publishes its redo pointer, and then
+ * collects the dirty buffers. If we read the old redo pointer, our buffer was dirty before the new
+ * one was published, so the checkpoint collects it, waits for our lock and writes our position. If
+ * we read the new redo pointer, the page's LSN is not after it, and we log. nextval_internal()
+ * compares first and marks the buffer afterwards. A checkpoint between the two does not write the
+ * page, no record follows its redo pointer, and a crash takes the values back.
+ *
+ * A page that is dirty is not compared. FlushBuffer() holds the share lock until it has cleared
+ * BM_DIRTY, so under our exclusive lock the page is not being written: it has been dirty since a
+ * draw found it clean, and compared. A redo pointer that was published later than that comparison
+ * belongs to a checkpoint that writes the page after this draw. This takes for granted that the
+ * lease is valid: where anything but a draw has marked the page dirty, it has taken the lease away
+ * (core's nextval() and setval(), replay), and we log.
+ *
+ * For the same reason a draw that finds the page clean assigns a transaction ID before it marks the
+ * page: a page that is left dirty without the record that is due would not be compared again.
  */
 Write write_drawn(const LockedPage& locked, const PageAddress& address, Position position,
                   Position max_value)
 {
-    MarkBufferDirty(locked.buffer);
     if (!address.needs_wal) {
+        MarkBufferDirty(locked.buffer);
         set_tuple(locked, position, kNoLease);
         return Write::done;
     }
+    const bool was_clean = !pg::is_dirty(locked.buffer);
+    if (was_clean && !can_log())
+        return Write::needs_xid;
+    if (was_clean)
+        MarkBufferDirty(locked.buffer);
+
     const XLogRecPtr lsn = PageGetLSN(locked.page);
     const std::int64_t left = positions_left(locked.data->log_cnt, lsn);
     const std::int64_t step = saturating_sub(raw(position), locked.data->last_value);
-    if (!is_record_due(left, step, lsn <= GetRedoRecPtr())) {
+    if (!is_record_due(left, step, was_clean && lsn <= GetRedoRecPtr())) {
         set_tuple(locked, position, encode_lease(lsn, left - step));
         return Write::done;
     }

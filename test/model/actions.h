@@ -102,7 +102,7 @@ inline Finding apply(State& state, Action action, const World& world, const Guar
             state.earliest = world.clocks[action.clock];
         break;
     case Kind::dirty:
-        dirty(state, action.who);
+        dirty(state, action.who, guards);
         break;
     case Kind::compare:
         compare(state, action.who, guards);

@@ -3,8 +3,8 @@
  * once, or holds the page's lock over all that it touches.
  *
  *   begin    lock_page(), the clock, decide_draw()       draw_positions() in page.cpp
- *   dirty    MarkBufferDirty()                           write_drawn()
- *   compare  is_record_due(); an XID is assigned first   write_drawn(), draw() in generator.cpp
+ *   dirty    MarkBufferDirty(), if the page is clean     write_drawn()
+ *   compare  is_record_due()                             write_drawn()
  *   write    XLogInsert() if due, the tuple, unlock      log_horizon()
  *   see      make_durable(), the client sees the ID      durability.cpp
  *   commit   RecordTransactionCommit()                   the server's xact.c
@@ -106,20 +106,39 @@ inline void begin(State& state, std::size_t who, Small wanted, Small now, const 
 
 inline bool can_dirty(const Session& session, const Guards& guards)
 {
-    return session.stage == Stage::reading && !session.is_dirtied && guards.marks_dirty &&
-           (guards.dirty_before_redo || session.is_compared);
+    return session.stage == Stage::reading && session.is_dirtied == Dirtied::no &&
+           guards.marks_dirty && (guards.dirty_before_redo || session.is_compared);
 }
 
-inline void dirty(State& state, std::size_t who)
+/* draw() in generator.cpp: an XID is assigned without the lock, and the draw starts anew. */
+inline void take_xid(State& state, std::size_t who)
 {
+    Session& session = state.sessions[who];
+    session.has_xid = true;
+    session.stage = Stage::again;
+    session.is_dirtied = Dirtied::no;
+    session.is_compared = 0;
+    session.now = session.first = session.count = 0;
+    unlock(state, who);
+}
+
+inline void dirty(State& state, std::size_t who, const Guards& guards)
+{
+    Session& session = state.sessions[who];
+    const bool was_dirty = state.is_dirty != 0;
+    if (!was_dirty && state.needs_wal && !session.has_xid && guards.record_takes_xid &&
+        guards.xid_before_dirty) {
+        take_xid(state, who);
+        return;
+    }
     state.is_dirty = true;
-    state.sessions[who].is_dirtied = true;
+    session.is_dirtied = was_dirty ? Dirtied::was_dirty : Dirtied::was_clean;
 }
 
 inline bool can_compare(const Session& session, const Guards& guards)
 {
     return session.stage == Stage::reading && !session.is_compared &&
-           (session.is_dirtied || !guards.dirty_before_redo || !guards.marks_dirty);
+           (session.is_dirtied != Dirtied::no || !guards.dirty_before_redo || !guards.marks_dirty);
 }
 
 inline std::int64_t left_on(const Page& page, const Guards& guards)
@@ -141,7 +160,8 @@ inline bool must_log(const State& state, const Session& session, const Guards& g
     const std::int64_t left = left_on(state.page, guards);
     const std::int64_t step = step_of(state, session);
     const bool is_free = step == 0 && !guards.zero_step_needs_lease;
-    const bool is_before_redo = state.page.lsn <= state.wal.redo && guards.compares_redo;
+    const bool is_before_redo = session.is_dirtied != Dirtied::was_dirty &&
+                                state.page.lsn <= state.wal.redo && guards.compares_redo;
     return snowflake::is_record_due(is_free ? 1 : left, guards.lease_has_end ? step : 0,
                                     is_before_redo);
 }
@@ -154,11 +174,7 @@ inline void compare(State& state, std::size_t who, const Guards& guards)
         return;
 
     if (guards.record_takes_xid && !session.has_xid) {
-        session.has_xid = true;
-        session.stage = Stage::again;
-        session.is_dirtied = session.is_compared = 0;
-        session.now = session.first = session.count = 0;
-        unlock(state, who);
+        take_xid(state, who);
         return;
     }
     session.logs = true;
@@ -167,7 +183,7 @@ inline void compare(State& state, std::size_t who, const Guards& guards)
 inline bool can_write(const Session& session, const Guards& guards)
 {
     return session.stage == Stage::reading && session.is_compared &&
-           (session.is_dirtied || !guards.marks_dirty);
+           (session.is_dirtied != Dirtied::no || !guards.marks_dirty);
 }
 
 inline void log_horizon(State& state, Session& session, const Guards& guards)
@@ -216,7 +232,8 @@ inline Finding write(State& state, std::size_t who, const Guards& guards)
     session.stage = Stage::drawn;
     session.wanted = session.waited_value = session.waited_now = 0;
     session.waited_lsn = 0;
-    session.is_dirtied = session.is_compared = session.logs = 0;
+    session.is_dirtied = Dirtied::no;
+    session.is_compared = session.logs = 0;
     unlock(state, who);
     return finding;
 }

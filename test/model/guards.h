@@ -9,6 +9,7 @@ struct Guards {
     bool exclusive_lock = true;        /* held from reading the page to writing it */
     bool marks_dirty = true;           /* MarkBufferDirty() at all */
     bool dirty_before_redo = true;     /* ... and before GetRedoRecPtr() */
+    bool xid_before_dirty = true;      /* a clean page is marked by a transaction that can log */
     bool compares_redo = true;         /* a page that is not after the redo pointer is logged */
     bool lease_has_end = true;         /* a step that is larger than what is left is logged */
     bool zero_step_needs_lease = true; /* a step of 0 without a lease is logged */

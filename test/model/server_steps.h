@@ -95,9 +95,12 @@ inline void crash(State& state, bool ends_with_checkpoint)
     --state.crashes_left;
     Wal& wal = state.wal;
     state.page = state.disk;
+    state.is_dirty = false;
     for (auto i = RecordNumber(wal.control_redo + 1); i <= wal.flushed; ++i)
-        if (wal.records[i].is_present())
+        if (wal.records[i].is_present()) {
             state.page = {wal.records[i], i, {}};
+            state.is_dirty = true;
+        }
     if (!state.page.tuple.is_present()) {
         std::cerr << "the model has lost the sequence\n";
         std::abort();
@@ -112,7 +115,6 @@ inline void crash(State& state, bool ends_with_checkpoint)
     state.phase = CheckpointPhase::none;
     state.next_redo = 0;
     state.is_needed = false;
-    state.is_dirty = true;
     wal.redo = wal.control_redo;
     if (ends_with_checkpoint) {
         state.disk = state.page;

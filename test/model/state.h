@@ -77,6 +77,8 @@ enum class Stage : std::uint8_t {
     drawn,   /* the page is written and unlocked; the ID is not seen yet */
 };
 
+enum class Dirtied : std::uint8_t { no, was_clean, was_dirty };
+
 struct Session {
     Small wanted;
     Small now;   /* the reading of the clock */
@@ -86,7 +88,7 @@ struct Session {
     Small waited_value; /* on the page at which it was told to pace; 0: it was not */
     Small waited_now;   /* the reading of the clock then */
     Stage stage;
-    std::uint8_t is_dirtied; /* steps that were taken while reading */
+    Dirtied is_dirtied; /* steps that were taken while reading */
     std::uint8_t is_compared;
     std::uint8_t logs; /* the comparison says: a record is due */
     std::uint8_t has_xid;
