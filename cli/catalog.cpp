@@ -60,9 +60,8 @@ std::string schema_name(const std::string& pattern, int shard)
 
 std::string extension_schema(Connection& connection)
 {
-    const Result schema = connection.query("SELECT quote_ident(n.nspname) FROM pg_extension AS e "
-                                           "JOIN pg_namespace AS n ON n.oid = e.extnamespace "
-                                           "WHERE e.extname = 'snowflake'");
+    const Result schema = connection.query(
+        "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'");
     if (schema.rows() == 0)
         throw Failure(connection.server() + ": the extension is not installed there.\n"
                                             "HINT:  CREATE EXTENSION snowflake;");
@@ -71,20 +70,19 @@ std::string extension_schema(Connection& connection)
 
 std::vector<MoveState> read_moves(Connection& connection)
 {
-    const Result schemas = connection.query(
-        "SELECT n.nspname, pg_catalog.substring(n.nspname, '[0-9]+$') FROM pg_catalog.pg_class AS "
-        "c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
-        "WHERE c.relname = 'state' AND n.nspname ~ '^snowflake_move_[0-9]{1,4}$' ORDER BY 2");
+    const Result tables = connection.query(R"(
+        SELECT string_agg(format('SELECT %s, schema_name, id, other, step, marker, is_open FROM %I.state',
+                                 substring(n.nspname, '[0-9]+$'), n.nspname), ' UNION ALL ')
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relname = 'state' AND n.nspname ~ '^snowflake_move_[0-9]{1,4}$')");
     std::vector<MoveState> moves;
-    for (int i = 0; i < schemas.rows(); i++) {
-        const Result state =
-            connection.query("SELECT schema_name, id, other, step, marker, is_open FROM " +
-                             schemas.text(i, 0) + ".state");
-        if (state.rows() == 1)
-            moves.push_back({static_cast<int>(schemas.number(i, 1)), state.text(0, 0),
-                             state.text(0, 1), state.text(0, 2), state.text(0, 3), state.text(0, 4),
-                             state.flag(0, 5)});
-    }
+    if (tables.is_null(0, 0))
+        return moves;
+    const Result states = connection.query(tables.text(0, 0) + " ORDER BY 1");
+    for (int i = 0; i < states.rows(); i++)
+        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
+                         states.text(i, 2), states.text(i, 3), states.text(i, 4), states.text(i, 5),
+                         states.flag(i, 6)});
     return moves;
 }
 

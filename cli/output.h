@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -11,12 +10,15 @@
 #include <vector>
 
 #include "catalog.h"
+#include "clock.h"
 
-struct Bytes {
-    std::int64_t count;
+/* A number in JSON, a text for people. */
+struct Size {
+    std::int64_t bytes;
+    std::string text; /* of pg_size_pretty() */
 };
 
-using Cell = std::variant<std::monostate, std::int64_t, Bytes, std::string>;
+using Cell = std::variant<std::monostate, std::int64_t, Size, std::string>;
 
 struct Table {
     std::vector<std::string> columns;
@@ -61,9 +63,7 @@ public:
     void reach(std::size_t done);
 
 private:
-    using Clock = std::chrono::steady_clock;
-
-    void show();
+    void show(std::size_t done);
 
     std::mutex mutex_;
     const std::string what_;
