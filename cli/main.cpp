@@ -81,8 +81,7 @@ private:
         verb->add_option("DSN", options_.dsn, kServer)->required();
         verb->add_option("TEMPLATE", options_.template_schema, "schema to be cloned")->required();
         verb->add_option("--shards", options_.shards, kShards)->required();
-        command
-            ->add_option("--schema", options_.schema_pattern,
+        verb->add_option("--schema", options_.schema_pattern,
                          "names of the schemas, {} is the shard's number: 'insta{}'")
             ->required();
         verb->add_option("--jobs", options_.jobs, "number of connections (default 1)")
@@ -151,8 +150,7 @@ private:
   snowflake-shard map --format pgbouncer 'host=db1 dbname=app' > databases.ini
   snowflake-shard map --format plproxy service=db1 service=db2 | psql dbname=proxy)");
         verb->add_option("DSN", options_.dsns, kServers)->required();
-        command
-            ->add_option("--format", options_.format,
+        verb->add_option("--format", options_.format,
                          "pgbouncer: lines of [databases]; plproxy: SQL for the proxy's database")
             ->check(CLI::IsMember({"table", "json", "csv", "pgbouncer", "plproxy"}));
         verb->add_option("--alias", options_.alias,
@@ -192,18 +190,15 @@ private:
         config->needs(console);
         verb->add_option("--alias", options_.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
-        command
-            ->add_option("--max-lag", options_.max_lag,
+        verb->add_option("--max-lag", options_.max_lag,
                          "WAL that is left when the switch begins (default 1MB)")
             ->transform(CLI::AsSizeValue(false));
-        command
-            ->add_option("--timeout", options_.timeout,
+        verb->add_option("--timeout", options_.timeout,
                          "how long writes may wait for the switch, in s or ms (default 10s)")
             ->transform(
                 CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
             ->check(CLI::PositiveNumber);
-        command
-            ->add_option(
+        verb->add_option(
                 "--verify", options_.verify_size,
                 "compare all rows of tables up to this size, others by number (default 1GB)")
             ->transform(CLI::AsSizeValue(false));
