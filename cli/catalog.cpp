@@ -1,33 +1,23 @@
 #include "catalog.h"
 
+#include <regex>
 #include <sstream>
-
-namespace
-{
-
-constexpr int kMaxShard = 8191;
-
-int parse_number(const std::string& text)
-{
-    const bool is_number = !text.empty() && text.size() < 6 &&
-                           text.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number || std::stoi(text) > kMaxShard)
-        throw UsageError("\"" + text + "\" is no shard number, 0 to " + std::to_string(kMaxShard));
-    return std::stoi(text);
-}
-
-} // namespace
 
 ShardSet parse_shards(const std::string& text)
 {
+    constexpr int kMaxShard = 8191;
+    static const std::regex pattern("([0-9]{1,4})(-([0-9]{1,4}))?");
     ShardSet shards;
     std::istringstream list(text);
     for (std::string item; std::getline(list, item, ',');) {
-        const std::size_t dash = item.find('-');
-        const int first = parse_number(item.substr(0, dash));
-        const int last = dash == std::string::npos ? first : parse_number(item.substr(dash + 1));
-        if (last < first)
-            throw UsageError("the range " + item + " ends before it begins");
+        std::smatch match;
+        if (!std::regex_match(item, match, pattern))
+            throw UsageError("\"" + item + "\" is no shard number or range; a list is 0-7,9");
+        const int first = std::stoi(match[1]);
+        const int last = match[3].matched ? std::stoi(match[3]) : first;
+        if (last < first || last > kMaxShard)
+            throw UsageError(item + " is no range of shard numbers, from 0 to " +
+                             std::to_string(kMaxShard));
         for (int shard = first; shard <= last; shard++)
             shards.insert(shard);
     }

@@ -142,8 +142,7 @@ std::string count_of(std::size_t count, const std::string& thing)
 }
 
 Progress::Progress(std::string what, std::size_t total)
-    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) != 0), start_(Clock::now()),
-      shown_(start_), total_(total)
+    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) != 0), total_(total)
 {
 }
 
@@ -153,34 +152,15 @@ Progress::~Progress()
         std::cerr << "\r\33[K" << std::flush;
 }
 
-void Progress::expect(std::size_t count)
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (done_ == 0) /* what came before has another pace */
-        start_ = shown_ = Clock::now();
-    total_ += count;
-}
-
-void Progress::step()
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    show(done_ + 1);
-}
-
-void Progress::reach(std::size_t done)
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    show(done);
-}
-
 void Progress::show(std::size_t done)
 {
-    done_ = done;
-    if (done_ == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 5000))
+    const std::lock_guard<std::mutex> lock(showing_);
+    if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 5000))
         return;
     shown_ = Clock::now();
     const auto passed = static_cast<std::size_t>(milliseconds_since(start_));
-    const std::size_t left = passed * (total_ - done_) / done_ / 1000;
+    const std::size_t left = passed * (total_ - done) / done / 1000;
     std::fprintf(stderr, "%s%s: %zu of %zu, %zu:%02zu left%s", is_terminal_ ? "\r\33[K" : "",
-                 what_.c_str(), done_, total_, left / 60, left % 60, is_terminal_ ? "" : "\n");
+                 what_.c_str(), done, total_.load(), left / 60, left % 60,
+                 is_terminal_ ? "" : "\n");
 }

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -53,23 +54,21 @@ class Progress
 public:
     explicit Progress(std::string what, std::size_t total = 0);
     ~Progress();
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
 
     /* So many more are to be done. */
-    void expect(std::size_t count);
-    void step();
+    void expect(std::size_t count) { total_ += count; }
+    void step() { show(++done_); }
     /* So many are done by now. */
-    void reach(std::size_t done);
+    void reach(std::size_t done) { show(done_ = done); }
 
 private:
     void show(std::size_t done);
 
-    std::mutex mutex_;
     const std::string what_;
     const bool is_terminal_;
-    Clock::time_point start_;
-    Clock::time_point shown_;
-    std::size_t total_;
-    std::size_t done_ = 0;
+    const Clock::time_point start_ = Clock::now();
+    Clock::time_point shown_ = start_;
+    std::mutex showing_;
+    std::atomic<std::size_t> total_;
+    std::atomic<std::size_t> done_ = 0;
 };
