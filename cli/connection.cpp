@@ -10,7 +10,7 @@ std::string trimmed(const std::string& message)
     return message.substr(0, message.find_last_not_of(" \n") + 1);
 }
 
-/* To name a server that cannot be reached is no wrong usage. */
+/* A string that cannot be read is wrong usage; a server that cannot be reached is not. */
 void check_syntax(const std::string& dsn)
 {
     char* message = nullptr;

@@ -166,22 +166,26 @@ void find_shards_twice(std::vector<ServerReport>& reports)
                 report.add("shard", "shard " + std::to_string(shard.number),
                            "it is open as schema " + shard.schema + " here and as schema " +
                                first.schema + " at " + server,
-                           "Both make the same IDs. Keep the one that clients write to, and drop "
-                           "the other: DROP SCHEMA " +
+                           "Both can make the same IDs. Keep the one that clients write to, add "
+                           "the rows that only the other has, and drop the other: DROP SCHEMA " +
                                shard.quoted + " CASCADE; here, or DROP SCHEMA " + first.quoted +
                                " CASCADE; at " + server);
         }
+}
+
+std::vector<ServerReport> read_servers(const Options& options)
+{
+    Progress progress("verify (columns)");
+    return on_all_servers(options.dsns, [&](Connection& connection, std::size_t) {
+        return verify_server(connection, options.full, progress);
+    });
 }
 
 } // namespace
 
 int verify_shards(const Options& options)
 {
-    Progress progress("verify (columns)");
-    std::vector<ServerReport> reports =
-        on_all_servers(options.dsns, [&](Connection& connection, std::size_t) {
-            return verify_server(connection, options.full, progress);
-        });
+    std::vector<ServerReport> reports = read_servers(options);
     find_shards_twice(reports);
 
     std::size_t shards = 0;
