@@ -26,6 +26,9 @@ my ($status, $out, $err, $rows);
 make_template($one);
 $two->safe_psql('postgres', 'CREATE ROLE app');
 $one->safe_psql('postgres', 'INSERT INTO insta0.users (name) SELECT n FROM generate_series(1, 30000) AS n');
+$one->safe_psql('postgres', q{
+	INSERT INTO insta0.log (id) VALUES (snowflake_encode(now() + '1 minute', 0, 0));
+	SELECT snowflake_advance('insta0.log_id_seq', max(id)) FROM insta0.log});
 
 sub move
 {
@@ -104,7 +107,10 @@ $one->safe_psql('postgres', 'DROP TABLE insta0.late');
 my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
 $first = start_move('target: rows', @way);
 kill 'STOP', $first->{run}{KIDS}[0]{PID};
-await('rows are there', sub { $two->safe_psql('postgres', 'SELECT count(*) FROM insta0.users') == 30000 });
+await('rows are there', sub { $two->safe_psql('postgres', 'SELECT (SELECT count(*) FROM insta0.users) + (SELECT count(*) FROM insta0.log)') == 30001 });
+($status, $rows) = shard_json($program, 'verify', $one, $two);
+is(join("\n", map { "$_->{object}: $_->{problem}" } grep { $_->{hint} !~ /--resume, or --abort/ } @$rows), '',
+	'verify says nothing of IDs that are ahead of a target that is not open');
 $two->safe_psql('postgres', "SET session_replication_role = replica; UPDATE insta0.users SET name = 'other' WHERE id = $largest");
 kill 'CONT', $first->{run}{KIDS}[0]{PID};
 is(end_move($first), 1, 'a difference: exit code 1');
