@@ -27,7 +27,9 @@ Result checked(PGresult* handle, const std::string& server)
     if (result.is_done())
         return result;
     const char* code = PQresultErrorField(handle, PG_DIAG_SQLSTATE);
-    throw ServerError(trimmed(PQresultErrorMessage(handle)) + "\nSERVER:  " + server,
+    const std::string message = trimmed(PQresultErrorMessage(handle));
+    const char* copy = "COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql";
+    throw ServerError((message.empty() ? copy : message) + "\nSERVER:  " + server,
                       code == nullptr ? "" : code);
 }
 

@@ -27,7 +27,8 @@ void print_differences(const Shard& shard, const std::vector<Difference>& differ
     for (const Difference& difference : differences) {
         std::istringstream lines(difference.sql);
         for (std::string line; std::getline(lines, line);)
-            std::cout << (difference.is_missing ? "- " : "+ ") << line << "\n";
+            if (!line.empty()) /* pg_dump parts statements by them */
+                std::cout << (difference.is_missing ? "- " : "+ ") << line << "\n";
     }
 }
 
@@ -38,7 +39,7 @@ int diff_shards(const Options& options)
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);
     const Definition definition(dump_schemas(connection, {origin.schema})[origin.schema], origin,
-                                origin.schema);
+                                origin);
     const std::vector<Shard> shards = choose_shards(connection, options);
     Table table = {{"shard", "schema", "change", "object", "statement"}, {}};
     ShardSet different;
