@@ -68,34 +68,32 @@ std::string between(const std::string& text, const std::string& left, const std:
 class Settings
 {
 public:
-    /* Cuts off those at the end of an entry, which are for the entries below. */
-    void take_from(std::string& text)
+    /* Cuts those for the entries below off the end of a text. */
+    void cut_from(std::string& text)
     {
-        take(text, "SET default_table_access_method = ", access_method_);
-        take(text, "SET default_tablespace = ", tablespace_);
+        for (;;) {
+            text.erase(text.find_last_not_of('\n') + 1);
+            const std::size_t begin = text.rfind('\n') + 1;
+            const std::string line = text.substr(begin) + "\n";
+            if (line.rfind("SET default_tablespace = ", 0) == 0)
+                tablespace_ = line;
+            else if (line.rfind("SET default_table_access_method = ", 0) == 0)
+                access_method_ = line;
+            else
+                return;
+            text.erase(begin);
+        }
     }
 
-    std::string around(const Entry& entry, const std::string& heading) const
+    std::string around(const Entry& entry, bool has_tablespace) const
     {
         const bool is_table = entry.type == "TABLE" || entry.type == "MATERIALIZED VIEW";
-        const bool has_tablespace =
-            heading.find("; Tablespace: ", heading.rfind("; Owner: ")) != std::string::npos;
         const std::string set = (has_tablespace ? tablespace_ : "") +
                                 (is_table && access_method_ != kHeap ? access_method_ : "");
         return set + entry.sql + "\n" + (set.empty() ? "" : kNoSpace + kHeap);
     }
 
 private:
-    static void take(std::string& text, const std::string& set, std::string& setting)
-    {
-        text.erase(text.find_last_not_of('\n') + 1);
-        const std::size_t line = text.rfind('\n') + 1;
-        if (text.compare(line, set.size(), set) == 0) {
-            setting = text.substr(line) + "\n";
-            text.erase(line);
-        }
-    }
-
     const std::string kNoSpace = "SET default_tablespace = '';\n";
     const std::string kHeap = "SET default_table_access_method = heap;\n";
     std::string tablespace_;
@@ -114,9 +112,9 @@ std::map<std::string, Entries> split(const std::string& dump,
     const std::string mark = "\n--\n-- Name: ";
     const std::size_t footer = dump.rfind("\n--\n-- PostgreSQL database dump complete\n");
     std::size_t at = std::min(dump.find(mark), footer);
-    std::string text = dump.substr(0, at);
+    std::string head = dump.substr(0, at);
     Settings settings;
-    settings.take_from(text);
+    settings.cut_from(head);
     std::map<std::string, Entries> schemas;
     while (at < footer) {
         const std::size_t line = at + mark.size();
@@ -127,8 +125,8 @@ std::map<std::string, Entries> split(const std::string& dump,
                        heading.substr(0, heading.rfind("; Type: ")),
                        dump.substr(behind + 5, at - behind - 5)};
         const Settings own = settings;
-        settings.take_from(entry.sql);
-        entry.sql = own.around(entry, heading);
+        settings.cut_from(entry.sql);
+        entry.sql = own.around(entry, heading.rfind("; Tablespace: ") != std::string::npos);
         std::string schema = between(heading, "; Schema: ", "; Owner: ");
         if (schema == "-")
             schema = schema_of[(entry.type == "SCHEMA" ? "SCHEMA " : "") + entry.name];

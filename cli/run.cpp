@@ -37,23 +37,6 @@ std::string read_sql(const Options& options)
     return sql;
 }
 
-/* The shards of the server that are meant. */
-std::vector<Shard> choose_shards(Connection& connection, const ShardSet& wanted)
-{
-    std::vector<Shard> chosen;
-    ShardSet missing = wanted;
-    for (const Shard& shard : read_shards(connection))
-        if (wanted.count(shard.number) > 0) {
-            chosen.push_back(shard);
-            missing.erase(shard.number);
-        }
-    if (chosen.empty())
-        throw Failure("none of these shards is on " + connection.server());
-    if (!missing.empty())
-        warn("not on " + connection.server() + ": " + format_shards(missing));
-    return chosen;
-}
-
 /* The savepoint is gone if the SQL has ended the transaction. */
 void leave_savepoint(Connection& connection, const std::string& command)
 {
@@ -135,7 +118,7 @@ int run_on_shards(const Options& options)
 {
     const std::string sql = read_sql(options);
     Connection connection(options.dsn);
-    const std::vector<Shard> shards = choose_shards(connection, parse_shards(options.shards));
+    const std::vector<Shard> shards = choose_shards(connection, options.shards);
     std::signal(SIGINT, note_interrupt);
     return print_states(run_all(connection, shards, sql, options), options.json);
 }
