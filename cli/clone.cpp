@@ -42,19 +42,14 @@ std::vector<ShardState> find_targets(Connection& connection, const Options& opti
 void require_constant_calls(Connection& connection, const Shard& origin)
 {
     const Result calls = connection.query(
-        R"(SELECT coalesce(string_agg(DISTINCT E'\n    ' || i.identity, ''), '')
-           FROM snowflake_internal.calls() AS k,
-               pg_identify_object(k.classid, k.objid, k.objsubid) AS i
-           WHERE k.schema = $1::regnamespace AND k.is_direct AND
-               (k.seq IS NULL OR k.shard IS NULL AND k.seq <>
-                   (SELECT c.oid FROM pg_class AS c
-                    JOIN pg_extension AS e ON e.extnamespace = c.relnamespace
-                    WHERE e.extname = 'snowflake' AND c.relname = 'snowflake_id_seq')))",
-        {origin.quoted});
-    const std::string names = calls.text(0, 0);
-    if (!names.empty())
+        R"(SELECT string_agg(DISTINCT E'\n    ' || i.identity, '')
+           FROM snowflake_internal.calls() AS k, pg_identify_object(classid, objid, objsubid) AS i
+           WHERE k.schema = $1::regnamespace AND is_direct
+               AND (seq IS NULL OR k.shard IS NULL AND seq <> $2::regclass))",
+        {origin.quoted, extension_schema(connection) + ".snowflake_id_seq"});
+    if (!calls.is_null(0, 0))
         throw Failure("the shard or the sequence is no constant, and would stay that of schema " +
-                      origin.schema + " in every clone:" + names +
+                      origin.schema + " in every clone:" + calls.text(0, 0) +
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
@@ -66,12 +61,11 @@ void warn_of_what_stays(Connection& connection, const Shard& origin, const Defin
            WHERE extnamespace = $1::regnamespace
            UNION SELECT format('publication %I', pubname) FROM pg_publication AS p
            WHERE EXISTS (SELECT FROM pg_publication_namespace
-                   WHERE pnpubid = p.oid AND pnnspid = $1::regnamespace)
-               OR EXISTS (SELECT FROM pg_publication_rel AS r JOIN pg_class AS c ON c.oid = r.prrelid
-                   WHERE r.prpubid = p.oid AND c.relnamespace = $1::regnamespace)
+                         WHERE pnpubid = p.oid AND pnnspid = $1::regnamespace)
+               OR EXISTS (SELECT FROM pg_publication_rel JOIN pg_class AS c ON c.oid = prrelid
+                          WHERE prpubid = p.oid AND relnamespace = $1::regnamespace)
            UNION SELECT format('event trigger %I', evtname) FROM pg_event_trigger
-           JOIN pg_proc AS f ON f.oid = evtfoid WHERE f.pronamespace = $1::regnamespace
-           ORDER BY 1)",
+           JOIN pg_proc AS f ON f.oid = evtfoid WHERE pronamespace = $1::regnamespace ORDER BY 1)",
         {origin.quoted});
     for (int i = 0; i < rows.rows(); i++)
         warn("not cloned: " + rows.text(i, 0));
@@ -151,31 +145,10 @@ void check_present(Connection& connection, const Definition& definition,
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
 }
 
-/* Materialized views with rows in the template are filled in the clones. */
-std::string refresh_sql(Connection& connection, const Shard& origin, const Definition& definition,
-                        const std::string& schema)
-{
-    std::string sql;
-    for (const Entry& entry : definition.entries())
-        if (entry.type == "MATERIALIZED VIEW" &&
-            connection
-                    .query(R"(SELECT FROM pg_class WHERE relnamespace = $1::regnamespace
-                                AND relname = $2 AND relispopulated)",
-                           {origin.quoted, entry.name})
-                    .rows() > 0)
-            sql += "REFRESH MATERIALIZED VIEW " + schema + "." + connection.identifier(entry.name) +
-                   ";";
-    return sql;
-}
-
-void make(Connection& connection, ShardState& target, const std::string& name,
-          const std::string& sql)
+void make(Connection& connection, ShardState& target, const std::string& sql)
 {
     try {
-        connection.run(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT snowflake_internal.claim_shard(" +
-            std::to_string(target.shard.number) + ", " + connection.literal(target.shard.schema) +
-            ");" + sql + "ALTER SCHEMA " + name + " RENAME TO " + target.shard.quoted + "; COMMIT");
+        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + sql + "COMMIT");
         target.state = "made";
     } catch (const ServerError& error) {
         connection.rollback();
@@ -185,7 +158,7 @@ void make(Connection& connection, ShardState& target, const std::string& name,
 }
 
 /* Makes the shards that are not there, over several connections, until one fails. */
-void make_all(const Options& options, const Shard& origin, const Definition& definition,
+void make_all(const Options& options, const Definition& definition,
               std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
@@ -194,12 +167,15 @@ void make_all(const Options& options, const Shard& origin, const Definition& def
     on_all_servers(connections, [&](Connection& connection, std::size_t) {
         connection.run(kDumpSettings);
         const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
-        const std::string refresh = refresh_sql(connection, origin, definition, name);
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
+            const auto& [number, schema, quoted] = target.shard;
             if (target.state == "not done")
-                make(connection, target, name,
-                     definition.sql_for({target.shard.number, name, name}) + refresh);
+                make(connection, target,
+                     "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
+                         connection.literal(schema) + ");" +
+                         definition.sql_for({number, name, name}) + "ALTER SCHEMA " + name +
+                         " RENAME TO " + quoted + ";");
             if (target.state == "failed")
                 next = targets.size();
         }
@@ -221,6 +197,6 @@ int clone_shards(const Options& options)
     const Definition definition = define(options, origin);
     warn_of_what_stays(connection, origin, definition);
     check_present(connection, definition, targets);
-    make_all(options, origin, definition, targets);
+    make_all(options, definition, targets);
     return print_states(targets, options.json);
 }

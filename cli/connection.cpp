@@ -74,7 +74,7 @@ void Connection::run(const std::string& sql)
 
 void Connection::rollback()
 {
-    if (PQtransactionStatus(handle_.get()) != PQTRANS_IDLE)
+    if (is_in_transaction())
         PQclear(PQexec(handle_.get(), "ROLLBACK"));
 }
 

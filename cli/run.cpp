@@ -74,6 +74,8 @@ void run_one(Connection& connection, const Shard& shard, const std::string& sql,
             return run_in_transaction(connection, shard, sql);
         connection.run("SET search_path = " + shard.quoted);
         connection.run(sql);
+        if (connection.is_in_transaction())
+            throw Failure("the SQL left a transaction open: it is rolled back.");
     } catch (const ServerError& error) {
         if (error.sqlstate != active_transaction)
             throw;
