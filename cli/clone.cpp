@@ -145,6 +145,21 @@ void check_present(Connection& connection, const Definition& definition,
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
 }
 
+/* Materialized views with rows in the template are filled in the clones. */
+std::string refresh_sql(Connection& connection, const Shard& origin, const Definition& definition,
+                        const std::string& schema)
+{
+    const char* is_filled = "SELECT FROM pg_class WHERE oid = $1::regclass AND relispopulated";
+    std::string sql;
+    for (const Entry& entry : definition.entries()) {
+        const std::string view = "." + connection.identifier(entry.name);
+        if (entry.type == "MATERIALIZED VIEW" &&
+            connection.query(is_filled, {origin.quoted + view}).rows() > 0)
+            sql += "REFRESH MATERIALIZED VIEW " + schema + view + ";";
+    }
+    return sql;
+}
+
 void make(Connection& connection, ShardState& target, const std::string& sql)
 {
     try {
@@ -158,7 +173,7 @@ void make(Connection& connection, ShardState& target, const std::string& sql)
 }
 
 /* Makes the shards that are not there, over several connections, until one fails. */
-void make_all(const Options& options, const Definition& definition,
+void make_all(const Options& options, const Shard& origin, const Definition& definition,
               std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
@@ -167,6 +182,7 @@ void make_all(const Options& options, const Definition& definition,
     on_all_servers(connections, [&](Connection& connection, std::size_t) {
         connection.run(kDumpSettings);
         const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
+        const std::string refresh = refresh_sql(connection, origin, definition, name);
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
             const auto& [number, schema, quoted] = target.shard;
@@ -174,8 +190,8 @@ void make_all(const Options& options, const Definition& definition,
                 make(connection, target,
                      "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
                          connection.literal(schema) + ");" +
-                         definition.sql_for({number, name, name}) + "ALTER SCHEMA " + name +
-                         " RENAME TO " + quoted + ";");
+                         definition.sql_for({number, name, name}) + refresh + "ALTER SCHEMA " +
+                         name + " RENAME TO " + quoted + ";");
             if (target.state == "failed")
                 next = targets.size();
         }
@@ -197,6 +213,6 @@ int clone_shards(const Options& options)
     const Definition definition = define(options, origin);
     warn_of_what_stays(connection, origin, definition);
     check_present(connection, definition, targets);
-    make_all(options, definition, targets);
+    make_all(options, origin, definition, targets);
     return print_states(targets, options.json);
 }

@@ -135,11 +135,9 @@ std::vector<Difference> Definition::compare(const Entries& dump, const Shard& sh
                 replace_word(entry.sql, name, kName);
         return entry.sql;
     };
-    const std::string filling = "MATERIALIZED VIEW DATA"; /* rows are not compared */
     std::multimap<std::string, const Entry*> present;
     for (const Entry& entry : dump)
-        if (entry.type != filling)
-            present.emplace(comparable(entry), &entry);
+        present.emplace(comparable(entry), &entry);
 
     std::vector<Difference> differences;
     for (Entry entry : entries_) {
@@ -147,7 +145,7 @@ std::vector<Difference> Definition::compare(const Entries& dump, const Shard& sh
         const auto found = present.find(comparable(entry));
         if (found != present.end())
             present.erase(found);
-        else if (entry.type != filling)
+        else
             differences.push_back({true, entry.type + " " + entry.name, entry.sql});
     }
     for (const auto& [sql, entry] : present)

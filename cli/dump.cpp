@@ -140,7 +140,6 @@ std::map<std::string, Entries> read_dump(const Connection& connection,
                                          std::vector<std::string> options)
 {
     std::map<std::string, std::string> schema_of;
-    options.insert(options.end(), {"--no-publications", "--no-subscriptions"});
     for (const std::string& schema : schemas) {
         const std::string quoted = connection.identifier(schema);
         options.push_back("--schema=" + quoted); /* a quoted pattern matches the name itself */
@@ -154,13 +153,14 @@ std::map<std::string, Entries> read_dump(const Connection& connection,
 std::map<std::string, Entries> dump_schemas(const Connection& connection,
                                             const std::vector<std::string>& schemas)
 {
-    return read_dump(connection, schemas, {"--section=pre-data", "--section=post-data"});
+    return read_dump(connection, schemas, {"--schema-only"});
 }
 
 Entries dump_section(const Connection& connection, const std::string& schema,
                      const std::string& section)
 {
-    return read_dump(connection, {schema}, {"--section=" + section})[schema];
+    return read_dump(connection, {schema},
+                     {"--section=" + section, "--no-publications", "--no-subscriptions"})[schema];
 }
 
 std::string sql_of(const Entries& entries)

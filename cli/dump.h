@@ -1,4 +1,4 @@
-/* The definition of schemas, as pg_dump writes it. */
+/* The definition of schemas, as pg_dump -s writes it. */
 
 #pragma once
 
@@ -20,7 +20,7 @@ using Entries = std::vector<Entry>;
 /* Settings that these statements rely on; pg_dump writes them at the head of its output. */
 extern const char* const kDumpSettings;
 
-/* The entries of each schema, with those that fill its materialized views; a schema that does not exist is an error of pg_dump. */
+/* The entries of each schema; a schema that does not exist is an error of pg_dump. */
 std::map<std::string, Entries> dump_schemas(const Connection& connection,
                                             const std::vector<std::string>& schemas);
 

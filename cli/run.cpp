@@ -43,6 +43,8 @@ void leave_savepoint(Connection& connection, const std::string& command)
     try {
         connection.run(command + " SAVEPOINT snowflake_shard");
     } catch (const ServerError&) {
+        if (!connection.is_alive())
+            throw;
         throw Failure("the SQL ended its transaction itself, and can have changed a part of the "
                       "shard.\nHINT:  run begins and ends the transaction of each shard: remove "
                       "BEGIN, COMMIT and ROLLBACK from the SQL.");
