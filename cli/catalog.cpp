@@ -3,6 +3,8 @@
 #include <regex>
 #include <sstream>
 
+#include "output.h"
+
 ShardSet parse_shards(const std::string& text)
 {
     constexpr int kMaxShard = 8191;
@@ -97,6 +99,25 @@ std::vector<Shard> read_shards(Connection& connection)
             shards.push_back(
                 {static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
     return shards;
+}
+
+std::vector<Shard> choose_shards(Connection& connection, const std::string& numbers)
+{
+    if (numbers.empty())
+        return read_shards(connection);
+    ShardSet missing = parse_shards(numbers);
+    const ShardSet wanted = missing;
+    std::vector<Shard> chosen;
+    for (const Shard& shard : read_shards(connection))
+        if (wanted.count(shard.number) > 0) {
+            chosen.push_back(shard);
+            missing.erase(shard.number);
+        }
+    if (chosen.empty())
+        throw Failure("none of these shards is on " + connection.server());
+    if (!missing.empty())
+        warn("not on " + connection.server() + ": " + format_shards(missing));
+    return chosen;
 }
 
 Shard find_shard(Connection& connection, const std::string& schema)

@@ -28,7 +28,9 @@ Result checked(PGresult* handle, const std::string& server)
     if (result.is_done())
         return result;
     const char* code = PQresultErrorField(handle, PG_DIAG_SQLSTATE);
-    throw ServerError(trimmed(PQresultErrorMessage(handle)) + "\nSERVER:  " + server,
+    const std::string message = trimmed(PQresultErrorMessage(handle));
+    const char* copy = "COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql";
+    throw ServerError((message.empty() ? copy : message) + "\nSERVER:  " + server,
                       code == nullptr ? "" : code);
 }
 
@@ -72,7 +74,7 @@ void Connection::run(const std::string& sql)
 
 void Connection::rollback()
 {
-    if (PQtransactionStatus(handle_.get()) != PQTRANS_IDLE)
+    if (is_in_transaction())
         PQclear(PQexec(handle_.get(), "ROLLBACK"));
 }
 

@@ -93,7 +93,8 @@ private:
         CLI::App* verb =
             add("run", run_on_shards,
                 "Runs SQL in every shard: one transaction a shard, with search_path = the shard's "
-                "schema. Stops at the first error, and says which shards are done.",
+                "schema. The SQL has no BEGIN, COMMIT or ROLLBACK of its own. Stops at the first "
+                "error, and says which shards are done.",
                 R"(
   snowflake-shard run dbname=app --shards 0-1999 --sql 'ALTER TABLE photos ADD place text'
   PGOPTIONS='-c lock_timeout=5s' snowflake-shard run dbname=app --shards 0-99 --file change.sql
@@ -107,7 +108,7 @@ private:
         verb->add_flag("--keep-going", options_.keep_going,
                        "go on with the next shard after an error");
         verb->add_flag("--no-transaction", options_.no_transaction,
-                       "each statement by itself: for CREATE INDEX CONCURRENTLY, VACUUM");
+                       "one statement by itself: for CREATE INDEX CONCURRENTLY, VACUUM");
     }
 
     void add_diff()
