@@ -26,9 +26,9 @@ def measure_time(server, rivals, sizes, results):
                 results.add("time", "one key", "ns", rival.name, "", number, ns)
         server.await_clock(NATIVE.sequence)
         ids = f"SELECT count(i) FROM (SELECT snowflake_next_ids(5, '{NATIVE.sequence}', {sizes.keys}) AS i) AS s"
-        ns = (server.seconds(ids) / sizes.keys - loop) * 1e9
+        ns = server.seconds(ids) / sizes.keys * 1e9
         if number > 0:
-            results.add("time", "one key", "ns", "snowflake_next_ids()", "", number, ns)
+            results.add("time", "one key", "ns", "snowflake_next_ids(), with its loop", "", number, ns)
 
 
 def measure_instructions(counter, rivals, folder, results):

@@ -2,9 +2,10 @@
 
 import subprocess
 
+from report import number
 from rivals import NATIVE
 
-STYLE = """set terminal svg size 760,{height} font 'sans-serif,13' background '#ffffff'
+STYLE = """set terminal svg noenhanced size 760,{height} font 'sans-serif,13' background '#ffffff'
 set output '{file}'
 set border 3 lc rgb '#666666'
 set tics nomirror
@@ -21,14 +22,14 @@ def write_plots(results, folder):
 
 
 def color(subject):
-    return "#1f6feb" if subject == NATIVE.name else "#9aa4b2"
+    return "0x1f6feb" if subject == NATIVE.name else "0x9aa4b2"
 
 
 def bars(results, file, title, topic, measure, log=False):
     summaries = [s for s in results.summaries() if (s.topic, s.measure) == (topic, measure)]
     summaries.sort(key=lambda s: s.median)
     floor = min(s.median for s in summaries) / 2 if log else 0
-    data = "\n".join(f'{i} {s.median} "{s.subject}" {color(s.subject).replace("#", "0x")}' for i, s in enumerate(summaries))
+    data = "\n".join(f'{i} {s.median} "{s.subject}" {color(s.subject)} "{number(s.median)}"' for i, s in enumerate(summaries))
     script = STYLE.format(height=70 + 32 * len(summaries), file=file) + f"""
 $data << END
 {data}
@@ -40,7 +41,7 @@ set xrange [{floor if log else 0}:*]
 set yrange [{len(summaries) - 0.4}:-0.6]
 unset key
 plot $data using (0.5*($2+{floor})):0:({floor}):2:($0-0.35):($0+0.35):4:ytic(3) with boxxyerror lc rgb variable, \\
-     $data using 2:0:(sprintf(' %.4g', $2)) with labels left
+     $data using 2:0:5 with labels left offset 0.5
 """
     draw(script)
 
@@ -55,7 +56,7 @@ END
 set title '{title}'
 set logscale x 2
 set yrange [0:*]
-set format y '%.4s%c'
+set format y '%.0s%c'
 set key outside right
 plot for [i=0:{len(subjects) - 1}] $data index i using 1:2 with linespoints lw 2 pt 7 ps 0.6 title columnheader(1)
 """
