@@ -20,7 +20,7 @@ seed_random();
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n";
 note('libfaketime is not installed: the clock of the target is not slow') unless libfaketime();
 my $clock = libfaketime() ? new_clock() : undef;
-my $one = new_server('one', conf => $conf);
+my $one = new_server('one', conf => "$conf\nmax_prepared_transactions = 1\n");
 my $two = new_server('two', conf => $conf, clock => $clock);
 my ($status, $out, $err, $rows);
 make_template($one);
@@ -50,30 +50,76 @@ sub end_move
 	return $move->{run}->result(0);
 }
 
+# The obstacles of a dry run, joined; nothing is changed by it.
+sub obstacles
+{
+	my ($from, $to, @arguments) = @_;
+	my ($schema) = $arguments[0] && $arguments[0] !~ /^-/ ? shift @arguments : 'insta0';
+	my ($status, $rows, $err) = shard_json($program, 'move', $schema, '--from', $from, '--to', $to, '--dry-run', @arguments);
+	return ($status, join("\n", map { $_->{obstacle} } @$rows), $err);
+}
+
 # Obstacles: what makes it, what is said, what mends it.
 my @obstacles = (
 	[ $one, 'CREATE TABLE insta0.o (n integer)', qr/table insta0\.o has no replica identity/, 'DROP TABLE insta0.o' ],
 	[ $one, 'CREATE UNLOGGED TABLE insta0.u (n integer PRIMARY KEY)', qr/table insta0\.u is unlogged/, 'DROP TABLE insta0.u' ],
 	[ $one, 'CREATE TABLE insta0.f (n integer PRIMARY KEY); CREATE TABLE public.f (n integer REFERENCES insta0.f)', qr/f_n_fkey on table (public\.)?f needs table insta0\.f/, 'DROP TABLE public.f, insta0.f' ],
-	[ $one, "CREATE TYPE public.e AS ENUM ('a'); CREATE TABLE insta0.e (e public.e PRIMARY KEY)", qr/table insta0\.e needs type (public\.)?e/, 'DROP TABLE insta0.e' ],
-	[ $one, 'CREATE FUNCTION public.g() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE insta0.g (g integer PRIMARY KEY DEFAULT public.g())', qr/table insta0\.g needs function (public\.)?g\(\)/, 'DROP TABLE insta0.g' ],
+	[ $one, 'CREATE FUNCTION insta0.h() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE public.h (h integer DEFAULT insta0.h())', qr/default value for column h of table (public\.)?h needs function insta0\.h\(\)/, 'DROP TABLE public.h; DROP FUNCTION insta0.h()' ],
+	[ $one, 'CREATE TABLE public.t (m insta0.mood)', qr/column m of table (public\.)?t needs type insta0\.mood/, 'DROP TABLE public.t' ],
+	[ $one, 'CREATE TABLE public.w (); CREATE TRIGGER w BEFORE UPDATE ON public.w EXECUTE FUNCTION insta0.touch()', qr/trigger w on table (public\.)?w needs function insta0\.touch/, 'DROP TABLE public.w' ],
+	[ $one, 'CREATE TABLE public.y (); CREATE POLICY y ON public.y USING (EXISTS (SELECT FROM insta0.users))', qr/policy y on table (public\.)?y needs table insta0\.users/, 'DROP TABLE public.y' ],
+	[ $one, 'CREATE TABLE insta0.q (n integer PRIMARY KEY) PARTITION BY LIST (n); CREATE TABLE public.q1 PARTITION OF insta0.q DEFAULT', qr/table (public\.)?q1 needs table insta0\.q/, 'DROP TABLE insta0.q' ],
+	[ $one, "CREATE TYPE public.e AS ENUM ('a'); CREATE TABLE insta0.e (e public.e PRIMARY KEY)", qr/TABLE e: type "public\.e" does not exist/, 'DROP TABLE insta0.e' ],
+	[ $one, 'CREATE FUNCTION public.g() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE insta0.g (g integer PRIMARY KEY DEFAULT public.g())', qr/TABLE g: function public\.g\(\) does not exist/, 'DROP TABLE insta0.g' ],
+	[ $one, 'CREATE TABLE public.p (n integer PRIMARY KEY); CREATE TABLE insta0.p (n integer PRIMARY KEY REFERENCES public.p)', qr/CONSTRAINT p p_n_fkey: relation "public\.p" does not exist/, 'DROP TABLE insta0.p' ],
 	[ $one, 'ALTER TABLE insta0.users ENABLE ALWAYS TRIGGER touch', qr/trigger touch of table insta0\.users/, 'ALTER TABLE insta0.users ENABLE TRIGGER touch' ],
 	[ $one, 'CREATE DOMAIN insta0.lo AS oid; CREATE TABLE insta0.l (n integer PRIMARY KEY, l insta0.lo)', qr/column insta0\.l\.l points to large objects/, 'DROP TABLE insta0.l; DROP DOMAIN insta0.lo' ],
-	[ $one, 'CREATE ROLE here; GRANT SELECT ON insta0.users TO here', qr/role here is missing/, 'REVOKE ALL ON insta0.users FROM here' ],
-	[ $two, 'CREATE SCHEMA insta0', qr/schema insta0 is there already/, 'DROP SCHEMA insta0' ],
-	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is there already, as schema zero/, 'DROP SCHEMA zero CASCADE' ]);
+	[ $one, 'CREATE ROLE owner; ALTER TABLE insta0.likes OWNER TO owner', qr/role "owner" does not exist\n.*CREATE ROLE "owner";/, 'ALTER TABLE insta0.likes OWNER TO CURRENT_USER' ],
+	[ $one, 'CREATE ROLE reader; GRANT SELECT ON insta0.likes TO reader', qr/role "reader" does not exist/, 'REVOKE ALL ON insta0.likes FROM reader' ],
+	[ $one, "BEGIN; SELECT 1; PREPARE TRANSACTION 'undecided'", qr/transaction 'undecided' is prepared/, "ROLLBACK PREPARED 'undecided'" ],
+	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is in use by schema zero/, 'DROP SCHEMA zero CASCADE' ]);
 $_->[0]->safe_psql('postgres', $_->[1]) foreach @obstacles;
-my $said;
-($status, $rows, $said) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
+my $sleeper = $one->background_psql('postgres');
+$sleeper->query_safe('BEGIN; SELECT 1');
+usleep(200_000);
+($status, $out, $err) = obstacles($one, $two, '--timeout', '100ms');
 is($status, 1, '--dry-run: exit code 1');
-like($said, qr/schema insta0 has \d+ \w+: the target needs as much free space/, '--dry-run: the size is said');
+like($err, qr/schema insta0 has \d+ \w+: the target needs as much free space/, '--dry-run: the size is said');
+like($out, qr/a transaction of process \d+ has been running for/, '--dry-run: a long transaction');
+$sleeper->quit;
 foreach my $obstacle (@obstacles)
 {
-	ok(scalar(grep { $_->{obstacle} =~ $obstacle->[2] } @$rows), "--dry-run: $obstacle->[2]");
+	like($out, $obstacle->[2], "--dry-run: $obstacle->[2]");
 	$obstacle->[0]->safe_psql('postgres', $obstacle->[3]);
 }
+is(() = $out =~ /HINT/g, @obstacles + 1, '--dry-run: nothing else') or diag($out);
+$two->safe_psql('postgres', 'CREATE SCHEMA insta0');
+like((obstacles($one, $two))[1], qr/schema insta0 is there already/, '--dry-run: a schema of the same name');
+$two->safe_psql('postgres', 'DROP SCHEMA insta0');
+
+# A server that has not been made ready for moves; a database without the extension; another role.
+my $small = new_server('small', conf => "wal_level = replica\nmax_wal_senders = 1\nmax_replication_slots = 1\nmax_logical_replication_workers = 1\n");
+$small->safe_psql('postgres', "SELECT snowflake_create_shard(3, 'insta3')");
+$small->safe_psql('postgres', 'CREATE DATABASE bare');
+(undef, $out) = obstacles($small, $small->connstr('bare'), 'insta3');
+foreach my $text ('wal_level = replica', 'max_replication_slots = 1, and 0 are in use', 'max_wal_senders = 1, and 0',
+	'max_logical_replication_workers = 1, and 0', 'extension snowflake is missing, and on the source it is \S+ in schema public')
+{
+	like($out, qr/$text/, "--dry-run: $text");
+}
+$small->safe_psql('postgres', "UPDATE pg_extension SET extversion = '0.1' WHERE extname = 'snowflake'");
+like((obstacles($one, $small))[1], qr/extension snowflake is 0\.1 in schema public, and/, '--dry-run: another version of the extension');
+$small->stop;
+$_->safe_psql('postgres', 'ALTER ROLE app LOGIN') foreach $one, $two;
+(undef, $out) = obstacles(map { $_->connstr('postgres') . ' user=app' } $one, $two);
+foreach my $text ('role app may not make a slot\n.*ALTER ROLE app REPLICATION', 'role app may not make a subscription',
+	'table insta0.users belongs to \S+\n.*GRANT \S+ TO app')
+{
+	like($out, qr/$text/, "--dry-run: $text");
+}
+
 ($status, $rows) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run', '--source', 'host=/nonexistent');
-ok(@$rows == 1 && $rows->[0]{obstacle} =~ /cannot connect to the source/, '--dry-run: the target\'s server cannot connect');
+ok(@$rows == 1 && $rows->[0]{obstacle} =~ /cannot subscribe to the source/, '--dry-run: the target\'s server cannot connect');
 set_clock($clock, -600) if $clock;
 ($status, $rows, $err) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
 is("$status " . @$rows, '0 0', '--dry-run: nothing left');
@@ -95,6 +141,8 @@ $one->safe_psql('postgres', 'CREATE TABLE insta0.late (n integer PRIMARY KEY)');
 ($status, $out, $err) = move('insta0', $one, $two, '--resume');
 ok($status == 3 && $err =~ /table insta0\.late was made during the move/, 'a table that was made meanwhile is not lost');
 is(sqlstate($one, 'INSERT INTO insta0.late VALUES (1)'), '', 'and the source is open');
+($status, $out, $err) = move('insta0', $two, $one, '--abort');
+ok($status == 3 && $err =~ /is of another move/, '--abort with the servers exchanged is refused');
 is((move('insta0', $one, $two, '--abort'))[0], 0, '--abort');
 is((move('insta0', $one, $two, '--abort'))[0], 0, '--abort again');
 is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
