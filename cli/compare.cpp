@@ -1,6 +1,7 @@
 /* snowflake-shard move: the rows of the fenced source against those of the target when it opened.
  */
 
+#include <algorithm>
 #include <future>
 
 #include "move.h"
@@ -9,13 +10,8 @@
 namespace
 {
 
-struct Range {
-    std::string first; /* key of the first row */
-    std::string rows;
-    std::string hash; /* sum of the rows' hashes; empty: not computed */
-
-    bool operator==(const Range& other) const { return rows == other.rows && hash == other.hash; }
-};
+using Range =
+    std::pair<std::string, std::string>; /* "10000 rows from key (5)", sum of the hashes */
 
 /* The columns of the primary key; empty if there is none. Text is ordered by its bytes, because the
  * collations of two servers may differ. */
@@ -38,15 +34,16 @@ std::string key_of(Connection& connection, const std::string& table)
 std::string query_of(const std::string& table, const std::string& key, bool is_hashed)
 {
     const std::string hash = is_hashed ? "hashtextextended(t::text, 0)" : "NULL::bigint";
+    const std::string from = " FROM ONLY " + table + " AS t";
     if (!is_hashed || key.empty())
-        return "SELECT '', count(*), sum(" + hash + ") FROM ONLY " + table + " AS t";
-    return "SELECT max(key) FILTER (WHERE number % 10000 = 0), count(*), sum(hash) "
-           "FROM (SELECT row_number() OVER (ORDER BY " +
-           key +
-           ") - 1 AS number, "
-           "ROW(" +
-           key + ")::text AS key, " + hash + " AS hash FROM ONLY " + table +
-           " AS t) AS s "
+        return "SELECT count(*) || ' rows', sum(" + hash + ")" + from;
+    return "SELECT count(*) || ' rows from key ' || max(key) FILTER (WHERE number % 10000 = 0), "
+           "sum(hash) FROM (SELECT ROW(" +
+           key + ")::text AS key, " + hash +
+           " AS hash, "
+           "row_number() OVER (ORDER BY " +
+           key + ") - 1 AS number" + from +
+           ") AS s "
            "GROUP BY number / 10000 ORDER BY number / 10000";
 }
 
@@ -55,27 +52,20 @@ std::vector<Range> read_ranges(Connection& connection, const std::string& sql)
     const Result rows = connection.query(sql);
     std::vector<Range> ranges;
     for (int i = 0; i < rows.rows(); i++)
-        ranges.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2)});
+        ranges.emplace_back(rows.text(i, 0), rows.text(i, 1));
     return ranges;
 }
 
-std::string difference(const std::vector<Range>& source, const std::vector<Range>& target)
+std::string difference(std::vector<Range> source, std::vector<Range> target)
 {
-    std::size_t i = 0;
-    while (i < source.size() && i < target.size() && source[i] == target[i])
-        i++;
-    if (i == source.size() && i == target.size())
+    const std::size_t size = std::max(source.size(), target.size());
+    source.resize(size, {"no rows", ""});
+    target.resize(size, {"no rows", ""});
+    const auto [here, there] = std::mismatch(source.begin(), source.end(), target.begin());
+    if (here == source.end())
         return "";
-    const auto text = [i](const std::vector<Range>& ranges) {
-        if (i >= ranges.size())
-            return std::string("no rows");
-        const std::string& first = ranges[i].first;
-        return ranges[i].rows + " rows" + (first.empty() ? "" : " from key " + first);
-    };
-    const bool has_same_count =
-        i < source.size() && i < target.size() && source[i].rows == target[i].rows;
-    return "the source has " + text(source) + ", the target " + text(target) +
-           (has_same_count ? ", which are not the same" : "");
+    return "the source has " + here->first + ", the target " + there->first +
+           (here->first == there->first ? ", which are not the same" : "");
 }
 
 } // namespace
@@ -97,8 +87,7 @@ std::vector<std::string> compare_rows(Move& move)
         const std::string sql = query_of(table, key_of(move.source, table), size.flag(0, 0));
         auto target =
             std::async(std::launch::async, [&] { return read_ranges(*move.snapshot, sql); });
-        const std::vector<Range> source = read_ranges(move.source, sql);
-        const std::string found = difference(source, target.get());
+        const std::string found = difference(read_ranges(move.source, sql), target.get());
         if (!found.empty())
             differences.push_back("table " + table + ": " + found);
         progress.step();

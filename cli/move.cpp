@@ -24,12 +24,6 @@ void note_interrupt(int signal)
     std::signal(signal, SIG_DFL);
 }
 
-void handle_interrupts(void (*handler)(int))
-{
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-        std::signal(signal, handler);
-}
-
 /* A shard that has left is no shard of the source any more, but the move knows it. */
 Shard find_moved(Connection& source, const std::string& schema)
 {
@@ -111,16 +105,6 @@ void stop_if_interrupted()
 {
     if (interrupted != 0)
         throw Failure("stopped");
-}
-
-void hold_interrupts()
-{
-    handle_interrupts(SIG_IGN);
-}
-
-void heed_interrupts()
-{
-    handle_interrupts(note_interrupt);
 }
 
 std::vector<std::string> texts_of(const Result& rows)
@@ -208,19 +192,6 @@ int check(Move& move)
     return obstacles.empty() ? kDone : kFound;
 }
 
-void copy_and_switch(Move& move)
-{
-    prepare_source(move);
-    stop_if_interrupted();
-    prepare_target(move);
-    if (move.source_state()->step != "fenced") {
-        await_copy(move);
-        finish_definition(move);
-        await_lag(move);
-    }
-    switch_over(move);
-}
-
 int run(Move& move)
 {
     const auto source = move.source_state();
@@ -229,9 +200,17 @@ int run(Move& move)
         move.bouncer.resume();
         return end(move, "moved");
     }
-    if (!is_open(target))
-        copy_and_switch(move);
-    hold_interrupts();
+    if (!is_open(target)) {
+        prepare_source(move);
+        stop_if_interrupted();
+        prepare_target(move);
+        if (move.source_state()->step != "fenced") {
+            await_copy(move);
+            finish_definition(move);
+            await_lag(move);
+        }
+        switch_over(move);
+    }
     move.bouncer.lead_to(move.target);
     move.bouncer.resume();
     std::vector<std::string> differences;
@@ -256,7 +235,6 @@ int abort(Move& move)
     const auto source = move.source_state();
     if (is_open(move.target_state()) || (source && source->step == "moved"))
         throw Failure("the shard has been switched: --resume finishes the move");
-    hold_interrupts();
     if (source)
         lower_fence(move);
     move.bouncer.resume();
@@ -321,7 +299,8 @@ int move_shard(const Options& options)
     const int found = options.is_resumed ? kDone : check(move);
     if (options.is_dry_run || found != kDone)
         return found;
-    heed_interrupts();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        std::signal(signal, note_interrupt);
     try {
         return run(move);
     } catch (const std::exception& error) {

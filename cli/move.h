@@ -46,10 +46,8 @@ private:
  *   reopen()  lifts it */
 extern const char* const kMoveSchema;
 
-/* Throws after Ctrl-C; between hold_interrupts() and heed_interrupts() Ctrl-C is not heard. */
+/* Throws after Ctrl-C. It is not called during the switch and behind it. */
 void stop_if_interrupted();
-void hold_interrupts();
-void heed_interrupts();
 
 /* The first column of the rows. */
 std::vector<std::string> texts_of(const Result& rows);

@@ -104,7 +104,6 @@ bool try_switch(Move& move)
     const auto deadline = move.deadline();
     auto start = Clock::now();
     std::string marker = move.source_state()->marker;
-    hold_interrupts();
     try {
         move.bouncer.pause(deadline);
         if (marker.empty()) {
@@ -169,7 +168,6 @@ void switch_over(Move& move)
 {
     move.snapshot.emplace(move.options.to);
     for (int left = kTries; !try_switch(move); left--) {
-        heed_interrupts();
         warn("the source is open again");
         if (left == 1)
             throw Failure("the switch did not succeed within --timeout, " +

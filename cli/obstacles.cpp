@@ -74,25 +74,22 @@ FROM pg_settings JOIN (
     VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription)),
            ('max_replication_slots', (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
     USING (name)
-WHERE setting::bigint < used + 2)";
-
-/* What keeps the definition from being made. */
-const char* const kInTheWay = R"(
+WHERE setting::bigint < used + 2
+UNION ALL
 SELECT format('role %I may not make a subscription and roles'' objects', current_user),
        format('ALTER ROLE %I SUPERUSER;', current_user)
 WHERE current_setting('is_superuser') = 'off'
 UNION ALL
 SELECT format('extension snowflake is %s, and on the source it is %s', there, $3::text),
        'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
-FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)),
-                      'missing') AS there
+FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing') AS there
       FROM pg_extension WHERE extname = 'snowflake') AS e
-WHERE there <> $3::text
+WHERE there <> $3
 UNION ALL
 SELECT format('schema %I is there already', nspname),
        format('If the shard was moved away from there: snowflake-shard move %I --drop-source; '
               'else DROP SCHEMA %I CASCADE;', $1::text, nspname)
-FROM pg_namespace WHERE nspname IN ($1::text, $2))";
+FROM pg_namespace WHERE nspname IN ($1, $2))";
 
 /* Members are the schema's objects, and what is dropped with them: row types, constraints, TOAST
  * tables, rows of a publication. */
@@ -123,14 +120,12 @@ public:
         add_rows(source_, kOnSource, {move_.shard.quoted, std::to_string(move_.options.timeout)});
         for (const std::string& dependent : find_dependents(move_))
             add(source_, dependent, "Drop it, or move it into the schema.");
-        add_rows(target_, kOnTarget, {});
         const Result version = source_.query(R"(
             SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
             FROM pg_extension WHERE extname = 'snowflake')");
-        if (add_rows(target_, kInTheWay, {move_.shard.schema, move_.name, version.text(0, 0)}) == 0)
+        if (add_rows(target_, kOnTarget, {move_.shard.schema, move_.name, version.text(0, 0)}) == 0)
             try_definition();
         compare_clocks();
-        try_connection();
         return found_;
     }
 
@@ -149,20 +144,26 @@ private:
         return rows.rows();
     }
 
-    /* The definition is made on the target in a transaction that is rolled back. Each error is an
-     * obstacle: a role, type, function or table that the shard needs and that is not there.
+    /* The subscription and the definition are made on the target in a transaction that is rolled
+     * back. Each error is an obstacle: the target's server does not get to the source; a role,
+     * type, function or table that the shard needs is not there.
      *
      * Others do not see these objects. A foreign key locks the table of another schema that it
      * refers to against writing, from its entry (one of the last) until the rollback. A table that
      * is locked by others is waited for 100 ms, because its writers wait behind this transaction;
-     * then it is an obstacle, too. The rows are not there, so no entry takes long; the queries of
-     * materialized views, which could, are not run. */
+     * then it is an obstacle, too. There are no rows, so no entry takes long; pg_dump -s leaves out
+     * the queries of materialized views, which could. */
     void try_definition()
     {
         const std::string shard = std::to_string(move_.shard.number);
         Entries entries = {{"shard", shard,
                             "SELECT snowflake_internal.claim_shard(" + shard + ", " +
-                                target_.literal(move_.shard.schema) + ");"}};
+                                target_.literal(move_.shard.schema) + ");"},
+                           {"SUBSCRIPTION", move_.name,
+                            move_.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") +
+                                target_.literal(source_dsn(move_)) +
+                                move_.sql(" PUBLICATION @move@ ") +
+                                "WITH (create_slot = false, slot_name = NONE, enabled = false);"}};
         try {
             const Entries all = dump_schemas(source_, {move_.shard.schema})[move_.shard.schema];
             entries.insert(entries.end(), all.begin(), all.end());
@@ -204,10 +205,19 @@ private:
             target_.run(create);
             return try_entry(entry);
         }
-        add(target_, entry.type + " " + entry.name + ": " + message,
-            error.sqlstate == kLockTimeout ? "A table that it refers to is busy there. Try again."
-            : entry.type == "shard"        ? "Drop that schema there, if it is not used."
-                                    : "Make there what is missing, or change it in the shard.");
+        add(target_, entry.type + " " + entry.name + ": " + message, hint_of(entry, error));
+    }
+
+    static std::string hint_of(const Entry& entry, const ServerError& error)
+    {
+        if (error.sqlstate == kLockTimeout)
+            return "A table that it refers to is busy there. Try again.";
+        if (entry.type == "shard")
+            return "Drop that schema there, if it is not used.";
+        if (entry.type == "SUBSCRIPTION")
+            return "Let pg_hba.conf of the source allow it, and give --source if the source has "
+                   "another address there.";
+        return "Make there what is missing, or change it in the shard.";
     }
 
     /* Not an obstacle: the target goes on from the source's positions. */
@@ -219,21 +229,6 @@ private:
         if (apart < -1 || apart > 1)
             warn("the clock of " + target_.server() + " is " + std::to_string(std::abs(apart)) +
                  " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + source_.server());
-    }
-
-    /* Only the target's server knows whether it gets there. */
-    void try_connection()
-    {
-        try {
-            target_.run("BEGIN; CREATE SUBSCRIPTION " + move_.name + " CONNECTION " +
-                        target_.literal(source_dsn(move_)) + " PUBLICATION " + move_.name +
-                        " WITH (create_slot = false, slot_name = NONE, enabled = false)");
-        } catch (const ServerError& error) {
-            add(target_, std::string("the server cannot subscribe to the source: ") + error.what(),
-                "Let pg_hba.conf of the source allow it, and give --source if it has another "
-                "address there.");
-        }
-        target_.rollback();
     }
 
     Move& move_;

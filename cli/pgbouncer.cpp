@@ -145,18 +145,14 @@ void PgBouncer::pause(Clock::time_point deadline)
     if (dsn_.empty())
         return;
     paused_ = Clock::now();
-    try {
-        run("PAUSE \"" + alias_ + "\"", deadline);
-    } catch (const Late&) {
-        connect(); /* the console of this connection waits for ever */
-        throw;
-    }
+    run("PAUSE \"" + alias_ + "\"", deadline);
 }
 
 void PgBouncer::resume()
 {
     if (dsn_.empty())
         return;
+    connect(); /* a console waits for its PAUSE for ever */
     PQclear(PQexec(handle_.get(), ("RESUME \"" + alias_ + "\"").c_str()));
     if (paused_ != Clock::time_point())
         warn("PgBouncer held its clients for " + std::to_string(milliseconds_since(paused_)) +
