@@ -160,36 +160,29 @@ int end(const Move& move, const std::string& state)
     return print_states({{move.shard, state, ""}}, move.options.json);
 }
 
-/* SQL does not tell how much space is free. */
-void tell_size(Move& move)
-{
-    const Result size = move.source.query(R"(
-        SELECT pg_size_pretty(coalesce(sum(pg_total_relation_size(oid)), 0))
-        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
-                                          {move.shard.quoted});
-    warn("schema " + move.shard.schema + " has " + size.text(0, 0) +
-         ": the target needs as much free space, and the source keeps WAL until the switch");
-}
-
-/* Prints the obstacles. */
+/* Prints the obstacles. SQL does not tell how much space is free. */
 int check(Move& move)
 {
-    const std::vector<std::string> obstacles = find_obstacles(move);
-    const bool is_dry_run = move.options.is_dry_run;
     Table table = {{"obstacle"}, {}};
-    for (const std::string& obstacle : obstacles)
+    std::string text;
+    for (const std::string& obstacle : find_obstacles(move)) {
         table.rows.push_back({obstacle});
-    if (move.options.json && (is_dry_run || !obstacles.empty()))
+        text += obstacle + "\n";
+    }
+    if (move.options.json && (move.options.is_dry_run || !text.empty()))
         print(table, Format::json);
     else
-        for (const std::string& obstacle : obstacles)
-            std::cout << obstacle << "\n";
-    if (is_dry_run) {
-        if (!move.options.json)
-            std::cout << count_of(obstacles.size(), "obstacle") << "\n";
-        tell_size(move);
+        std::cout << text;
+    if (move.options.is_dry_run) {
+        const Result size = move.source.query(R"(
+            SELECT pg_size_pretty(coalesce(sum(pg_total_relation_size(oid)), 0))
+            FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
+                                              {move.shard.quoted});
+        warn(count_of(table.rows.size(), "obstacle") + "; schema " + move.shard.schema + " has " +
+             size.text(0, 0) + ": the target needs as much free space, and the source keeps WAL " +
+             "until the switch");
     }
-    return obstacles.empty() ? kDone : kFound;
+    return text.empty() ? kDone : kFound;
 }
 
 int run(Move& move)
@@ -205,6 +198,7 @@ int run(Move& move)
         stop_if_interrupted();
         prepare_target(move);
         if (move.source_state()->step != "fenced") {
+            move.bouncer.resume(); /* a command that was killed may have paused it */
             await_copy(move);
             finish_definition(move);
             await_lag(move);

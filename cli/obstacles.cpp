@@ -14,9 +14,7 @@ namespace
  * take a slot, a sender and a worker. */
 const char* const kOnSource = R"(
 WITH tables AS (
-    SELECT *, oid::regclass AS name
-    FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p')
-)
+    SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p'))
 SELECT 'wal_level = ' || current_setting('wal_level'),
        'ALTER SYSTEM SET wal_level = logical; and restart the server'
 WHERE current_setting('wal_level') <> 'logical'
@@ -26,11 +24,9 @@ FROM pg_roles WHERE rolname = current_user AND NOT (rolreplication OR rolsuper)
 UNION ALL
 SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
        format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
-FROM pg_settings JOIN (
-    VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots)),
-           ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication))) AS u (name, used)
-    USING (name)
-WHERE setting::bigint < used + 2
+FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots)),
+             ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication))) AS u (name, used)
+JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
 UNION ALL
 SELECT format('table %s has no replica identity', name),
        format('ALTER TABLE %s REPLICA IDENTITY FULL; or give it a primary key', name)
@@ -44,8 +40,7 @@ FROM tables WHERE relkind = 'r' AND relpersistence = 'u'
 UNION ALL
 SELECT format('trigger %I of table %s would fire for replicated rows, too', tgname, name),
        format('ALTER TABLE %s ENABLE TRIGGER %I;', name, tgname)
-FROM tables AS t JOIN pg_trigger ON tgrelid = t.oid
-WHERE tgenabled IN ('A', 'R') AND NOT tgisinternal
+FROM tables AS t JOIN pg_trigger ON tgrelid = t.oid WHERE tgenabled IN ('A', 'R') AND NOT tgisinternal
 UNION ALL
 SELECT format('column %s.%I points to large objects, which are not replicated', name, attname),
        'Store them as bytea.'
@@ -56,25 +51,21 @@ SELECT format('table %s belongs to %s', name, relowner::regrole),
        format('GRANT %s TO %I;', relowner::regrole, current_user)
 FROM tables WHERE NOT pg_has_role(relowner, 'USAGE')
 UNION ALL
-SELECT format('a transaction of process %s has been running for %s', pid,
-              date_trunc('second', clock_timestamp() - xact_start)),
+SELECT format('a transaction of process %s has been running for %s', pid, date_trunc('second', age)),
        format('SELECT pg_terminate_backend(%s); or wait', pid)
-FROM pg_stat_activity
+FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-AND clock_timestamp() - xact_start > make_interval(secs => $2::double precision)
+AND age > make_interval(secs => $2::double precision)
 UNION ALL
-SELECT format('transaction %L is prepared', gid),
-       format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
+SELECT format('transaction %L is prepared', gid), format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
 FROM pg_prepared_xacts WHERE database = current_database())";
 
 const char* const kOnTarget = R"(
 SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
        format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
-FROM pg_settings JOIN (
-    VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription)),
-           ('max_replication_slots', (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
-    USING (name)
-WHERE setting::bigint < used + 2
+FROM (VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription)),
+             ('max_replication_slots', (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
+JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
 UNION ALL
 SELECT format('role %I may not make a subscription and roles'' objects', current_user),
        format('ALTER ROLE %I SUPERUSER;', current_user)
@@ -82,8 +73,8 @@ WHERE current_setting('is_superuser') = 'off'
 UNION ALL
 SELECT format('extension snowflake is %s, and on the source it is %s', there, $3::text),
        'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
-FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing') AS there
-      FROM pg_extension WHERE extname = 'snowflake') AS e
+FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing')
+      FROM pg_extension WHERE extname = 'snowflake') AS e (there)
 WHERE there <> $3
 UNION ALL
 SELECT format('schema %I is there already', nspname),

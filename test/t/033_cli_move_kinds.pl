@@ -148,15 +148,50 @@ is((move('insta0', $one, $two, '--abort'))[0], 0, '--abort again');
 is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
 $one->safe_psql('postgres', 'DROP TABLE insta0.late');
 
-# A difference, made on the target before the switch.
+# A command that is killed behind the fence, and a target that is lost for good: what docs/scale-out.md
+# says for this. (The subscription is disabled, so that the last write does not come.)
+$first = start_move('target: indexes', @way, '--timeout', '60s');
+kill 'STOP', $first->{run}{KIDS}[0]{PID};
+$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
+kill 'CONT', $first->{run}{KIDS}[0]{PID};
+await('the move waits for the last write', sub { $first->{run}->pump_nb; $first->{err} =~ /waiting for the last write/ });
+$first->{run}->kill_kill(grace => 0);
+my $insert = "INSERT INTO insta0.log (t) VALUES ('x')";
+is(sqlstate($one, $insert), '25006', 'a command killed behind the fence: the source is closed');
+($status, $out, $err) = move('insta0', $one, $two->connstr('template1'), '--abort');
+ok($status == 3 && $err =~ /is of another move/, '--abort with another target is refused');
+my ($by_hand) = slurp_file("$FindBin::RealBin/../../docs/scale-out.md") =~ /(BEGIN;\nSELECT snowflake_move_5.reopen.*?)```/s;
+$by_hand =~ s/snowflake_move_5/snowflake_move_0/g;
+my ($lift, $remove) = $by_hand =~ /(.*?COMMIT;)(.*)/s;
+$one->safe_psql('postgres', $lift);
+is(sqlstate($one, $insert), '', 'the fence is lifted by hand');
+$one->safe_psql('postgres', $remove);
+is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'move'") . $one->safe_psql('postgres',
+		'SELECT count(*) FROM pg_publication') . $one->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'),
+	'000', 'and nothing of the move is left on the source');
+$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 SET (slot_name = NONE)');
+$two->safe_psql('postgres', $_) foreach 'DROP SUBSCRIPTION snowflake_move_0', 'DROP SCHEMA snowflake_move_0, insta0 CASCADE';
+
+# A difference, made on the target before the switch. A client that holds a lock for longer than
+# --timeout stops the switch and nobody else.
 my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
-$first = start_move('target: rows', @way);
+$first = start_move('target: rows', @way, '--timeout', '300ms');
 kill 'STOP', $first->{run}{KIDS}[0]{PID};
 await('rows are there', sub { $two->safe_psql('postgres', 'SELECT count(*) FROM insta0.users') == 30000 });
 $two->safe_psql('postgres', "SET session_replication_role = replica; UPDATE insta0.users SET name = 'other' WHERE id = $largest");
+my $client = $one->background_psql('postgres');
+$client->query_safe('BEGIN; LOCK TABLE insta0.photos IN ROW EXCLUSIVE MODE');
 kill 'CONT', $first->{run}{KIDS}[0]{PID};
-is(end_move($first), 1, 'a difference: exit code 1');
-like($first->{err}, qr/table insta0\.users: the source has 10000 rows from key \(\d+\), .* not the same/, 'table and range are named');
+await('a switch has failed', sub { $first->{run}->pump_nb; $first->{err} =~ /the source is open again/ });
+is(sqlstate($one, $insert), '', 'a lock that is not had in time: the source is open');
+is(end_move($first), 3, 'after three tries: exit code 3');
+is(() = $first->{err} =~ /canceling statement due to lock timeout|the source is open again/g, 6, 'three times the source was open again') or diag($first->{err});
+like($first->{err}, qr/the switch did not succeed within --timeout, 3 times tried\nHINT: .*--resume goes on/, 'the error says how to go on');
+is(sqlstate($one, $insert), '', 'and the source is open');
+$client->quit;
+($status, $out, $err) = move('insta0', $one, $two, '--resume', '--timeout', '3s');
+is($status, 1, 'a difference: exit code 1');
+like($err, qr/table insta0\.users: the source has 10000 rows from key \(\d+\), .* not the same/, 'table and range are named');
 ok($largest < $two->safe_psql('postgres', "INSERT INTO insta0.users (name) VALUES ('new') RETURNING id"), 'a target with a slow clock makes larger IDs');
 is((move('insta0', $one, $two, '--drop-source'))[0], 0, '--drop-source');
 
@@ -166,23 +201,33 @@ $two->safe_psql('other', 'CREATE EXTENSION snowflake');
 SKIP:
 {
 	my ($bouncer) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer';
-	skip 'pgbouncer is not installed', 5 unless $bouncer;
+	skip 'pgbouncer is not installed', 8 unless $bouncer;
 	my $dir = PostgreSQL::Test::Utils::tempdir_short();
 	my $user = getpwuid($<);
-	my $line = sprintf 'shard0 = host=%s port=%s dbname=postgres user=%s pool_size=4', $two->host, $two->port, $user;
+	my $line = sprintf 'shard0 = host=%s port=%s dbname=postgres user=%s connect_query=\'SELECT \'\'host=x port=1\'\'\' pool_size=4', $two->host, $two->port, $user;
 	append_to_file("$dir/databases.ini", "; kept\n[databases]\nshard01 = host=/x\n$line\n");
 	append_to_file("$dir/pgbouncer.ini", join("\n", "%include $dir/databases.ini", '[pgbouncer]', 'listen_addr =',
 			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = any', 'pool_mode = transaction',
 			"admin_users = $user", "pidfile = $dir/pid", "logfile = $dir/log", ''));
+	symlink "$dir/databases.ini", "$dir/link.ini" or die 'symlink';
 	my $pooler = IPC::Run::start([ $bouncer, '-q', "$dir/pgbouncer.ini" ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
 	await('PgBouncer listens', sub { -S "$dir/.s.PGSQL.6432" });
 	append_to_file("$dir/load.sql", "INSERT INTO insta0.users (name) VALUES ('load');\n");
 	my ($load_out, $load_err) = ('', '');
-	my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-T', '4', '-f', "$dir/load.sql", "host=$dir port=6432 dbname=shard0" ],
+	my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-T', '6', '-f', "$dir/load.sql", "host=$dir port=6432 dbname=shard0" ],
 		'<', \undef, '>', \$load_out, '2>', \$load_err);
 	usleep(500_000);
 	my $to = $two->connstr('other');
-	($status, $out, $err) = move('insta0', $two, $to, '--pgbouncer', "host=$dir port=6432 dbname=pgbouncer", '--config', "$dir/databases.ini");
+	my @arguments = ('insta0', '--from', $two, '--to', $to, '--pgbouncer', "host=$dir port=6432 dbname=pgbouncer", '--config', "$dir/link.ini");
+	$client = $two->background_psql('postgres');
+	$first = start_move('target: rows', @arguments);
+	$client->query_safe('BEGIN; LOCK TABLE insta0.photos IN ROW EXCLUSIVE MODE');
+	await('PgBouncer is paused', sub { $first->{run}->pump_nb; $first->{err} =~ /source: fence/ });
+	$first->{run}->kill_kill(grace => 0);
+	my $databases = qx(psql -XAt -d "host=$dir port=6432 dbname=pgbouncer" -c 'SHOW DATABASES');
+	like($databases, qr/^shard0\|.*\|1\|\d+$/m, 'a command that is killed leaves PgBouncer paused');
+	$client->quit;
+	($status, $out, $err) = run_shard($program, 'move', @arguments, '--resume');
 	is($status, 0, 'a move between two databases of one server, through PgBouncer') or diag("$out$err");
 	like($err, qr/PgBouncer held its clients for \d+ ms/, 'the pause is printed');
 	$load->finish;
@@ -191,8 +236,9 @@ SKIP:
 	my ($count) = $load_out =~ /actually processed: (\d+)/;
 	is($two->safe_psql('other', "SELECT count(*) FROM insta0.users WHERE name = 'load'"), $count, 'each of its rows is there');
 	is(slurp_file("$dir/databases.ini"),
-		sprintf("; kept\n[databases]\nshard01 = host=/x\nshard0 = host=%s port=%s dbname=other user=%s pool_size=4\n", $two->host, $two->port, $user),
+		sprintf("; kept\n[databases]\nshard01 = host=/x\nshard0 = host=%s port=%s dbname=other user=%s connect_query='SELECT ''host=x port=1''' pool_size=4\n", $two->host, $two->port, $user),
 		'one line of the file has changed');
+	ok(-l "$dir/link.ini", 'a symbolic link to the file stays one');
 	$pooler->signal('TERM');
 	$pooler->finish;
 }
