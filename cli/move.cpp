@@ -198,7 +198,6 @@ int run(Move& move)
         stop_if_interrupted();
         prepare_target(move);
         if (move.source_state()->step != "fenced") {
-            move.bouncer.resume(); /* a command that was killed may have paused it */
             await_copy(move);
             finish_definition(move);
             await_lag(move);

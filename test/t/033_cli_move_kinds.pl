@@ -207,14 +207,14 @@ SKIP:
 	my $line = sprintf 'shard0 = host=%s port=%s dbname=postgres user=%s connect_query=\'SELECT \'\'host=x port=1\'\'\' pool_size=4', $two->host, $two->port, $user;
 	append_to_file("$dir/databases.ini", "; kept\n[databases]\nshard01 = host=/x\n$line\n");
 	append_to_file("$dir/pgbouncer.ini", join("\n", "%include $dir/databases.ini", '[pgbouncer]', 'listen_addr =',
-			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = any', 'pool_mode = transaction',
+			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = any', 'pool_mode = transaction', 'server_login_retry = 1',
 			"admin_users = $user", "pidfile = $dir/pid", "logfile = $dir/log", ''));
 	symlink "$dir/databases.ini", "$dir/link.ini" or die 'symlink';
 	my $pooler = IPC::Run::start([ $bouncer, '-q', "$dir/pgbouncer.ini" ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
 	await('PgBouncer listens', sub { -S "$dir/.s.PGSQL.6432" });
 	append_to_file("$dir/load.sql", "INSERT INTO insta0.users (name) VALUES ('load');\n");
 	my ($load_out, $load_err) = ('', '');
-	my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-T', '6', '-f', "$dir/load.sql", "host=$dir port=6432 dbname=shard0" ],
+	my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-R', '200', '-T', '8', '-f', "$dir/load.sql", "host=$dir port=6432 dbname=shard0" ],
 		'<', \undef, '>', \$load_out, '2>', \$load_err);
 	usleep(500_000);
 	my $to = $two->connstr('other');
