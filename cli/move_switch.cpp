@@ -75,11 +75,11 @@ void await_marker(Move& move, const std::string& marker, Clock::time_point deadl
  *   again, or --abort lifts the fence.
  * - of the source: the fence was on its disk before the walsender sent the marker, which it reads
  *   from the flushed WAL. It stands again after the restart.
- * - of the command: as its backend on the target ends. The next command waits for the lock of that
- *   backend, and asks the target's state under it before it does anything else.
+ * - of the command: its backend on the target commits or does not. The next command waits for the
+ *   lock of that backend, and reads the target's state under it before it does anything else.
  *
- * So never are both open: the target opens only here, with the fence up; the fence is lifted only
- * by one that holds the target's lock and has seen that it is not open. */
+ * So both are never open: the target opens only here, while the fence stands; the fence is lifted
+ * only by a command that holds the target's lock and has seen that the target is not open. */
 void open_target(Move& move, const std::string& marker, Clock::time_point deadline)
 {
     warn("target: open");

@@ -97,6 +97,16 @@ $two->safe_psql('postgres', 'CREATE SCHEMA insta0');
 like((obstacles($one, $two))[1], qr/schema insta0 is there already/, '--dry-run: a schema of the same name');
 $two->safe_psql('postgres', 'DROP SCHEMA insta0');
 
+# A foreign key to a table that is there; somebody writes to it.
+$_->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS public.p (n integer PRIMARY KEY)') foreach $one, $two;
+$one->safe_psql('postgres', 'CREATE TABLE insta0.p (n integer PRIMARY KEY REFERENCES public.p)');
+my $writer = $two->background_psql('postgres');
+$writer->query_safe('BEGIN; INSERT INTO public.p VALUES (1)');
+like((obstacles($one, $two))[1], qr/CONSTRAINT p p_n_fkey: canceling statement due to lock timeout\n.*is busy/, '--dry-run: a busy table of another schema');
+$writer->quit;
+is((obstacles($one, $two))[0], 0, '--dry-run: a foreign key to a table that is there');
+$one->safe_psql('postgres', 'DROP TABLE insta0.p');
+
 # A server that has not been made ready for moves; a database without the extension; another role.
 my $small = new_server('small', conf => "wal_level = replica\nmax_wal_senders = 1\nmax_replication_slots = 1\nmax_logical_replication_workers = 1\n");
 $small->safe_psql('postgres', "SELECT snowflake_create_shard(3, 'insta3')");
