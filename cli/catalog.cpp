@@ -84,7 +84,7 @@ std::string open_shards_sql(Connection& connection)
     for (const MoveState& move : read_moves(connection))
         if (!move.is_open)
             closed += ", " + connection.literal(move.schema);
-    return "SELECT DISTINCT shard, schema_name FROM " + extension_schema(connection) +
+    return "SELECT DISTINCT shard::bigint, schema_name FROM " + extension_schema(connection) +
            ".snowflake_shards WHERE schema_name NOT IN (" + closed + ")";
 }
 

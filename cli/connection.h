@@ -40,13 +40,7 @@ public:
     }
     int rows() const { return PQntuples(result_.get()); }
     int columns() const { return PQnfields(result_.get()); }
-    bool is_integer(int column) const
-    {
-        constexpr Oid kInt8 = 20;
-        constexpr Oid kInt4 = 23;
-        const Oid type = PQftype(result_.get(), column);
-        return type == kInt8 || type == kInt4;
-    }
+    bool is_bigint(int column) const { return PQftype(result_.get(), column) == 20; }
     bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column); }
     std::string text(int row, int column) const { return PQgetvalue(result_.get(), row, column); }
     std::int64_t number(int row, int column) const { return std::stoll(text(row, column)); }

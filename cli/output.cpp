@@ -84,7 +84,7 @@ void Table::add(const Result& result)
         rows.emplace_back();
         for (int column = 0; column < result.columns(); column++)
             rows.back().push_back(result.is_null(row, column) ? Cell()
-                                  : result.is_integer(column) ? Cell(result.number(row, column))
+                                  : result.is_bigint(column)  ? Cell(result.number(row, column))
                                                               : Cell(result.text(row, column)));
     }
 }

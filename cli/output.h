@@ -21,6 +21,7 @@ struct Table {
     std::vector<std::string> columns;
     std::vector<std::vector<Cell>> rows;
 
+    /* A bigint is a number, all else is text. */
     void add(const Result& result);
 };
 
