@@ -78,26 +78,23 @@ std::vector<MoveState> read_moves(Connection& connection)
     return moves;
 }
 
-std::set<std::string> closed_schemas(Connection& connection)
+std::string open_shards_sql(Connection& connection)
 {
-    std::set<std::string> schemas;
+    std::string closed = "''";
     for (const MoveState& move : read_moves(connection))
         if (!move.is_open)
-            schemas.insert(move.schema);
-    return schemas;
+            closed += ", " + connection.literal(move.schema);
+    return "SELECT DISTINCT shard::bigint, schema_name FROM " + extension_schema(connection) +
+           ".snowflake_shards WHERE schema_name NOT IN (" + closed + ")";
 }
 
 std::vector<Shard> read_shards(Connection& connection)
 {
-    const std::set<std::string> closed = closed_schemas(connection);
-    const Result rows = connection.query(
-        "SELECT DISTINCT shard, schema_name, quote_ident(schema_name) FROM " +
-        extension_schema(connection) + ".snowflake_shards ORDER BY shard, schema_name");
+    const Result rows = connection.query("SELECT *, quote_ident(schema_name) FROM (" +
+                                         open_shards_sql(connection) + ") AS open ORDER BY 1, 2");
     std::vector<Shard> shards;
     for (int i = 0; i < rows.rows(); i++)
-        if (closed.count(rows.text(i, 1)) == 0)
-            shards.push_back(
-                {static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
+        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
     return shards;
 }
 

@@ -40,8 +40,8 @@ struct MoveState {
 
 std::vector<MoveState> read_moves(Connection& connection);
 
-/* The schemas whose shards are somewhere else, or not here yet. */
-std::set<std::string> closed_schemas(Connection& connection);
+/* A SELECT of shard and schema_name, without those that are somewhere else or not here yet. */
+std::string open_shards_sql(Connection& connection);
 
 /* All shards that are open, by number; a number twice if two schemas have it. */
 std::vector<Shard> read_shards(Connection& connection);
@@ -52,20 +52,18 @@ std::vector<Shard> choose_shards(Connection& connection, const std::string& numb
 /* The one shard of a schema. */
 Shard find_shard(Connection& connection, const std::string& schema);
 
-/* Calls function(connection, index) for all servers at the same time. The results are in the order
- * of the servers; an error of one of them is raised when all have ended. */
+/* Calls function(connection) for all servers at the same time. The results are in the order of the
+ * servers; an error of one of them is raised when all have ended. */
 template <typename Function>
 auto on_all_servers(const std::vector<std::string>& dsns, Function function)
 {
-    using Outcome = decltype(function(std::declval<Connection&>(), std::size_t{0}));
+    using Outcome = decltype(function(std::declval<Connection&>()));
     std::vector<std::future<Outcome>> futures;
-    for (std::size_t i = 0; i < dsns.size(); i++)
-        futures.push_back(std::async(std::launch::async, [&dsns, &function, i] {
-            Connection connection(dsns[i]);
-            return function(connection, i);
+    for (const std::string& dsn : dsns)
+        futures.push_back(std::async(std::launch::async, [&function, &dsn] {
+            Connection connection(dsn);
+            return function(connection);
         }));
-    for (auto& future : futures)
-        future.wait();
     std::vector<Outcome> outcomes;
     for (auto& future : futures)
         outcomes.push_back(future.get());

@@ -20,6 +20,7 @@ namespace
 {
 
 const std::string kScratch = "snowflake_clone_scratch";
+const std::string kDropScratch = "DROP SCHEMA IF EXISTS " + kScratch + " CASCADE";
 
 std::vector<ShardState> find_targets(Connection& connection, const Options& options)
 {
@@ -53,40 +54,13 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
-/* What belongs to the template and stands in no dump of a schema. */
-void warn_of_what_stays(Connection& connection, const Shard& origin, const Definition& definition)
+/* The body of a function is text, and stays as it is. */
+void warn_of_texts(const Definition& definition, const Shard& origin)
 {
-    const Result rows = connection.query(
-        R"(SELECT format('extension %I', extname) FROM pg_extension
-           WHERE extnamespace = $1::regnamespace
-           UNION SELECT format('publication %I', pubname) FROM pg_publication AS p
-           WHERE EXISTS (SELECT FROM pg_publication_namespace
-                         WHERE pnpubid = p.oid AND pnnspid = $1::regnamespace)
-               OR EXISTS (SELECT FROM pg_publication_rel JOIN pg_class AS c ON c.oid = prrelid
-                          WHERE prpubid = p.oid AND relnamespace = $1::regnamespace)
-           UNION SELECT format('event trigger %I', evtname) FROM pg_event_trigger
-           JOIN pg_proc AS f ON f.oid = evtfoid WHERE pronamespace = $1::regnamespace ORDER BY 1)",
-        {origin.quoted});
-    for (int i = 0; i < rows.rows(); i++)
-        warn("not cloned: " + rows.text(i, 0));
     for (const Entry& entry : definition.entries())
         if (definition.names_template(entry))
             warn("the text of " + entry.type + " " + entry.name + " names schema " + origin.schema +
                  ", and does so in every clone");
-}
-
-/* A pg_dump that reads the whole database, or outlived its clone, can lock the tables in another
- * order. */
-void drop_scratch(Connection& connection)
-{
-    const std::string deadlock_detected = "40P01";
-    for (int tries = 3;; tries--)
-        try {
-            return connection.run("DROP SCHEMA IF EXISTS " + kScratch + " CASCADE");
-        } catch (const ServerError& error) {
-            if (error.sqlstate != deadlock_detected || tries == 0)
-                throw;
-        }
 }
 
 void make_scratch(Connection& connection, const Shard& origin, const Entries& dump)
@@ -96,7 +70,7 @@ void make_scratch(Connection& connection, const Shard& origin, const Entries& du
         return "ALTER SCHEMA " + from + " RENAME TO " + to + ";";
     };
     connection.run(kDumpSettings);
-    drop_scratch(connection); /* a clone that was killed can have left it */
+    connection.run(kDropScratch); /* a clone that was killed can have left it */
     try {
         connection.run("BEGIN;" + rename(origin.quoted, away) + sql_of(dump) +
                        rename(origin.quoted, kScratch) + rename(away, origin.quoted) + "COMMIT");
@@ -115,7 +89,7 @@ Definition define(const Options& options, const Shard& origin)
     make_scratch(connection, origin, dump);
     const Definition definition(dump_schemas(connection, {kScratch})[kScratch],
                                 {origin.number, kScratch, kScratch}, origin);
-    drop_scratch(connection);
+    connection.run(kDropScratch);
 
     std::string statements;
     for (const Difference& difference : definition.compare(dump, origin))
@@ -145,21 +119,6 @@ void check_present(Connection& connection, const Definition& definition,
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
 }
 
-/* Materialized views with rows in the template are filled in the clones. */
-std::string refresh_sql(Connection& connection, const Shard& origin, const Definition& definition,
-                        const std::string& schema)
-{
-    const char* is_filled = "SELECT FROM pg_class WHERE oid = $1::regclass AND relispopulated";
-    std::string sql;
-    for (const Entry& entry : definition.entries()) {
-        const std::string view = "." + connection.identifier(entry.name);
-        if (entry.type == "MATERIALIZED VIEW" &&
-            connection.query(is_filled, {origin.quoted + view}).rows() > 0)
-            sql += "REFRESH MATERIALIZED VIEW " + schema + view + ";";
-    }
-    return sql;
-}
-
 void make(Connection& connection, ShardState& target, const std::string& sql)
 {
     try {
@@ -173,16 +132,15 @@ void make(Connection& connection, ShardState& target, const std::string& sql)
 }
 
 /* Makes the shards that are not there, over several connections, until one fails. */
-void make_all(const Options& options, const Shard& origin, const Definition& definition,
+void make_all(const Options& options, const Definition& definition,
               std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
     std::atomic<std::size_t> next{0};
     const std::vector<std::string> connections(static_cast<std::size_t>(options.jobs), options.dsn);
-    on_all_servers(connections, [&](Connection& connection, std::size_t) {
+    on_all_servers(connections, [&](Connection& connection) {
         connection.run(kDumpSettings);
         const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
-        const std::string refresh = refresh_sql(connection, origin, definition, name);
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
             const auto& [number, schema, quoted] = target.shard;
@@ -190,8 +148,8 @@ void make_all(const Options& options, const Shard& origin, const Definition& def
                 make(connection, target,
                      "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
                          connection.literal(schema) + ");" +
-                         definition.sql_for({number, name, name}) + refresh + "ALTER SCHEMA " +
-                         name + " RENAME TO " + quoted + ";");
+                         definition.sql_for({number, name, name}) + "ALTER SCHEMA " + name +
+                         " RENAME TO " + quoted + ";");
             if (target.state == "failed")
                 next = targets.size();
         }
@@ -211,8 +169,8 @@ int clone_shards(const Options& options)
     std::vector<ShardState> targets = find_targets(connection, options);
     require_constant_calls(connection, origin);
     const Definition definition = define(options, origin);
-    warn_of_what_stays(connection, origin, definition);
+    warn_of_texts(definition, origin);
     check_present(connection, definition, targets);
-    make_all(options, origin, definition, targets);
+    make_all(options, definition, targets);
     return print_states(targets, options.json);
 }

@@ -115,3 +115,11 @@ std::string dsn_setting(const std::string& key, const std::string& value)
         quoted += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
     return key + "='" + quoted + "'";
 }
+
+std::string doubled(const std::string& text, char quote)
+{
+    std::string doubled;
+    for (const char c : text)
+        doubled.append(c == quote ? 2 : 1, c);
+    return doubled;
+}

@@ -39,6 +39,8 @@ public:
                status == PGRES_EMPTY_QUERY;
     }
     int rows() const { return PQntuples(result_.get()); }
+    int columns() const { return PQnfields(result_.get()); }
+    bool is_bigint(int column) const { return PQftype(result_.get(), column) == 20; }
     bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column); }
     std::string text(int row, int column) const { return PQgetvalue(result_.get(), row, column); }
     std::int64_t number(int row, int column) const { return std::stoll(text(row, column)); }
@@ -86,3 +88,6 @@ private:
 
 /* key='value' for a connection string. */
 std::string dsn_setting(const std::string& key, const std::string& value);
+
+/* Each quote twice, as SQL and CSV want it between quotes. */
+std::string doubled(const std::string& text, char quote = '\'');

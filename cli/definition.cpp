@@ -73,20 +73,11 @@ bool is_text(const Entry& entry)
     return entry.type == "COMMENT" || entry.sql.find("\n    AS $") != std::string::npos;
 }
 
-/* An identifier as it stands in a string. */
-std::string doubled_quotes(const std::string& name)
-{
-    std::string doubled;
-    for (const char c : name)
-        doubled.append(c == '\'' ? 2 : 1, c);
-    return doubled;
-}
-
 void set_marks(Entry& entry, const Shard& origin)
 {
     std::string& sql = entry.sql;
     const bool is_free_text = is_text(entry);
-    for (const std::string& name : {origin.quoted, doubled_quotes(origin.quoted)})
+    for (const std::string& name : {origin.quoted, doubled(origin.quoted)})
         replace_word(sql, name, kName, [&](std::size_t at) {
             return is_free_text || is_schema(sql, at, at + name.size());
         });
@@ -103,7 +94,7 @@ std::string render(const std::string& marked, const Shard& shard)
     for (const char c : marked) {
         const bool is_in_string = !sql.empty() && sql.back() == '\'';
         if (c == kName)
-            sql += is_in_string ? doubled_quotes(shard.quoted) : shard.quoted;
+            sql += is_in_string ? doubled(shard.quoted) : shard.quoted;
         else if (c == kNumber)
             sql += std::to_string(shard.number);
         else

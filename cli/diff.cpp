@@ -39,9 +39,8 @@ int diff_shards(const Options& options)
                    [&](const Shard& shard, const std::vector<Difference>& differences) {
                        different.insert(shard.number);
                        for (const auto& [is_missing, object, sql] : differences)
-                           table.rows.push_back({std::int64_t{shard.number}, shard.schema,
-                                                 std::string(is_missing ? "missing" : "added"),
-                                                 object, sql});
+                           table.rows.push_back({shard.number, shard.schema,
+                                                 is_missing ? "missing" : "added", object, sql});
                        if (!options.json)
                            print_differences(shard, differences);
                    });

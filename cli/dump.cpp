@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 const char* const kDumpSettings = R"(
     SET client_min_messages = warning; SET check_function_bodies = false; SET row_security = off;
@@ -43,18 +42,14 @@ std::string run_pg_dump(const Connection& connection, const std::vector<std::str
 {
     std::error_code error;
     const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-    std::string command = "PATH=" + shell_quoted(self) + ":\"$PATH\" pg_dump --encoding=UTF8 -d " +
+    /* ps shows arguments, but not the environment. */
+    setenv("SNOWFLAKE_PASSWORD", connection.password().c_str(), 1);
+    std::string command = "PGPASSWORD=\"$SNOWFLAKE_PASSWORD\" PATH=" + shell_quoted(self) +
+                          ":\"$PATH\" pg_dump --encoding=UTF8 -d " +
                           shell_quoted(connection.dsn_without_password());
     for (const std::string& option : options)
         command += " " + shell_quoted(option);
-    /* The password is not in the arguments, where ps would show it. */
-    const char* variable = std::getenv("PGPASSWORD");
-    const std::string before = variable == nullptr ? "" : variable;
-    if (!connection.password().empty())
-        setenv("PGPASSWORD", connection.password().c_str(), 1);
-    std::string output = output_of(command);
-    before.empty() ? unsetenv("PGPASSWORD") : setenv("PGPASSWORD", before.c_str(), 1);
-    return output;
+    return output_of(command);
 }
 
 std::string between(const std::string& text, const std::string& left, const std::string& right)
@@ -63,58 +58,42 @@ std::string between(const std::string& text, const std::string& left, const std:
     return text.substr(begin, text.rfind(right) - begin);
 }
 
-/* pg_dump sets the tablespace and the access method above the heading of the first entry that has
- * them. Here each entry has its own with it, and leaves the defaults behind. */
-class Settings
+/* Moves the last line off the end of the text if it sets this. */
+void cut_setting(std::string& text, const std::string& name, std::string& setting)
 {
-public:
-    /* Cuts those for the entries below off the end of a text. */
-    void cut_from(std::string& text)
-    {
-        for (;;) {
-            text.erase(text.find_last_not_of('\n') + 1);
-            const std::size_t begin = text.rfind('\n') + 1;
-            const std::string line = text.substr(begin) + "\n";
-            if (line.rfind("SET default_tablespace = ", 0) == 0)
-                tablespace_ = line;
-            else if (line.rfind("SET default_table_access_method = ", 0) == 0)
-                access_method_ = line;
-            else
-                return;
-            text.erase(begin);
-        }
+    text.erase(text.find_last_not_of('\n') + 1);
+    const std::size_t line = text.rfind('\n') + 1;
+    if (text.compare(line, name.size() + 4, "SET " + name) == 0) {
+        setting = text.substr(line) + "\n";
+        text.erase(line);
+        text.erase(text.find_last_not_of('\n') + 1);
     }
-
-    std::string around(const Entry& entry, bool has_tablespace) const
-    {
-        const bool is_table = entry.type == "TABLE" || entry.type == "MATERIALIZED VIEW";
-        const std::string set = (has_tablespace ? tablespace_ : "") +
-                                (is_table && access_method_ != kHeap ? access_method_ : "");
-        return set + entry.sql + "\n" + (set.empty() ? "" : kNoSpace + kHeap);
-    }
-
-private:
-    const std::string kNoSpace = "SET default_tablespace = '';\n";
-    const std::string kHeap = "SET default_table_access_method = heap;\n";
-    std::string tablespace_;
-    std::string access_method_ = kHeap;
-};
+}
 
 /* Splits a dump by its headings:
  *
  * -- Name: photos; Type: TABLE; Schema: insta5; Owner: app; Tablespace: fast
  *
  * What belongs to a schema itself has the schema "-" and a name such as SCHEMA insta5, for which
- * there is schema_of. */
+ * there is schema_of. pg_dump sets the tablespace and the access method above the heading of the
+ * first entry that has them. Here each entry has its own with it, and leaves the defaults behind.
+ */
 std::map<std::string, Entries> split(const std::string& dump,
                                      std::map<std::string, std::string> schema_of)
 {
     const std::string mark = "\n--\n-- Name: ";
+    const std::string defaults =
+        "SET default_tablespace = '';\nSET default_table_access_method = heap;\n";
+    std::string tablespace;
+    std::string access_method;
+    const auto cut_settings = [&](std::string& text) {
+        cut_setting(text, "default_table_access_method = ", access_method);
+        cut_setting(text, "default_tablespace = ", tablespace);
+    };
     const std::size_t footer = dump.rfind("\n--\n-- PostgreSQL database dump complete\n");
     std::size_t at = std::min(dump.find(mark), footer);
     std::string head = dump.substr(0, at);
-    Settings settings;
-    settings.cut_from(head);
+    cut_settings(head);
     std::map<std::string, Entries> schemas;
     while (at < footer) {
         const std::size_t line = at + mark.size();
@@ -124,9 +103,14 @@ std::map<std::string, Entries> split(const std::string& dump,
         Entry entry = {between(heading, "; Type: ", "; Schema: "),
                        heading.substr(0, heading.rfind("; Type: ")),
                        dump.substr(behind + 5, at - behind - 5)};
-        const Settings own = settings;
-        settings.cut_from(entry.sql);
-        entry.sql = own.around(entry, heading.rfind("; Tablespace: ") != std::string::npos);
+        std::string set;
+        if (heading.rfind("; Tablespace: ") != std::string::npos)
+            set = tablespace;
+        if ((entry.type == "TABLE" || entry.type == "MATERIALIZED VIEW") &&
+            defaults.find(access_method) == std::string::npos)
+            set += access_method;
+        cut_settings(entry.sql);
+        entry.sql = set + entry.sql + "\n" + (set.empty() ? "" : defaults);
         std::string schema = between(heading, "; Schema: ", "; Owner: ");
         if (schema == "-")
             schema = schema_of[(entry.type == "SCHEMA" ? "SCHEMA " : "") + entry.name];
@@ -153,14 +137,14 @@ std::map<std::string, Entries> read_dump(const Connection& connection,
 std::map<std::string, Entries> dump_schemas(const Connection& connection,
                                             const std::vector<std::string>& schemas)
 {
-    return read_dump(connection, schemas, {"--schema-only"});
+    /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. */
+    return read_dump(connection, schemas, {"--section=pre-data", "--section=post-data"});
 }
 
 Entries dump_section(const Connection& connection, const std::string& schema,
                      const std::string& section)
 {
-    return read_dump(connection, {schema},
-                     {"--section=" + section, "--no-publications", "--no-subscriptions"})[schema];
+    return read_dump(connection, {schema}, {"--section=" + section})[schema];
 }
 
 std::string sql_of(const Entries& entries)

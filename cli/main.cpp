@@ -24,14 +24,12 @@ const char* const kServers = "connection strings of servers, as for psql: host=d
 const char* const kShards = "shard numbers: 0-1999 or 1,5,7-9";
 
 /* The arguments of the command line, and the verb that they name. */
-class Arguments
-{
-public:
+struct Arguments {
     Arguments()
     {
-        app_.set_version_flag("--version", "snowflake-shard " SNOWFLAKE_VERSION);
-        app_.require_subcommand(1);
-        app_.footer(kNotes);
+        app.set_version_flag("--version", "snowflake-shard " SNOWFLAKE_VERSION);
+        app.require_subcommand(1);
+        app.footer(kNotes);
         add_list();
         add_clone();
         add_run();
@@ -41,19 +39,13 @@ public:
         add_move();
     }
 
-    void parse(int argc, char** argv) { app_.parse(argc, argv); }
-    int run() const { return function_(options_); }
-    /* Prints the help or the error, and returns the exit code. */
-    int exit(const CLI::ParseError& error) { return app_.exit(error) == 0 ? kDone : kWrongUsage; }
-
-private:
-    CLI::App* add(const char* name, int (*function)(const Options&), const char* description,
+    CLI::App* add(const char* name, int (*verb_function)(const Options&), const char* description,
                   const char* examples)
     {
-        CLI::App* verb = app_.add_subcommand(name, description);
-        verb->add_flag("--json", options_.json, "print JSON");
+        CLI::App* verb = app.add_subcommand(name, description);
+        verb->add_flag("--json", options.json, "print JSON");
         verb->footer(std::string("Examples:") + examples);
-        verb->callback([this, function] { function_ = function; });
+        verb->callback([this, verb_function] { function = verb_function; });
         return verb;
     }
 
@@ -65,7 +57,7 @@ private:
                 R"(
   snowflake-shard list 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard list --json service=db1 | jq '.[] | select(.size > 1e9)')");
-        verb->add_option("DSN", options_.dsns, kServers)->required();
+        verb->add_option("DSN", options.dsns, kServers)->required();
     }
 
     void add_clone()
@@ -78,13 +70,13 @@ private:
                 R"(
   snowflake-shard clone dbname=app insta0 --shards 1-1999 --schema 'insta{}'
   snowflake-shard clone dbname=app insta0 --shards 1-1999 --schema 'insta{}' --jobs 4)");
-        verb->add_option("DSN", options_.dsn, kServer)->required();
-        verb->add_option("TEMPLATE", options_.template_schema, "schema to be cloned")->required();
-        verb->add_option("--shards", options_.shards, kShards)->required();
-        verb->add_option("--schema", options_.schema_pattern,
+        verb->add_option("DSN", options.dsn, kServer)->required();
+        verb->add_option("TEMPLATE", options.template_schema, "schema to be cloned")->required();
+        verb->add_option("--shards", options.shards, kShards)->required();
+        verb->add_option("--schema", options.schema_pattern,
                          "names of the schemas, {} is the shard's number: 'insta{}'")
             ->required();
-        verb->add_option("--jobs", options_.jobs, "number of connections (default 1)")
+        verb->add_option("--jobs", options.jobs, "number of connections (default 1)")
             ->check(CLI::Range(1, 64));
     }
 
@@ -100,14 +92,14 @@ private:
   PGOPTIONS='-c lock_timeout=5s' snowflake-shard run dbname=app --shards 0-99 --file change.sql
   snowflake-shard run dbname=app --shards 0-1999 --no-transaction \
     --sql 'CREATE INDEX CONCURRENTLY ON photos (user_id)')");
-        verb->add_option("DSN", options_.dsn, kServer)->required();
-        verb->add_option("--shards", options_.shards, kShards)->required();
+        verb->add_option("DSN", options.dsn, kServer)->required();
+        verb->add_option("--shards", options.shards, kShards)->required();
         auto* file =
-            verb->add_option("--file", options_.file, "file with SQL; - is the standard input");
-        verb->add_option("--sql", options_.sql, "SQL")->excludes(file);
-        verb->add_flag("--keep-going", options_.keep_going,
+            verb->add_option("--file", options.file, "file with SQL; - is the standard input");
+        verb->add_option("--sql", options.sql, "SQL")->excludes(file);
+        verb->add_flag("--keep-going", options.keep_going,
                        "go on with the next shard after an error");
-        verb->add_flag("--no-transaction", options_.no_transaction,
+        verb->add_flag("--no-transaction", options.no_transaction,
                        "one statement by itself: for CREATE INDEX CONCURRENTLY, VACUUM");
     }
 
@@ -120,10 +112,9 @@ private:
             R"(
   snowflake-shard diff dbname=app insta0
   snowflake-shard diff dbname=app insta0 --shards 1-99 --json)");
-        verb->add_option("DSN", options_.dsn, kServer)->required();
-        verb->add_option("TEMPLATE", options_.template_schema, "schema to compare with")
-            ->required();
-        verb->add_option("--shards", options_.shards, kShards);
+        verb->add_option("DSN", options.dsn, kServer)->required();
+        verb->add_option("TEMPLATE", options.template_schema, "schema to compare with")->required();
+        verb->add_option("--shards", options.shards, kShards);
     }
 
     void add_verify()
@@ -132,14 +123,12 @@ private:
             "verify", verify_shards,
             "Looks for what must not be: errors of snowflake_check(), an ID that is not of its "
             "schema's shard, a shard that is open on two servers, leftovers of clones and moves. "
-            "Exit code 1 if there is anything. An ID that is on two servers is found so, too: it "
-            "is of a shard that is open on both, or of a wrong shard on one. Numbers below 2^53 "
-            "are keys from before an attach, and are not judged.",
+            "Exit code 1 if there is anything.",
             R"(
   snowflake-shard verify 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard verify --full 'host=db1 dbname=app')");
-        verb->add_option("DSN", options_.dsns, kServers)->required();
-        verb->add_flag("--full", options_.full,
+        verb->add_option("DSN", options.dsns, kServers)->required();
+        verb->add_flag("--full", options.full,
                        "all IDs (default: the ends of the index and a sample of each table)");
     }
 
@@ -150,13 +139,13 @@ private:
   snowflake-shard map 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard map --format pgbouncer 'host=db1 dbname=app' > databases.ini
   snowflake-shard map --format plproxy service=db1 service=db2 | psql dbname=proxy)");
-        verb->add_option("DSN", options_.dsns, kServers)->required();
-        verb->add_option("--format", options_.format,
+        verb->add_option("DSN", options.dsns, kServers)->required();
+        verb->add_option("--format", options.format,
                          "pgbouncer: lines of [databases]; plproxy: SQL for the proxy's database")
             ->check(CLI::IsMember({"table", "json", "csv", "pgbouncer", "plproxy"}));
-        verb->add_option("--alias", options_.alias,
+        verb->add_option("--alias", options.alias,
                          "name of a shard's database in PgBouncer (default shard{})");
-        verb->add_option("--cluster", options_.cluster,
+        verb->add_option("--cluster", options.cluster,
                          "name of PL/Proxy's cluster (default snowflake)");
     }
 
@@ -172,42 +161,42 @@ private:
   snowflake-shard move insta5 --from service=db1 --to service=db2 \
     --pgbouncer 'host=pool port=6432 dbname=pgbouncer' --config /etc/pgbouncer/databases.ini
   snowflake-shard move insta5 --from service=db1 --to service=db2 --drop-source)");
-        verb->add_option("SCHEMA", options_.schema, "schema of the shard")->required();
-        verb->add_option("--from", options_.from, "connection string of its server")->required();
-        verb->add_option("--to", options_.to, "connection string of its new server")->required();
+        verb->add_option("SCHEMA", options.schema, "schema of the shard")->required();
+        verb->add_option("--from", options.from, "connection string of its server")->required();
+        verb->add_option("--to", options.to, "connection string of its new server")->required();
         auto* kind = verb->add_option_group("kind");
-        kind->add_flag("--dry-run", options_.is_dry_run, "list what is in the way; change nothing");
-        kind->add_flag("--resume", options_.is_resumed, "go on with a move that was interrupted");
-        kind->add_flag("--abort", options_.is_aborted, "undo a move, up to the switch");
-        kind->add_flag("--drop-source", options_.drops_source, "after a move: drop the old rows");
+        kind->add_flag("--dry-run", options.is_dry_run, "list what is in the way; change nothing");
+        kind->add_flag("--resume", options.is_resumed, "go on with a move that was interrupted");
+        kind->add_flag("--abort", options.is_aborted, "undo a move, up to the switch");
+        kind->add_flag("--drop-source", options.drops_source, "after a move: drop the old rows");
         kind->require_option(0, 1);
-        verb->add_option("--source", options_.source,
+        verb->add_option("--source", options.source,
                          "--from as the server of --to reaches it (default: the same)");
-        auto* console = verb->add_option("--pgbouncer", options_.pgbouncer,
+        auto* console = verb->add_option("--pgbouncer", options.pgbouncer,
                                          "connection string of PgBouncer's admin console");
         auto* config =
-            verb->add_option("--config", options_.config, "PgBouncer's file with the [databases]");
+            verb->add_option("--config", options.config, "PgBouncer's file with the [databases]");
         console->needs(config);
         config->needs(console);
-        verb->add_option("--alias", options_.alias,
+        verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
-        verb->add_option("--max-lag", options_.max_lag,
+        verb->add_option("--max-lag", options.max_lag,
                          "WAL that is left when the switch begins (default 1MB)")
             ->transform(CLI::AsSizeValue(false));
-        verb->add_option("--timeout", options_.timeout,
+        verb->add_option("--timeout", options.timeout,
                          "how long writes may wait for the switch, in s or ms (default 10s)")
             ->transform(
                 CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
             ->check(CLI::PositiveNumber);
         verb->add_option(
-                "--verify", options_.verify_size,
+                "--verify", options.verify_size,
                 "compare all rows of tables up to this size, others by number (default 1GB)")
             ->transform(CLI::AsSizeValue(false));
     }
 
-    CLI::App app_{kDescription, "snowflake-shard"};
-    Options options_;
-    int (*function_)(const Options&) = nullptr;
+    CLI::App app{kDescription, "snowflake-shard"};
+    Options options;
+    int (*function)(const Options&) = nullptr;
 };
 
 } // namespace
@@ -216,10 +205,10 @@ int main(int argc, char** argv)
 {
     Arguments arguments;
     try {
-        arguments.parse(argc, argv);
-        return arguments.run();
+        arguments.app.parse(argc, argv);
+        return arguments.function(arguments.options);
     } catch (const CLI::ParseError& error) {
-        return arguments.exit(error);
+        return arguments.app.exit(error) == 0 ? kDone : kWrongUsage;
     } catch (const UsageError& error) {
         warn(error.what());
         return kWrongUsage;

@@ -1,7 +1,7 @@
 /* snowflake-shard map: which shard is where, for people, PgBouncer and PL/Proxy. */
 
+#include <algorithm>
 #include <iostream>
-#include <map>
 
 #include "catalog.h"
 #include "output.h"
@@ -10,87 +10,75 @@
 namespace
 {
 
-struct Place {
-    Shard shard;
-    std::string host;
-    std::string port;
-    std::string database;
+/* Shard, schema, host, port and database. */
+using Row = std::vector<Cell>;
 
-    std::string dsn() const
-    {
-        return dsn_setting("host", host) + " " + dsn_setting("port", port) + " " +
-               dsn_setting("dbname", database);
-    }
-};
-
-using Map = std::multimap<int, Place>;
-
-Map read_map(const std::vector<std::string>& dsns)
+Table read_map(const std::vector<std::string>& dsns)
 {
-    std::vector<Map> servers = on_all_servers(dsns, [](Connection& connection, std::size_t) {
-        Map map;
-        for (const Shard& shard : read_shards(connection))
-            map.insert({shard.number,
-                        {shard, connection.host(), connection.port(), connection.database()}});
-        return map;
-    });
-    Map all;
-    for (Map& map : servers)
-        all.merge(map);
-    return all;
+    Table map = {{"shard", "schema", "host", "port", "dbname"}, {}};
+    const auto read = [](Connection& connection) {
+        return connection.query("SELECT *, $1::text, $2::text, $3::text FROM (" +
+                                    open_shards_sql(connection) + ") AS open",
+                                {connection.host(), connection.port(), connection.database()});
+    };
+    for (const Result& shards : on_all_servers(dsns, read))
+        map.add(shards);
+    std::sort(map.rows.begin(), map.rows.end());
+    return map;
+}
+
+std::string dsn_of(const Row& row)
+{
+    return dsn_setting("host", row[2]) + " " + dsn_setting("port", row[3]) + " " +
+           dsn_setting("dbname", row[4]);
 }
 
 /* A router needs one place for each shard. */
-void require_one_place_each(const Map& map)
+void require_one_place_each(const Table& map)
 {
-    if (map.empty())
+    if (map.rows.empty())
         throw Failure("there are no shards");
-    for (auto place = map.begin(), next = std::next(place); next != map.end(); place = next++)
-        if (place->first == next->first)
-            throw Failure("shard " + std::to_string(place->first) + " is at two places: schema " +
-                          place->second.shard.schema + " at " + place->second.dsn() + ", schema " +
-                          next->second.shard.schema + " at " + next->second.dsn());
+    for (std::size_t i = 1; i < map.rows.size(); i++) {
+        const Row& one = map.rows[i - 1];
+        const Row& two = map.rows[i];
+        if (one[0] == two[0])
+            throw Failure("shard " + one[0].dump() + " is at two places: schema " +
+                          one[1].get<std::string>() + " at " + dsn_of(one) + ", schema " +
+                          two[1].get<std::string>() + " at " + dsn_of(two));
+    }
 }
 
-void print_pgbouncer(const Map& map, const std::string& alias)
+void print_pgbouncer(const Table& map, const std::string& alias)
 {
     require_one_place_each(map);
     std::cout << "[databases]\n";
-    for (const auto& [number, place] : map)
-        std::cout << schema_name(alias, number) << " = " << place.dsn() << "\n";
-}
-
-std::string sql_literal(const std::string& text)
-{
-    std::string quoted;
-    for (const char c : text)
-        quoted.append(c == '\'' ? 2 : 1, c);
-    return "'" + quoted + "'";
+    for (const Row& row : map.rows)
+        std::cout << schema_name(alias, row[0]) << " = " << dsn_of(row) << "\n";
 }
 
 /* Partition n is shard n. A number without a shard gets the place of the first, because PL/Proxy
  * wants every number; a call for it fails there. */
-void print_plproxy(const Map& map, const std::string& cluster)
+void print_plproxy(const Table& map, const std::string& cluster)
 {
     require_one_place_each(map);
     std::string partitions = "        ('modular_mapping', '1')";
-    for (int shard = 0; shard <= map.rbegin()->first; shard++) {
-        const auto found = map.find(shard);
-        const bool is_missing = found == map.end();
-        partitions += ",\n        ('p" + std::to_string(shard) + "', " +
-                      sql_literal((is_missing ? map.begin() : found)->second.dsn()) + ")" +
-                      (is_missing ? " /* there is no such shard */" : "");
-    }
+    int next = 0;
+    for (const Row& row : map.rows)
+        for (const int number = row[0]; next <= number; next++)
+            partitions += ",\n        ('p" + std::to_string(next) + "', '" +
+                          doubled(dsn_of(next == number ? row : map.rows[0])) + "')" +
+                          (next == number ? "" : " /* there is no such shard */");
     std::cout
         << R"(-- For the proxy's database, which has the extension plproxy; to be run again after a move.
 -- Partition n is shard n: RUN ON snowflake_shard(id). RUN ON ALL runs once on each server.
 DO $snowflake$
 DECLARE
     cluster CONSTANT name := )"
-        << sql_literal(cluster) << R"(;
+        << "'" + doubled(cluster) + "'"
+        << R"(;
     changes text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname = cluster) THEN
+    IF NOT EXISTS (SELECT FROM pg_foreign_server WHERE srvname = cluster) THEN
         EXECUTE format('CREATE SERVER %I FOREIGN DATA WRAPPER plproxy OPTIONS (p0 '''')', cluster);
     END IF;
     SELECT string_agg(CASE WHEN n.option IS NULL THEN format('DROP %I', o.option)
@@ -101,35 +89,25 @@ BEGIN
 )" << partitions
         << R"(
     ) AS n (option, value)
-    FULL JOIN (SELECT (pg_catalog.pg_options_to_table(srvoptions)).option_name AS option
-               FROM pg_catalog.pg_foreign_server WHERE srvname = cluster) AS o ON o.option = n.option
+    FULL JOIN (SELECT (pg_options_to_table(srvoptions)).option_name AS option
+               FROM pg_foreign_server WHERE srvname = cluster) AS o ON o.option = n.option
     WHERE n.option IS NOT NULL OR o.option ~ '^p[0-9]+$';
     EXECUTE format('ALTER SERVER %I OPTIONS (%s)', cluster, changes);
 END $snowflake$;
 )";
 }
 
-Table table_of(const Map& map)
-{
-    Table table = {{"shard", "schema", "host", "port", "dbname"}, {}};
-    for (const auto& [number, place] : map)
-        table.rows.push_back(
-            {std::int64_t{number}, place.shard.schema, place.host, place.port, place.database});
-    return table;
-}
-
 } // namespace
 
 int map_shards(const Options& options)
 {
-    const Map map = read_map(options.dsns);
-    if (options.json || options.format == "json")
-        print(table_of(map), Format::json);
-    else if (options.format == "pgbouncer")
+    const Table map = read_map(options.dsns);
+    const std::string format = options.json ? "json" : options.format;
+    if (format == "pgbouncer")
         print_pgbouncer(map, options.alias);
-    else if (options.format == "plproxy")
+    else if (format == "plproxy")
         print_plproxy(map, options.cluster);
     else
-        print(table_of(map), options.format == "csv" ? Format::csv : Format::table);
+        print(map, format == "json" ? Format::json : format == "csv" ? Format::csv : Format::table);
     return kDone;
 }

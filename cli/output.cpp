@@ -6,33 +6,23 @@
 #include <map>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "verbs.h"
 
 namespace
 {
 
-using Line = std::vector<std::string>;
-
-std::string text_of(const Cell& cell)
-{
-    if (const auto* size = std::get_if<Size>(&cell))
-        return size->text;
-    if (const auto* number = std::get_if<std::int64_t>(&cell))
-        return std::to_string(*number);
-    const auto* text = std::get_if<std::string>(&cell);
-    return text == nullptr ? "" : *text;
-}
+using Lines = std::vector<std::vector<std::string>>;
 
 /* The headings, then the rows. */
-std::vector<Line> lines_of(const Table& table)
+Lines lines_of(const Table& table)
 {
-    std::vector<Line> lines = {table.columns};
+    Lines lines = {table.columns};
     for (const auto& row : table.rows) {
         lines.emplace_back();
         for (const Cell& cell : row)
-            lines.back().push_back(text_of(cell));
+            lines.back().push_back(cell.is_string() ? cell.get<std::string>()
+                                   : cell.is_null() ? ""
+                                                    : cell.dump());
     }
     return lines;
 }
@@ -47,17 +37,17 @@ std::size_t width_of(const std::string& text)
 /* Numbers stand at the right, with their heading. */
 void print_aligned(const Table& table)
 {
-    const std::vector<Line> lines = lines_of(table);
+    const Lines lines = lines_of(table);
     std::vector<std::size_t> widths(table.columns.size());
-    for (const Line& line : lines)
+    for (const auto& line : lines)
         for (std::size_t i = 0; i < line.size(); i++)
             widths[i] = std::max(widths[i], width_of(line[i]));
     for (std::size_t n = 0; n < lines.size(); n++)
         for (std::size_t i = 0; i < widths.size(); i++) {
             const std::string& text = lines[n][i];
             const std::string space(widths[i] - width_of(text), ' ');
-            const bool is_text = table.rows.empty() || std::holds_alternative<std::string>(
-                                                           table.rows[n == 0 ? 0 : n - 1][i]);
+            const bool is_text =
+                table.rows.empty() || table.rows[n == 0 ? 0 : n - 1][i].is_string();
             const bool is_last = i + 1 == widths.size();
             std::cout << (is_text ? text + (is_last ? "" : space) : space + text)
                       << (is_last ? "\n" : "  ");
@@ -66,47 +56,44 @@ void print_aligned(const Table& table)
 
 void print_json(const Table& table)
 {
-    using Json = nlohmann::ordered_json;
-    Json array = Json::array();
+    Cell array = Cell::array();
     for (const auto& row : table.rows) {
-        Json object = Json::object();
-        for (std::size_t i = 0; i < row.size(); i++) {
-            Json& value = object[table.columns[i]];
-            if (const auto* text = std::get_if<std::string>(&row[i]))
-                value = *text;
-            else if (const auto* number = std::get_if<std::int64_t>(&row[i]))
-                value = *number;
-            else if (const auto* size = std::get_if<Size>(&row[i]))
-                value = size->bytes;
-        }
+        Cell object;
+        for (std::size_t i = 0; i < row.size(); i++)
+            object[table.columns[i]] = row[i];
         array.push_back(object);
     }
-    std::cout << array.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    std::cout << array.dump(2, ' ', false, Cell::error_handler_t::replace) << "\n";
 }
 
-void print_csv(const Line& line)
+void print_csv(const Table& table)
 {
-    for (std::size_t i = 0; i < line.size(); i++) {
-        std::string quoted;
-        for (const char c : line[i])
-            quoted.append(c == '"' ? 2 : 1, c);
-        const bool is_plain = quoted.find_first_of(",\"\r\n") == std::string::npos;
-        std::cout << (i == 0 ? "" : ",") << (is_plain ? quoted : "\"" + quoted + "\"");
-    }
-    std::cout << "\n";
+    for (const auto& line : lines_of(table))
+        for (std::size_t i = 0; i < line.size(); i++) {
+            const bool is_plain = line[i].find_first_of(",\"\r\n") == std::string::npos;
+            std::cout << (is_plain ? line[i] : "\"" + doubled(line[i], '"') + "\"")
+                      << (i + 1 < line.size() ? "," : "\n");
+        }
 }
 
 } // namespace
 
+void Table::add(const Result& result)
+{
+    for (int row = 0; row < result.rows(); row++) {
+        rows.emplace_back();
+        for (int column = 0; column < result.columns(); column++)
+            rows.back().push_back(result.is_null(row, column) ? Cell()
+                                  : result.is_bigint(column)  ? Cell(result.number(row, column))
+                                                              : Cell(result.text(row, column)));
+    }
+}
+
 void print(const Table& table, Format format)
 {
-    if (format == Format::json)
-        print_json(table);
-    else if (format == Format::table)
-        print_aligned(table);
-    else
-        for (const Line& line : lines_of(table))
-            print_csv(line);
+    format == Format::json  ? print_json(table)
+    : format == Format::csv ? print_csv(table)
+                            : print_aligned(table);
 }
 
 int print_states(const std::vector<ShardState>& states, bool json)
@@ -115,8 +102,8 @@ int print_states(const std::vector<ShardState>& states, bool json)
     std::map<std::string, ShardSet> shards;
     for (const auto& [shard, state, error] : states) {
         shards[state].insert(shard.number);
-        table.rows.push_back({std::int64_t{shard.number}, shard.schema, state,
-                              error.empty() ? Cell() : Cell(error)});
+        table.rows.push_back(
+            {shard.number, shard.schema, state, error.empty() ? Cell() : Cell(error)});
         if (!error.empty())
             warn("shard " + std::to_string(shard.number) + ", schema " + shard.schema + ": " +
                  error);

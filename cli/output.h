@@ -7,23 +7,22 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <variant>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "catalog.h"
 #include "clock.h"
 
-/* A number in JSON, a text for people. */
-struct Size {
-    std::int64_t bytes;
-    std::string text; /* of pg_size_pretty() */
-};
-
-using Cell = std::variant<std::monostate, std::int64_t, Size, std::string>;
+/* A number, a text or nothing. */
+using Cell = nlohmann::ordered_json;
 
 struct Table {
     std::vector<std::string> columns;
     std::vector<std::vector<Cell>> rows;
+
+    /* A bigint is a number, all else is text. */
+    void add(const Result& result);
 };
 
 enum class Format { table, json, csv };

@@ -94,23 +94,18 @@ std::vector<ShardState> run_all(Connection& connection, const std::vector<Shard>
     Progress progress("run", shards.size());
     bool is_stopped = false;
     for (const Shard& shard : shards) {
-        is_stopped = is_stopped || interrupted != 0;
-        ShardState state = {shard, is_stopped ? "not done" : "done", ""};
-        const auto fail = [&](const Failure& error, bool is_last) {
-            connection.rollback();
-            state.state = "failed";
-            state.error = error.what();
-            is_stopped = is_last || !connection.is_alive();
-        };
+        states.push_back({shard, "not done", ""});
+        if (is_stopped || interrupted != 0)
+            continue;
         try {
-            if (!is_stopped)
-                run_one(connection, shard, sql, options.no_transaction);
-        } catch (const ServerError& error) {
-            fail(error, !options.keep_going);
+            run_one(connection, shard, sql, options.no_transaction);
+            states.back().state = "done";
         } catch (const Failure& error) {
-            fail(error, true);
+            connection.rollback();
+            states.back() = {shard, "failed", error.what()};
+            const bool is_of_shard = dynamic_cast<const ServerError*>(&error) != nullptr;
+            is_stopped = !is_of_shard || !options.keep_going || !connection.is_alive();
         }
-        states.push_back(state);
         progress.step();
     }
     return states;

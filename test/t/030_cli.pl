@@ -129,16 +129,14 @@ $node->safe_psql('postgres', sprintf(q{COMMENT ON TABLE %1$s.log IS 'of %2$s';
 is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'diff: a comment and a body may name the template or the shard');
 $node->safe_psql('postgres', "COMMENT ON TABLE insta$_.log IS NULL; DROP FUNCTION insta$_.users") foreach 0 .. $more;
 
-# A number that is taken, a text that names the template, objects that stay behind.
+# A number that is taken, a text that names the template.
 $node->safe_psql('postgres', q{SELECT snowflake_create_shard(1001, 'taken');
-	CREATE PUBLICATION all_of_it FOR TABLES IN SCHEMA insta0;
 	CREATE FUNCTION insta0.users() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN count(*) FROM insta0.users; END'});
 ($status, $rows, $err) = shard_json($program, 'clone', $node, 'insta0', '--shards', '1000-1002', '--schema', 'insta{}');
 is("$status " . states($rows), '3 failed 1001; made 1000; not done 1002', 'clone: a number that is taken stops it');
 like($rows->[1]{error}, qr/shard 1001/, 'clone: and is named');
 like($err, qr/FUNCTION users\(\) names schema insta0/, 'clone: a text that names the template is a warning');
-like($err, qr/not cloned: publication all_of_it/, 'clone: so is a publication');
-$node->safe_psql('postgres', 'DROP FUNCTION insta0.users; DROP SCHEMA insta1000 CASCADE; DROP SCHEMA taken CASCADE; DROP PUBLICATION all_of_it');
+$node->safe_psql('postgres', 'DROP FUNCTION insta0.users; DROP SCHEMA insta1000 CASCADE; DROP SCHEMA taken CASCADE');
 
 # Two commands at once, then one that is killed.
 my @both = map { my %run = (err => ''); $run{h} = IPC::Run::start(
