@@ -20,7 +20,6 @@ namespace
 {
 
 const std::string kScratch = "snowflake_clone_scratch";
-const std::string kDropScratch = "DROP SCHEMA IF EXISTS " + kScratch + " CASCADE";
 
 std::vector<ShardState> find_targets(Connection& connection, const Options& options)
 {
@@ -63,6 +62,20 @@ void warn_of_texts(const Definition& definition, const Shard& origin)
                  ", and does so in every clone");
 }
 
+/* A pg_dump that reads the whole database, or outlived its clone, can lock the tables in another
+ * order. */
+void drop_scratch(Connection& connection)
+{
+    const std::string deadlock_detected = "40P01";
+    for (int tries = 3;; tries--)
+        try {
+            return connection.run("DROP SCHEMA IF EXISTS " + kScratch + " CASCADE");
+        } catch (const ServerError& error) {
+            if (error.sqlstate != deadlock_detected || tries == 0)
+                throw;
+        }
+}
+
 void make_scratch(Connection& connection, const Shard& origin, const Entries& dump)
 {
     const std::string away = "snowflake_clone_away";
@@ -70,7 +83,7 @@ void make_scratch(Connection& connection, const Shard& origin, const Entries& du
         return "ALTER SCHEMA " + from + " RENAME TO " + to + ";";
     };
     connection.run(kDumpSettings);
-    connection.run(kDropScratch); /* a clone that was killed can have left it */
+    drop_scratch(connection); /* a clone that was killed can have left it */
     try {
         connection.run("BEGIN;" + rename(origin.quoted, away) + sql_of(dump) +
                        rename(origin.quoted, kScratch) + rename(away, origin.quoted) + "COMMIT");
@@ -89,7 +102,7 @@ Definition define(const Options& options, const Shard& origin)
     make_scratch(connection, origin, dump);
     const Definition definition(dump_schemas(connection, {kScratch})[kScratch],
                                 {origin.number, kScratch, kScratch}, origin);
-    connection.run(kDropScratch);
+    drop_scratch(connection);
 
     std::string statements;
     for (const Difference& difference : definition.compare(dump, origin))
