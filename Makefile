@@ -15,6 +15,8 @@ DATA_built = snowflake--$(EXTVERSION).sql
 INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+# Of the databases of the tests, whatever that of the server is.
+ENCODING = UTF8
 REGRESS_OPTS = --load-extension=snowflake $(addprefix --outputdir=,$(OUTPUT))
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake $(patsubst %,--outputdir=%/isolation,$(OUTPUT))
@@ -73,6 +75,7 @@ $(OBJS) $(OBJS:.o=.bc): $(OWN_HEADERS)
 
 # The command snowflake-shard, where its headers are there; "make cli" makes nothing else. It is an
 # ordinary C++ program: none of the library's flags.
+CLI_FLAGS = -O2
 CLI_PROBE = \#if !__has_include(<CLI/CLI.hpp>) || !__has_include(<nlohmann/json.hpp>) || !__has_include(<libpq-fe.h>)\n\#error\n\#endif
 HAS_CLI_HEADERS := $(shell printf '$(CLI_PROBE)\n' | $(CXX) -std=c++17 -I$(includedir) -E -x c++ - >/dev/null 2>&1 && echo yes)
 CLI_MISSING = snowflake-shard is left out: it takes the headers of CLI11, nlohmann-json and libpq (Debian and Ubuntu: libcli11-dev nlohmann-json3-dev libpq-dev)
@@ -95,7 +98,7 @@ endif
 uninstall: uninstall-cli
 
 cli/%.o: cli/%.cpp $(wildcard cli/*.h)
-	$(CXX) -std=c++17 -O2 $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
+	$(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
 cli/snowflake-shard: $(CLI_OBJS)
 	$(CXX) $(CLI_OBJS) -o $@ $(LDFLAGS) -L$(libdir) -lpq -pthread
 cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
