@@ -37,7 +37,7 @@ EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress t
 
 CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp)))
 
-SERVERLESS_GOALS = checkver unit model
+SERVERLESS_GOALS = checkver dist unit model
 
 # The library is C++ without its run time: it is linked by the C compiler, and runs inside a C
 # program that jumps over frames. -Wno-register: the headers of PostgreSQL 15 say "register".
@@ -120,6 +120,12 @@ snowflake--$(EXTVERSION).sql: $(INSTALL_PARTS)
 .PHONY: checkver
 checkver:
 	@script/checkver $(EXTVERSION)
+
+# What is committed, as PGXN takes it.
+DIST = $(EXTENSION)-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' META.json)
+.PHONY: dist
+dist: checkver
+	git archive --format=zip --prefix=$(DIST)/ --output=$(DIST).zip HEAD
 
 # The properties of the pure headers, without a server.
 .PHONY: unit
