@@ -1,33 +1,25 @@
 #include "catalog.h"
 
+#include <regex>
 #include <sstream>
 
-namespace
-{
-
-constexpr int kMaxShard = 8191;
-
-int parse_number(const std::string& text)
-{
-    const bool is_number = !text.empty() && text.size() < 6 &&
-                           text.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number || std::stoi(text) > kMaxShard)
-        throw UsageError("\"" + text + "\" is no shard number, 0 to " + std::to_string(kMaxShard));
-    return std::stoi(text);
-}
-
-} // namespace
+#include "output.h"
 
 ShardSet parse_shards(const std::string& text)
 {
+    constexpr int kMaxShard = 8191;
+    static const std::regex pattern("([0-9]{1,4})(-([0-9]{1,4}))?");
     ShardSet shards;
     std::istringstream list(text);
     for (std::string item; std::getline(list, item, ',');) {
-        const std::size_t dash = item.find('-');
-        const int first = parse_number(item.substr(0, dash));
-        const int last = dash == std::string::npos ? first : parse_number(item.substr(dash + 1));
-        if (last < first)
-            throw UsageError("the range " + item + " ends before it begins");
+        std::smatch match;
+        if (!std::regex_match(item, match, pattern))
+            throw UsageError("\"" + item + "\" is no shard number or range; a list is 0-7,9");
+        const int first = std::stoi(match[1]);
+        const int last = match[3].matched ? std::stoi(match[3]) : first;
+        if (last < first || last > kMaxShard)
+            throw UsageError(item + " is no range of shard numbers, from 0 to " +
+                             std::to_string(kMaxShard));
         for (int shard = first; shard <= last; shard++)
             shards.insert(shard);
     }
@@ -60,9 +52,8 @@ std::string schema_name(const std::string& pattern, int shard)
 
 std::string extension_schema(Connection& connection)
 {
-    const Result schema = connection.query("SELECT quote_ident(n.nspname) FROM pg_extension AS e "
-                                           "JOIN pg_namespace AS n ON n.oid = e.extnamespace "
-                                           "WHERE e.extname = 'snowflake'");
+    const Result schema = connection.query(
+        "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'");
     if (schema.rows() == 0)
         throw Failure(connection.server() + ": the extension is not installed there.\n"
                                             "HINT:  CREATE EXTENSION snowflake;");
@@ -71,20 +62,19 @@ std::string extension_schema(Connection& connection)
 
 std::vector<MoveState> read_moves(Connection& connection)
 {
-    const Result schemas = connection.query(
-        "SELECT n.nspname, pg_catalog.substring(n.nspname, '[0-9]+$') FROM pg_catalog.pg_class AS "
-        "c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
-        "WHERE c.relname = 'state' AND n.nspname ~ '^snowflake_move_[0-9]{1,4}$' ORDER BY 2");
+    const Result tables = connection.query(R"(
+        SELECT string_agg(format('SELECT %s, schema_name, id, other, step, marker, is_open FROM %I.state',
+                                 substring(n.nspname, '[0-9]+$'), n.nspname), ' UNION ALL ')
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relname = 'state' AND n.nspname ~ '^snowflake_move_[0-9]{1,4}$')");
     std::vector<MoveState> moves;
-    for (int i = 0; i < schemas.rows(); i++) {
-        const Result state =
-            connection.query("SELECT schema_name, id, other, step, marker, is_open FROM " +
-                             schemas.text(i, 0) + ".state");
-        if (state.rows() == 1)
-            moves.push_back({static_cast<int>(schemas.number(i, 1)), state.text(0, 0),
-                             state.text(0, 1), state.text(0, 2), state.text(0, 3), state.text(0, 4),
-                             state.flag(0, 5)});
-    }
+    if (tables.is_null(0, 0))
+        return moves;
+    const Result states = connection.query(tables.text(0, 0) + " ORDER BY 1");
+    for (int i = 0; i < states.rows(); i++)
+        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
+                         states.text(i, 2), states.text(i, 3), states.text(i, 4), states.text(i, 5),
+                         states.flag(i, 6)});
     return moves;
 }
 
@@ -109,6 +99,25 @@ std::vector<Shard> read_shards(Connection& connection)
             shards.push_back(
                 {static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
     return shards;
+}
+
+std::vector<Shard> choose_shards(Connection& connection, const std::string& numbers)
+{
+    if (numbers.empty())
+        return read_shards(connection);
+    ShardSet missing = parse_shards(numbers);
+    const ShardSet wanted = missing;
+    std::vector<Shard> chosen;
+    for (const Shard& shard : read_shards(connection))
+        if (wanted.count(shard.number) > 0) {
+            chosen.push_back(shard);
+            missing.erase(shard.number);
+        }
+    if (chosen.empty())
+        throw Failure("none of these shards is on " + connection.server());
+    if (!missing.empty())
+        warn("not on " + connection.server() + ": " + format_shards(missing));
+    return chosen;
 }
 
 Shard find_shard(Connection& connection, const std::string& schema)

@@ -46,6 +46,9 @@ std::set<std::string> closed_schemas(Connection& connection);
 /* All shards that are open, by number; a number twice if two schemas have it. */
 std::vector<Shard> read_shards(Connection& connection);
 
+/* Those of the numbers "0-7,9" that are there, with a warning of the others; all for "". */
+std::vector<Shard> choose_shards(Connection& connection, const std::string& numbers);
+
 /* The one shard of a schema. */
 Shard find_shard(Connection& connection, const std::string& schema);
 

@@ -11,8 +11,6 @@
  * wait for each other, and the server writes the new name as it has to be quoted. */
 
 #include <atomic>
-#include <iostream>
-#include <thread>
 
 #include "definition.h"
 #include "output.h"
@@ -21,26 +19,20 @@
 namespace
 {
 
-const char* const kScratch = "snowflake_clone_scratch";
-const char* const kLock = "(hashtextextended('snowflake-shard clone', 0))";
+const std::string kScratch = "snowflake_clone_scratch";
 
 std::vector<ShardState> find_targets(Connection& connection, const Options& options)
 {
-    std::string values;
-    for (const int shard : parse_shards(options.shards)) {
-        const std::string schema = schema_name(options.schema_pattern, shard);
+    std::vector<ShardState> targets;
+    for (const int number : parse_shards(options.shards)) {
+        const std::string schema = schema_name(options.schema_pattern, number);
         if (schema.size() > 63)
             throw UsageError("schema name " + schema + " is longer than 63 bytes");
-        values += (values.empty() ? "(" : ", (") + std::to_string(shard) + ", " +
-                  connection.literal(schema) + ")";
-    }
-    const Result rows = connection.query(
-        "SELECT v.shard, v.name, quote_ident(v.name), n.oid IS NOT NULL FROM (VALUES " + values +
-        ") AS v (shard, name) LEFT JOIN pg_namespace AS n ON n.nspname = v.name ORDER BY 1");
-    std::vector<ShardState> targets;
-    for (int i = 0; i < rows.rows(); i++) {
-        const Shard shard = {static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)};
-        targets.push_back({shard, rows.flag(i, 3) ? "there already" : "not done", ""});
+        const Result row = connection.query(
+            "SELECT quote_ident($1), EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)",
+            {schema});
+        const Shard shard = {number, schema, row.text(0, 0)};
+        targets.push_back({shard, row.flag(0, 1) ? "there already" : "not done", ""});
     }
     return targets;
 }
@@ -50,19 +42,14 @@ std::vector<ShardState> find_targets(Connection& connection, const Options& opti
 void require_constant_calls(Connection& connection, const Shard& origin)
 {
     const Result calls = connection.query(
-        "SELECT DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity "
-        "FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema "
-        "WHERE n.nspname = $1 AND k.is_direct AND (k.seq IS NULL OR k.shard IS NULL AND k.seq <> "
-        "(SELECT c.oid FROM pg_class AS c JOIN pg_extension AS e ON e.extnamespace = "
-        "c.relnamespace "
-        "WHERE e.extname = 'snowflake' AND c.relname = 'snowflake_id_seq')) ORDER BY 1",
-        {origin.schema});
-    std::string names;
-    for (int i = 0; i < calls.rows(); i++)
-        names += "\n    " + calls.text(i, 0);
-    if (!names.empty())
+        R"(SELECT string_agg(DISTINCT E'\n    ' || i.identity, '')
+           FROM snowflake_internal.calls() AS k, pg_identify_object(classid, objid, objsubid) AS i
+           WHERE k.schema = $1::regnamespace AND is_direct
+               AND (seq IS NULL OR k.shard IS NULL AND seq <> $2::regclass))",
+        {origin.quoted, extension_schema(connection) + ".snowflake_id_seq"});
+    if (!calls.is_null(0, 0))
         throw Failure("the shard or the sequence is no constant, and would stay that of schema " +
-                      origin.schema + " in every clone:" + names +
+                      origin.schema + " in every clone:" + calls.text(0, 0) +
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
@@ -70,21 +57,20 @@ void require_constant_calls(Connection& connection, const Shard& origin)
 void warn_of_what_stays(Connection& connection, const Shard& origin, const Definition& definition)
 {
     const Result rows = connection.query(
-        "WITH t AS (SELECT oid FROM pg_namespace WHERE nspname = $1) "
-        "SELECT format('extension %I', e.extname) FROM pg_extension AS e JOIN t ON e.extnamespace "
-        "= t.oid "
-        "UNION SELECT format('publication %I', p.pubname) FROM pg_publication AS p, t "
-        "WHERE EXISTS (SELECT FROM pg_publication_namespace WHERE pnpubid = p.oid AND pnnspid = "
-        "t.oid) "
-        "OR EXISTS (SELECT FROM pg_publication_rel AS r JOIN pg_class AS c ON c.oid = r.prrelid "
-        "WHERE r.prpubid = p.oid AND c.relnamespace = t.oid) "
-        "UNION SELECT format('event trigger %I', v.evtname) FROM pg_event_trigger AS v "
-        "JOIN pg_proc AS f ON f.oid = v.evtfoid JOIN t ON f.pronamespace = t.oid ORDER BY 1",
-        {origin.schema});
+        R"(SELECT format('extension %I', extname) FROM pg_extension
+           WHERE extnamespace = $1::regnamespace
+           UNION SELECT format('publication %I', pubname) FROM pg_publication AS p
+           WHERE EXISTS (SELECT FROM pg_publication_namespace
+                         WHERE pnpubid = p.oid AND pnnspid = $1::regnamespace)
+               OR EXISTS (SELECT FROM pg_publication_rel JOIN pg_class AS c ON c.oid = prrelid
+                          WHERE prpubid = p.oid AND relnamespace = $1::regnamespace)
+           UNION SELECT format('event trigger %I', evtname) FROM pg_event_trigger
+           JOIN pg_proc AS f ON f.oid = evtfoid WHERE pronamespace = $1::regnamespace ORDER BY 1)",
+        {origin.quoted});
     for (int i = 0; i < rows.rows(); i++)
         warn("not cloned: " + rows.text(i, 0));
     for (const Entry& entry : definition.entries())
-        if (definition.names_schema(entry))
+        if (definition.names_template(entry))
             warn("the text of " + entry.type + " " + entry.name + " names schema " + origin.schema +
                  ", and does so in every clone");
 }
@@ -96,7 +82,7 @@ void drop_scratch(Connection& connection)
     const std::string deadlock_detected = "40P01";
     for (int tries = 3;; tries--)
         try {
-            return connection.run(std::string("DROP SCHEMA IF EXISTS ") + kScratch + " CASCADE");
+            return connection.run("DROP SCHEMA IF EXISTS " + kScratch + " CASCADE");
         } catch (const ServerError& error) {
             if (error.sqlstate != deadlock_detected || tries == 0)
                 throw;
@@ -105,30 +91,31 @@ void drop_scratch(Connection& connection)
 
 void make_scratch(Connection& connection, const Shard& origin, const Entries& dump)
 {
-    const std::string rename = " RENAME TO ";
-    const std::string schema = "ALTER SCHEMA ";
+    const std::string away = "snowflake_clone_away";
+    const auto rename = [](const std::string& from, const std::string& to) {
+        return "ALTER SCHEMA " + from + " RENAME TO " + to + ";";
+    };
     connection.run(kDumpSettings);
     drop_scratch(connection); /* a clone that was killed can have left it */
     try {
-        connection.run("BEGIN;" + schema + origin.quoted + rename + "snowflake_clone_away;" +
-                       sql_of(dump) + schema + origin.quoted + rename + kScratch + ";" + schema +
-                       "snowflake_clone_away" + rename + origin.quoted + ";COMMIT");
+        connection.run("BEGIN;" + rename(origin.quoted, away) + sql_of(dump) +
+                       rename(origin.quoted, kScratch) + rename(away, origin.quoted) + "COMMIT");
     } catch (const ServerError& error) {
         throw Failure("the definition of schema " + origin.schema +
                       " cannot be made a second time: " + error.what());
     }
 }
 
-Definition define(Connection& connection, const Shard& origin)
+Definition define(const Options& options, const Shard& origin)
 {
-    const Entries dump = dump_schemas(connection, {origin.schema})[origin.schema];
     /* One at a time in a database: the scratch schema has one name. */
-    connection.query(std::string("SELECT pg_advisory_lock") + kLock);
+    Connection connection(options.dsn);
+    connection.run("SELECT pg_advisory_lock(hashtextextended('snowflake-shard clone', 0))");
+    const Entries dump = dump_schemas(connection, {origin.schema})[origin.schema];
     make_scratch(connection, origin, dump);
-    const Shard scratch = {origin.number, kScratch, kScratch};
-    Definition definition(dump_schemas(connection, {kScratch})[kScratch], scratch, origin.schema);
+    const Definition definition(dump_schemas(connection, {kScratch})[kScratch],
+                                {origin.number, kScratch, kScratch}, origin);
     drop_scratch(connection);
-    connection.query(std::string("SELECT pg_advisory_unlock") + kLock);
 
     std::string statements;
     for (const Difference& difference : definition.compare(dump, origin))
@@ -138,24 +125,6 @@ Definition define(Connection& connection, const Shard& origin)
         throw Failure("clones would differ from schema " + origin.schema +
                       "; default privileges or event triggers can cause that." + statements);
     return definition;
-}
-
-/* Materialized views with rows in the template are filled in the clones. */
-std::string refresh_sql(Connection& connection, const Shard& origin, const Definition& definition,
-                        const std::string& schema)
-{
-    std::string sql;
-    for (const Entry& entry : definition.entries())
-        if (entry.type == "MATERIALIZED VIEW" &&
-            connection
-                    .query("SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = "
-                           "c.relnamespace "
-                           "WHERE n.nspname = $1 AND c.relname = $2 AND c.relispopulated",
-                           {origin.schema, entry.name})
-                    .rows() > 0)
-            sql += "REFRESH MATERIALIZED VIEW " + schema + "." + connection.identifier(entry.name) +
-                   ";";
-    return sql;
 }
 
 /* Names the shards that are there and are not as the template. */
@@ -176,39 +145,56 @@ void check_present(Connection& connection, const Definition& definition,
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
 }
 
+/* Materialized views with rows in the template are filled in the clones. */
+std::string refresh_sql(Connection& connection, const Shard& origin, const Definition& definition,
+                        const std::string& schema)
+{
+    const char* is_filled = "SELECT FROM pg_class WHERE oid = $1::regclass AND relispopulated";
+    std::string sql;
+    for (const Entry& entry : definition.entries()) {
+        const std::string view = "." + connection.identifier(entry.name);
+        if (entry.type == "MATERIALIZED VIEW" &&
+            connection.query(is_filled, {origin.quoted + view}).rows() > 0)
+            sql += "REFRESH MATERIALIZED VIEW " + schema + view + ";";
+    }
+    return sql;
+}
+
+void make(Connection& connection, ShardState& target, const std::string& sql)
+{
+    try {
+        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + sql + "COMMIT");
+        target.state = "made";
+    } catch (const ServerError& error) {
+        connection.rollback();
+        target.state = "failed";
+        target.error = error.what();
+    }
+}
+
 /* Makes the shards that are not there, over several connections, until one fails. */
 void make_all(const Options& options, const Shard& origin, const Definition& definition,
               std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
     std::atomic<std::size_t> next{0};
-    std::atomic<bool> is_stopped{false};
-    const auto make = [&](Connection& connection, const std::string& refresh, ShardState& target) {
-        const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
-        const int number = target.shard.number;
-        try {
-            connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;"
-                           "SELECT snowflake_internal.claim_shard(" +
-                           std::to_string(number) + ", " + connection.literal(target.shard.schema) +
-                           ");" + definition.sql_for({number, name, name}) + refresh +
-                           "ALTER SCHEMA " + name + " RENAME TO " + target.shard.quoted +
-                           ";COMMIT");
-            target.state = "made";
-        } catch (const ServerError& error) {
-            connection.rollback();
-            target.state = "failed";
-            target.error = error.what();
-            is_stopped = true;
-        }
-    };
     const std::vector<std::string> connections(static_cast<std::size_t>(options.jobs), options.dsn);
     on_all_servers(connections, [&](Connection& connection, std::size_t) {
         connection.run(kDumpSettings);
         const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
         const std::string refresh = refresh_sql(connection, origin, definition, name);
-        for (std::size_t i = 0; !is_stopped && (i = next++) < targets.size(); progress.step())
-            if (targets[i].state == "not done")
-                make(connection, refresh, targets[i]);
+        for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
+            ShardState& target = targets[i];
+            const auto& [number, schema, quoted] = target.shard;
+            if (target.state == "not done")
+                make(connection, target,
+                     "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
+                         connection.literal(schema) + ");" +
+                         definition.sql_for({number, name, name}) + refresh + "ALTER SCHEMA " +
+                         name + " RENAME TO " + quoted + ";");
+            if (target.state == "failed")
+                next = targets.size();
+        }
         return 0;
     });
 }
@@ -224,7 +210,7 @@ int clone_shards(const Options& options)
                       "\nHINT:  ALTER EXTENSION snowflake SET SCHEMA another schema.");
     std::vector<ShardState> targets = find_targets(connection, options);
     require_constant_calls(connection, origin);
-    const Definition definition = define(connection, origin);
+    const Definition definition = define(options, origin);
     warn_of_what_stays(connection, origin, definition);
     check_present(connection, definition, targets);
     make_all(options, origin, definition, targets);

@@ -1,5 +1,7 @@
 #include "connection.h"
 
+#include <set>
+
 namespace
 {
 
@@ -8,8 +10,7 @@ std::string trimmed(const std::string& message)
     return message.substr(0, message.find_last_not_of(" \n") + 1);
 }
 
-/* A connection string that cannot be read is wrong usage; a server that cannot be reached is not.
- */
+/* A string that cannot be read is wrong usage; a server that cannot be reached is not. */
 void check_syntax(const std::string& dsn)
 {
     char* message = nullptr;
@@ -27,7 +28,9 @@ Result checked(PGresult* handle, const std::string& server)
     if (result.is_done())
         return result;
     const char* code = PQresultErrorField(handle, PG_DIAG_SQLSTATE);
-    throw ServerError(trimmed(PQresultErrorMessage(handle)) + "\nSERVER:  " + server,
+    const std::string message = trimmed(PQresultErrorMessage(handle));
+    const char* copy = "COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql";
+    throw ServerError((message.empty() ? copy : message) + "\nSERVER:  " + server,
                       code == nullptr ? "" : code);
 }
 
@@ -51,8 +54,7 @@ Connection::Connection(const std::string& dsn) : handle_(nullptr, PQfinish)
     if (!is_alive())
         throw Failure(trimmed(PQerrorMessage(handle_.get())));
     quotes_all_ = query("SHOW quote_all_identifiers").text(0, 0) == "on";
-    query("SELECT pg_catalog.set_config('search_path', '', false), "
-          "pg_catalog.set_config('quote_all_identifiers', 'off', false)");
+    run("SET search_path = ''; SET quote_all_identifiers = off");
 }
 
 Result Connection::query(const std::string& sql, const std::vector<std::string>& parameters)
@@ -72,7 +74,7 @@ void Connection::run(const std::string& sql)
 
 void Connection::rollback()
 {
-    if (PQtransactionStatus(handle_.get()) != PQTRANS_IDLE)
+    if (is_in_transaction())
         PQclear(PQexec(handle_.get(), "ROLLBACK"));
 }
 
@@ -89,16 +91,16 @@ std::string Connection::literal(const std::string& text) const
 std::string Connection::dsn_without_password() const
 {
     std::string dsn = dsn_setting("host", host()) + " " + dsn_setting("port", port());
+    const std::set<std::string> left_out = {"host", "hostaddr", "port", "password",
+                                            "client_encoding"};
     const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
         PQconninfo(handle_.get()), PQconninfoFree);
     for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++) {
         const std::string key = option->keyword;
-        const bool is_left_out = key == "host" || key == "hostaddr" || key == "port" ||
-                                 key == "password" || key == "client_encoding";
         std::string value = option->val == nullptr ? "" : option->val;
         if (key == "options" && quotes_all_)
             value += " -c quote_all_identifiers=off";
-        if (!value.empty() && !is_left_out)
+        if (!value.empty() && left_out.count(key) == 0)
             dsn += " " + dsn_setting(key, value);
     }
     return dsn;

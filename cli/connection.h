@@ -66,6 +66,7 @@ public:
     std::string literal(const std::string& text) const;
 
     bool is_alive() const { return PQstatus(handle_.get()) == CONNECTION_OK; }
+    bool is_in_transaction() const { return PQtransactionStatus(handle_.get()) != PQTRANS_IDLE; }
     int version() const { return PQserverVersion(handle_.get()); }
     int process_id() const { return PQbackendPID(handle_.get()); }
     std::string host() const { return PQhost(handle_.get()); }

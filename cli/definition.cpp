@@ -2,133 +2,108 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
-#include "lexer.h"
 #include "output.h"
 
 namespace
 {
 
 /* Marks in the text: bytes that no statement has. */
-constexpr char kName = '\1';         /* the schema's name as an identifier */
-constexpr char kNameInString = '\2'; /* the same within a string: 'insta5.table_id_seq' */
-constexpr char kNameInText = '\3';   /* the bare name in a function's text */
-constexpr char kNumber = '\4';
+constexpr char kName = '\1';
+constexpr char kNumber = '\2';
 
 bool is_word_part(char c)
 {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
 }
 
-/* Replaces the word where it stands alone, in strings and comments, too. */
-std::string replace_word(std::string text, const std::string& word, char mark)
+/* Replaces the word where it stands alone and where the condition holds for its position. True if
+ * there was one. */
+bool replace_word(std::string& text, const std::string& word, char mark,
+                  const std::function<bool(std::size_t)>& condition = nullptr)
 {
-    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at++) {
-        const std::size_t end = at + word.size();
-        if ((at == 0 || !is_word_part(text[at - 1])) &&
-            (end == text.size() || !is_word_part(text[end])))
+    bool is_found = false;
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at++)
+        if ((at == 0 || !is_word_part(text[at - 1])) && !is_word_part(text[at + word.size()]) &&
+            (!condition || condition(at))) {
             text.replace(at, word.size(), 1, mark);
-    }
-    return text;
+            is_found = true;
+        }
+    return is_found;
 }
 
-std::string doubled_quotes(const std::string& text)
+bool ends_with(std::string_view text, std::string_view end)
+{
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/* SCHEMA insta5, insta5.photos, 'insta5.table_id_seq'::regclass; but not 'insta5.x' */
+bool is_schema(const std::string& sql, std::size_t at, std::size_t end)
+{
+    if (ends_with({sql.data(), at}, "SCHEMA "))
+        return true;
+    if (sql[end] != '.' || sql[at - 1] == '.')
+        return false;
+    if (sql[at - 1] != '\'')
+        return true;
+    for (end = sql.find('\'', end); sql.compare(end, 2, "''") == 0;)
+        end = sql.find('\'', end + 2);
+    return sql.compare(end, 6, "'::reg") == 0;
+}
+
+/* Whether the number behind this is a shard: snowflake_next_id(5, snowflake_shard(id) = 5 */
+bool ends_before_shard(std::string_view sql)
+{
+    if (!ends_with(sql, ") = "))
+        return ends_with(sql, "snowflake_next_id(") || ends_with(sql, "snowflake_next_ids(") ||
+               ends_with(sql, "shard => ");
+    std::size_t at = sql.size() - 3;
+    int depth = 0;
+    do {
+        at--;
+        depth += sql[at] == ')' ? 1 : sql[at] == '(' ? -1 : 0;
+    } while (depth > 0 && at > 0);
+    return ends_with(sql.substr(0, at), "snowflake_shard");
+}
+
+/* What the server keeps as text, and leaves as it is when a schema is renamed. */
+bool is_text(const Entry& entry)
+{
+    return entry.type == "COMMENT" || entry.sql.find("\n    AS $") != std::string::npos;
+}
+
+/* An identifier as it stands in a string. */
+std::string doubled_quotes(const std::string& name)
 {
     std::string doubled;
-    for (const char c : text)
+    for (const char c : name)
         doubled.append(c == '\'' ? 2 : 1, c);
     return doubled;
 }
 
-/* Sets the marks into an entry. */
-class Marker
+void set_marks(Entry& entry, const Shard& origin)
 {
-public:
-    Marker(const std::string& sql, const Shard& origin, const std::string& text_schema)
-        : origin_(origin), text_schema_(text_schema), number_(std::to_string(origin.number))
-    {
-        for (const Token& token : tokens_of(sql)) {
-            if (token.kind != TokenKind::blank)
-                tokens_.push_back({token.kind, texts_.size()});
-            texts_.emplace_back(token.text);
-        }
-    }
+    std::string& sql = entry.sql;
+    const bool is_free_text = is_text(entry);
+    for (const std::string& name : {origin.quoted, doubled_quotes(origin.quoted)})
+        replace_word(sql, name, kName, [&](std::size_t at) {
+            return is_free_text || is_schema(sql, at, at + name.size());
+        });
+    replace_word(sql, std::to_string(origin.number), kNumber, [&](std::size_t at) {
+        const std::string_view before(sql.data(), at);
+        return is_free_text ? ends_with(before, " IS 'next ID of shard ") /* of next_id() */
+                            : ends_before_shard(before);
+    });
+}
 
-    std::string marked()
-    {
-        for (std::size_t i = 0; i < tokens_.size(); i++)
-            mark(i);
-        std::string sql;
-        for (const std::string& text : texts_)
-            sql += text;
-        return sql;
-    }
-
-private:
-    struct Position {
-        TokenKind kind;
-        std::size_t text;
-    };
-
-    /* The text of a token; empty before the first and behind the last. */
-    std::string word(std::size_t i) const
-    {
-        return i < tokens_.size() ? lower(texts_[tokens_[i].text]) : "";
-    }
-
-    void mark(std::size_t i)
-    {
-        std::string& text = texts_[tokens_[i].text];
-        const std::string in_string = doubled_quotes(origin_.quoted);
-        const std::string prefix = "'" + in_string + ".";
-        const bool is_object = word(i + 1) == ":" && word(i + 3).compare(0, 3, "reg") == 0;
-        if (tokens_[i].kind == TokenKind::dollar)
-            text = replace_word(text, text_schema_, kNameInText);
-        else if (is_object && text.compare(0, prefix.size(), prefix) == 0)
-            text.replace(1, in_string.size(), 1, kNameInString); /* 'insta5.seq'::regclass */
-        else if (word(i - 1) == "is" && text == "'next ID of shard " + number_ + "'")
-            text = std::string("'next ID of shard ") + kNumber + "'"; /* snowflake_create_shard() */
-        else if (text == origin_.quoted && word(i - 1) != "." &&
-                 (word(i + 1) == "." || word(i - 1) == "schema"))
-            text = kName;
-        else if (word(i + 1) == "(")
-            mark_number(word(i), i + 2);
-    }
-
-    /* snowflake_next_id(5, ...), snowflake_next_id(shard => 5, ...), snowflake_shard(id) = 5 */
-    void mark_number(const std::string& function, std::size_t at)
-    {
-        if (function == "snowflake_shard") {
-            for (int depth = 1; at < tokens_.size() && depth > 0; at++)
-                depth += word(at) == "(" ? 1 : word(at) == ")" ? -1 : 0;
-            if (word(at++) != "=")
-                return;
-        } else if (function != "snowflake_next_id" && function != "snowflake_next_ids") {
-            return;
-        } else if (word(at) == "shard") {
-            at += 3; /* shard, =, > */
-        }
-        if (word(at) == number_)
-            texts_[tokens_[at].text] = kNumber;
-    }
-
-    const Shard& origin_;
-    const std::string& text_schema_;
-    const std::string number_;
-    std::vector<std::string> texts_;
-    std::vector<Position> tokens_;
-};
-
-std::string render(const std::string& marked, const Shard& shard, const std::string& text_schema)
+std::string render(const std::string& marked, const Shard& shard)
 {
     std::string sql;
     for (const char c : marked) {
+        const bool is_in_string = !sql.empty() && sql.back() == '\'';
         if (c == kName)
-            sql += shard.quoted;
-        else if (c == kNameInString)
-            sql += doubled_quotes(shard.quoted);
-        else if (c == kNameInText)
-            sql += text_schema;
+            sql += is_in_string ? doubled_quotes(shard.quoted) : shard.quoted;
         else if (c == kNumber)
             sql += std::to_string(shard.number);
         else
@@ -139,44 +114,50 @@ std::string render(const std::string& marked, const Shard& shard, const std::str
 
 } // namespace
 
-Definition::Definition(Entries dump, const Shard& origin, const std::string& text_schema)
-    : entries_(std::move(dump)), text_schema_(text_schema)
+Definition::Definition(Entries dump, const Shard& origin, const Shard& template_shard)
+    : entries_(std::move(dump)), template_(template_shard)
 {
     for (Entry& entry : entries_)
-        entry.sql = Marker(entry.sql, origin, text_schema).marked();
+        set_marks(entry, origin);
 }
 
 std::string Definition::sql_for(const Shard& shard) const
 {
-    return render(sql_of(entries_), shard, text_schema_);
+    return render(sql_of(entries_), shard);
 }
 
 std::vector<Difference> Definition::compare(const Entries& dump, const Shard& shard) const
 {
+    const auto comparable = [&](Entry entry) {
+        if (is_text(entry))
+            for (const auto& name :
+                 {template_.quoted, template_.schema, shard.quoted, shard.schema})
+                replace_word(entry.sql, name, kName);
+        return entry.sql;
+    };
     std::multimap<std::string, const Entry*> present;
     for (const Entry& entry : dump)
-        present.emplace(entry.sql, &entry);
+        present.emplace(comparable(entry), &entry);
 
     std::vector<Difference> differences;
-    for (const Entry& entry : entries_) {
-        const std::string sql = render(entry.sql, shard, text_schema_);
-        auto found = present.find(sql);
-        if (found == present.end())
-            found = present.find(render(entry.sql, shard, shard.schema));
+    for (Entry entry : entries_) {
+        entry.sql = render(entry.sql, shard);
+        const auto found = present.find(comparable(entry));
         if (found != present.end())
             present.erase(found);
         else
-            differences.push_back({true, entry.type + " " + entry.name, sql});
+            differences.push_back({true, entry.type + " " + entry.name, entry.sql});
     }
     for (const auto& [sql, entry] : present)
-        differences.push_back({false, entry->type + " " + entry->name, sql});
+        differences.push_back({false, entry->type + " " + entry->name, entry->sql});
     return differences;
 }
 
-bool Definition::names_schema(const Entry& entry) const
+bool Definition::names_template(const Entry& entry) const
 {
-    return entry.sql.find(kNameInText) != std::string::npos ||
-           entry.sql.find("SET search_path TO '" + text_schema_ + "'") != std::string::npos;
+    std::string sql = entry.sql;
+    return (entry.type == "FUNCTION" || entry.type == "PROCEDURE") &&
+           replace_word(sql, template_.schema, kName);
 }
 
 void compare_shards(

@@ -19,25 +19,25 @@ struct Difference {
 class Definition
 {
 public:
-    /* From the dump of a shard. What is text to the server, such as a body in PL/pgSQL, is kept as
-     * it is; text_schema is the name of the schema that it uses. */
-    Definition(Entries dump, const Shard& origin, const std::string& text_schema);
+    /* From the dump of a shard, which is the template or made from it. */
+    Definition(Entries dump, const Shard& origin, const Shard& template_shard);
 
     /* The statements that make the shard. */
     std::string sql_for(const Shard& shard) const;
 
-    /* Each object that is not the same in a shard. A function's text may name the template's schema
-     * or its own. */
+    /* Each object that is not the same in a shard. A comment or the body of a function is text, and
+     * may name the template's schema or the shard's own. */
     std::vector<Difference> compare(const Entries& dump, const Shard& shard) const;
 
     /* With marks in place of names and numbers; only types and names are for others. */
     const Entries& entries() const { return entries_; }
-    /* Whether the text of a function names the schema, so that it does in every clone. */
-    bool names_schema(const Entry& entry) const;
+    /* Whether a function names the template's schema in its text, so that it does in every clone.
+     */
+    bool names_template(const Entry& entry) const;
 
 private:
     Entries entries_;
-    std::string text_schema_;
+    Shard template_;
 };
 
 /* Dumps the shards, many at a time, and calls the function for each that differs. */

@@ -10,24 +10,14 @@
 namespace
 {
 
-std::vector<Shard> choose_shards(Connection& connection, const Options& options)
-{
-    std::vector<Shard> chosen;
-    const ShardSet wanted = options.shards.empty() ? ShardSet() : parse_shards(options.shards);
-    for (const Shard& shard : read_shards(connection))
-        if (shard.schema != options.template_schema &&
-            (options.shards.empty() || wanted.count(shard.number) > 0))
-            chosen.push_back(shard);
-    return chosen;
-}
-
 void print_differences(const Shard& shard, const std::vector<Difference>& differences)
 {
     std::cout << "shard " << shard.number << ", schema " << shard.schema << ":\n";
     for (const Difference& difference : differences) {
         std::istringstream lines(difference.sql);
         for (std::string line; std::getline(lines, line);)
-            std::cout << (difference.is_missing ? "- " : "+ ") << line << "\n";
+            if (!line.empty()) /* between pg_dump's statements */
+                std::cout << (difference.is_missing ? "- " : "+ ") << line << "\n";
     }
 }
 
@@ -38,17 +28,20 @@ int diff_shards(const Options& options)
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);
     const Definition definition(dump_schemas(connection, {origin.schema})[origin.schema], origin,
-                                origin.schema);
-    const std::vector<Shard> shards = choose_shards(connection, options);
+                                origin);
+    std::vector<Shard> shards;
+    for (const Shard& shard : choose_shards(connection, options.shards))
+        if (shard.schema != origin.schema)
+            shards.push_back(shard);
     Table table = {{"shard", "schema", "change", "object", "statement"}, {}};
     ShardSet different;
     compare_shards(connection, definition, shards,
                    [&](const Shard& shard, const std::vector<Difference>& differences) {
                        different.insert(shard.number);
-                       for (const Difference& each : differences)
+                       for (const auto& [is_missing, object, sql] : differences)
                            table.rows.push_back({std::int64_t{shard.number}, shard.schema,
-                                                 std::string(each.is_missing ? "missing" : "added"),
-                                                 each.object, each.sql});
+                                                 std::string(is_missing ? "missing" : "added"),
+                                                 object, sql});
                        if (!options.json)
                            print_differences(shard, differences);
                    });

@@ -1,169 +1,52 @@
 #include "dump.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 
-#include "lexer.h"
-
-const char* const kDumpSettings =
-    "SET client_min_messages = warning; SET check_function_bodies = false; SET xmloption = "
-    "content; "
-    "SET row_security = off; SET standard_conforming_strings = on; SET default_tablespace = ''; "
-    "SET default_table_access_method = heap; SET search_path = ''";
+const char* const kDumpSettings = R"(
+    SET client_min_messages = warning; SET check_function_bodies = false; SET row_security = off;
+    SET xmloption = content; SET standard_conforming_strings = on; SET search_path = '';
+    SET default_tablespace = ''; SET default_table_access_method = heap;)";
 
 namespace
 {
 
-/* What a program writes to its standard output; its errors go to ours. */
-std::string output_of(const std::vector<std::string>& command)
+std::string shell_quoted(const std::string& argument)
 {
-    std::string line;
-    for (const std::string& argument : command) {
-        line += " '";
-        for (const char c : argument)
-            line += c == '\'' ? "'\\''" : std::string(1, c);
-        line += "'";
-    }
-    FILE* pipe = popen(line.c_str(), "r");
+    std::string quoted;
+    for (const char c : argument)
+        quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    return "'" + quoted + "'";
+}
+
+/* What a command of the shell writes to its standard output; its errors go to ours. */
+std::string output_of(const std::string& command)
+{
+    FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr)
-        throw Failure("cannot run " + command[0]);
+        throw Failure("cannot run " + command);
     std::string output;
     std::array<char, 65536> buffer;
     for (std::size_t size = 0; (size = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
         output.append(buffer.data(), size);
     if (pclose(pipe) != 0)
-        throw Failure(command[0] + " failed; its message stands above");
+        throw Failure("pg_dump failed; its message stands above");
     return output;
 }
 
-/* pg_dump refuses servers that are newer than itself. The one beside this program comes first. */
-std::string find_pg_dump(int server_major)
+/* The pg_dump beside this program is of the version that it was built for; it comes first. */
+std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
 {
     std::error_code error;
     const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-    const char* path = std::getenv("PATH");
-    std::istringstream list(self + ":" + (path == nullptr ? "" : path));
-    for (std::string folder; std::getline(list, folder, ':');) {
-        std::string program = folder + "/pg_dump";
-        if (!std::filesystem::exists(program, error))
-            continue;
-        std::istringstream version(
-            output_of({program, "--version"})); /* pg_dump (PostgreSQL) 15.20 */
-        std::string word;
-        int major = 0;
-        version >> word >> word >> major;
-        if (major >= server_major)
-            return program;
-    }
-    throw Failure("pg_dump of version " + std::to_string(server_major) +
-                  " or newer is neither beside snowflake-shard nor in PATH");
-}
-
-/* The name that an identifier stands for. */
-std::string unquoted(const std::string& identifier)
-{
-    if (identifier[0] != '"')
-        return identifier;
-    std::string name;
-    for (std::size_t i = 1; i + 1 < identifier.size(); i++) {
-        name += identifier[i];
-        i += identifier[i] == '"' ? 1 : 0; /* it is doubled */
-    }
-    return name;
-}
-
-/* Follows pg_dump's headings and the settings that it writes between them. */
-class DumpReader
-{
-public:
-    void add(const std::string& statement)
-    {
-        std::size_t begin = 0;
-        for (const Token& token : tokens_of(statement)) {
-            if (token.kind != TokenKind::blank)
-                break;
-            read_heading(std::string(token.text));
-            begin += token.text.size();
-        }
-        const std::string sql = statement.substr(begin) + ";\n";
-        if (sql.rfind("SET default_tablespace = ", 0) == 0)
-            tablespace_ = sql;
-        else if (sql.rfind("SET default_table_access_method = ", 0) == 0)
-            access_method_ = sql;
-        else if (entries_ != nullptr)
-            put(sql);
-    }
-
-    const std::map<std::string, Entries>& schemas() const { return schemas_; }
-
-private:
-    /* -- Name: photos; Type: TABLE; Schema: insta5; Owner: app */
-    void read_heading(const std::string& comment)
-    {
-        const std::size_t type = comment.rfind("; Type: ");
-        const std::size_t schema = comment.rfind("; Schema: ");
-        const std::size_t owner = comment.rfind("; Owner:");
-        if (comment.rfind("-- Name: ", 0) != 0 || owner == std::string::npos)
-            return;
-        const std::string name = comment.substr(9, type - 9);
-        const std::string kind = comment.substr(type + 8, schema - type - 8);
-        std::string schema_name = comment.substr(schema + 10, owner - schema - 10);
-        if (schema_name == "-") /* a schema itself; its privileges, its comment */
-            schema_name = kind == "SCHEMA" ? name : unquoted(name.substr(std::strlen("SCHEMA ")));
-        entries_ = &schemas_[schema_name];
-        entries_->push_back({kind, name, ""});
-    }
-
-    /* Each entry has its tablespace and access method with it, and leaves the defaults behind. */
-    void put(const std::string& sql)
-    {
-        Entry& entry = entries_->back();
-        const bool is_first = entry.sql.empty();
-        const bool is_table = entry.type == "TABLE" || entry.type == "MATERIALIZED VIEW";
-        const bool has_space = is_table || entry.type == "INDEX" || entry.type == "CONSTRAINT";
-        std::string after;
-        if (is_first && has_space && tablespace_ != kNoSpace) {
-            entry.sql += tablespace_;
-            after += kNoSpace;
-        }
-        if (is_first && is_table && access_method_ != kHeap) {
-            entry.sql += access_method_;
-            after += kHeap;
-        }
-        entry.sql += sql + after;
-    }
-
-    static constexpr const char* kNoSpace = "SET default_tablespace = '';\n";
-    static constexpr const char* kHeap = "SET default_table_access_method = heap;\n";
-    std::map<std::string, Entries> schemas_;
-    Entries* entries_ = nullptr;
-    std::string tablespace_ = kNoSpace;
-    std::string access_method_ = kHeap;
-};
-
-std::map<std::string, Entries> read_dump(const Connection& connection,
-                                         const std::vector<std::string>& schemas,
-                                         std::vector<std::string> options)
-{
-    for (const std::string& schema : schemas) /* a quoted pattern matches the name itself */
-        options.push_back("--schema=" + connection.identifier(schema));
-    DumpReader reader;
-    for (const std::string& statement : split_statements(run_pg_dump(connection, options)))
-        reader.add(statement);
-    return reader.schemas();
-}
-
-} // namespace
-
-std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
-{
-    std::vector<std::string> command = {find_pg_dump(connection.version() / 10000)};
-    command.insert(command.end(), options.begin(), options.end());
-    command.insert(command.end(), {"--encoding=UTF8", "-d", connection.dsn_without_password()});
+    std::string command = "PATH=" + shell_quoted(self) + ":\"$PATH\" pg_dump --encoding=UTF8 -d " +
+                          shell_quoted(connection.dsn_without_password());
+    for (const std::string& option : options)
+        command += " " + shell_quoted(option);
     /* The password is not in the arguments, where ps would show it. */
     const char* variable = std::getenv("PGPASSWORD");
     const std::string before = variable == nullptr ? "" : variable;
@@ -173,6 +56,99 @@ std::string run_pg_dump(const Connection& connection, const std::vector<std::str
     before.empty() ? unsetenv("PGPASSWORD") : setenv("PGPASSWORD", before.c_str(), 1);
     return output;
 }
+
+std::string between(const std::string& text, const std::string& left, const std::string& right)
+{
+    const std::size_t begin = text.rfind(left) + left.size();
+    return text.substr(begin, text.rfind(right) - begin);
+}
+
+/* pg_dump sets the tablespace and the access method above the heading of the first entry that has
+ * them. Here each entry has its own with it, and leaves the defaults behind. */
+class Settings
+{
+public:
+    /* Cuts those for the entries below off the end of a text. */
+    void cut_from(std::string& text)
+    {
+        for (;;) {
+            text.erase(text.find_last_not_of('\n') + 1);
+            const std::size_t begin = text.rfind('\n') + 1;
+            const std::string line = text.substr(begin) + "\n";
+            if (line.rfind("SET default_tablespace = ", 0) == 0)
+                tablespace_ = line;
+            else if (line.rfind("SET default_table_access_method = ", 0) == 0)
+                access_method_ = line;
+            else
+                return;
+            text.erase(begin);
+        }
+    }
+
+    std::string around(const Entry& entry, bool has_tablespace) const
+    {
+        const bool is_table = entry.type == "TABLE" || entry.type == "MATERIALIZED VIEW";
+        const std::string set = (has_tablespace ? tablespace_ : "") +
+                                (is_table && access_method_ != kHeap ? access_method_ : "");
+        return set + entry.sql + "\n" + (set.empty() ? "" : kNoSpace + kHeap);
+    }
+
+private:
+    const std::string kNoSpace = "SET default_tablespace = '';\n";
+    const std::string kHeap = "SET default_table_access_method = heap;\n";
+    std::string tablespace_;
+    std::string access_method_ = kHeap;
+};
+
+/* Splits a dump by its headings:
+ *
+ * -- Name: photos; Type: TABLE; Schema: insta5; Owner: app; Tablespace: fast
+ *
+ * What belongs to a schema itself has the schema "-" and a name such as SCHEMA insta5, for which
+ * there is schema_of. */
+std::map<std::string, Entries> split(const std::string& dump,
+                                     std::map<std::string, std::string> schema_of)
+{
+    const std::string mark = "\n--\n-- Name: ";
+    const std::size_t footer = dump.rfind("\n--\n-- PostgreSQL database dump complete\n");
+    std::size_t at = std::min(dump.find(mark), footer);
+    std::string head = dump.substr(0, at);
+    Settings settings;
+    settings.cut_from(head);
+    std::map<std::string, Entries> schemas;
+    while (at < footer) {
+        const std::size_t line = at + mark.size();
+        const std::size_t behind = dump.find("\n--\n\n", line);
+        const std::string heading = dump.substr(line, behind - line);
+        at = std::min(dump.find(mark, behind), footer);
+        Entry entry = {between(heading, "; Type: ", "; Schema: "),
+                       heading.substr(0, heading.rfind("; Type: ")),
+                       dump.substr(behind + 5, at - behind - 5)};
+        const Settings own = settings;
+        settings.cut_from(entry.sql);
+        entry.sql = own.around(entry, heading.rfind("; Tablespace: ") != std::string::npos);
+        std::string schema = between(heading, "; Schema: ", "; Owner: ");
+        if (schema == "-")
+            schema = schema_of[(entry.type == "SCHEMA" ? "SCHEMA " : "") + entry.name];
+        schemas[schema].push_back(entry);
+    }
+    return schemas;
+}
+
+std::map<std::string, Entries> read_dump(const Connection& connection,
+                                         const std::vector<std::string>& schemas,
+                                         std::vector<std::string> options)
+{
+    std::map<std::string, std::string> schema_of;
+    for (const std::string& schema : schemas) {
+        const std::string quoted = connection.identifier(schema);
+        options.push_back("--schema=" + quoted); /* a quoted pattern matches the name itself */
+        schema_of["SCHEMA " + schema] = schema_of["SCHEMA " + quoted] = schema;
+    }
+    return split(run_pg_dump(connection, options), schema_of);
+}
+
+} // namespace
 
 std::map<std::string, Entries> dump_schemas(const Connection& connection,
                                             const std::vector<std::string>& schemas)

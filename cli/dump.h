@@ -28,8 +28,5 @@ std::map<std::string, Entries> dump_schemas(const Connection& connection,
 Entries dump_section(const Connection& connection, const std::string& schema,
                      const std::string& section);
 
-/* What pg_dump writes with these options on the database of the connection. */
-std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options);
-
 /* All statements, in order. */
 std::string sql_of(const Entries& entries);

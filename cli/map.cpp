@@ -27,7 +27,7 @@ using Map = std::multimap<int, Place>;
 
 Map read_map(const std::vector<std::string>& dsns)
 {
-    const auto servers = on_all_servers(dsns, [](Connection& connection, std::size_t) {
+    std::vector<Map> servers = on_all_servers(dsns, [](Connection& connection, std::size_t) {
         Map map;
         for (const Shard& shard : read_shards(connection))
             map.insert({shard.number,
@@ -35,8 +35,8 @@ Map read_map(const std::vector<std::string>& dsns)
         return map;
     });
     Map all;
-    for (const Map& map : servers)
-        all.insert(map.begin(), map.end());
+    for (Map& map : servers)
+        all.merge(map);
     return all;
 }
 
@@ -54,6 +54,7 @@ void require_one_place_each(const Map& map)
 
 void print_pgbouncer(const Map& map, const std::string& alias)
 {
+    require_one_place_each(map);
     std::cout << "[databases]\n";
     for (const auto& [number, place] : map)
         std::cout << schema_name(alias, number) << " = " << place.dsn() << "\n";
@@ -71,6 +72,7 @@ std::string sql_literal(const std::string& text)
  * wants every number; a call for it fails there. */
 void print_plproxy(const Map& map, const std::string& cluster)
 {
+    require_one_place_each(map);
     std::string partitions = "        ('modular_mapping', '1')";
     for (int shard = 0; shard <= map.rbegin()->first; shard++) {
         const auto found = map.find(shard);
@@ -107,13 +109,13 @@ END $snowflake$;
 )";
 }
 
-void print_rows(const Map& map, Format format)
+Table table_of(const Map& map)
 {
     Table table = {{"shard", "schema", "host", "port", "dbname"}, {}};
     for (const auto& [number, place] : map)
         table.rows.push_back(
             {std::int64_t{number}, place.shard.schema, place.host, place.port, place.database});
-    print(table, format);
+    return table;
 }
 
 } // namespace
@@ -121,16 +123,13 @@ void print_rows(const Map& map, Format format)
 int map_shards(const Options& options)
 {
     const Map map = read_map(options.dsns);
-    const std::string format = options.json ? "json" : options.format;
-    if (format == "pgbouncer" || format == "plproxy")
-        require_one_place_each(map);
-    if (format == "pgbouncer")
+    if (options.json || options.format == "json")
+        print(table_of(map), Format::json);
+    else if (options.format == "pgbouncer")
         print_pgbouncer(map, options.alias);
-    else if (format == "plproxy")
+    else if (options.format == "plproxy")
         print_plproxy(map, options.cluster);
     else
-        print_rows(map, format == "json"  ? Format::json
-                        : format == "csv" ? Format::csv
-                                          : Format::table);
+        print(table_of(map), options.format == "csv" ? Format::csv : Format::table);
     return kDone;
 }

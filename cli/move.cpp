@@ -7,9 +7,9 @@
 
 #include <csignal>
 #include <iostream>
+#include <thread>
 
 #include "move.h"
-#include "move_switch.h"
 #include "output.h"
 
 namespace
@@ -33,32 +33,29 @@ Shard find_moved(Connection& source, const std::string& schema)
     return find_shard(source, schema);
 }
 
-/* Nothing that a role or the environment has set may end a move, or make its commits unsafe. */
-void prepare(Connection& connection)
+/* Locks the shard on one side. Nothing that a role or the environment has set may end the move, or
+ * make its commits unsafe. */
+void prepare(Connection& connection, const std::string& name)
 {
-    connection.run("SET client_min_messages = error; SET synchronous_commit = on;"
-                   "SET statement_timeout = 0; SET lock_timeout = 0; SET row_security = off;"
-                   "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;"
-                   /* the backend of a command that was killed ends soon, and so does its lock */
-                   "SET client_connection_check_interval = '500ms'");
-    /* An autovacuum that is in the way is ended after this time. */
-    connection.query("SELECT pg_catalog.set_config('deadlock_timeout', '10ms', false) "
-                     "WHERE pg_catalog.current_setting('is_superuser') = 'on'");
-}
-
-/* The lock of a command that was killed is there until its backend has noticed. */
-void lock_shard(Connection& connection, const std::string& name)
-{
-    const auto deadline = Clock::now() + std::chrono::seconds(5);
-    while (!connection
-                .query("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended($1, 0))",
-                       {name})
-                .flag(0, 0)) {
-        if (Clock::now() > deadline)
-            throw Failure("another snowflake-shard is moving the shard: it has locked " + name +
-                          " on " + connection.server());
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    /* The backend of a command that was killed ends soon, and so does its lock. An autovacuum that
+     * is in the way is ended after deadlock_timeout. */
+    connection.query(R"(
+        SELECT set_config(name, setting, false)
+        FROM (VALUES ('client_min_messages', 'error'), ('synchronous_commit', 'on'),
+                     ('statement_timeout', '0'), ('lock_timeout', '5s'), ('row_security', 'off'),
+                     ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),
+                     ('client_connection_check_interval', '500ms'), ('deadlock_timeout', '10ms')
+             ) AS settings (name, setting)
+        WHERE name <> 'deadlock_timeout' OR current_setting('is_superuser') = 'on')");
+    try {
+        connection.query("SELECT pg_advisory_lock(hashtextextended($1, 0))", {name});
+    } catch (const ServerError& error) {
+        if (error.sqlstate != kLockTimeout)
+            throw;
+        throw Failure("another snowflake-shard is moving the shard: it has locked " + name +
+                      " on " + connection.server());
     }
+    connection.run("SET lock_timeout = 0");
 }
 
 } // namespace
@@ -68,22 +65,32 @@ Move::Move(const Options& move_options)
       shard(find_moved(source, options.schema)),
       name("snowflake_move_" + std::to_string(shard.number)),
       slot(name + "_" +
-           source
-               .query("SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-                      "pg_catalog.current_database()")
-               .text(0, 0))
+           source.query("SELECT oid FROM pg_database WHERE datname = current_database()")
+               .text(0, 0)),
+      bouncer(options.pgbouncer, options.config, schema_name(options.alias, shard.number))
 {
     if (source.server() == target.server())
         throw UsageError("--from and --to are the same: " + source.server());
-    prepare(source);
-    prepare(target);
-    lock_shard(source, name);
-    lock_shard(target, name);
+    prepare(source, name);
+    prepare(target, name);
 }
 
 Clock::time_point Move::deadline() const
 {
     return Clock::now() + std::chrono::milliseconds(static_cast<int>(options.timeout * 1000));
+}
+
+std::string Move::title() const
+{
+    return "shard " + std::to_string(shard.number) + ", schema " + shard.schema;
+}
+
+std::string Move::sql(std::string text) const
+{
+    const std::string mark = "@move@";
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;)
+        text.replace(at, mark.size(), name);
+    return text;
 }
 
 std::optional<MoveState> Move::state_of(Connection& connection) const
@@ -94,61 +101,58 @@ std::optional<MoveState> Move::state_of(Connection& connection) const
     return {};
 }
 
-bool is_lock_error(const ServerError& error)
-{
-    return error.sqlstate == "55P03" || error.sqlstate == "40P01"; /* lock timeout, deadlock */
-}
-
 void stop_if_interrupted()
 {
     if (interrupted != 0)
         throw Failure("stopped");
 }
 
-void hold_interrupts()
+std::vector<std::string> texts_of(const Result& rows)
 {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-        std::signal(signal, SIG_IGN);
+    std::vector<std::string> texts;
+    for (int i = 0; i < rows.rows(); i++)
+        texts.push_back(rows.text(i, 0));
+    return texts;
 }
 
-void heed_interrupts()
+std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
+                                   const std::string& kinds)
 {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-        std::signal(signal, note_interrupt);
+    return texts_of(connection.query(R"(
+        SELECT oid::regclass FROM pg_class
+        WHERE relnamespace = $1::regnamespace AND strpos($2, relkind::text) > 0 ORDER BY oid)",
+                                     {shard.quoted, kinds}));
 }
 
 namespace
 {
 
-/* The two sides know each other. A fence must not be lifted by one that asks the wrong target. */
+bool is_open(const std::optional<MoveState>& state)
+{
+    return state && state->step == "open";
+}
+
+/* The two sides know each other, and each its part. A fence must not be lifted by one that asks the
+ * wrong target, and the rows of a source must not be dropped as those of a target. */
 void require_same_servers(Move& move)
 {
     const auto source = move.source_state();
     const auto target = move.target_state();
-    const auto require = [&](bool holds, const Connection& here, const std::string& other) {
-        if (!holds)
+    const auto require = [&](const std::optional<MoveState>& state, const Connection& here,
+                             const Connection& other, const std::string& steps) {
+        if (state &&
+            (state->other != other.server() || steps.find(state->step) == std::string::npos ||
+             (source && target && source->id != target->id)))
             throw Failure("schema " + move.name + " on " + here.server() +
-                          " is of a move with server " + other +
-                          "\nHINT:  Give the servers as they were given when it began.");
+                          " is of another move, with server " + state->other +
+                          "\nHINT:  Give --from and --to as they were given when it began.");
     };
-    if (source)
-        require(source->other == move.target.server(), move.source, source->other);
-    if (target)
-        require(target->other == move.source.server(), move.target, target->other);
-    if (source && target)
-        require(source->id == target->id, move.target, target->other);
+    require(source, move.source, move.target, "prepared fenced moved");
+    require(target, move.target, move.source, "copying ready open");
     if (source && source->step == "fenced" && !target)
         throw Failure("the source is fenced, and schema " + move.name + " is not on " +
                       move.target.server() +
                       ", so it is not known whether the shard is open there");
-}
-
-std::string lines_of(const std::vector<std::string>& texts)
-{
-    std::string lines;
-    for (const std::string& text : texts)
-        lines += "\n    " + text;
-    return lines;
 }
 
 int end(const Move& move, const std::string& state)
@@ -156,87 +160,80 @@ int end(const Move& move, const std::string& state)
     return print_states({{move.shard, state, ""}}, move.options.json);
 }
 
-/* SQL does not tell how much space is free. */
-void tell_size(Move& move)
-{
-    const Result size = move.source.query(
-        "SELECT pg_catalog.pg_size_pretty(coalesce(pg_catalog.sum("
-        "pg_catalog.pg_total_relation_size(c.oid)), 0)) FROM pg_catalog.pg_class AS c JOIN "
-        "pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = $1 AND c.relkind IN ('r', 'm')",
-        {move.shard.schema});
-    warn("schema " + move.shard.schema + " has " + size.text(0, 0) +
-         ": the target needs as much free space, and the source keeps WAL until the switch");
-}
-
-void print_obstacles(const Move& move, const std::vector<std::string>& obstacles)
+/* Prints the obstacles. SQL does not tell how much space is free. */
+int check(Move& move)
 {
     Table table = {{"obstacle"}, {}};
-    for (const std::string& obstacle : obstacles)
+    std::string text;
+    for (const std::string& obstacle : find_obstacles(move)) {
         table.rows.push_back({obstacle});
-    if (move.options.json && (move.options.is_dry_run || !obstacles.empty()))
-        return print(table, Format::json);
-    for (const std::string& obstacle : obstacles)
-        std::cout << obstacle << "\n";
-    if (move.options.is_dry_run)
-        std::cout << count_of(obstacles.size(), "obstacle") << "\n";
-}
-
-bool is_open(const std::optional<MoveState>& state)
-{
-    return state && state->step == "open";
-}
-
-void go(Move& move, PgBouncer& bouncer, Connection& snapshot)
-{
-    prepare_source(move);
-    stop_if_interrupted();
-    prepare_target(move);
-    if (move.source_state()->step != "fenced") {
-        await_copy(move);
-        finish_definition(move);
-        await_lag(move);
+        text += obstacle + "\n";
     }
-    switch_over(move, bouncer, snapshot);
+    if (move.options.json && (move.options.is_dry_run || !text.empty()))
+        print(table, Format::json);
+    else
+        std::cout << text;
+    if (move.options.is_dry_run) {
+        const Result size = move.source.query(R"(
+            SELECT pg_size_pretty(coalesce(sum(pg_total_relation_size(oid)), 0))
+            FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
+                                              {move.shard.quoted});
+        warn(count_of(table.rows.size(), "obstacle") + "; schema " + move.shard.schema + " has " +
+             size.text(0, 0) + ": the target needs as much free space, and the source keeps WAL " +
+             "until the switch");
+    }
+    return text.empty() ? kDone : kFound;
 }
 
-int run(Move& move, PgBouncer& bouncer)
+int run(Move& move)
 {
     const auto source = move.source_state();
-    if (source && source->step == "moved" && !move.target_state()) {
-        bouncer.resume();
+    const auto target = move.target_state();
+    if (source && source->step == "moved" && !target) {
+        move.bouncer.resume();
         return end(move, "moved");
     }
-    std::vector<std::string> differences;
-    if (is_open(move.target_state())) {
-        hold_interrupts();
-        reroute(move, bouncer);
-        warn("the rows are not compared: the shard was opened by a command that ended then");
-    } else {
-        Connection snapshot(move.options.to);
-        go(move, bouncer, snapshot);
-        reroute(move, bouncer);
-        warn("both: comparing rows");
-        differences = compare_rows(move, snapshot);
+    if (!is_open(target)) {
+        prepare_source(move);
+        stop_if_interrupted();
+        prepare_target(move);
+        if (move.source_state()->step != "fenced") {
+            await_copy(move);
+            finish_definition(move);
+            await_lag(move);
+        }
+        switch_over(move);
     }
-    clean_up(move);
+    move.bouncer.lead_to(move.target);
+    move.bouncer.resume();
+    std::vector<std::string> differences;
+    if (move.snapshot) {
+        warn("both: comparing rows");
+        differences = compare_rows(move);
+    } else {
+        warn("the rows are not compared: the shard was opened by a command that ended then");
+    }
+    warn("both: subscription, slot and publication");
+    drop_subscription(move);
+    drop_slot_and_publication(move);
+    move.source.run(move.sql("UPDATE @move@.state SET step = 'moved'"));
+    drop_state(move, move.target);
     for (const std::string& difference : differences)
         warn(difference);
     return differences.empty() ? end(move, "moved") : kFound;
 }
 
-int abort(Move& move, PgBouncer& bouncer)
+int abort(Move& move)
 {
     const auto source = move.source_state();
     if (is_open(move.target_state()) || (source && source->step == "moved"))
         throw Failure("the shard has been switched: --resume finishes the move");
-    hold_interrupts();
     if (source)
         lower_fence(move);
-    bouncer.resume();
+    move.bouncer.resume();
     drop_subscription(move);
     if (move.target_state())
-        move.target.run("BEGIN; DROP SCHEMA " + move.name + " CASCADE; DROP SCHEMA IF EXISTS " +
+        move.target.run(move.sql("BEGIN; DROP SCHEMA @move@ CASCADE; DROP SCHEMA IF EXISTS ") +
                         move.shard.quoted + " CASCADE; COMMIT");
     drop_slot_and_publication(move);
     drop_state(move, move.source);
@@ -252,9 +249,11 @@ int drop_source(Move& move)
     if (find_shard(move.target, move.shard.schema).number != move.shard.number)
         throw Failure("schema " + move.shard.schema + " of " + move.target.server() +
                       " is another shard");
-    const std::vector<std::string> dependents = find_dependents(move);
+    std::string dependents;
+    for (const std::string& dependent : find_dependents(move))
+        dependents += "\n    " + dependent;
     if (!dependents.empty())
-        throw Failure("objects of other schemas would be dropped, too:" + lines_of(dependents));
+        throw Failure("objects of other schemas would be dropped, too:" + dependents);
     lock_and_run(move.source, move.deadline(), [&] {
         move.source.run("DROP SCHEMA " + move.shard.quoted + " CASCADE; DROP SCHEMA " + move.name +
                         " CASCADE");
@@ -262,45 +261,41 @@ int drop_source(Move& move)
     return end(move, "dropped");
 }
 
+/* What a move in the other direction has left on the target is an obstacle, as any schema is. */
+void require_no_move(Move& move)
+{
+    const auto source = move.source_state();
+    const auto target = move.target_state();
+    if (source && source->step == "moved")
+        throw Failure("the shard has moved to " + source->other +
+                      "\nHINT:  --drop-source drops the rows that it left here.");
+    if (source || (target && target->step != "moved"))
+        throw Failure("a move of the shard with " + (source ? source : target)->other +
+                      " has begun\nHINT:  --resume goes on, --abort undoes it.");
+}
+
 } // namespace
 
 int move_shard(const Options& options)
 {
     Move move(options);
-    PgBouncer bouncer(options.pgbouncer, options.config,
-                      schema_name(options.alias, move.shard.number));
     if (options.drops_source)
         return drop_source(move);
-    const auto old = move.target_state();
-    const bool has_left = old && old->step == "moved";
-    if (has_left && (options.is_aborted || options.is_resumed))
-        throw Failure("this is no move to " + move.target.server() +
-                      ": the shard has moved from "
-                      "there to " +
-                      old->other);
-    if (!has_left)
+    if (options.is_resumed || options.is_aborted)
         require_same_servers(move);
+    else
+        require_no_move(move);
     if (options.is_aborted)
-        return abort(move, bouncer);
-    const auto begun = move.source_state();
-    if (!options.is_resumed && begun && begun->step == "moved")
-        throw Failure("the shard has moved to " + begun->other +
-                      "\nHINT:  --drop-source drops the rows that it left here.");
-    if (!options.is_resumed && (begun || (old && !has_left)))
-        throw Failure("a move of the shard has begun\nHINT:  --resume goes on, --abort undoes it.");
-    if (options.is_resumed && !begun)
+        return abort(move);
+    if (options.is_resumed && !move.source_state())
         throw Failure("there is no move of schema " + options.schema + " to be resumed");
-    if (!options.is_resumed) {
-        const std::vector<std::string> obstacles = find_obstacles(move);
-        print_obstacles(move, obstacles);
-        if (options.is_dry_run)
-            tell_size(move);
-        if (options.is_dry_run || !obstacles.empty())
-            return obstacles.empty() ? kDone : kFound;
-    }
-    heed_interrupts();
+    const int found = options.is_resumed ? kDone : check(move);
+    if (options.is_dry_run || found != kDone)
+        return found;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        std::signal(signal, note_interrupt);
     try {
-        return run(move, bouncer);
+        return run(move);
     } catch (const std::exception& error) {
         throw Failure(error.what() + std::string("\nHINT:  snowflake-shard move ... --resume goes "
                                                  "on. Before the target is open, --abort undoes."));

@@ -1,8 +1,10 @@
 /* snowflake-shard move, the steps before the switch: the source is written to all the time. */
 
+#include <algorithm>
+#include <thread>
+
 #include "dump.h"
 #include "move.h"
-#include "move_sql.h"
 #include "output.h"
 
 namespace
@@ -17,79 +19,60 @@ bool is_needed_for_copy(const Entry& entry)
     return entry.type == "CONSTRAINT" || entry.sql.find(" REPLICA IDENTITY ") != std::string::npos;
 }
 
-Entries post_data(Move& move, bool is_for_copy)
+std::string post_data(Move& move, bool is_for_copy)
 {
-    Entries entries;
+    std::string sql;
     for (const Entry& entry : dump_section(move.source, move.shard.schema, "post-data"))
         if (is_needed_for_copy(entry) == is_for_copy)
-            entries.push_back(entry);
-    return entries;
+            sql += entry.sql;
+    return sql;
 }
 
 bool has_slot(Move& move)
 {
     return move.source
-               .query("SELECT FROM pg_catalog.pg_replication_slots WHERE slot_name = $1",
+               .query("SELECT FROM pg_replication_slots WHERE slot_name = $1 AND "
+                      "wal_status <> 'lost'",
                       {move.slot})
                .rows() > 0;
 }
 
-/* A worker that fails tries again for ever, and says why in the log of its server alone. */
-class FailureWatch
+void require_slot(Move& move)
 {
-public:
-    explicit FailureWatch(Move& move) : move_(move), errors_(count()) {}
+    if (!has_slot(move))
+        throw Failure("slot " + move.slot +
+                      " is gone, or max_slot_wal_keep_size is too small and " +
+                      "it has lost WAL that was not replicated yet. Start anew: --abort");
+}
 
-    void look()
-    {
-        if (Clock::now() < next_)
+/* A worker that fails tries again for ever, and says why in the log of its server alone. */
+void wait_until(Move& move, const std::function<bool()>& is_done)
+{
+    std::int64_t failures = -1;
+    for (;; std::this_thread::sleep_for(kPoll)) {
+        stop_if_interrupted();
+        require_slot(move);
+        if (is_done())
             return;
-        next_ = Clock::now() + std::chrono::seconds(5);
-        const std::int64_t errors = count();
-        if (errors > errors_)
-            warn("replication failed " + count_of(static_cast<std::size_t>(errors), "time") +
-                 "; the log of " + move_.target.server() + " says why. It is tried again.");
-        errors_ = errors;
-        const Result lost = move_.source.query("SELECT FROM pg_catalog.pg_replication_slots WHERE "
-                                               "slot_name = $1 AND wal_status = 'lost'",
-                                               {move_.slot});
-        if (lost.rows() > 0)
-            throw Failure("slot " + move_.slot + " has lost WAL that was not replicated yet: " +
-                          "max_slot_wal_keep_size is too small. Start anew: --abort");
+        const Result count = move.target.query(R"(
+            SELECT coalesce(sum(apply_error_count + sync_error_count), 0)
+            FROM pg_stat_subscription_stats WHERE subname = $1)",
+                                               {move.name});
+        if (failures >= 0 && count.number(0, 0) > failures)
+            warn("replication has failed " + count.text(0, 0) + " times; the log of " +
+                 move.target.server() + " says why. It is tried again.");
+        failures = count.number(0, 0);
     }
-
-private:
-    std::int64_t count()
-    {
-        return move_.target
-            .query("SELECT coalesce(pg_catalog.sum(apply_error_count + sync_error_count), 0) FROM "
-                   "pg_catalog.pg_stat_subscription_stats WHERE subname = $1",
-                   {move_.name})
-            .number(0, 0);
-    }
-
-    Move& move_;
-    std::int64_t errors_;
-    Clock::time_point next_;
-};
+}
 
 /* Megabytes of the tables that are copied. */
 std::size_t megabytes(Connection& connection, const Shard& shard)
 {
-    const Result size = connection.query(
-        "SELECT coalesce(pg_catalog.sum(pg_catalog.pg_relation_size(c.oid)), 0)::bigint >> 20 FROM "
-        "pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = $1 AND c.relkind = 'r'",
-        {shard.schema});
+    const Result size = connection.query(R"(
+        SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint >> 20
+        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r')",
+                                         {shard.quoted});
     return static_cast<std::size_t>(size.number(0, 0));
-}
-
-std::string state_row(Move& move, const std::string& id, const Connection& other,
-                      const std::string& step, const std::string& is_open)
-{
-    return "INSERT INTO " + move.name + ".state VALUES (" + id + ", " +
-           move.source.literal(move.shard.schema) + ", " + move.source.literal(other.server()) +
-           ", '" + step + "', " + is_open + ");";
 }
 
 } // namespace
@@ -109,25 +92,21 @@ void prepare_source(Move& move)
 {
     if (!move.source_state()) {
         warn("source: publication and slot");
-        const Result tables = move.source.query(
-            "SELECT coalesce(pg_catalog.string_agg(', ' || c.oid::regclass, '' ORDER BY c.oid), '')"
-            " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = "
-            "c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'",
-            {move.shard.schema});
-        move.source.run(
-            "BEGIN;" + move_schema_sql(move.name) +
-            state_row(move, "pg_catalog.gen_random_uuid()", move.target, "prepared", "true") +
-            "CREATE PUBLICATION " + move.name + " FOR TABLE " + move.name + ".marker" +
-            tables.text(0, 0) + ";COMMIT");
+        std::string tables = move.name + ".marker";
+        for (const std::string& table : tables_of(move.source, move.shard))
+            tables += ", " + table;
+        move.source.run("BEGIN;" + move.sql(kMoveSchema));
+        move.source.query(move.sql("INSERT INTO @move@.state VALUES "
+                                   "(gen_random_uuid(), $1, $2, 'prepared', true)"),
+                          {move.shard.schema, move.target.server()});
+        move.source.run(move.sql("CREATE PUBLICATION @move@ FOR TABLE ") + tables + "; COMMIT");
     }
-    if (has_slot(move))
-        return;
     /* What is written between the first slot and another would never come. */
     if (move.target_state())
-        throw Failure("slot " + move.slot + " is gone: start anew, --abort");
-    /* It waits for the transactions that are running in the whole cluster. */
-    move.source.query("SELECT pg_catalog.pg_create_logical_replication_slot($1, 'pgoutput')",
-                      {move.slot});
+        require_slot(move);
+    else if (!has_slot(move))
+        /* It waits for the transactions that are running in the whole cluster. */
+        move.source.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", {move.slot});
 }
 
 void prepare_target(Move& move)
@@ -136,21 +115,21 @@ void prepare_target(Move& move)
         return;
     warn("target: definition and subscription");
     const Entries definition = dump_section(move.source, move.shard.schema, "pre-data");
-    const Entries keys = post_data(move, true);
-    const std::string problem = "shard " + std::to_string(move.shard.number) + ", schema " +
-                                move.shard.schema + ", is not open here yet";
-    move.target.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + std::string(kDumpSettings) +
-                    ";SELECT snowflake_internal.claim_shard(" + std::to_string(move.shard.number) +
-                    ", " + move.target.literal(move.shard.schema) + ");" + sql_of(definition) +
-                    sql_of(keys) + move_schema_sql(move.name) +
-                    state_row(move, move.target.literal(move.source_state()->id), move.source,
-                              "copying", "false") +
-                    /* The apply worker is a replica, which this does not stop. */
-                    "SELECT " + move.name + ".close('', " + move.target.literal(problem) + ", " +
-                    move.target.literal("It is being moved from " + move.source.server() + ".") +
-                    "); CREATE SUBSCRIPTION " + move.name + " CONNECTION " +
-                    move.target.literal(source_dsn(move)) + " PUBLICATION " + move.name +
-                    " WITH (create_slot = false, slot_name = '" + move.slot + "'); COMMIT");
+    const std::string keys = post_data(move, true);
+    move.target.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + std::string(kDumpSettings));
+    move.target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
+                      {std::to_string(move.shard.number), move.shard.schema});
+    move.target.run(sql_of(definition) + keys + move.sql(kMoveSchema));
+    move.target.query(move.sql("INSERT INTO @move@.state VALUES ($1::uuid, $2, $3, 'copying', "
+                               "false)"),
+                      {move.source_state()->id, move.shard.schema, move.source.server()});
+    /* The apply worker is a replica, which this does not stop. */
+    move.target.query(move.sql("SELECT @move@.close('', $1, $2)"),
+                      {move.title() + ", is not open here yet",
+                       "It is being moved from " + move.source.server() + "."});
+    move.target.run(move.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") +
+                    move.target.literal(source_dsn(move)) + move.sql(" PUBLICATION @move@ ") +
+                    "WITH (create_slot = false, slot_name = '" + move.slot + "'); COMMIT");
 }
 
 void await_copy(Move& move)
@@ -158,18 +137,14 @@ void await_copy(Move& move)
     warn("target: rows");
     const std::size_t total = megabytes(move.source, move.shard);
     Progress progress("copy (MB)", total);
-    FailureWatch watch(move);
-    for (;; std::this_thread::sleep_for(kPoll)) {
-        stop_if_interrupted();
-        watch.look();
-        const Result left = move.target.query(
-            "SELECT FROM pg_catalog.pg_subscription_rel AS r JOIN pg_catalog.pg_subscription AS s "
-            "ON s.oid = r.srsubid WHERE s.subname = $1 AND r.srsubstate <> 'r'",
-            {move.name});
-        if (left.rows() == 0)
-            return;
+    wait_until(move, [&] {
         progress.reach(std::min(total, megabytes(move.target, move.shard)));
-    }
+        const Result left = move.target.query(R"(
+            SELECT FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
+            WHERE subname = $1 AND srsubstate <> 'r')",
+                                              {move.name});
+        return left.rows() == 0;
+    });
 }
 
 void finish_definition(Move& move)
@@ -177,64 +152,61 @@ void finish_definition(Move& move)
     if (move.target_state()->step != "copying")
         return;
     warn("target: indexes, foreign keys, triggers");
-    const Result tables = move.target.query(
-        "SELECT coalesce(pg_catalog.string_agg(pg_catalog.format('ANALYZE %s;', c.oid::regclass), "
-        "'' ORDER BY c.oid), '') FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n "
-        "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')",
-        {move.shard.schema});
+    std::string sql = "BEGIN;" + std::string(kDumpSettings) + ";";
     /* pg_dump's post-data also fills the materialized views. */
-    move.target.run("BEGIN;" + std::string(kDumpSettings) + ";" + sql_of(post_data(move, false)) +
-                    tables.text(0, 0) + "UPDATE " + move.name +
-                    ".state SET step = 'ready'; COMMIT");
+    sql += post_data(move, false);
+    for (const std::string& table : tables_of(move.target, move.shard, "rp"))
+        sql += "ANALYZE " + table + ";";
+    move.target.run(sql + move.sql("UPDATE @move@.state SET step = 'ready'; COMMIT"));
 }
 
 void await_lag(Move& move)
 {
     warn("target: waiting until it has caught up");
-    FailureWatch watch(move);
-    for (;; std::this_thread::sleep_for(kPoll)) {
-        stop_if_interrupted();
-        watch.look();
-        const Result lag = move.source.query(
-            "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), "
-            "confirmed_flush_lsn) <= $2::numeric FROM pg_catalog.pg_replication_slots WHERE "
-            "slot_name = $1",
-            {move.slot, std::to_string(move.options.max_lag)});
-        if (lag.rows() == 0)
-            throw Failure("slot " + move.slot + " is gone: start anew, --abort");
-        if (lag.flag(0, 0))
-            return;
-    }
+    wait_until(move, [&] {
+        const Result lag = move.source.query(R"(
+            SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)
+            FROM pg_replication_slots WHERE slot_name = $1)",
+                                             {move.slot});
+        return lag.rows() > 0 &&
+               lag.number(0, 0) <= static_cast<std::int64_t>(move.options.max_lag);
+    });
 }
 
 void drop_subscription(Move& move)
 {
-    if (move.target
-            .query("SELECT FROM pg_catalog.pg_subscription WHERE subname = $1 AND subdbid = "
-                   "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-                   "pg_catalog.current_database())",
-                   {move.name})
-            .rows() > 0)
+    const Result subscription = move.target.query(R"(
+        SELECT FROM pg_subscription WHERE subname = $1
+        AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+                                                  {move.name});
+    if (subscription.rows() > 0)
         /* Without its slot's name, because the source drops the slot. */
-        move.target.run("BEGIN; ALTER SUBSCRIPTION " + move.name + " DISABLE; ALTER SUBSCRIPTION " +
-                        move.name + " SET (slot_name = NONE); DROP SUBSCRIPTION " + move.name +
-                        "; COMMIT");
+        move.target.run(move.sql(R"(
+            BEGIN;
+            ALTER SUBSCRIPTION @move@ DISABLE;
+            ALTER SUBSCRIPTION @move@ SET (slot_name = NONE);
+            DROP SUBSCRIPTION @move@;
+            COMMIT)"));
 }
 
+/* A walsender notices late that its subscriber is dead, and holds the slot. */
 void drop_slot_and_publication(Move& move)
 {
     const auto deadline = move.deadline();
-    while (has_slot(move)) {
-        /* A walsender notices late that its subscriber is dead, and holds the slot. */
-        move.source.query("SELECT pg_catalog.pg_terminate_backend(active_pid) FROM "
-                          "pg_catalog.pg_replication_slots WHERE slot_name = $1 AND active",
-                          {move.slot});
+    for (;; std::this_thread::sleep_for(kPoll)) {
         try {
-            move.source.query("SELECT pg_catalog.pg_drop_replication_slot($1)", {move.slot});
+            move.source.query(R"(
+                SELECT pg_terminate_backend(active_pid)
+                FROM pg_replication_slots WHERE slot_name = $1 AND active)",
+                              {move.slot});
+            move.source.query(R"(
+                SELECT pg_drop_replication_slot(slot_name)
+                FROM pg_replication_slots WHERE slot_name = $1)",
+                              {move.slot});
+            break;
         } catch (const ServerError&) {
             if (Clock::now() > deadline)
                 throw;
-            std::this_thread::sleep_for(kPoll);
         }
     }
     move.source.run("DROP PUBLICATION IF EXISTS " + move.name);

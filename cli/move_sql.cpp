@@ -1,7 +1,4 @@
-#include "move_sql.h"
-
-namespace
-{
+#include "move.h"
 
 /* The fence is made of three parts, because there are three ways to make an ID or a row:
  *
@@ -15,7 +12,7 @@ namespace
  * and nextval(). ALTER SEQUENCE waits for every transaction that has drawn from it, so the position
  * that is read after the first ALTER is the last one. It writes a new file, so that setval() below
  * is rolled back with it. */
-const char* const kSchema = R"sql(
+const char* const kMoveSchema = R"sql(
 CREATE SCHEMA @move@;
 CREATE TABLE @move@.state (
     id uuid NOT NULL,         -- of the move, the same on both sides
@@ -100,14 +97,3 @@ BEGIN
     DELETE FROM @move@.undo;
 END $$;
 )sql";
-
-} // namespace
-
-std::string move_schema_sql(const std::string& name)
-{
-    const std::string mark = "@move@";
-    std::string sql = kSchema;
-    for (std::size_t at = 0; (at = sql.find(mark, at)) != std::string::npos;)
-        sql.replace(at, mark.size(), name);
-    return sql;
-}

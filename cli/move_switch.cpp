@@ -1,63 +1,61 @@
 /* snowflake-shard move, the switch: the fence on the source, and the opening of the target. */
 
+#include <thread>
+
 #include "move.h"
-#include "move_switch.h"
 #include "output.h"
 
 namespace
 {
 
 constexpr int kTries = 3;
+const std::string kDeadlock = "40P01";
 
 /* A table that was made during the move has not been copied. */
 void require_published_tables(Move& move)
 {
-    const Result tables = move.source.query(
-        "SELECT c.oid::regclass FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n "
-        "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r' AND NOT EXISTS ("
-        "SELECT FROM pg_catalog.pg_publication_rel AS r JOIN pg_catalog.pg_publication AS p ON "
-        "p.oid = r.prpubid WHERE r.prrelid = c.oid AND p.pubname = $2)",
-        {move.shard.schema, move.name});
+    const Result tables = move.source.query(R"(
+        SELECT oid::regclass FROM pg_class
+        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND oid NOT IN (
+            SELECT prrelid FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = prpubid
+            WHERE pubname = $2))",
+                                            {move.shard.quoted, move.name});
     if (tables.rows() > 0)
         throw Failure("table " + tables.text(0, 0) +
-                      " was made during the move, which does not "
-                      "carry it. Start anew: --abort");
+                      " was made during the move, which does not carry it. Start anew: --abort");
 }
 
 /* Returns the marker, which is written in the same transaction. */
 std::string raise_fence(Move& move, Clock::time_point deadline, Clock::time_point& start)
 {
     std::string marker;
-    const std::string problem = "shard " + std::to_string(move.shard.number) + ", schema " +
-                                move.shard.schema + ", has moved";
     lock_and_run(move.source, deadline, [&] {
         start = Clock::now();
-        const Result positions =
-            move.source.query("SELECT " + move.name + ".close('ALWAYS', $1, $2)",
-                              {problem, "It is at " + move.target.server() + " now."});
+        const Result positions = move.source.query(
+            move.sql("SELECT @move@.close('ALWAYS', $1, $2)"),
+            {move.title() + ", has moved", "It is at " + move.target.server() + " now."});
         require_published_tables(move);
-        marker = move.source
-                     .query("INSERT INTO " + move.name +
-                                ".marker VALUES (pg_catalog.gen_random_uuid(), $1::jsonb) "
-                                "RETURNING id",
-                            {positions.text(0, 0)})
-                     .text(0, 0);
-        move.source.query("UPDATE " + move.name +
-                              ".state SET step = 'fenced', is_open = false, marker = $1::uuid",
-                          {marker});
+        const Result written = move.source.query(
+            move.sql(
+                "INSERT INTO @move@.marker VALUES (gen_random_uuid(), $1::jsonb) RETURNING id"),
+            {positions.text(0, 0)});
+        marker = written.text(0, 0);
+        move.source.query(
+            move.sql("UPDATE @move@.state SET step = 'fenced', is_open = false, marker = $1::uuid"),
+            {marker});
     });
     return marker;
 }
 
-bool await_marker(Move& move, const std::string& marker, Clock::time_point deadline)
+void await_marker(Move& move, const std::string& marker, Clock::time_point deadline)
 {
-    const std::string sql = "SELECT FROM " + move.name + ".marker WHERE id = $1::uuid";
+    warn("target: waiting for the last write");
+    const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
     while (move.target.query(sql, {marker}).rows() == 0) {
         if (Clock::now() > deadline)
-            return false;
+            throw Late("the last write did not come in time");
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return true;
 }
 
 /* THE POINT OF NO RETURN is the commit of this transaction. It is called only when the marker of
@@ -77,88 +75,99 @@ bool await_marker(Move& move, const std::string& marker, Clock::time_point deadl
  *   again, or --abort lifts the fence.
  * - of the source: the fence was on its disk before the walsender sent the marker, which it reads
  *   from the flushed WAL. It stands again after the restart.
- * - of the command: as its backend on the target ends. The next command waits for the lock of that
- *   backend, and asks the target's state under it before it does anything else.
+ * - of the command: its backend on the target commits or does not. The next command waits for the
+ *   lock of that backend, and reads the target's state under it before it does anything else.
  *
- * So never are both open: the target opens only here, with the fence up; the fence is lifted only
- * by one that holds the target's lock and has seen that it is not open. */
+ * So both are never open: the target opens only here, while the fence stands; the fence is lifted
+ * only by a command that holds the target's lock and has seen that the target is not open. */
 void open_target(Move& move, const std::string& marker, Clock::time_point deadline)
 {
+    warn("target: open");
     lock_and_run(move.target, deadline, [&] {
-        move.target.query("SELECT " + move.name + ".reopen()");
+        move.target.query(move.sql("SELECT @move@.reopen()"));
         /* reopen() gave the sequences new files, so these values are part of the transaction. */
-        move.target.query("SELECT pg_catalog.setval(p.sequence::regclass, p.last_value, "
-                          "p.is_called) FROM " +
-                              move.name +
-                              ".marker AS m CROSS JOIN LATERAL "
-                              "pg_catalog.jsonb_to_recordset(m.positions) "
-                              "AS p (sequence text, last_value bigint, is_called boolean) "
-                              "WHERE m.id = $1::uuid",
+        move.target.query(move.sql(R"(
+                SELECT setval(sequence::regclass, last_value, is_called)
+                FROM @move@.marker, jsonb_to_recordset(positions)
+                     AS p (sequence text, last_value bigint, is_called boolean)
+                WHERE id = $1::uuid)"),
                           {marker});
-        move.target.query("SELECT snowflake_internal.claim_shard($1::integer, $2::name)",
+        move.target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
                           {std::to_string(move.shard.number), move.shard.schema});
-        move.target.run("UPDATE " + move.name + ".state SET step = 'open', is_open = true");
+        move.target.run(move.sql("UPDATE @move@.state SET step = 'open', is_open = true"));
     });
 }
 
 /* False, and a message, if it did not succeed in time; the source is open then. */
-bool try_switch(Move& move, PgBouncer& bouncer, Connection& snapshot)
+bool try_switch(Move& move)
 {
     const auto deadline = move.deadline();
     auto start = Clock::now();
-    hold_interrupts();
+    std::string marker = move.source_state()->marker;
     try {
-        if (!bouncer.pause(deadline)) {
-            warn("PgBouncer's clients did not end their transactions in time");
-            return false;
-        }
-        std::string marker = move.source_state()->marker;
+        move.bouncer.pause(deadline);
         if (marker.empty()) {
             warn("source: fence");
-            try {
-                marker = raise_fence(move, deadline, start);
-            } catch (...) {
-                bouncer.resume();
-                throw;
-            }
+            marker = raise_fence(move, deadline, start);
         }
-        warn("target: waiting for the last write");
-        if (await_marker(move, marker, deadline)) {
-            snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
-            warn("target: open");
-            open_target(move, marker, deadline);
-            warn("writes were blocked for " + std::to_string(milliseconds_since(start)) + " ms");
-            return true;
-        }
-        warn("the last write did not come in time");
-    } catch (const ServerError& error) {
-        if (!is_lock_error(error))
-            throw;
-        warn(error.what());
+        await_marker(move, marker, deadline);
+        move.snapshot->run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
+        open_target(move, marker, deadline);
+        warn("writes were blocked for " + std::to_string(milliseconds_since(start)) + " ms");
+        return true;
+    } catch (const Late& late) {
+        warn(late.what());
+    } catch (...) {
+        if (marker.empty())
+            move.bouncer.resume();
+        throw;
     }
-    snapshot.rollback();
+    move.snapshot->rollback();
     lower_fence(move);
-    bouncer.resume();
+    move.bouncer.resume();
     return false;
 }
 
 } // namespace
+
+void lock_and_run(Connection& connection, Clock::time_point deadline,
+                  const std::function<void()>& work)
+{
+    for (auto wait = std::chrono::milliseconds(50);; wait *= 2) {
+        try {
+            connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = " +
+                           std::to_string(wait.count()));
+            work();
+            connection.run("COMMIT");
+            return;
+        } catch (const std::exception& error) {
+            connection.rollback();
+            const auto* refusal = dynamic_cast<const ServerError*>(&error);
+            if (refusal == nullptr ||
+                (refusal->sqlstate != kLockTimeout && refusal->sqlstate != kDeadlock))
+                throw;
+            if (Clock::now() + wait > deadline)
+                throw Late(error.what());
+        }
+        std::this_thread::sleep_for(wait);
+    }
+}
 
 void lower_fence(Move& move)
 {
     if (move.source_state()->step != "fenced")
         return;
     lock_and_run(move.source, move.deadline(), [&] {
-        move.source.query("SELECT " + move.name + ".reopen()");
-        move.source.run("UPDATE " + move.name +
-                        ".state SET step = 'prepared', is_open = true, marker = NULL");
+        move.source.run(move.sql(R"(
+            SELECT @move@.reopen();
+            UPDATE @move@.state SET step = 'prepared', is_open = true, marker = NULL)"));
     });
 }
 
-void switch_over(Move& move, PgBouncer& bouncer, Connection& snapshot)
+void switch_over(Move& move)
 {
-    for (int left = kTries; !try_switch(move, bouncer, snapshot); left--) {
-        heed_interrupts();
+    move.snapshot.emplace(move.options.to);
+    for (int left = kTries; !try_switch(move); left--) {
         warn("the source is open again");
         if (left == 1)
             throw Failure("the switch did not succeed within --timeout, " +
@@ -168,31 +177,14 @@ void switch_over(Move& move, PgBouncer& bouncer, Connection& snapshot)
     }
 }
 
-void reroute(Move& move, PgBouncer& bouncer)
-{
-    bouncer.lead_to(move.target);
-    bouncer.resume();
-}
-
 void drop_state(Move& move, Connection& connection)
 {
-    const Result tables = connection.query(
-        "SELECT t.tgrelid::regclass FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p "
-        "ON p.oid = t.tgfoid JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace "
-        "WHERE n.nspname = $1 ORDER BY 1",
-        {move.name});
-    for (int i = 0; i < tables.rows(); i++)
-        lock_and_run(connection, move.deadline(), [&] {
-            connection.run("DROP TRIGGER snowflake_move ON " + tables.text(i, 0));
-        });
+    const Result tables = connection.query(R"(
+        SELECT tgrelid::regclass FROM pg_trigger JOIN pg_proc AS p ON p.oid = tgfoid
+        WHERE pronamespace = to_regnamespace($1) ORDER BY 1)",
+                                           {move.name});
+    for (const std::string& table : texts_of(tables)) /* one is locked at a time */
+        lock_and_run(connection, move.deadline(),
+                     [&] { connection.run("DROP TRIGGER snowflake_move ON " + table); });
     connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE");
-}
-
-void clean_up(Move& move)
-{
-    warn("both: subscription, slot and publication");
-    drop_subscription(move);
-    drop_slot_and_publication(move);
-    move.source.run("UPDATE " + move.name + ".state SET step = 'moved'");
-    drop_state(move, move.target);
 }

@@ -1,256 +1,232 @@
 /* snowflake-shard move: what is in the way of a move, all of it at once. */
 
+#include <regex>
+#include <set>
+
+#include "dump.h"
 #include "move.h"
 #include "output.h"
 
 namespace
 {
 
-/* The objects of schema $1; those of tables and views that have no schema of their own, too. */
-const char* const kMembers =
-    "WITH relations AS (SELECT c.oid FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace "
-    "AS n ON n.oid = c.relnamespace WHERE n.nspname = $1), members AS ("
-    "SELECT 'pg_catalog.pg_class'::regclass AS classid, oid AS objid FROM relations UNION ALL "
-    "SELECT 'pg_catalog.pg_namespace'::regclass, oid FROM pg_catalog.pg_namespace WHERE nspname = "
-    "$1 UNION ALL "
-    "SELECT p.tableoid, p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON "
-    "n.oid = p.pronamespace WHERE n.nspname = $1 UNION ALL "
-    "SELECT t.tableoid, t.oid FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_namespace AS n ON "
-    "n.oid = t.typnamespace WHERE n.nspname = $1 UNION ALL "
-    "SELECT k.tableoid, k.oid FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_namespace AS "
-    "n ON n.oid = k.connamespace WHERE n.nspname = $1 UNION ALL "
-    "SELECT x.tableoid, x.oid FROM pg_catalog.pg_attrdef AS x JOIN relations AS r ON r.oid = "
-    "x.adrelid UNION ALL "
-    "SELECT x.tableoid, x.oid FROM pg_catalog.pg_trigger AS x JOIN relations AS r ON r.oid = "
-    "x.tgrelid WHERE NOT x.tgisinternal UNION ALL "
-    "SELECT x.tableoid, x.oid FROM pg_catalog.pg_rewrite AS x JOIN relations AS r ON r.oid = "
-    "x.ev_class UNION ALL "
-    "SELECT x.tableoid, x.oid FROM pg_catalog.pg_policy AS x JOIN relations AS r ON r.oid = "
-    "x.polrelid) ";
+/* Queries whose rows are obstacles: the problem, and what mends it. Both the copy and the stream
+ * take a slot, a sender and a worker. */
+const char* const kOnSource = R"(
+WITH tables AS (
+    SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p'))
+SELECT 'wal_level = ' || current_setting('wal_level'),
+       'ALTER SYSTEM SET wal_level = logical; and restart the server'
+WHERE current_setting('wal_level') <> 'logical'
+UNION ALL
+SELECT format('role %I may not make a slot', rolname), format('ALTER ROLE %I REPLICATION;', rolname)
+FROM pg_roles WHERE rolname = current_user AND NOT (rolreplication OR rolsuper)
+UNION ALL
+SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
+       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
+FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots)),
+             ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication))) AS u (name, used)
+JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
+UNION ALL
+SELECT format('table %s has no replica identity', name),
+       format('ALTER TABLE %s REPLICA IDENTITY FULL; or give it a primary key', name)
+FROM tables AS t
+WHERE relkind = 'r' AND relpersistence = 'p' AND relreplident <> 'f' AND NOT EXISTS (
+    SELECT FROM pg_index WHERE indrelid = t.oid
+    AND CASE relreplident WHEN 'i' THEN indisreplident WHEN 'd' THEN indisprimary END)
+UNION ALL
+SELECT format('table %s is unlogged', name), format('ALTER TABLE %s SET LOGGED;', name)
+FROM tables WHERE relkind = 'r' AND relpersistence = 'u'
+UNION ALL
+SELECT format('trigger %I of table %s would fire for replicated rows, too', tgname, name),
+       format('ALTER TABLE %s ENABLE TRIGGER %I;', name, tgname)
+FROM tables AS t JOIN pg_trigger ON tgrelid = t.oid WHERE tgenabled IN ('A', 'R') AND NOT tgisinternal
+UNION ALL
+SELECT format('column %s.%I points to large objects, which are not replicated', name, attname),
+       'Store them as bytea.'
+FROM tables AS t JOIN pg_attribute ON attrelid = t.oid JOIN pg_type AS y ON y.oid = atttypid
+WHERE typname = 'lo' AND NOT attisdropped
+UNION ALL
+SELECT format('table %s belongs to %s', name, relowner::regrole),
+       format('GRANT %s TO %I;', relowner::regrole, current_user)
+FROM tables WHERE NOT pg_has_role(relowner, 'USAGE')
+UNION ALL
+SELECT format('a transaction of process %s has been running for %s', pid, date_trunc('second', age)),
+       format('SELECT pg_terminate_backend(%s); or wait', pid)
+FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
+WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+AND age > make_interval(secs => $2::double precision)
+UNION ALL
+SELECT format('transaction %L is prepared', gid), format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
+FROM pg_prepared_xacts WHERE database = current_database())";
+
+const char* const kOnTarget = R"(
+SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
+       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
+FROM (VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription)),
+             ('max_replication_slots', (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
+JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
+UNION ALL
+SELECT format('role %I may not make a subscription and roles'' objects', current_user),
+       format('ALTER ROLE %I SUPERUSER;', current_user)
+WHERE current_setting('is_superuser') = 'off'
+UNION ALL
+SELECT format('extension snowflake is %s, and on the source it is %s', there, $3::text),
+       'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
+FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing')
+      FROM pg_extension WHERE extname = 'snowflake') AS e (there)
+WHERE there <> $3
+UNION ALL
+SELECT format('schema %I is there already', nspname),
+       format('If the shard was moved away from there: snowflake-shard move %I --drop-source; '
+              'else DROP SCHEMA %I CASCADE;', $1::text, nspname)
+FROM pg_namespace WHERE nspname IN ($1, $2))";
+
+/* Members are the schema's objects, and what is dropped with them: row types, constraints, TOAST
+ * tables, rows of a publication. */
+const char* const kDependents = R"(
+WITH RECURSIVE members AS (
+    SELECT 'pg_namespace'::regclass::oid AS classid, $1::regnamespace::oid AS objid
+    UNION
+    SELECT d.classid, d.objid
+    FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
+    WHERE (m.classid = 'pg_namespace'::regclass OR d.deptype IN ('i', 'a', 'P', 'S'))
+    AND NOT EXISTS (SELECT FROM pg_class AS c
+                    WHERE d.classid = c.tableoid AND d.objid = c.oid
+                    AND relnamespace NOT IN ($1::regnamespace, 'pg_toast'::regnamespace))
+)
+SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid) || ' needs ' ||
+                pg_describe_object(d.refclassid, d.refobjid, 0)
+FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
+WHERE d.deptype IN ('n', 'a') AND (d.classid, d.objid) NOT IN (TABLE members)
+AND (pg_identify_object(d.refclassid, d.refobjid, 0)).type NOT LIKE '%index')";
 
 class Obstacles
 {
 public:
-    explicit Obstacles(Move& move) : move_(move) {}
+    explicit Obstacles(Move& move) : move_(move), source_(move.source), target_(move.target) {}
 
     std::vector<std::string> find()
     {
-        look_at_settings();
-        look_at_target();
-        look_at_tables();
-        look_at_dependencies();
-        look_at_transactions();
-        look_at_clocks();
-        look_at_connection();
+        add_rows(source_, kOnSource, {move_.shard.quoted, std::to_string(move_.options.timeout)});
+        for (const std::string& dependent : find_dependents(move_))
+            add(source_, dependent, "Drop it, or move it into the schema.");
+        const Result version = source_.query(R"(
+            SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
+            FROM pg_extension WHERE extname = 'snowflake')");
+        if (add_rows(target_, kOnTarget, {move_.shard.schema, move_.name, version.text(0, 0)}) == 0)
+            try_definition();
+        compare_clocks();
         return found_;
     }
 
 private:
-    void add(const std::string& problem, const std::string& hint)
+    void add(const Connection& connection, const std::string& problem, const std::string& hint)
     {
-        found_.push_back(problem + "\n    HINT:  " + hint);
+        found_.push_back(connection.server() + ": " + problem + "\n    HINT:  " + hint);
     }
 
-    /* A query whose rows are obstacles: problem, hint. */
-    void add_rows(Connection& connection, const std::string& sql,
-                  const std::vector<std::string>& parameters)
+    int add_rows(Connection& connection, const std::string& sql,
+                 const std::vector<std::string>& parameters)
     {
         const Result rows = connection.query(sql, parameters);
         for (int i = 0; i < rows.rows(); i++)
-            add(connection.server() + ": " + rows.text(i, 0), rows.text(i, 1));
+            add(connection, rows.text(i, 0), rows.text(i, 1));
+        return rows.rows();
     }
 
-    /* Both the copy and the stream take a slot, a sender and a worker. */
-    void look_at_settings()
+    /* The subscription and the definition are made on the target in a transaction that is rolled
+     * back. Each error is an obstacle: the target's server does not get to the source; a role,
+     * type, function or table that the shard needs is not there.
+     *
+     * Others do not see these objects. A foreign key locks the table of another schema that it
+     * refers to against writing, from its entry (one of the last) until the rollback. A table that
+     * is locked by others is waited for 100 ms, because its writers wait behind this transaction;
+     * then it is an obstacle, too. There are no rows, so no entry takes long; pg_dump -s leaves out
+     * the queries of materialized views, which could. */
+    void try_definition()
     {
-        const std::string free = "SELECT pg_catalog.format('%s = %s, and %s are in use: a move "
-                                 "takes 2', name, setting, used), pg_catalog.format('ALTER SYSTEM "
-                                 "SET %s = %s; and restart the server', name, used + 4) FROM "
-                                 "pg_catalog.pg_settings JOIN (VALUES ";
-        const std::string few = ") AS u (setting_name, used) ON name = setting_name WHERE "
-                                "setting::bigint < used + 2";
-        add_rows(move_.source,
-                 "SELECT 'wal_level = ' || setting, 'ALTER SYSTEM SET wal_level = logical; and "
-                 "restart the server' FROM pg_catalog.pg_settings WHERE name = 'wal_level' AND "
-                 "setting <> 'logical' UNION ALL SELECT pg_catalog.format('role %I may not make a "
-                 "slot', rolname), pg_catalog.format('ALTER ROLE %I REPLICATION;', rolname) FROM "
-                 "pg_catalog.pg_roles WHERE rolname = current_user AND NOT (rolreplication OR "
-                 "rolsuper)",
-                 {});
-        add_rows(move_.source,
-                 free +
-                     "('max_replication_slots', (SELECT pg_catalog.count(*) FROM "
-                     "pg_catalog.pg_replication_slots)), ('max_wal_senders', (SELECT "
-                     "pg_catalog.count(*) FROM pg_catalog.pg_stat_replication))" +
-                     few,
-                 {});
-        add_rows(move_.target,
-                 free +
-                     "('max_logical_replication_workers', (SELECT pg_catalog.count(pid) FROM "
-                     "pg_catalog.pg_stat_subscription)), ('max_replication_slots', (SELECT "
-                     "pg_catalog.count(*) FROM pg_catalog.pg_replication_origin))" +
-                     few,
-                 {});
-        add_rows(move_.target,
-                 "SELECT pg_catalog.format('role %I may not make a subscription and roles'' "
-                 "objects', current_user), pg_catalog.format('ALTER ROLE %I SUPERUSER;', "
-                 "current_user) WHERE pg_catalog.current_setting('is_superuser') = 'off'",
-                 {});
-    }
-
-    void look_at_target()
-    {
-        const std::string version =
-            "SELECT coalesce((SELECT pg_catalog.format('%s in schema %I', e.extversion, n.nspname) "
-            "FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid = "
-            "e.extnamespace WHERE e.extname = 'snowflake'), 'missing')";
-        const std::string here = move_.source.query(version).text(0, 0);
-        const std::string there = move_.target.query(version).text(0, 0);
-        if (here != there)
-            add(move_.target.server() + ": extension snowflake is " + there + ", and on " +
-                    move_.source.server() + " it is " + here,
-                "CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET "
-                "SCHEMA");
-        else
-            for (const Shard& shard : read_shards(move_.target))
-                if (shard.number == move_.shard.number && shard.schema != move_.shard.schema)
-                    add(move_.target.server() + ": shard " + std::to_string(shard.number) +
-                            " is there already, as schema " + shard.schema,
-                        "DROP SCHEMA " + shard.quoted + " CASCADE; if it is not used");
-        add_rows(move_.target,
-                 "SELECT pg_catalog.format('schema %I is there already', nspname), "
-                 "pg_catalog.format('If the shard was moved away from there: snowflake-shard move "
-                 "%I --drop-source; else DROP SCHEMA %I CASCADE;', $1::text, nspname) FROM "
-                 "pg_catalog.pg_namespace WHERE nspname IN ($1::text, $2)",
-                 {move_.shard.schema, move_.name});
-        /* Owners, and roles of privileges and policies. */
-        const Result roles = move_.source.query(
-            std::string(kMembers) +
-                "SELECT DISTINCT r.rolname FROM members AS m JOIN pg_catalog.pg_shdepend AS "
-                "d ON d.classid = m.classid AND d.objid = m.objid AND d.dbid = (SELECT oid "
-                "FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) "
-                "JOIN pg_catalog.pg_roles AS r ON r.oid = d.refobjid WHERE d.refclassid = "
-                "'pg_catalog.pg_authid'::regclass ORDER BY 1",
-            {move_.shard.schema});
-        for (int i = 0; i < roles.rows(); i++)
-            add_rows(move_.target,
-                     "SELECT pg_catalog.format('role %I is missing', $1::name), "
-                     "pg_catalog.format('CREATE ROLE %I;', $1::name) WHERE NOT EXISTS (SELECT FROM "
-                     "pg_catalog.pg_roles WHERE rolname = $1)",
-                     {roles.text(i, 0)});
-    }
-
-    void look_at_tables()
-    {
-        add_rows(
-            move_.source,
-            "WITH tables AS (SELECT c.*, c.oid::regclass AS name FROM pg_catalog.pg_class AS c "
-            "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND "
-            "c.relkind IN ('r', 'p')) "
-            "SELECT pg_catalog.format('table %s has no replica identity', name), "
-            "pg_catalog.format('ALTER TABLE %s REPLICA IDENTITY FULL; or give it a primary key', "
-            "name) FROM tables AS t WHERE relkind = 'r' AND relpersistence = 'p' AND CASE "
-            "relreplident WHEN 'f' THEN false WHEN 'n' THEN true ELSE NOT EXISTS (SELECT FROM "
-            "pg_catalog.pg_index AS i WHERE i.indrelid = t.oid AND CASE t.relreplident WHEN 'i' "
-            "THEN i.indisreplident ELSE i.indisprimary END) END "
-            "UNION ALL SELECT pg_catalog.format('table %s is unlogged', name), "
-            "pg_catalog.format('ALTER TABLE %s SET LOGGED;', name) FROM tables WHERE relkind = 'r' "
-            "AND relpersistence = 'u' "
-            "UNION ALL SELECT pg_catalog.format('trigger %I of table %s would fire for replicated "
-            "rows, too', g.tgname, t.name), pg_catalog.format('ALTER TABLE %s ENABLE TRIGGER %I;', "
-            "t.name, g.tgname) FROM tables AS t JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = "
-            "t.oid WHERE g.tgenabled IN ('A', 'R') AND NOT g.tgisinternal "
-            "UNION ALL SELECT pg_catalog.format('column %s.%I points to large objects, which are "
-            "not replicated', t.name, a.attname), 'Store them as bytea.' FROM tables AS t JOIN "
-            "pg_catalog.pg_attribute AS a ON a.attrelid = t.oid JOIN pg_catalog.pg_type AS y ON "
-            "y.oid = a.atttypid WHERE y.typname = 'lo' AND NOT a.attisdropped "
-            "UNION ALL SELECT pg_catalog.format('table %s belongs to %s', name, "
-            "relowner::regrole), pg_catalog.format('GRANT %s TO %I;', relowner::regrole, "
-            "current_user) FROM tables WHERE NOT pg_catalog.pg_has_role(relowner, 'USAGE')",
-            {move_.shard.schema});
-    }
-
-    /* What of the shard needs objects of other schemas, and the other way round. Types and
-     * functions may be there on the target, too. */
-    void look_at_dependencies()
-    {
-        const Result rows = move_.source.query(
-            std::string(kMembers) +
-                "SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, 0), "
-                "pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0), r.type, r.identity "
-                "FROM members AS m JOIN pg_catalog.pg_depend AS d ON d.classid = m.classid AND "
-                "d.objid = m.objid CROSS JOIN LATERAL pg_catalog.pg_identify_object(d.refclassid, "
-                "d.refobjid, 0) AS r WHERE r.type <> 'index' AND r.schema NOT IN ($1, "
-                "'pg_catalog', "
-                "'information_schema', 'snowflake_internal', 'pg_toast') AND NOT EXISTS (SELECT "
-                "FROM pg_catalog.pg_depend AS x JOIN pg_catalog.pg_extension AS e ON e.oid = "
-                "x.refobjid WHERE x.classid = d.refclassid AND x.objid = d.refobjid AND "
-                "x.deptype = 'e' AND e.extname = 'snowflake')",
-            {move_.shard.schema});
-        for (int i = 0; i < rows.rows(); i++) {
-            const std::string type = rows.text(i, 2);
-            const bool is_there =
-                (type == "type" || type == "function") &&
-                !move_.target
-                     .query("SELECT pg_catalog.to_reg" +
-                                std::string(type == "type" ? "type" : "procedure") + "($1)",
-                            {rows.text(i, 3)})
-                     .is_null(0, 0);
-            if (!is_there)
-                add(rows.text(i, 0) + " needs " + rows.text(i, 1) + " of another schema",
-                    "Make it on the target, too, if it is a type or function; else move it into "
-                    "the schema or drop it.");
+        const std::string shard = std::to_string(move_.shard.number);
+        Entries entries = {{"shard", shard,
+                            "SELECT snowflake_internal.claim_shard(" + shard + ", " +
+                                target_.literal(move_.shard.schema) + ");"},
+                           {"SUBSCRIPTION", move_.name,
+                            move_.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") +
+                                target_.literal(source_dsn(move_)) +
+                                move_.sql(" PUBLICATION @move@ ") +
+                                "WITH (create_slot = false, slot_name = NONE, enabled = false);"}};
+        try {
+            const Entries all = dump_schemas(source_, {move_.shard.schema})[move_.shard.schema];
+            entries.insert(entries.end(), all.begin(), all.end());
+        } catch (const Failure& error) {
+            return add(source_, error.what(), "A move takes pg_dump, too.");
         }
-        for (const std::string& dependent : find_dependents(move_))
-            add(dependent, "Drop it, or move it into the schema.");
+        target_.run("BEGIN; " + std::string(kDumpSettings) + "; SET LOCAL lock_timeout = '100ms'");
+        for (const Entry& entry : entries)
+            if (entry.type.rfind("PUBLICATION", 0) != 0)
+                try_entry(entry);
+        target_.rollback();
     }
 
-    void look_at_transactions()
+    void try_entry(const Entry& entry)
     {
-        add_rows(move_.source,
-                 "SELECT pg_catalog.format('a transaction of process %s has been running for %s', "
-                 "pid, pg_catalog.date_trunc('second', pg_catalog.clock_timestamp() - "
-                 "xact_start)), pg_catalog.format('SELECT pg_terminate_backend(%s); or wait', pid) "
-                 "FROM pg_catalog.pg_stat_activity WHERE datname = pg_catalog.current_database() "
-                 "AND backend_type = 'client backend' AND pg_catalog.clock_timestamp() - "
-                 "xact_start > pg_catalog.make_interval(secs => $1::double precision) "
-                 "UNION ALL SELECT pg_catalog.format('transaction %L is prepared', gid), "
-                 "pg_catalog.format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid) FROM "
-                 "pg_catalog.pg_prepared_xacts WHERE database = pg_catalog.current_database()",
-                 {std::to_string(move_.options.timeout)});
+        try {
+            target_.run("SAVEPOINT entry; " + entry.sql + "RELEASE entry");
+        } catch (const ServerError& error) {
+            target_.run("ROLLBACK TO entry");
+            note_error(entry, error);
+        }
+    }
+
+    /* An error that names the shard's own schema follows from an earlier one. A role is made (until
+     * the rollback), to see what else is missing. */
+    void note_error(const Entry& entry, const ServerError& error)
+    {
+        const std::string message =
+            std::regex_replace(error.what(), std::regex("^[^:]*:  ([^\n]*)[^]*"), "$1");
+        const std::string& schema = move_.shard.schema;
+        const bool is_consequence = message.find(schema + ".") != std::string::npos ||
+                                    message.find("\"" + schema + "\"") != std::string::npos;
+        if ((is_consequence && !errors_.empty()) || !errors_.insert(message).second)
+            return;
+        std::smatch role;
+        if (std::regex_match(message, role, std::regex("role \"(.*)\" does not exist"))) {
+            const std::string create = "CREATE ROLE " + target_.identifier(role[1]) + ";";
+            add(target_, message, create);
+            target_.run(create);
+            return try_entry(entry);
+        }
+        add(target_, entry.type + " " + entry.name + ": " + message, hint_of(entry, error));
+    }
+
+    static std::string hint_of(const Entry& entry, const ServerError& error)
+    {
+        if (error.sqlstate == kLockTimeout)
+            return "A table that it refers to is busy there. Try again.";
+        if (entry.type == "shard")
+            return "Drop that schema there, if it is not used.";
+        if (entry.type == "SUBSCRIPTION")
+            return "Let pg_hba.conf of the source allow it, and give --source if the source has "
+                   "another address there.";
+        return "Make there what is missing, or change it in the shard.";
     }
 
     /* Not an obstacle: the target goes on from the source's positions. */
-    void look_at_clocks()
+    void compare_clocks()
     {
-        const std::string sql = "SELECT EXTRACT(epoch FROM pg_catalog.clock_timestamp())::bigint";
-        const std::int64_t here = move_.source.query(sql).number(0, 0);
-        const std::int64_t apart = move_.target.query(sql).number(0, 0) - here;
+        const std::string sql = "SELECT EXTRACT(epoch FROM clock_timestamp())::bigint";
+        const std::int64_t here = source_.query(sql).number(0, 0);
+        const std::int64_t apart = target_.query(sql).number(0, 0) - here;
         if (apart < -1 || apart > 1)
-            warn("the clock of " + move_.target.server() + " is " +
-                 std::to_string(std::abs(apart)) + " s " + (apart < 0 ? "behind" : "ahead of") +
-                 " that of " + move_.source.server());
-    }
-
-    /* Only the target's server knows whether it gets there. */
-    void look_at_connection()
-    {
-        try {
-            move_.target.run("BEGIN; CREATE SUBSCRIPTION " + move_.name + " CONNECTION " +
-                             move_.target.literal(source_dsn(move_)) + " PUBLICATION " +
-                             move_.name +
-                             " WITH (create_slot = false, slot_name = NONE, enabled = false)");
-        } catch (const ServerError& error) {
-            add(move_.target.server() +
-                    ": the server cannot connect to the source: " + error.what(),
-                "Let pg_hba.conf of the source allow it, and give --source if it has another "
-                "address there.");
-        }
-        move_.target.rollback();
+            warn("the clock of " + target_.server() + " is " + std::to_string(std::abs(apart)) +
+                 " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + source_.server());
     }
 
     Move& move_;
+    Connection& source_;
+    Connection& target_;
     std::vector<std::string> found_;
+    std::set<std::string> errors_;
 };
 
 } // namespace
@@ -260,29 +236,7 @@ std::vector<std::string> find_obstacles(Move& move)
     return Obstacles(move).find();
 }
 
-/* Toast tables and the rows of a publication depend on a table, too, and go with it. */
 std::vector<std::string> find_dependents(Move& move)
 {
-    const Result rows = move.source.query(
-        std::string(kMembers) +
-            "SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, 0) || ' needs ' || "
-            "pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) FROM members AS m JOIN "
-            "pg_catalog.pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid LEFT "
-            "JOIN members AS o ON o.classid = d.classid AND o.objid = d.objid LEFT JOIN "
-            "pg_catalog.pg_trigger AS g ON d.classid = g.tableoid AND d.objid = g.oid LEFT JOIN "
-            "pg_catalog.pg_index AS i ON m.classid = 'pg_catalog.pg_class'::regclass AND "
-            "m.objid = i.indexrelid WHERE o.objid IS NULL AND i.indexrelid IS NULL AND "
-            "g.tgisinternal IS NOT TRUE AND d.classid IN (SELECT classid FROM members UNION SELECT "
-            "c.oid FROM "
-            "pg_catalog.pg_class AS c WHERE c.oid IN ('pg_catalog.pg_proc'::regclass, "
-            "'pg_catalog.pg_rewrite'::regclass, 'pg_catalog.pg_constraint'::regclass, "
-            "'pg_catalog.pg_trigger'::regclass, 'pg_catalog.pg_policy'::regclass, "
-            "'pg_catalog.pg_attrdef'::regclass)) AND NOT EXISTS (SELECT FROM pg_catalog.pg_class "
-            "AS t WHERE t.oid = d.objid AND d.classid = 'pg_catalog.pg_class'::regclass AND "
-            "t.relnamespace = 'pg_toast'::regnamespace)",
-        {move.shard.schema});
-    std::vector<std::string> dependents;
-    for (int i = 0; i < rows.rows(); i++)
-        dependents.push_back(rows.text(i, 0));
-    return dependents;
+    return texts_of(move.source.query(kDependents, {move.shard.quoted}));
 }

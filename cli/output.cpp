@@ -13,23 +13,28 @@
 namespace
 {
 
-std::string format_bytes(std::int64_t count)
-{
-    const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
-    std::size_t unit = 0;
-    for (; count >= 10240 && unit < 4; unit++)
-        count /= 1024;
-    return std::to_string(count) + " " + units[unit];
-}
+using Line = std::vector<std::string>;
 
-std::string text_of(const Cell& cell, bool is_for_people)
+std::string text_of(const Cell& cell)
 {
-    if (const auto* bytes = std::get_if<Bytes>(&cell))
-        return is_for_people ? format_bytes(bytes->count) : std::to_string(bytes->count);
+    if (const auto* size = std::get_if<Size>(&cell))
+        return size->text;
     if (const auto* number = std::get_if<std::int64_t>(&cell))
         return std::to_string(*number);
     const auto* text = std::get_if<std::string>(&cell);
     return text == nullptr ? "" : *text;
+}
+
+/* The headings, then the rows. */
+std::vector<Line> lines_of(const Table& table)
+{
+    std::vector<Line> lines = {table.columns};
+    for (const auto& row : table.rows) {
+        lines.emplace_back();
+        for (const Cell& cell : row)
+            lines.back().push_back(text_of(cell));
+    }
+    return lines;
 }
 
 /* Characters, not bytes. */
@@ -39,27 +44,24 @@ std::size_t width_of(const std::string& text)
         std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/* Numbers stand at the right. */
+/* Numbers stand at the right, with their heading. */
 void print_aligned(const Table& table)
 {
-    std::vector<std::size_t> widths;
-    for (std::size_t i = 0; i < table.columns.size(); i++) {
-        widths.push_back(table.columns[i].size());
-        for (const auto& row : table.rows)
-            widths[i] = std::max(widths[i], width_of(text_of(row[i], true)));
-    }
-    const auto put = [&](std::size_t i, const std::string& text, const Cell& like) {
-        const std::string space(widths[i] - width_of(text), ' ');
-        const bool is_text = std::holds_alternative<std::string>(like);
-        const bool is_last = i + 1 == widths.size();
-        std::cout << (is_text ? text + (is_last ? "" : space) : space + text)
-                  << (is_last ? "\n" : "  ");
-    };
-    for (std::size_t i = 0; i < table.columns.size(); i++)
-        put(i, table.columns[i], table.rows.empty() ? Cell("") : table.rows[0][i]);
-    for (const auto& row : table.rows)
-        for (std::size_t i = 0; i < row.size(); i++)
-            put(i, text_of(row[i], true), row[i]);
+    const std::vector<Line> lines = lines_of(table);
+    std::vector<std::size_t> widths(table.columns.size());
+    for (const Line& line : lines)
+        for (std::size_t i = 0; i < line.size(); i++)
+            widths[i] = std::max(widths[i], width_of(line[i]));
+    for (std::size_t n = 0; n < lines.size(); n++)
+        for (std::size_t i = 0; i < widths.size(); i++) {
+            const std::string& text = lines[n][i];
+            const std::string space(widths[i] - width_of(text), ' ');
+            const bool is_text = table.rows.empty() || std::holds_alternative<std::string>(
+                                                           table.rows[n == 0 ? 0 : n - 1][i]);
+            const bool is_last = i + 1 == widths.size();
+            std::cout << (is_text ? text + (is_last ? "" : space) : space + text)
+                      << (is_last ? "\n" : "  ");
+        }
 }
 
 void print_json(const Table& table)
@@ -72,22 +74,24 @@ void print_json(const Table& table)
             Json& value = object[table.columns[i]];
             if (const auto* text = std::get_if<std::string>(&row[i]))
                 value = *text;
-            else if (!std::holds_alternative<std::monostate>(row[i]))
-                value = std::stoll(text_of(row[i], false));
+            else if (const auto* number = std::get_if<std::int64_t>(&row[i]))
+                value = *number;
+            else if (const auto* size = std::get_if<Size>(&row[i]))
+                value = size->bytes;
         }
         array.push_back(object);
     }
     std::cout << array.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-void print_csv(const std::vector<std::string>& fields)
+void print_csv(const Line& line)
 {
-    for (std::size_t i = 0; i < fields.size(); i++) {
+    for (std::size_t i = 0; i < line.size(); i++) {
         std::string quoted;
-        for (const char c : fields[i])
+        for (const char c : line[i])
             quoted.append(c == '"' ? 2 : 1, c);
-        const bool is_plain = fields[i].find_first_of(",\"\r\n") == std::string::npos;
-        std::cout << (i == 0 ? "" : ",") << (is_plain ? fields[i] : "\"" + quoted + "\"");
+        const bool is_plain = quoted.find_first_of(",\"\r\n") == std::string::npos;
+        std::cout << (i == 0 ? "" : ",") << (is_plain ? quoted : "\"" + quoted + "\"");
     }
     std::cout << "\n";
 }
@@ -97,16 +101,12 @@ void print_csv(const std::vector<std::string>& fields)
 void print(const Table& table, Format format)
 {
     if (format == Format::json)
-        return print_json(table);
-    if (format == Format::table)
-        return print_aligned(table);
-    print_csv(table.columns);
-    for (const auto& row : table.rows) {
-        std::vector<std::string> fields;
-        for (const Cell& cell : row)
-            fields.push_back(text_of(cell, false));
-        print_csv(fields);
-    }
+        print_json(table);
+    else if (format == Format::table)
+        print_aligned(table);
+    else
+        for (const Line& line : lines_of(table))
+            print_csv(line);
 }
 
 int print_states(const std::vector<ShardState>& states, bool json)
@@ -142,8 +142,7 @@ std::string count_of(std::size_t count, const std::string& thing)
 }
 
 Progress::Progress(std::string what, std::size_t total)
-    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) != 0), start_(Clock::now()),
-      shown_(start_), total_(total)
+    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) != 0), total_(total)
 {
 }
 
@@ -153,37 +152,15 @@ Progress::~Progress()
         std::cerr << "\r\33[K" << std::flush;
 }
 
-void Progress::expect(std::size_t count)
+void Progress::show(std::size_t done)
 {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (done_ == 0) /* what came before has another pace */
-        start_ = shown_ = Clock::now();
-    total_ += count;
-}
-
-void Progress::step()
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    done_++;
-    show();
-}
-
-void Progress::reach(std::size_t done)
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    done_ = done;
-    show();
-}
-
-void Progress::show()
-{
-    const auto now = Clock::now();
-    const auto pause = is_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5);
-    if (done_ == 0 || now - shown_ < pause)
+    const std::lock_guard<std::mutex> lock(showing_);
+    if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 5000))
         return;
-    shown_ = now;
-    const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - start_).count();
-    const auto left = static_cast<std::size_t>(passed) * (total_ - done_) / done_ / 1000;
+    shown_ = Clock::now();
+    const auto passed = static_cast<std::size_t>(milliseconds_since(start_));
+    const std::size_t left = passed * (total_ - done) / done / 1000;
     std::fprintf(stderr, "%s%s: %zu of %zu, %zu:%02zu left%s", is_terminal_ ? "\r\33[K" : "",
-                 what_.c_str(), done_, total_, left / 60, left % 60, is_terminal_ ? "" : "\n");
+                 what_.c_str(), done, total_.load(), left / 60, left % 60,
+                 is_terminal_ ? "" : "\n");
 }

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "catalog.h"
+#include "clock.h"
 
-struct Bytes {
-    std::int64_t count;
+/* A number in JSON, a text for people. */
+struct Size {
+    std::int64_t bytes;
+    std::string text; /* of pg_size_pretty() */
 };
 
-using Cell = std::variant<std::monostate, std::int64_t, Bytes, std::string>;
+using Cell = std::variant<std::monostate, std::int64_t, Size, std::string>;
 
 struct Table {
     std::vector<std::string> columns;
@@ -51,25 +54,21 @@ class Progress
 public:
     explicit Progress(std::string what, std::size_t total = 0);
     ~Progress();
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
 
     /* So many more are to be done. */
-    void expect(std::size_t count);
-    void step();
+    void expect(std::size_t count) { total_ += count; }
+    void step() { show(++done_); }
     /* So many are done by now. */
-    void reach(std::size_t done);
+    void reach(std::size_t done) { show(done_ = done); }
 
 private:
-    using Clock = std::chrono::steady_clock;
+    void show(std::size_t done);
 
-    void show();
-
-    std::mutex mutex_;
     const std::string what_;
     const bool is_terminal_;
-    Clock::time_point start_;
-    Clock::time_point shown_;
-    std::size_t total_;
-    std::size_t done_ = 0;
+    const Clock::time_point start_ = Clock::now();
+    Clock::time_point shown_ = start_;
+    std::mutex showing_;
+    std::atomic<std::size_t> total_;
+    std::atomic<std::size_t> done_ = 0;
 };

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "connection.h"
 #include "clock.h"
+#include "connection.h"
 
 class PgBouncer
 {
@@ -14,9 +14,9 @@ public:
     /* Without a connection string all functions do nothing. */
     PgBouncer(std::string dsn, std::string file, std::string alias);
 
-    /* Holds the clients back when their transactions have ended. False if some have not by then;
-     * the clients go on. */
-    bool pause(Clock::time_point deadline);
+    /* Holds the clients back when their transactions have ended. Late if some have not by then; the
+     * clients go on. */
+    void pause(Clock::time_point deadline);
     /* No error if they are not held back. */
     void resume();
     /* Writes the server's host, port and dbname into the file, and makes PgBouncer read it. */
@@ -24,7 +24,7 @@ public:
 
 private:
     void connect();
-    void run(const std::string& command);
+    void run(const std::string& command, Clock::time_point deadline = Clock::time_point::max());
 
     const std::string dsn_;
     const std::string file_;

@@ -6,14 +6,11 @@
 #include <iterator>
 
 #include "catalog.h"
-#include "lexer.h"
 #include "output.h"
 #include "verbs.h"
 
 namespace
 {
-
-const char* const kActiveTransaction = "25001"; /* SQLSTATE of what cannot run in a transaction */
 
 /* Ctrl-C ends the run after the shard that it is at, so that it can be said which are done. A
  * second one ends the program. */
@@ -27,69 +24,67 @@ void note_interrupt(int signal)
 
 std::string read_sql(const Options& options)
 {
-    if (options.file.empty() && options.sql.empty())
-        throw UsageError("run needs SQL: --sql or --file");
-    if (options.file.empty())
-        return options.sql;
-    std::ifstream file(options.file);
-    if (options.file != "-" && !file)
-        throw UsageError("cannot read file " + options.file);
-    std::istream& input = options.file == "-" ? std::cin : file;
-    return {std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
+    std::string sql = options.sql;
+    if (!options.file.empty()) {
+        std::ifstream file(options.file);
+        if (options.file != "-" && !file)
+            throw UsageError("cannot read file " + options.file);
+        std::istream& input = options.file == "-" ? std::cin : file;
+        sql.assign(std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>());
+    }
+    if (sql.find_first_not_of(" \t\r\n;") == std::string::npos || sql.find('\0') < sql.size())
+        throw UsageError("there is no SQL to run: --sql or --file");
+    return sql;
 }
 
-/* Refuses psql's own commands, and statements that would end the transaction of a shard. */
-void check_sql(const std::string& sql, bool no_transaction)
+/* The savepoint is gone if the SQL has ended the transaction. */
+void leave_savepoint(Connection& connection, const std::string& command)
 {
-    if (sql.find('\0') != std::string::npos || split_statements(sql).empty())
-        throw UsageError("there is no SQL to run");
-    for (const std::string& statement : split_statements(sql)) {
-        std::vector<std::string> words;
-        for (const Token& token : tokens_of(statement)) {
-            if (token.text[0] == '\\')
-                throw UsageError("psql commands are not understood: " + std::string(token.text));
-            if (token.kind != TokenKind::blank)
-                words.push_back(lower(token.text));
-        }
-        const bool is_end = words[0] == "begin" || words[0] == "start" || words[0] == "commit" ||
-                            words[0] == "end" || words[0] == "abort" || words[0] == "rollback";
-        const bool is_to_savepoint = words[0] == "rollback" && words.size() > 2;
-        if (is_end && !is_to_savepoint && !no_transaction)
-            throw UsageError("the SQL has a " + words[0] +
-                             " of its own: run begins and ends the transaction of each shard");
+    try {
+        connection.run(command + " SAVEPOINT snowflake_shard");
+    } catch (const ServerError&) {
+        if (!connection.is_alive())
+            throw;
+        throw Failure("the SQL ended its transaction itself, and can have changed a part of the "
+                      "shard.\nHINT:  run begins and ends the transaction of each shard: remove "
+                      "BEGIN, COMMIT and ROLLBACK from the SQL.");
     }
 }
 
-/* The shards of the server that are meant. */
-std::vector<Shard> choose_shards(Connection& connection, const ShardSet& wanted)
+void run_in_transaction(Connection& connection, const Shard& shard, const std::string& sql)
 {
-    std::vector<Shard> chosen;
-    ShardSet missing = wanted;
-    for (const Shard& shard : read_shards(connection))
-        if (wanted.count(shard.number) > 0) {
-            chosen.push_back(shard);
-            missing.erase(shard.number);
-        }
-    if (chosen.empty())
-        throw Failure("none of these shards is on " + connection.server());
-    if (!missing.empty())
-        warn("not on " + connection.server() + ": " + format_shards(missing));
-    return chosen;
+    connection.run("BEGIN; SET LOCAL search_path = " + shard.quoted +
+                   "; SAVEPOINT snowflake_shard");
+    try {
+        connection.run(sql);
+    } catch (const ServerError& error) {
+        if (connection.is_alive())
+            leave_savepoint(connection, "ROLLBACK TO");
+        throw;
+    }
+    leave_savepoint(connection, "RELEASE");
+    connection.run("COMMIT");
 }
 
+/* An error that is no ServerError would be that of every shard. */
 void run_one(Connection& connection, const Shard& shard, const std::string& sql,
              bool no_transaction)
 {
-    const std::string search_path = "search_path = " + shard.quoted;
-    if (!no_transaction) {
-        connection.run("BEGIN; SET LOCAL " + search_path);
+    const std::string active_transaction = "25001";
+    try {
+        if (!no_transaction)
+            return run_in_transaction(connection, shard, sql);
+        connection.run("SET search_path = " + shard.quoted);
         connection.run(sql);
-        connection.run("COMMIT");
-        return;
+        if (connection.is_in_transaction())
+            throw Failure("the SQL left a transaction open: it is rolled back.");
+    } catch (const ServerError& error) {
+        if (error.sqlstate != active_transaction)
+            throw;
+        throw Failure(error.what() + std::string("\nHINT:  ") +
+                      (no_transaction ? "--no-transaction takes one statement."
+                                      : "It cannot run in a transaction: use --no-transaction."));
     }
-    connection.run("SET " + search_path);
-    for (const std::string& statement : split_statements(sql))
-        connection.run(statement);
 }
 
 std::vector<ShardState> run_all(Connection& connection, const std::vector<Shard>& shards,
@@ -101,20 +96,19 @@ std::vector<ShardState> run_all(Connection& connection, const std::vector<Shard>
     for (const Shard& shard : shards) {
         is_stopped = is_stopped || interrupted != 0;
         ShardState state = {shard, is_stopped ? "not done" : "done", ""};
+        const auto fail = [&](const Failure& error, bool is_last) {
+            connection.rollback();
+            state.state = "failed";
+            state.error = error.what();
+            is_stopped = is_last || !connection.is_alive();
+        };
         try {
             if (!is_stopped)
                 run_one(connection, shard, sql, options.no_transaction);
         } catch (const ServerError& error) {
-            connection.rollback();
-            const bool needs_option =
-                error.sqlstate == kActiveTransaction && !options.no_transaction;
-            state.state = "failed";
-            state.error =
-                error.what() +
-                std::string(needs_option
-                                ? "\nHINT:  It cannot run in a transaction: use --no-transaction."
-                                : "");
-            is_stopped = !options.keep_going || !connection.is_alive() || needs_option;
+            fail(error, !options.keep_going);
+        } catch (const Failure& error) {
+            fail(error, true);
         }
         states.push_back(state);
         progress.step();
@@ -127,9 +121,8 @@ std::vector<ShardState> run_all(Connection& connection, const std::vector<Shard>
 int run_on_shards(const Options& options)
 {
     const std::string sql = read_sql(options);
-    check_sql(sql, options.no_transaction);
     Connection connection(options.dsn);
-    const std::vector<Shard> shards = choose_shards(connection, parse_shards(options.shards));
+    const std::vector<Shard> shards = choose_shards(connection, options.shards);
     std::signal(SIGINT, note_interrupt);
     return print_states(run_all(connection, shards, sql, options), options.json);
 }

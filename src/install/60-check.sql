@@ -95,7 +95,7 @@ AS $$
 WITH calls AS MATERIALIZED (
     SELECT * FROM snowflake_internal.calls()
 ), sequences AS MATERIALIZED (
-    SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmin, s.seqmax, c.relpersistence,
+    SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
            snowflake_internal.stored_ms(v.last_value, k.epoch_ms) - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS lead
     FROM pg_sequence AS s
@@ -103,6 +103,7 @@ WITH calls AS MATERIALIZED (
     -- A sequence with two epochs is an error of its own.
     JOIN (SELECT seq, min(epoch_ms) AS epoch_ms FROM calls GROUP BY seq) AS k ON k.seq = s.seqrelid
     CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
+    WHERE s.seqmin <> s.seqmax - 1 -- closed by snowflake-shard move: it makes no IDs
 ), settings AS (
     SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
 )
@@ -123,7 +124,6 @@ SELECT 'error', format('sequence %s', seqrelid::regclass),
        snowflake_internal.reshape_text(seqrelid)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
-  AND seqmin <> seqmax - 1 -- closed by snowflake-shard move
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
        'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right, or the sequence if it was set into the future.'
@@ -162,8 +162,9 @@ CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text,
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH compared AS MATERIALIZED (
-    SELECT k.objid, k.objsubid, k.seq, k.epoch_ms, snowflake_internal.id_above(k.objid, k.objsubid, k.seq, k.epoch_ms) AS id
+    SELECT k.objid, k.objsubid, k.seq, k.epoch_ms, snowflake_internal.id_above(k.objid, k.objsubid, s.seqrelid, k.epoch_ms) AS id
     FROM snowflake_internal.calls() AS k
+    LEFT JOIN pg_sequence AS s ON s.seqrelid = k.seq AND s.seqmin <> s.seqmax - 1 -- closed by snowflake-shard move
     WHERE k.classid = 'pg_class'::regclass
 ), above AS (
     SELECT objid::regclass AS tbl, objsubid, min(id) AS id, min(seq)::regclass AS seq, min(epoch_ms) AS epoch_ms,

@@ -11,7 +11,9 @@ namespace snowflake::generator
 namespace
 {
 
+/* A wait for the clock; twice as long each time that other sessions were faster meanwhile. */
 constexpr long kPaceMs = 1;
+constexpr long kMaxPaceMs = 8;
 
 std::uint32_t pace_wait_event = 0;
 
@@ -22,15 +24,15 @@ Limits limits_of(const SequenceEntry* entry, Epoch epoch)
 
 /*
  * Waits outside of every lock. A cancel, a timeout and the postmaster's death end the wait. False:
- * something else set the latch before the millisecond was over.
+ * something else set the latch before the time was over.
  */
-bool wait_for_clock()
+bool wait_for_clock(long milliseconds)
 {
     /* Not in _PG_init(): a preloaded library runs that before shared memory exists. */
     if (pace_wait_event == 0)
         pace_wait_event = pg::new_wait_event("SnowflakePace");
-    const int events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPaceMs,
-                                 pace_wait_event);
+    const int events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                                 milliseconds, pace_wait_event);
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
     return (events & WL_TIMEOUT) != 0;
@@ -115,6 +117,7 @@ PositionBlock draw(CallSite& site, Oid sequence, Epoch epoch, std::int64_t wante
 
     PageVersion waited_at{};
     bool has_waited = false;
+    long pace = kPaceMs;
     for (;;) {
         const DrawResult result =
             draw_positions(entry->address, wanted, limits, has_waited ? &waited_at : nullptr);
@@ -128,7 +131,8 @@ PositionBlock draw(CallSite& site, Oid sequence, Epoch epoch, std::int64_t wante
             return {result.draw.first, result.draw.count};
         case Verdict::pace:
             waited_at = result.version;
-            has_waited = wait_for_clock();
+            has_waited = wait_for_clock(pace);
+            pace = pace < kMaxPaceMs ? pace * 2 : pace;
             break;
         default:
             refuse(sequence, result.draw, result.now, epoch);

@@ -122,6 +122,7 @@ inline bool can_call(const State& state, Call call)
 
 inline void log_for_core(State& state, const Tuple& in_record)
 {
+    state.is_dirty = true;
     state.page.lsn = insert_record(state.wal, in_record);
     flush_up_to(state.wal, state.page.lsn);
 }
@@ -140,6 +141,7 @@ inline void nextval(State& state)
     const Tuple before = state.page.tuple;
     const Small value = before.position + (before.is_called ? 1 : 0);
     const bool logs = before.log_count < 1 || !before.is_called || state.page.lsn <= state.wal.redo;
+    state.is_dirty = true;
     if (logs)
         log_for_core(state, {value + kLogged, 0, true});
     state.page.tuple = {value, logs ? kLogged : before.log_count - 1, true};
@@ -163,7 +165,6 @@ inline void advance(State& state, Small floor, const Guards& guards)
 inline void call(State& state, Call call, const Guards& guards)
 {
     --state.calls_left;
-    state.is_dirty = true;
     switch (call) {
     case Call::nextval:
         nextval(state);

@@ -104,6 +104,31 @@ like($err, qr/insta$odd: TABLE users/, 'clone: names it');
 is($node->safe_psql('postgres', "SELECT to_regnamespace('insta" . ($more + 1) . "') IS NULL"), 't', 'clone: makes nothing then');
 $node->safe_psql('postgres', "ALTER TABLE insta$odd.users ADD COLUMN m insta$odd.mood");
 
+# What leads back to the template, and what may name it.
+is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'diff: the shard is mended');
+my @wrong = (
+	[ 'a DEFAULT with the number of the template', 'TABLE log',
+		"ALTER TABLE insta$odd.log ALTER id SET DEFAULT snowflake_next_id(0, 'insta$odd.log_id_seq')", "snowflake_next_id($odd, 'insta$odd.log_id_seq')" ],
+	[ 'a DEFAULT with a sequence of the template', 'TABLE log',
+		"ALTER TABLE insta$odd.log ALTER id SET DEFAULT snowflake_next_id($odd, 'insta0.log_id_seq')", "snowflake_next_id($odd, 'insta$odd.log_id_seq')" ],
+	[ 'a foreign key to a table of the template', 'FK CONSTRAINT likes likes_user_id_fkey',
+		"ALTER TABLE insta$odd.likes DROP CONSTRAINT likes_user_id_fkey, ADD FOREIGN KEY (user_id) REFERENCES insta0.users" ]);
+foreach my $wrong (@wrong)
+{
+	my ($name, $object, $statement, $default) = @$wrong;
+	$node->safe_psql('postgres', $statement);
+	($status, $rows) = shard_json($program, 'diff', $node, 'insta0');
+	is(join(' ', $status, map { "$_->{schema} $_->{change} $_->{object}" } grep { $_->{shard} == $odd } @$rows),
+		"1 insta$odd missing $object insta$odd added $object", "diff: $name");
+	$node->safe_psql('postgres', defined $default ? "ALTER TABLE insta$odd.log ALTER id SET DEFAULT $default"
+		: "ALTER TABLE insta$odd.likes DROP CONSTRAINT likes_user_id_fkey, ADD FOREIGN KEY (user_id) REFERENCES insta$odd.users");
+}
+$node->safe_psql('postgres', sprintf(q{COMMENT ON TABLE %1$s.log IS 'of %2$s';
+	CREATE FUNCTION %1$s.users() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN count(*) FROM %2$s.users; END'}, "insta$_",
+	$_ % 2 ? "insta$_" : 'insta0')) foreach 0 .. $more;
+is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'diff: a comment and a body may name the template or the shard');
+$node->safe_psql('postgres', "COMMENT ON TABLE insta$_.log IS NULL; DROP FUNCTION insta$_.users") foreach 0 .. $more;
+
 # A number that is taken, a text that names the template, objects that stay behind.
 $node->safe_psql('postgres', q{SELECT snowflake_create_shard(1001, 'taken');
 	CREATE PUBLICATION all_of_it FOR TABLES IN SCHEMA insta0;
@@ -150,33 +175,55 @@ is($node->safe_psql('postgres', $stones), 'insta0,insta1,insta2', 'run: the shar
 append_to_file((my $file = PostgreSQL::Test::Utils::tempdir() . '/change.sql'), "-- a file\n$sql;\n");
 ($status, $rows) = shard_json($program, 'run', $node, '--shards', '3-5', '--file', $file, '--keep-going');
 is("$status " . states($rows), '3 done 4,5; failed 3', 'run: --keep-going, from a file');
-is((run_shard($program, 'run', $node, '--shards', '0', '--sql', 'SELECT 1; COMMIT'))[0], 2, 'run: a COMMIT of its own is wrong usage');
-is((run_shard($program, 'run', $node, '--shards', '0', '--sql', '\d users'))[0], 2, 'run: so is a command of psql');
-is((run_shard($program, 'run', $node, '--shards', '0', '--sql', 'SAVEPOINT a; ROLLBACK TO a'))[0], 0, 'run: a savepoint is not');
+foreach my $ended ('COMMIT', 'COMMIT; BEGIN', 'ROLLBACK AND CHAIN', 'COMMIT; SELECT 1 / 0')
+{
+	($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--keep-going', '--sql', "SELECT 1; $ended");
+	is("$status " . states($rows), '3 failed 0; not done 1', "run: SQL with $ended stops it, --keep-going or not");
+	like($rows->[0]{error}, qr/the SQL ended its transaction itself.*\nHINT: .*remove BEGIN, COMMIT/, 'run: and it is said why');
+}
+($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0', '--no-transaction', '--sql', 'BEGIN');
+is($status, 3, 'run: nor may a transaction stay open with --no-transaction');
+foreach my $copy ('COPY users (name) FROM STDIN', 'COPY users TO STDOUT')
+{
+	foreach my $options ([], ['--no-transaction'])
+	{
+		($status, $out, $err) = run_shard('timeout', 60, $program, 'run', $node, '--shards', '0', @$options, '--sql', $copy);
+		ok($status == 3 && $err =~ /COPY FROM STDIN and COPY TO STDOUT are not possible/, "run: $copy is an error @$options")
+		  or diag("exit code $status: $err");
+	}
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM insta0.users'), 0, 'run: and copies nothing');
+($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0', '--sql', '\d users');
+ok($status == 3 && $err =~ /syntax error/, 'run: a command of psql is a syntax error');
+is((run_shard($program, 'run', $node, '--shards', '0', '--sql', " ;\n"))[0], 2, 'run: no statement is wrong usage');
+is((run_shard($program, 'run', $node, '--shards', '0', '--sql', 'SAVEPOINT a; ROLLBACK TO a'))[0], 0, 'run: a savepoint is allowed');
 ($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0-1', '--sql', 'CREATE INDEX CONCURRENTLY ON photos (caption)');
 is($status, 3, 'run: what cannot run in a transaction is refused');
 like($err, qr/use --no-transaction/, 'run: with the option to use');
-my $outside = q{CREATE INDEX CONCURRENTLY odd ON photos (caption); VACUUM photos; SELECT ';'};
+my $outside = 'CREATE INDEX CONCURRENTLY odd ON photos (caption);';
+($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--keep-going', '--sql', "$outside VACUUM photos");
+is("$status " . states($rows), '3 failed 0; not done 1', 'run: --no-transaction with two statements is refused by the server');
+like($rows->[0]{error}, qr/HINT:  --no-transaction takes one statement/, 'run: and it is said why');
 ($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--sql', $outside);
-is("$status " . states($rows), '0 done 0,1', 'run: --no-transaction runs it, statement by statement');
+is("$status " . states($rows), '0 done 0,1', 'run: --no-transaction with one runs it');
 ($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0,8000', '--sql', 'SELECT 1');
 like($err, qr/not on .*: 8000/, 'run: says which shards are not on the server');
 
 # verify
 ($status, $rows) = shard_json($program, 'verify', $node, $other);
 is("$status " . @$rows, '0 0', 'verify: nothing found, exit code 0');
-# The statements that make a fault, what verify says of it, the statements that mend it.
+# The statements that make a fault, what verify says of it, the statements that mend it: none where they are the hint.
 my $id = $node->safe_psql('postgres', "SELECT snowflake_encode(now(), 7, 1)");
 my $largest = $node->safe_psql('postgres', "SELECT snowflake_encode(now() + '1 minute', 6, 0)");
 my @faults = (
 	[ 'an ID of another shard', "INSERT INTO insta6.users (id) VALUES ($id)",
-		qr/^id .*insta6\.users\.id.*1 ID not of shard 6, the smallest is $id/, "DELETE FROM insta6.users" ],
+		qr/^id insta6\.users\.id 1 ID not of shard 6, the smallest is $id/, "DELETE FROM insta6.users" ],
 	[ 'a sequence below its IDs', "INSERT INTO insta6.users (id) VALUES ($largest)",
-		qr/^sequence insta6\.table_id_seq it is below $largest/, "SELECT snowflake_advance('insta6.table_id_seq', $largest)" ],
+		qr/^check insta6\.users\.id it holds $largest, above sequence insta6\.table_id_seq/ ],
 	[ 'a shard twice', "CREATE SCHEMA b; CREATE SEQUENCE b.s; CREATE TABLE b.t (id bigint DEFAULT snowflake_next_id(6, 'b.s'))",
-		qr/^shard shard 6 it is schema insta6 here and schema b at|^shard shard 6 it is schema b here|^shard shard 6 it is schema insta6 here/, "DROP SCHEMA b CASCADE" ],
-	[ 'a clone that was killed', "CREATE SCHEMA snowflake_clone_scratch", qr/^leftover schema snowflake_clone_scratch/,
-		"DROP SCHEMA snowflake_clone_scratch" ]);
+		qr/^check shard 6 schemas b, insta6 make IDs of the same shard/, "DROP SCHEMA b CASCADE" ],
+	[ 'a clone that was killed', "CREATE SCHEMA snowflake_clone_scratch", qr/^leftover schema snowflake_clone_scratch a clone was killed/ ],
+	[ 'a publication of no move', "CREATE PUBLICATION snowflake_move_7", qr/^leftover publication snowflake_move_7 / ]);
 foreach my $fault (@faults)
 {
 	my ($name, $make, $finding, $mend) = @$fault;
@@ -185,9 +232,16 @@ foreach my $fault (@faults)
 	my @found = map { "$_->{finding} $_->{object} $_->{problem}" } @$rows;
 	is($status, 1, "verify: $name, exit code 1");
 	ok(@found == 1 && $found[0] =~ $finding, "verify: $name is named") or diag("found: @found");
-	$node->safe_psql('postgres', $mend);
+	$node->safe_psql('postgres', $mend // $rows->[0]{hint});
 	is((run_shard($program, 'verify', $node, $other))[0], 0, "verify: $name is mended");
 }
+# As far as a role's rights go.
+$node->safe_psql('postgres', 'CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader');
+my $reader = $node->connstr('postgres') . ' user=reader';
+($status, $out, $err) = run_shard($program, 'verify', $reader);
+ok($status == 3 && $err =~ /row-level security policy for table "users"/, 'verify: rows that a policy hides are an error');
+$node->safe_psql('postgres', 'ALTER ROLE reader BYPASSRLS');
+is((run_shard($program, 'verify', $reader))[0], 0, 'verify: by a role that is no superuser');
 # In the middle of a table that is said to be large, so that the sample is of no page; the next one is numbered as before an attach.
 my $middle = $node->safe_psql('postgres', q{
 	INSERT INTO insta6.log (t) SELECT 'x' FROM generate_series(1, 30000);
@@ -197,15 +251,13 @@ is((run_shard($program, 'verify', $node, '--full'))[0], 1, 'verify: --full finds
 $node->safe_psql('postgres', "DELETE FROM insta6.log WHERE id = $middle; INSERT INTO insta6.log (id) VALUES (1), (2), (4711)");
 is((run_shard($program, 'verify', $node, '--full'))[0], 0, 'verify: keys from before an attach are no findings');
 
-# A shard on two servers, with an ID on both.
+# A shard on two servers.
 my $dump = dump_of($node, 'insta6');
 $other->safe_psql('postgres', "CREATE ROLE app; $dump");
 ($status, $rows) = shard_json($program, 'verify', $node, $other);
-is("$status " . join(' ', map { $_->{finding} } @$rows), '1 shard', 'verify: a shard on two servers');
-$id = $node->safe_psql('postgres', "SELECT max(id) FROM insta6.log");
-$other->safe_psql('postgres', "INSERT INTO insta6.log (id) VALUES ($id); SELECT snowflake_advance('insta6.log_id_seq', $id)");
-($status, $rows) = shard_json($program, 'verify', $node, $other, '--full');
-is("$status " . join(' ', map { $_->{finding} } @$rows), '1 shard id', 'verify: an ID on two servers');
+is("$status " . join(' ', map { "$_->{finding} $_->{object}" } @$rows), '1 shard shard 6', 'verify: a shard on two servers');
+like($rows->[0]{problem}, qr/open as schema insta6 here and as schema insta6 at \S+:$port\/postgres/, 'verify: with both places');
+like($rows->[0]{hint}, qr/DROP SCHEMA insta6 CASCADE; here, or DROP SCHEMA insta6 CASCADE; at/, 'verify: and the statements that end it');
 is((run_shard($program, 'map', $node, $other, '--format', 'pgbouncer'))[0], 3, 'map: a router gets no shard at two places');
 $node->safe_psql('postgres', 'DROP SCHEMA insta6 CASCADE');
 ($status, $rows) = shard_json($program, 'map', $node, $other);

@@ -84,6 +84,7 @@ my $template = q{
 		direct bigint NOT NULL DEFAULT snowflake_next_id(100, 'own', 1767225600000),
 		nested text DEFAULT 'N%s-' || lpad(nextval('"Numbers %s ''it''''s''"')::text, 8, '0') || '/' || snowflake_next_id(100, 'own'),
 		named bigint DEFAULT snowflake_next_id(shard => 100, seq => 'own'),
+		named_last bigint DEFAULT snowflake_next_id(seq => 'own', shard => 100),
 		elsewhere bigint DEFAULT snowflake_next_id(100, 'outside.ids'),
 		setting bigint DEFAULT snowflake_next_id(),
 		gone text, counted serial, "small 'No'" smallserial,

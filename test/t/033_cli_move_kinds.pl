@@ -20,12 +20,15 @@ seed_random();
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n";
 note('libfaketime is not installed: the clock of the target is not slow') unless libfaketime();
 my $clock = libfaketime() ? new_clock() : undef;
-my $one = new_server('one', conf => $conf);
+my $one = new_server('one', conf => "$conf\nmax_prepared_transactions = 1\n");
 my $two = new_server('two', conf => $conf, clock => $clock);
 my ($status, $out, $err, $rows);
 make_template($one);
 $two->safe_psql('postgres', 'CREATE ROLE app');
 $one->safe_psql('postgres', 'INSERT INTO insta0.users (name) SELECT n FROM generate_series(1, 30000) AS n');
+$one->safe_psql('postgres', q{
+	INSERT INTO insta0.log (id) VALUES (snowflake_encode(now() + '1 minute', 0, 0));
+	SELECT snowflake_advance('insta0.log_id_seq', max(id)) FROM insta0.log});
 
 sub move
 {
@@ -50,30 +53,86 @@ sub end_move
 	return $move->{run}->result(0);
 }
 
+# The obstacles of a dry run, joined; nothing is changed by it.
+sub obstacles
+{
+	my ($from, $to, @arguments) = @_;
+	my ($schema) = $arguments[0] && $arguments[0] !~ /^-/ ? shift @arguments : 'insta0';
+	my ($status, $rows, $err) = shard_json($program, 'move', $schema, '--from', $from, '--to', $to, '--dry-run', @arguments);
+	return ($status, join("\n", map { $_->{obstacle} } @$rows), $err);
+}
+
 # Obstacles: what makes it, what is said, what mends it.
 my @obstacles = (
 	[ $one, 'CREATE TABLE insta0.o (n integer)', qr/table insta0\.o has no replica identity/, 'DROP TABLE insta0.o' ],
 	[ $one, 'CREATE UNLOGGED TABLE insta0.u (n integer PRIMARY KEY)', qr/table insta0\.u is unlogged/, 'DROP TABLE insta0.u' ],
 	[ $one, 'CREATE TABLE insta0.f (n integer PRIMARY KEY); CREATE TABLE public.f (n integer REFERENCES insta0.f)', qr/f_n_fkey on table (public\.)?f needs table insta0\.f/, 'DROP TABLE public.f, insta0.f' ],
-	[ $one, "CREATE TYPE public.e AS ENUM ('a'); CREATE TABLE insta0.e (e public.e PRIMARY KEY)", qr/table insta0\.e needs type (public\.)?e/, 'DROP TABLE insta0.e' ],
-	[ $one, 'CREATE FUNCTION public.g() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE insta0.g (g integer PRIMARY KEY DEFAULT public.g())', qr/table insta0\.g needs function (public\.)?g\(\)/, 'DROP TABLE insta0.g' ],
+	[ $one, 'CREATE FUNCTION insta0.h() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE public.h (h integer DEFAULT insta0.h())', qr/default value for column h of table (public\.)?h needs function insta0\.h\(\)/, 'DROP TABLE public.h; DROP FUNCTION insta0.h()' ],
+	[ $one, 'CREATE TABLE public.t (m insta0.mood)', qr/column m of table (public\.)?t needs type insta0\.mood/, 'DROP TABLE public.t' ],
+	[ $one, 'CREATE TABLE public.w (); CREATE TRIGGER w BEFORE UPDATE ON public.w EXECUTE FUNCTION insta0.touch()', qr/trigger w on table (public\.)?w needs function insta0\.touch/, 'DROP TABLE public.w' ],
+	[ $one, 'CREATE TABLE public.y (); CREATE POLICY y ON public.y USING (EXISTS (SELECT FROM insta0.users))', qr/policy y on table (public\.)?y needs table insta0\.users/, 'DROP TABLE public.y' ],
+	[ $one, 'CREATE TABLE insta0.q (n integer PRIMARY KEY) PARTITION BY LIST (n); CREATE TABLE public.q1 PARTITION OF insta0.q DEFAULT', qr/table (public\.)?q1 needs table insta0\.q/, 'DROP TABLE insta0.q' ],
+	[ $one, "CREATE TYPE public.e AS ENUM ('a'); CREATE TABLE insta0.e (e public.e PRIMARY KEY)", qr/TABLE e: type "public\.e" does not exist/, 'DROP TABLE insta0.e' ],
+	[ $one, 'CREATE FUNCTION public.g() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE insta0.g (g integer PRIMARY KEY DEFAULT public.g())', qr/TABLE g: function public\.g\(\) does not exist/, 'DROP TABLE insta0.g' ],
+	[ $one, 'CREATE TABLE public.p (n integer PRIMARY KEY); CREATE TABLE insta0.p (n integer PRIMARY KEY REFERENCES public.p)', qr/CONSTRAINT p p_n_fkey: relation "public\.p" does not exist/, 'DROP TABLE insta0.p' ],
 	[ $one, 'ALTER TABLE insta0.users ENABLE ALWAYS TRIGGER touch', qr/trigger touch of table insta0\.users/, 'ALTER TABLE insta0.users ENABLE TRIGGER touch' ],
 	[ $one, 'CREATE DOMAIN insta0.lo AS oid; CREATE TABLE insta0.l (n integer PRIMARY KEY, l insta0.lo)', qr/column insta0\.l\.l points to large objects/, 'DROP TABLE insta0.l; DROP DOMAIN insta0.lo' ],
-	[ $one, 'CREATE ROLE here; GRANT SELECT ON insta0.users TO here', qr/role here is missing/, 'REVOKE ALL ON insta0.users FROM here' ],
-	[ $two, 'CREATE SCHEMA insta0', qr/schema insta0 is there already/, 'DROP SCHEMA insta0' ],
-	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is there already, as schema zero/, 'DROP SCHEMA zero CASCADE' ]);
+	[ $one, 'CREATE ROLE owner; ALTER TABLE insta0.likes OWNER TO owner', qr/role "owner" does not exist\n.*CREATE ROLE "owner";/, 'ALTER TABLE insta0.likes OWNER TO CURRENT_USER' ],
+	[ $one, 'CREATE ROLE reader; GRANT SELECT ON insta0.likes TO reader', qr/role "reader" does not exist/, 'REVOKE ALL ON insta0.likes FROM reader' ],
+	[ $one, "BEGIN; SELECT 1; PREPARE TRANSACTION 'undecided'", qr/transaction 'undecided' is prepared/, "ROLLBACK PREPARED 'undecided'" ],
+	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is in use by schema zero/, 'DROP SCHEMA zero CASCADE' ]);
 $_->[0]->safe_psql('postgres', $_->[1]) foreach @obstacles;
-my $said;
-($status, $rows, $said) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
+my $sleeper = $one->background_psql('postgres');
+$sleeper->query_safe('BEGIN; SELECT 1');
+usleep(200_000);
+($status, $out, $err) = obstacles($one, $two, '--timeout', '100ms');
 is($status, 1, '--dry-run: exit code 1');
-like($said, qr/schema insta0 has \d+ \w+: the target needs as much free space/, '--dry-run: the size is said');
+like($err, qr/schema insta0 has \d+ \w+: the target needs as much free space/, '--dry-run: the size is said');
+like($out, qr/a transaction of process \d+ has been running for/, '--dry-run: a long transaction');
+$sleeper->quit;
 foreach my $obstacle (@obstacles)
 {
-	ok(scalar(grep { $_->{obstacle} =~ $obstacle->[2] } @$rows), "--dry-run: $obstacle->[2]");
+	like($out, $obstacle->[2], "--dry-run: $obstacle->[2]");
 	$obstacle->[0]->safe_psql('postgres', $obstacle->[3]);
 }
+is(() = $out =~ /HINT/g, @obstacles + 1, '--dry-run: nothing else') or diag($out);
+$two->safe_psql('postgres', 'CREATE SCHEMA insta0');
+like((obstacles($one, $two))[1], qr/schema insta0 is there already/, '--dry-run: a schema of the same name');
+$two->safe_psql('postgres', 'DROP SCHEMA insta0');
+
+# A foreign key to a table that is there; somebody writes to it.
+$_->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS public.p (n integer PRIMARY KEY)') foreach $one, $two;
+$one->safe_psql('postgres', 'CREATE TABLE insta0.p (n integer PRIMARY KEY REFERENCES public.p)');
+my $writer = $two->background_psql('postgres');
+$writer->query_safe('BEGIN; INSERT INTO public.p VALUES (1)');
+like((obstacles($one, $two))[1], qr/CONSTRAINT p p_n_fkey: canceling statement due to lock timeout\n.*is busy/, '--dry-run: a busy table of another schema');
+$writer->quit;
+is((obstacles($one, $two))[0], 0, '--dry-run: a foreign key to a table that is there');
+$one->safe_psql('postgres', 'DROP TABLE insta0.p');
+
+# A server that has not been made ready for moves; a database without the extension; another role.
+my $small = new_server('small', conf => "wal_level = replica\nmax_wal_senders = 1\nmax_replication_slots = 1\nmax_logical_replication_workers = 1\n");
+$small->safe_psql('postgres', "SELECT snowflake_create_shard(3, 'insta3')");
+$small->safe_psql('postgres', 'CREATE DATABASE bare');
+(undef, $out) = obstacles($small, $small->connstr('bare'), 'insta3');
+foreach my $text ('wal_level = replica', 'max_replication_slots = 1, and 0 are in use', 'max_wal_senders = 1, and 0',
+	'max_logical_replication_workers = 1, and 0', 'extension snowflake is missing, and on the source it is \S+ in schema public')
+{
+	like($out, qr/$text/, "--dry-run: $text");
+}
+$small->safe_psql('postgres', "UPDATE pg_extension SET extversion = '0.1' WHERE extname = 'snowflake'");
+like((obstacles($one, $small))[1], qr/extension snowflake is 0\.1 in schema public, and/, '--dry-run: another version of the extension');
+$small->stop;
+$_->safe_psql('postgres', 'ALTER ROLE app LOGIN') foreach $one, $two;
+(undef, $out) = obstacles(map { $_->connstr('postgres') . ' user=app' } $one, $two);
+foreach my $text ('role app may not make a slot\n.*ALTER ROLE app REPLICATION', 'role app may not make a subscription',
+	'table insta0.users belongs to \S+\n.*GRANT \S+ TO app')
+{
+	like($out, qr/$text/, "--dry-run: $text");
+}
+
 ($status, $rows) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run', '--source', 'host=/nonexistent');
-ok(@$rows == 1 && $rows->[0]{obstacle} =~ /cannot connect to the source/, '--dry-run: the target\'s server cannot connect');
+ok(@$rows == 1 && $rows->[0]{obstacle} =~ /SUBSCRIPTION snowflake_move_0: could not connect to the publisher/, '--dry-run: the target\'s server cannot connect');
 set_clock($clock, -600) if $clock;
 ($status, $rows, $err) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
 is("$status " . @$rows, '0 0', '--dry-run: nothing left');
@@ -95,20 +154,60 @@ $one->safe_psql('postgres', 'CREATE TABLE insta0.late (n integer PRIMARY KEY)');
 ($status, $out, $err) = move('insta0', $one, $two, '--resume');
 ok($status == 3 && $err =~ /table insta0\.late was made during the move/, 'a table that was made meanwhile is not lost');
 is(sqlstate($one, 'INSERT INTO insta0.late VALUES (1)'), '', 'and the source is open');
+($status, $out, $err) = move('insta0', $two, $one, '--abort');
+ok($status == 3 && $err =~ /is of another move/, '--abort with the servers exchanged is refused');
 is((move('insta0', $one, $two, '--abort'))[0], 0, '--abort');
 is((move('insta0', $one, $two, '--abort'))[0], 0, '--abort again');
 is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
 $one->safe_psql('postgres', 'DROP TABLE insta0.late');
 
-# A difference, made on the target before the switch.
-my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
-$first = start_move('target: rows', @way);
+# A command that is killed behind the fence, and a target that is lost for good: what docs/scale-out.md
+# says for this. (The subscription is disabled, so that the last write does not come.)
+$first = start_move('target: indexes', @way, '--timeout', '60s');
 kill 'STOP', $first->{run}{KIDS}[0]{PID};
-await('rows are there', sub { $two->safe_psql('postgres', 'SELECT count(*) FROM insta0.users') == 30000 });
-$two->safe_psql('postgres', "SET session_replication_role = replica; UPDATE insta0.users SET name = 'other' WHERE id = $largest");
+$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
 kill 'CONT', $first->{run}{KIDS}[0]{PID};
-is(end_move($first), 1, 'a difference: exit code 1');
-like($first->{err}, qr/table insta0\.users: the source has 10000 rows from key \(\d+\), .* not the same/, 'table and range are named');
+await('the move waits for the last write', sub { $first->{run}->pump_nb; $first->{err} =~ /waiting for the last write/ });
+$first->{run}->kill_kill(grace => 0);
+my $insert = "INSERT INTO insta0.log (t) VALUES ('x')";
+is(sqlstate($one, $insert), '25006', 'a command killed behind the fence: the source is closed');
+($status, $out, $err) = move('insta0', $one, $two->connstr('template1'), '--abort');
+ok($status == 3 && $err =~ /is of another move/, '--abort with another target is refused');
+my ($by_hand) = slurp_file("$FindBin::RealBin/../../docs/scale-out.md") =~ /(BEGIN;\nSELECT snowflake_move_5.reopen.*?)```/s;
+$by_hand =~ s/snowflake_move_5/snowflake_move_0/g;
+my ($lift, $remove) = $by_hand =~ /(.*?COMMIT;)(.*)/s;
+$one->safe_psql('postgres', $lift);
+is(sqlstate($one, $insert), '', 'the fence is lifted by hand');
+$one->safe_psql('postgres', $remove);
+is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'move'") . $one->safe_psql('postgres',
+		'SELECT count(*) FROM pg_publication') . $one->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'),
+	'000', 'and nothing of the move is left on the source');
+$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 SET (slot_name = NONE)');
+$two->safe_psql('postgres', $_) foreach 'DROP SUBSCRIPTION snowflake_move_0', 'DROP SCHEMA snowflake_move_0, insta0 CASCADE';
+
+# A difference, made on the target before the switch. A client that holds a lock for longer than
+# --timeout stops the switch and nobody else.
+my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
+$first = start_move('target: rows', @way, '--timeout', '300ms');
+kill 'STOP', $first->{run}{KIDS}[0]{PID};
+await('rows are there', sub { $two->safe_psql('postgres', 'SELECT (SELECT count(*) FROM insta0.users) + (SELECT count(*) FROM insta0.log)') == 30001 });
+($status, $rows) = shard_json($program, 'verify', $one, $two);
+is(join("\n", map { "$_->{object}: $_->{problem}" } grep { $_->{hint} !~ /--resume, or --abort/ } @$rows), '',
+	'verify says nothing of IDs that are ahead of a target that is not open');
+$two->safe_psql('postgres', "SET session_replication_role = replica; UPDATE insta0.users SET name = 'other' WHERE id = $largest");
+my $client = $one->background_psql('postgres');
+$client->query_safe('BEGIN; LOCK TABLE insta0.photos IN ROW EXCLUSIVE MODE');
+kill 'CONT', $first->{run}{KIDS}[0]{PID};
+await('a switch has failed', sub { $first->{run}->pump_nb; $first->{err} =~ /the source is open again/ });
+is(sqlstate($one, $insert), '', 'a lock that is not had in time: the source is open');
+is(end_move($first), 3, 'after three tries: exit code 3');
+is(() = $first->{err} =~ /canceling statement due to lock timeout|the source is open again/g, 6, 'three times the source was open again') or diag($first->{err});
+like($first->{err}, qr/the switch did not succeed within --timeout, 3 times tried\nHINT: .*--resume goes on/, 'the error says how to go on');
+is(sqlstate($one, $insert), '', 'and the source is open');
+$client->quit;
+($status, $out, $err) = move('insta0', $one, $two, '--resume', '--timeout', '3s');
+is($status, 1, 'a difference: exit code 1');
+like($err, qr/table insta0\.users: the source has 10000 rows from key \(\d+\), .* not the same/, 'table and range are named');
 ok($largest < $two->safe_psql('postgres', "INSERT INTO insta0.users (name) VALUES ('new') RETURNING id"), 'a target with a slow clock makes larger IDs');
 is((move('insta0', $one, $two, '--drop-source'))[0], 0, '--drop-source');
 
@@ -118,23 +217,33 @@ $two->safe_psql('other', 'CREATE EXTENSION snowflake');
 SKIP:
 {
 	my ($bouncer) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer';
-	skip 'pgbouncer is not installed', 5 unless $bouncer;
+	skip 'pgbouncer is not installed', 8 unless $bouncer;
 	my $dir = PostgreSQL::Test::Utils::tempdir_short();
 	my $user = getpwuid($<);
-	my $line = sprintf 'shard0 = host=%s port=%s dbname=postgres user=%s pool_size=4', $two->host, $two->port, $user;
+	my $line = sprintf 'shard0 = host=%s port=%s dbname=postgres user=%s connect_query=\'SELECT \'\'host=x port=1\'\'\' pool_size=4', $two->host, $two->port, $user;
 	append_to_file("$dir/databases.ini", "; kept\n[databases]\nshard01 = host=/x\n$line\n");
 	append_to_file("$dir/pgbouncer.ini", join("\n", "%include $dir/databases.ini", '[pgbouncer]', 'listen_addr =',
-			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = any', 'pool_mode = transaction',
+			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = any', 'pool_mode = transaction', 'server_login_retry = 1',
 			"admin_users = $user", "pidfile = $dir/pid", "logfile = $dir/log", ''));
+	symlink "$dir/databases.ini", "$dir/link.ini" or die 'symlink';
 	my $pooler = IPC::Run::start([ $bouncer, '-q', "$dir/pgbouncer.ini" ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
 	await('PgBouncer listens', sub { -S "$dir/.s.PGSQL.6432" });
 	append_to_file("$dir/load.sql", "INSERT INTO insta0.users (name) VALUES ('load');\n");
 	my ($load_out, $load_err) = ('', '');
-	my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-T', '4', '-f', "$dir/load.sql", "host=$dir port=6432 dbname=shard0" ],
+	my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-R', '200', '-T', '8', '-f', "$dir/load.sql", "host=$dir port=6432 dbname=shard0" ],
 		'<', \undef, '>', \$load_out, '2>', \$load_err);
 	usleep(500_000);
 	my $to = $two->connstr('other');
-	($status, $out, $err) = move('insta0', $two, $to, '--pgbouncer', "host=$dir port=6432 dbname=pgbouncer", '--config', "$dir/databases.ini");
+	my @arguments = ('insta0', '--from', $two, '--to', $to, '--pgbouncer', "host=$dir port=6432 dbname=pgbouncer", '--config', "$dir/link.ini");
+	$client = $two->background_psql('postgres');
+	$first = start_move('target: rows', @arguments);
+	$client->query_safe('BEGIN; LOCK TABLE insta0.photos IN ROW EXCLUSIVE MODE');
+	await('PgBouncer is paused', sub { $first->{run}->pump_nb; $first->{err} =~ /source: fence/ });
+	$first->{run}->kill_kill(grace => 0);
+	my $databases = qx(psql -XAt -d "host=$dir port=6432 dbname=pgbouncer" -c 'SHOW DATABASES');
+	like($databases, qr/^shard0\|.*\|1\|\d+$/m, 'a command that is killed leaves PgBouncer paused');
+	$client->quit;
+	($status, $out, $err) = run_shard($program, 'move', @arguments, '--resume');
 	is($status, 0, 'a move between two databases of one server, through PgBouncer') or diag("$out$err");
 	like($err, qr/PgBouncer held its clients for \d+ ms/, 'the pause is printed');
 	$load->finish;
@@ -143,8 +252,9 @@ SKIP:
 	my ($count) = $load_out =~ /actually processed: (\d+)/;
 	is($two->safe_psql('other', "SELECT count(*) FROM insta0.users WHERE name = 'load'"), $count, 'each of its rows is there');
 	is(slurp_file("$dir/databases.ini"),
-		sprintf("; kept\n[databases]\nshard01 = host=/x\nshard0 = host=%s port=%s dbname=other user=%s pool_size=4\n", $two->host, $two->port, $user),
+		sprintf("; kept\n[databases]\nshard01 = host=/x\nshard0 = host=%s port=%s dbname=other user=%s connect_query='SELECT ''host=x port=1''' pool_size=4\n", $two->host, $two->port, $user),
 		'one line of the file has changed');
+	ok(-l "$dir/link.ini", 'a symbolic link to the file stays one');
 	$pooler->signal('TERM');
 	$pooler->finish;
 }

@@ -88,7 +88,7 @@ sub dump_of
 	if (defined $options{name})
 	{
 		$text =~ s/\b\Q$schema\E\b/$options{name}/g;
-		$text =~ s/(snowflake_next_ids?\((?:shard => )?|next ID of shard |snowflake_shard\(id\) = )$options{from}\b/$1$options{to}/g;
+		$text =~ s/(snowflake_next_ids?\(|shard => |next ID of shard |snowflake_shard\(id\) = )$options{from}\b/$1$options{to}/g;
 	}
 	return $text;
 }

@@ -1,0 +1,70 @@
+"""Many clients: keys on one sequence and on many, and transactions that insert a row."""
+
+import statistics
+import time
+
+from rivals import NATIVE, NEXTVAL
+
+BATCH = 1000  # keys of a statement, so that the keys and not the statements are measured
+
+
+def measure_rates(server, sizes, results):
+    """Keys a second of 1 to 32 clients, all on one sequence, or each on its own."""
+    calls = {NATIVE: "snowflake_next_id(5, '{}')", NEXTVAL: "nextval('{}')"}
+    for client in range(max(sizes.rate_clients)):
+        server.run(f"CREATE SEQUENCE native_{client}; CREATE SEQUENCE core_{client}")
+    for number in range(1, sizes.few_rounds + 1):
+        for clients in sizes.rate_clients:
+            for rival, call in calls.items():
+                kind = rival.sequence.removesuffix("_s") or "core"
+                for measure, name in (("one sequence", f"{kind}_s"), ("many sequences", f"{kind}_:client_id")):
+                    server.await_clock(rival.sequence)
+                    script = f"SELECT count({call.format(name)}) FROM generate_series(1, {BATCH})"
+                    rate, _ = server.pgbench(script, clients, sizes.seconds, protocol="simple")
+                    results.add("rate", measure, "keys/s", rival.name, clients, number, rate * BATCH)
+
+
+def measure_pace(server, sizes, results):
+    """After the burst a sequence makes 1024 IDs a millisecond, and the clients sleep meanwhile."""
+    script = f"SELECT count({NATIVE.expression}) FROM generate_series(1, {BATCH})"
+    load = server.start_pgbench(script, 32, sizes.pace_seconds + 4)
+    time.sleep(3)  # the burst is a second of IDs, and over by then
+    last, cpu, start = position(server), server.cpu_seconds(), time.perf_counter()
+    time.sleep(sizes.pace_seconds)
+    seconds = time.perf_counter() - start
+    results.add("pace", "one sequence", "keys/s", NATIVE.name, 32, 1, (position(server) - last) / seconds)
+    results.add("pace", "cores in use by the backends", "", NATIVE.name, 32, 1, (server.cpu_seconds() - cpu) / seconds)
+    load.wait()
+
+
+def position(server):
+    return server.value(f"SELECT last_value FROM {NATIVE.sequence}")
+
+
+def measure_inserts(server, rivals, sizes, results):
+    """Transactions of one INSERT. The two that are compared most closely take more rounds than the others."""
+    for rival in rivals:
+        server.run(f"CREATE TABLE {table_of(rival)} (id {rival.type} PRIMARY KEY DEFAULT {rival.expression}, payload integer)")
+    closely = [r for r in rivals if r in (NATIVE, NEXTVAL)]
+    for clients in sizes.insert_clients:
+        for number in range(1, sizes.insert_rounds + 1):
+            # In turn, so that neither always comes after the other.
+            order = closely if number % 2 else closely[::-1]
+            others = [r for r in rivals if r not in closely] if number <= sizes.few_rounds else []
+            for rival in order + others:
+                insert_for_a_while(server, rival, clients, number, sizes, results)
+
+
+def insert_for_a_while(server, rival, clients, number, sizes, results):
+    table = table_of(rival)
+    server.run(f"TRUNCATE {table}")
+    server.await_clock(rival.sequence)
+    rate, latencies = server.pgbench(f"INSERT INTO {table} (payload) VALUES (1)", clients, sizes.seconds, logs=True)
+    results.add("INSERT", "transactions", "/s", rival.name, clients, number, rate)
+    cuts = statistics.quantiles(latencies, n=100)
+    results.add("INSERT", "p50", "ms", rival.name, clients, number, cuts[49])
+    results.add("INSERT", "p99", "ms", rival.name, clients, number, cuts[98])
+
+
+def table_of(rival):
+    return '"insert ' + rival.name + '"'
