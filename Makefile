@@ -15,6 +15,8 @@ DATA_built = snowflake--$(EXTVERSION).sql
 INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+# Of the databases of the tests, whatever that of the server is.
+ENCODING = UTF8
 REGRESS_OPTS = --load-extension=snowflake $(addprefix --outputdir=,$(OUTPUT))
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake $(patsubst %,--outputdir=%/isolation,$(OUTPUT))
@@ -35,7 +37,7 @@ EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress t
 
 CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp)))
 
-SERVERLESS_GOALS = checkver unit model
+SERVERLESS_GOALS = checkver dist unit model
 
 # The library is C++ without its run time: it is linked by the C compiler, and runs inside a C
 # program that jumps over frames. -Wno-register: the headers of PostgreSQL 15 say "register".
@@ -73,6 +75,7 @@ $(OBJS) $(OBJS:.o=.bc): $(OWN_HEADERS)
 
 # The command snowflake-shard, where its headers are there; "make cli" makes nothing else. It is an
 # ordinary C++ program: none of the library's flags.
+CLI_FLAGS = -O2
 CLI_PROBE = \#if !__has_include(<CLI/CLI.hpp>) || !__has_include(<nlohmann/json.hpp>) || !__has_include(<libpq-fe.h>)\n\#error\n\#endif
 HAS_CLI_HEADERS := $(shell printf '$(CLI_PROBE)\n' | $(CXX) -std=c++17 -I$(includedir) -E -x c++ - >/dev/null 2>&1 && echo yes)
 CLI_MISSING = snowflake-shard is left out: it takes the headers of CLI11, nlohmann-json and libpq (Debian and Ubuntu: libcli11-dev nlohmann-json3-dev libpq-dev)
@@ -95,7 +98,7 @@ endif
 uninstall: uninstall-cli
 
 cli/%.o: cli/%.cpp $(wildcard cli/*.h)
-	$(CXX) -std=c++17 -O2 $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
+	$(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
 cli/snowflake-shard: $(CLI_OBJS)
 	$(CXX) $(CLI_OBJS) -o $@ $(LDFLAGS) -L$(libdir) -lpq -pthread
 cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
@@ -117,6 +120,12 @@ snowflake--$(EXTVERSION).sql: $(INSTALL_PARTS)
 .PHONY: checkver
 checkver:
 	@script/checkver $(EXTVERSION)
+
+# What is committed, as PGXN takes it.
+DIST = $(EXTENSION)-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' META.json)
+.PHONY: dist
+dist: checkver
+	git archive --format=zip --prefix=$(DIST)/ --output=$(DIST).zip HEAD
 
 # The properties of the pure headers, without a server.
 .PHONY: unit

@@ -12,7 +12,7 @@ as_it_stands() {
 printf '.TH SNOWFLAKE\\-SHARD 1 "" "snowflake %s" ""\n' "$2"
 printf '.SH NAME\nsnowflake\\-shard \\- make, change and check logical shards\n.SH DESCRIPTION\n'
 as_it_stands "$1"
-for verb in $("$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+for verb in $("$1" --help | sed -En '/^(Subcommands|SUBCOMMANDS):/,/^$/s/^  ([a-z]+) .*/\1/p'); do
     printf '.SH %s\n' "$verb"
     as_it_stands "$1" "$verb"
 done

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # bash completion of snowflake-shard: verbs, and the options that a verb's --help lists.
+# CLI11 2.6 writes headings in capitals.
 
 _snowflake_shard()
 {
@@ -16,9 +17,9 @@ _snowflake_shard()
         ;;
     esac
     if [[ -z $verb ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$("$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p') --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$("$1" --help | sed -En '/^(Subcommands|SUBCOMMANDS):/,/^$/s/^  ([a-z]+) .*/\1/p') --help --version" -- "$current")
     elif [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$("$1" "$verb" --help 2>/dev/null | sed -n 's/^ *\(-h,\)\{0,1\}\(--[a-z-]*\).*/\2/p')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$("$1" "$verb" --help 2>/dev/null | sed -En 's/^ *(-h, *)?(--[a-z-]+).*/\2/p')" -- "$current")
     fi
 }
 complete -F _snowflake_shard snowflake-shard

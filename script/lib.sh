@@ -597,6 +597,14 @@ count_results() {
         awk '/ blocks run, .* failures$/ { not_ok = $(NF - 1); ok = $1 > not_ok ? $1 - not_ok : 0 }
              END { print ok + 0, not_ok + 0, 0 }' "$2"
         ;;
+    test) # script/test in a root of its own
+        awk '/^[a-z]+ +[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped, [0-9]+ s$/ {
+                 ok += $2; not_ok += $4; not_run += $6
+             }
+             /^--- [a-z]+ was not run/ { not_ok++ }
+             /^left out: / { not_run++ }
+             END { print ok + 0, not_ok + 0, not_run + 0 }' "$2"
+        ;;
     prove | check) # with --verbose; the last pattern is a file that died between its tests
         awk '/^ok ([0-9]+ )?[-#]/ { if (/ # skip /) not_run++; else ok++ }
              /^not ok ([0-9]+ )?[-#]/ { not_ok++ }

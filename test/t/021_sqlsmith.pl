@@ -250,8 +250,8 @@ sub read_log
 		$states{$state}++;
 		next unless $state eq 'XX000';
 		my ($place) = $message =~ /^LOCATION:  (.*)/m;
-		# What pg_identify_object() of core raises for a class that is no catalog.
-		next if ($place // '') =~ /^getObjectClass,/;
+		# What pg_identify_object() of core raises for a class that is no catalog: before version 17 and since.
+		next if ($place // '') =~ /^getObject(?:Class|TypeDescription),/;
 		$text =~ s/\d+/N/g;
 		$internal_errors{ "$text at " . ($place // '?') } //= $message;
 	}
