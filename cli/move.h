@@ -56,8 +56,8 @@ std::vector<std::string> texts_of(const Result& rows);
 std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
                                    const std::string& kinds = "r");
 
-/* The source's connection string for the target's server. */
-std::string source_dsn(Move& move);
+/* The statement that subscribes the target to the source. options: slot_name = ..., and others. */
+std::string subscription_sql(Move& move, const std::string& options);
 
 /* Every reason why the shard cannot be moved, with the statement that mends it. */
 std::vector<std::string> find_obstacles(Move& move);

@@ -77,15 +77,23 @@ std::size_t megabytes(Connection& connection, const Shard& shard)
 
 } // namespace
 
-std::string source_dsn(Move& move)
+std::string subscription_sql(Move& move, const std::string& options)
 {
-    if (!move.options.source.empty())
-        return move.options.source;
-    const std::string password = move.source.password();
-    return dsn_setting("host", move.source.host()) + " " + dsn_setting("port", move.source.port()) +
-           " " + dsn_setting("dbname", move.source.database()) + " " +
-           dsn_setting("user", move.source.user()) +
-           (password.empty() ? "" : " " + dsn_setting("password", password));
+    std::string dsn = move.options.source;
+    if (dsn.empty()) {
+        const std::string password = move.source.password();
+        dsn = dsn_setting("host", move.source.host()) + " " +
+              dsn_setting("port", move.source.port()) + " " +
+              dsn_setting("dbname", move.source.database()) + " " +
+              dsn_setting("user", move.source.user()) +
+              (password.empty() ? "" : " " + dsn_setting("password", password));
+    }
+    /* From 16 on the rows are else written by the table's owner, who may have no right on the
+     * schema. */
+    const bool may_be_owner = move.target.version() >= 160000;
+    return move.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") + move.target.literal(dsn) +
+           move.sql(" PUBLICATION @move@ WITH (create_slot = false, ") + options +
+           (may_be_owner ? ", run_as_owner = true)" : ")");
 }
 
 void prepare_source(Move& move)
@@ -127,9 +135,7 @@ void prepare_target(Move& move)
     move.target.query(move.sql("SELECT @move@.close('', $1, $2)"),
                       {move.title() + ", is not open here yet",
                        "It is being moved from " + move.source.server() + "."});
-    move.target.run(move.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") +
-                    move.target.literal(source_dsn(move)) + move.sql(" PUBLICATION @move@ ") +
-                    "WITH (create_slot = false, slot_name = '" + move.slot + "'); COMMIT");
+    move.target.run(subscription_sql(move, "slot_name = '" + move.slot + "'") + "; COMMIT");
 }
 
 void await_copy(Move& move)

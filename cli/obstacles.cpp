@@ -151,10 +151,7 @@ private:
                             "SELECT snowflake_internal.claim_shard(" + shard + ", " +
                                 target_.literal(move_.shard.schema) + ");"},
                            {"SUBSCRIPTION", move_.name,
-                            move_.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") +
-                                target_.literal(source_dsn(move_)) +
-                                move_.sql(" PUBLICATION @move@ ") +
-                                "WITH (create_slot = false, slot_name = NONE, enabled = false);"}};
+                            subscription_sql(move_, "slot_name = NONE, enabled = false") + ";"}};
         try {
             const Entries all = dump_schemas(source_, {move_.shard.schema})[move_.shard.schema];
             entries.insert(entries.end(), all.begin(), all.end());

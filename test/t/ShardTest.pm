@@ -55,7 +55,8 @@ sub run_shard
 {
 	my ($program, @arguments) = @_;
 	my ($out, $err) = ('', '');
-	IPC::Run::run([ $program, shard_command(@arguments) ], '<', \undef, '>', \$out, '2>', \$err);
+	IPC::Run::run([ $program, shard_command(@arguments) ],
+		'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	return ($? >> 8, $out, $err);
 }
 
