@@ -78,6 +78,16 @@ void check_ids(Connection& connection, bool is_full, Progress& progress, Report&
     }
 }
 
+/* host:port/database as a connection string. A host is the folder of a socket, too. */
+std::string uri_of(const std::string& server)
+{
+    const std::size_t host_end = server.rfind('/');
+    std::string uri = "postgresql://";
+    for (const char c : server.substr(0, host_end))
+        uri += c == '/' ? "%2F" : std::string(1, c);
+    return uri + server.substr(host_end);
+}
+
 /* A shard that has left with its move at the end is no leftover: it waits for --drop-source. */
 void find_moves(Connection& connection, Report& report)
 {
@@ -89,8 +99,8 @@ void find_moves(Connection& connection, Report& report)
             report.findings.rows.push_back(
                 {"leftover", report.server, "schema snowflake_move_" + std::to_string(move.shard),
                  "a move was interrupted, or is running now: " + move.step,
-                 "snowflake-shard move " + move.schema + " --from " + from + " --to " + to +
-                     " --resume, or --abort"});
+                 "snowflake-shard move " + move.schema + " --from " + uri_of(from) + " --to " +
+                     uri_of(to) + " --resume, or --abort"});
     }
 }
 
