@@ -63,10 +63,10 @@ void await_marker(Move& move, const std::string& marker, Clock::time_point deadl
  *
  * No acknowledged write is lost: the fence's transaction locked every table against writing, so
  * each write committed before it, or fails. The slot sends transactions in the order of their
- * commits, and a single worker applies them (all tables are 'r'), so what committed before the
- * marker is here. No ID comes twice: the fence waited for every transaction that had drawn from a
- * sequence, and left nothing to be drawn. The marker carries the positions, so those it handed out
- * are below.
+ * commits, and the subscription commits them in that order, also with parallel workers (all tables
+ * are 'r'), so what committed before the marker is here. No ID comes twice: the fence waited for
+ * every transaction that had drawn from a sequence, and left nothing to be drawn. The marker
+ * carries the positions, so those it handed out are below.
  *
  * A kill at this point:
  * - of the target: the commit is on its disk or is not. With it is everything that it relies on,
