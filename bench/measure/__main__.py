@@ -22,7 +22,7 @@ from server import Server
 class Sizes:
     rounds: int = 15
     few_rounds: int = 3
-    keys: int = 300_000  # of a statement; a second of IDs is what may be ahead of the clock
+    keys: int = 600_000  # of a statement; a second of IDs is what may be ahead of the clock
     rate_clients: tuple = (1, 2, 8, 32)
     insert_clients: tuple = (1, 8, 32)
     insert_rounds: int = 11
