@@ -66,8 +66,8 @@ std::string with_alias(const std::string& text, const std::string& alias, const 
         else if (is_databases && std::regex_match(line, match, kDatabase) &&
                  (match[1] == alias || match[1] == "\"" + alias + "\"")) {
             found++;
-            line = line.substr(0, static_cast<std::size_t>(match.position(2))) +
-                   with_server(match[2], server) + std::string(match[2].second, line.cend());
+            line = std::string(line.cbegin(), match[2].first) + with_server(match[2], server) +
+                   std::string(match[2].second, line.cend());
         }
     }
     if (found != 1)
