@@ -132,7 +132,7 @@ foreach my $text ('role app may not make a slot\n.*ALTER ROLE app REPLICATION', 
 }
 
 ($status, $rows) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run', '--source', 'host=/nonexistent');
-ok(@$rows == 1 && $rows->[0]{obstacle} =~ /SUBSCRIPTION snowflake_move_0: could not connect to the publisher/, '--dry-run: the target\'s server cannot connect');
+ok(@$rows == 1 && $rows->[0]{obstacle} =~ /SUBSCRIPTION snowflake_move_0: .*could not connect to the publisher/, '--dry-run: the target\'s server cannot connect');
 set_clock($clock, -600) if $clock;
 ($status, $rows, $err) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
 is("$status " . @$rows, '0 0', '--dry-run: nothing left');
