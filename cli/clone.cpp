@@ -100,8 +100,8 @@ Definition define(const Options& options, const Shard& origin)
     connection.run("SELECT pg_advisory_lock(hashtextextended('snowflake-shard clone', 0))");
     const Entries dump = dump_schemas(connection, {origin.schema})[origin.schema];
     make_scratch(connection, origin, dump);
-    const Definition definition(dump_schemas(connection, {kScratch})[kScratch],
-                                {origin.number, kScratch, kScratch}, origin);
+    Definition definition(dump_schemas(connection, {kScratch})[kScratch],
+                          {origin.number, kScratch, kScratch}, origin);
     drop_scratch(connection);
 
     std::string statements;

@@ -105,8 +105,8 @@ std::string render(const std::string& marked, const Shard& shard)
 
 } // namespace
 
-Definition::Definition(Entries dump, const Shard& origin, const Shard& template_shard)
-    : entries_(std::move(dump)), template_(template_shard)
+Definition::Definition(Entries dump, const Shard& origin, Shard template_shard)
+    : entries_(std::move(dump)), template_(std::move(template_shard))
 {
     for (Entry& entry : entries_)
         set_marks(entry, origin);

@@ -20,7 +20,7 @@ class Definition
 {
 public:
     /* From the dump of a shard, which is the template or made from it. */
-    Definition(Entries dump, const Shard& origin, const Shard& template_shard);
+    Definition(Entries dump, const Shard& origin, Shard template_shard);
 
     /* The statements that make the shard. */
     std::string sql_for(const Shard& shard) const;

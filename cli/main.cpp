@@ -203,12 +203,14 @@ struct Arguments {
 
 int main(int argc, char** argv)
 {
-    Arguments arguments;
     try {
-        arguments.app.parse(argc, argv);
+        Arguments arguments;
+        try {
+            arguments.app.parse(argc, argv);
+        } catch (const CLI::ParseError& error) {
+            return arguments.app.exit(error) == 0 ? kDone : kWrongUsage;
+        }
         return arguments.function(arguments.options);
-    } catch (const CLI::ParseError& error) {
-        return arguments.app.exit(error) == 0 ? kDone : kWrongUsage;
     } catch (const UsageError& error) {
         warn(error.what());
         return kWrongUsage;
