@@ -26,7 +26,7 @@ struct LockedPage {
 /*
  * SELECT FOR UPDATE on a sequence could once leave an XID in its tuple's xmax, which ends in
  * failing clog lookups. read_seq_tuple() clears it like a hint bit, unlogged; so does this. It is
- * done before a lease is written: a page with a lease is marked dirty by nobody for an xmax.
+ * cleared before a lease is written, so no hint marks a page with a lease dirty.
  */
 void clear_stray_xmax(const LockedPage& locked)
 {
@@ -154,9 +154,8 @@ enum class Write { done, needs_xid };
  * A page that is dirty is not compared. FlushBuffer() holds the share lock until it has cleared
  * BM_DIRTY, so under our exclusive lock the page is not being written: it has been dirty since a
  * draw found it clean, and compared. A redo pointer that was published later than that comparison
- * belongs to a checkpoint that writes the page after this draw. This takes for granted that the
- * lease is valid: where anything but a draw has marked the page dirty, it has taken the lease away
- * (core's nextval() and setval(), replay), and we log.
+ * belongs to a checkpoint that writes the page after this draw. Core's nextval() and setval(), and
+ * replay, mark the page dirty without that comparison, but they leave no valid lease, so we log.
  *
  * For the same reason a draw that finds the page clean assigns a transaction ID before it marks the
  * page: a page that is left dirty without the record that is due would not be compared again.
