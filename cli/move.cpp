@@ -5,24 +5,15 @@
  * resumed by doing all steps again. The source says that a move exists; the target says whether the
  * shard is open there. */
 
-#include <csignal>
 #include <iostream>
 #include <thread>
 
+#include "interrupt.h"
 #include "move.h"
 #include "output.h"
 
 namespace
 {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/* A second Ctrl-C ends the program. */
-void note_interrupt(int signal)
-{
-    interrupted = 1;
-    std::signal(signal, SIG_DFL);
-}
 
 /* A shard that has left is no shard of the source any more, but the move knows it. */
 Shard find_moved(Connection& source, const std::string& schema)
@@ -103,7 +94,7 @@ std::optional<MoveState> Move::state_of(Connection& connection) const
 
 void stop_if_interrupted()
 {
-    if (interrupted != 0)
+    if (is_interrupted())
         throw Failure("stopped");
 }
 
@@ -292,8 +283,7 @@ int move_shard(const Options& options)
     const int found = options.is_resumed ? kDone : check(move);
     if (options.is_dry_run || found != kDone)
         return found;
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-        std::signal(signal, note_interrupt);
+    note_interrupts();
     try {
         return run(move);
     } catch (const std::exception& error) {

@@ -1,26 +1,16 @@
 /* snowflake-shard run: a change of the schema in every shard. */
 
-#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "catalog.h"
+#include "interrupt.h"
 #include "output.h"
 #include "verbs.h"
 
 namespace
 {
-
-/* Ctrl-C ends the run after the shard that it is at, so that it can be said which are done. A
- * second one ends the program. */
-volatile std::sig_atomic_t interrupted = 0;
-
-void note_interrupt(int signal)
-{
-    interrupted = 1;
-    std::signal(signal, SIG_DFL);
-}
 
 std::string read_sql(const Options& options)
 {
@@ -95,7 +85,7 @@ std::vector<ShardState> run_all(Connection& connection, const std::vector<Shard>
     bool is_stopped = false;
     for (const Shard& shard : shards) {
         states.push_back({shard, "not done", ""});
-        if (is_stopped || interrupted != 0)
+        if (is_stopped || is_interrupted())
             continue;
         try {
             run_one(connection, shard, sql, options.no_transaction);
@@ -118,6 +108,7 @@ int run_on_shards(const Options& options)
     const std::string sql = read_sql(options);
     Connection connection(options.dsn);
     const std::vector<Shard> shards = choose_shards(connection, options.shards);
-    std::signal(SIGINT, note_interrupt);
+    /* It ends after the shard that it is at, and says which are done. */
+    note_interrupts();
     return print_states(run_all(connection, shards, sql, options), options.json);
 }

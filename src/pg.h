@@ -102,10 +102,6 @@ namespace snowflake::pg
 /* 16 renamed RelFileNode to RelFileLocator, in the WAL record and in macros too. */
 #if PG_VERSION_NUM >= 160000
 using FileLocator = RelFileLocator;
-inline bool same_file(FileLocator a, FileLocator b)
-{
-    return RelFileLocatorEquals(a, b);
-}
 inline FileLocator file_locator(Relation relation)
 {
     return relation->rd_locator;
@@ -116,10 +112,6 @@ inline void set_locator(xl_seq_rec* record, FileLocator locator)
 }
 #else
 using FileLocator = RelFileNode;
-inline bool same_file(FileLocator a, FileLocator b)
-{
-    return RelFileNodeEquals(a, b);
-}
 inline FileLocator file_locator(Relation relation)
 {
     return relation->rd_node;

@@ -12,12 +12,11 @@ constexpr int kDefaultMaxLead = 1000;
 constexpr int kLargestMaxLead = 60 * 60 * 1000;
 constexpr int kDefaultMaxDrift = 60 * 60 * 1000;
 
-/* The server writes these through their addresses. */
-int shard_value = kShardUnset;
-int max_lead_value = kDefaultMaxLead;
-int max_drift_value = kDefaultMaxDrift;
-
 } // namespace
+
+int shard = kShardUnset;
+int max_lead = kDefaultMaxLead;
+int max_drift = kDefaultMaxDrift;
 
 /*
  * Any role may set the shard: a role that may draw from a sequence can name any shard in the call
@@ -33,39 +32,23 @@ void define()
         "0 to 8191, the same for all sessions of a database: ALTER DATABASE ... SET "
         "snowflake.shard = n. "
         "-1 is unset.",
-        &shard_value, kShardUnset, kShardUnset, kMaxShard, PGC_USERSET, 0, nullptr, nullptr,
-        nullptr);
+        &shard, kShardUnset, kShardUnset, kMaxShard, PGC_USERSET, 0, nullptr, nullptr, nullptr);
 
     DefineCustomIntVariable("snowflake.max_lead",
                             "How far a burst of IDs may run ahead of the clock before it is paced "
                             "at 1024 per millisecond.",
-                            "0 paces every burst at once: no ID is ahead of the clock.",
-                            &max_lead_value, kDefaultMaxLead, 0, kLargestMaxLead, PGC_SUSET,
-                            GUC_UNIT_MS, nullptr, nullptr, nullptr);
+                            "0 paces every burst at once: no ID is ahead of the clock.", &max_lead,
+                            kDefaultMaxLead, 0, kLargestMaxLead, PGC_SUSET, GUC_UNIT_MS, nullptr,
+                            nullptr, nullptr);
 
     DefineCustomIntVariable(
         "snowflake.max_drift",
         "How far the clock may be behind a sequence before making an ID is an error.",
         "Up to there, IDs go on from the last one at 1024 per millisecond. -1: never an error.",
-        &max_drift_value, kDefaultMaxDrift, kDriftUnlimited, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
-        nullptr, nullptr, nullptr);
+        &max_drift, kDefaultMaxDrift, kDriftUnlimited, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr,
+        nullptr, nullptr);
 
     MarkGUCPrefixReserved("snowflake");
-}
-
-int shard()
-{
-    return shard_value;
-}
-
-std::int64_t max_lead()
-{
-    return max_lead_value;
-}
-
-std::int64_t max_drift()
-{
-    return max_drift_value;
 }
 
 } // namespace snowflake::settings

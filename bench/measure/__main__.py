@@ -25,7 +25,7 @@ class Sizes:
     keys: int = 600_000  # of a statement; a second of IDs is what may be ahead of the clock
     rate_clients: tuple = (1, 2, 8, 32)
     insert_clients: tuple = (1, 8, 32)
-    insert_rounds: int = 11
+    insert_rounds: int = 21
     seconds: int = 3  # of a run of pgbench
     pace_seconds: int = 10
     bulk_rows: int = 1_000_000
@@ -95,7 +95,7 @@ def stages_of(server, rivals, sizes, results, arguments):
         ("2,000 shards", 15, lambda: keys.measure_shards(server, sizes, results)),
         ("keys a second", 200 * scale, lambda: clients.measure_rates(server, sizes, results)),
         ("the pace of one sequence", 14, lambda: clients.measure_pace(server, sizes, results)),
-        ("INSERTs", 450 * scale, lambda: clients.measure_inserts(server, rivals, sizes, results)),
+        ("INSERTs", 570 * scale, lambda: clients.measure_inserts(server, rivals, sizes, results)),
         ("many rows", 180 * scale, lambda: rows.measure_bulk(server, rivals, sizes, results)),
         ("indexes", 240 * scale, lambda: rows.measure_index(server, rivals, sizes, results)),
     ]

@@ -33,7 +33,8 @@ def measure_pace(server, sizes, results):
     time.sleep(sizes.pace_seconds)
     seconds = time.perf_counter() - start
     results.add("pace", "one sequence", "keys/s", NATIVE.name, 32, 1, (position(server) - last) / seconds)
-    results.add("pace", "cores in use by the backends", "", NATIVE.name, 32, 1, (server.cpu_seconds() - cpu) / seconds)
+    cores = (server.cpu_seconds() - cpu) / seconds / 32
+    results.add("pace", "cores in use by each backend", "", NATIVE.name, 32, 1, cores)
     load.wait()
 
 

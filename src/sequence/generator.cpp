@@ -19,7 +19,7 @@ std::uint32_t pace_wait_event = 0;
 
 Limits limits_of(const SequenceEntry* entry, Epoch epoch)
 {
-    return {settings::max_lead(), settings::max_drift(), epoch, entry->max_value};
+    return {settings::max_lead, settings::max_drift, epoch, entry->max_value};
 }
 
 /*
@@ -57,7 +57,7 @@ const char* start_anew(Oid sequence, Epoch epoch)
                     errdetail("The clock says %s, the sequence has reached %s; snowflake.max_drift "
                               "is %lld ms.",
                               errors::date_of(now), errors::date_of(UnixMs{raw(now) + lead}),
-                              errors::number(settings::max_drift())),
+                              errors::number(settings::max_drift)),
                     errhint("Set the clock right. If it is right, the sequence was set to a wrong "
                             "value: %s To go on from where the sequence is: SET "
                             "snowflake.max_drift = -1.",
@@ -95,15 +95,15 @@ void warn_if_far_ahead(Oid sequence, const AdvanceResult& result, Epoch epoch)
 {
     const UnixMs reached = ms_of(result.advance.position);
     const std::int64_t lead = raw(reached) - raw(result.now);
-    if (settings::max_drift() == settings::kDriftUnlimited || lead <= settings::max_drift() ||
-        lead <= settings::max_lead())
+    if (settings::max_drift == settings::kDriftUnlimited || lead <= settings::max_drift ||
+        lead <= settings::max_lead)
         return;
     ereport(WARNING,
             (errmsg("sequence %s is %lld ms ahead of the clock now", errors::name_of(sequence),
                     errors::number(lead)),
              errdetail("It makes no IDs until the clock is within snowflake.max_drift (%lld ms) of "
                        "%s.",
-                       errors::number(settings::max_drift()), errors::date_of(reached)),
+                       errors::number(settings::max_drift), errors::date_of(reached)),
              errhint("If the ID given was none of this scheme and epoch, undo it: %s",
                      start_anew(sequence, epoch))));
 }

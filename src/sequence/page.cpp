@@ -15,70 +15,74 @@ struct SequenceMagic {
     std::uint32_t magic;
 };
 
+/* Two words, which fit into registers. The buffer is in the PageAddress. */
 struct LockedPage {
-    Buffer buffer;
     Page page;
-    ItemId item;
-    HeapTupleHeader tuple;
     Form_pg_sequence_data data;
 };
+
+ItemId item_of(Page page)
+{
+    return PageGetItemId(page, FirstOffsetNumber);
+}
+
+HeapTupleHeader tuple_of(Page page)
+{
+    return reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item_of(page)));
+}
 
 /*
  * SELECT FOR UPDATE on a sequence could once leave an XID in its tuple's xmax, which ends in
  * failing clog lookups. read_seq_tuple() clears it like a hint bit, unlogged; so does this. It is
  * cleared before a lease is written, so no hint marks a page with a lease dirty.
  */
-void clear_stray_xmax(const LockedPage& locked)
+void clear_stray_xmax(Buffer buffer, HeapTupleHeader tuple)
 {
-    if (HeapTupleHeaderGetRawXmax(locked.tuple) == InvalidTransactionId)
+    if (HeapTupleHeaderGetRawXmax(tuple) == InvalidTransactionId)
         return;
-    HeapTupleHeaderSetXmax(locked.tuple, InvalidTransactionId);
-    locked.tuple->t_infomask &= static_cast<std::uint16_t>(~HEAP_XMAX_COMMITTED);
-    locked.tuple->t_infomask |= HEAP_XMAX_INVALID;
-    MarkBufferDirtyHint(locked.buffer, true);
+    HeapTupleHeaderSetXmax(tuple, InvalidTransactionId);
+    tuple->t_infomask &= static_cast<std::uint16_t>(~HEAP_XMAX_COMMITTED);
+    tuple->t_infomask |= HEAP_XMAX_INVALID;
+    MarkBufferDirtyHint(buffer, true);
 }
 
 /* As read_seq_tuple(). */
 LockedPage lock_page(PageAddress& address)
 {
-    LockedPage locked;
-    locked.buffer = page_pin::pin(address);
-    LockBuffer(locked.buffer, BUFFER_LOCK_EXCLUSIVE);
-    locked.page = BufferGetPage(locked.buffer);
+    page_pin::pin(address);
+    LockBuffer(address.buffer, BUFFER_LOCK_EXCLUSIVE);
+    const Page page = BufferGetPage(address.buffer);
 
-    const auto* special =
-        reinterpret_cast<const SequenceMagic*>(PageGetSpecialPointer(locked.page));
+    const auto* special = reinterpret_cast<const SequenceMagic*>(PageGetSpecialPointer(page));
     if (special->magic != kSequenceMagic) /* a corrupted page; the abort releases the lock */
         elog(ERROR, "bad magic number in sequence with OID %u: %08X", address.relation,
              special->magic);
 
-    locked.item = PageGetItemId(locked.page, FirstOffsetNumber);
-    locked.tuple = reinterpret_cast<HeapTupleHeader>(PageGetItem(locked.page, locked.item));
-    locked.data = reinterpret_cast<Form_pg_sequence_data>(reinterpret_cast<char*>(locked.tuple) +
-                                                          locked.tuple->t_hoff);
-    clear_stray_xmax(locked);
-    return locked;
+    const HeapTupleHeader tuple = tuple_of(page);
+    clear_stray_xmax(address.buffer, tuple);
+    return {page, reinterpret_cast<Form_pg_sequence_data>(reinterpret_cast<char*>(tuple) +
+                                                          tuple->t_hoff)};
 }
 
 /* The pin stays: see page_pin.h. */
-void unlock_page(const LockedPage& locked)
+void unlock_page(const PageAddress& address)
 {
-    LockBuffer(locked.buffer, BUFFER_LOCK_UNLOCK);
+    LockBuffer(address.buffer, BUFFER_LOCK_UNLOCK);
 }
 
-Stored stored_in(const LockedPage& locked)
+Stored stored_in(LockedPage locked)
 {
     return {locked.data->last_value, locked.data->is_called,
             locked.data->log_cnt == kLogCountOfSet};
 }
 
 /* The record that protects the page's position; none where the sequence writes no WAL. */
-XLogRecPtr last_record(const LockedPage& locked, const PageAddress& address)
+XLogRecPtr last_record(LockedPage locked, const PageAddress& address)
 {
     return address.needs_wal ? PageGetLSN(locked.page) : InvalidXLogRecPtr;
 }
 
-void set_tuple(const LockedPage& locked, Position position, std::int64_t log_count)
+void set_tuple(LockedPage locked, Position position, std::int64_t log_count)
 {
     locked.data->last_value = raw(position);
     locked.data->is_called = true;
@@ -90,15 +94,15 @@ void set_tuple(const LockedPage& locked, Position position, std::int64_t log_cou
  * makes the page anew from it. The item's own length is logged, because replay must make an item of
  * the same length. To be called in a critical section, under the exclusive lock.
  */
-XLogRecPtr log_tuple(const LockedPage& locked, const PageAddress& address)
+XLogRecPtr log_tuple(LockedPage locked, const PageAddress& address)
 {
     XLogBeginInsert();
-    XLogRegisterBuffer(0, locked.buffer, REGBUF_WILL_INIT);
+    XLogRegisterBuffer(0, address.buffer, REGBUF_WILL_INIT);
     xl_seq_rec record;
     pg::set_locator(&record, address.file);
     XLogRegisterData(reinterpret_cast<char*>(&record), sizeof(record));
-    XLogRegisterData(reinterpret_cast<char*>(locked.tuple),
-                     static_cast<pg::WalDataLength>(ItemIdGetLength(locked.item)));
+    XLogRegisterData(reinterpret_cast<char*>(tuple_of(locked.page)),
+                     static_cast<pg::WalDataLength>(ItemIdGetLength(item_of(locked.page))));
 
     /* In a variable of its own: PageSetLSN is a macro that evaluates its argument twice. */
     const XLogRecPtr lsn = XLogInsert(RM_SEQ_ID, XLOG_SEQ_LOG);
@@ -115,7 +119,7 @@ XLogRecPtr log_tuple(const LockedPage& locked, const PageAddress& address)
  *
  * The record itself carries no lease: the lease belongs to the page that this server goes on with.
  */
-void log_horizon(const LockedPage& locked, const PageAddress& address, Position position,
+void log_horizon(LockedPage locked, const PageAddress& address, Position position,
                  Position max_value)
 {
     const std::int64_t room = raw(max_value) - raw(position);
@@ -160,19 +164,19 @@ enum class Write { done, needs_xid };
  * For the same reason a draw that finds the page clean assigns a transaction ID before it marks the
  * page: a page that is left dirty without the record that is due would not be compared again.
  */
-Write write_drawn(const LockedPage& locked, const PageAddress& address, Position position,
+Write write_drawn(LockedPage locked, const PageAddress& address, Position position,
                   Position max_value)
 {
     if (!address.needs_wal) {
-        MarkBufferDirty(locked.buffer);
+        MarkBufferDirty(address.buffer);
         set_tuple(locked, position, kNoLease);
         return Write::done;
     }
-    const bool was_clean = !pg::is_dirty(locked.buffer);
+    const bool was_clean = !pg::is_dirty(address.buffer);
     if (was_clean && !can_log())
         return Write::needs_xid;
     if (was_clean)
-        MarkBufferDirty(locked.buffer);
+        MarkBufferDirty(address.buffer);
 
     const XLogRecPtr lsn = PageGetLSN(locked.page);
     const std::int64_t left = positions_left(locked.data->log_cnt, lsn);
@@ -191,12 +195,12 @@ Write write_drawn(const LockedPage& locked, const PageAddress& address, Position
  * Writes the position of an advance, as do_setval() does: always logged, without a lease, and with
  * the log_cnt of a tuple that was set. So the next draw paces if that position is in the past.
  */
-Write write_advanced(const LockedPage& locked, const PageAddress& address, Position position)
+Write write_advanced(LockedPage locked, const PageAddress& address, Position position)
 {
     if (address.needs_wal && !can_log())
         return Write::needs_xid;
     START_CRIT_SECTION();
-    MarkBufferDirty(locked.buffer);
+    MarkBufferDirty(address.buffer);
     set_tuple(locked, position, kLogCountOfSet);
     if (address.needs_wal)
         log_tuple(locked, address);
@@ -224,18 +228,20 @@ DrawResult draw_positions(PageAddress& address, std::int64_t wanted, const Limit
 {
     const LockedPage locked = lock_page(address);
     const Stored stored = stored_in(locked);
-    const PageVersion version = {stored.value, PageGetLSN(locked.page)};
-    const UnixMs now = time_for(stored, limits);
-    const bool has_waited =
-        waited_at != nullptr && waited_at->value == version.value && waited_at->lsn == version.lsn;
+    DrawResult result;
+    result.version = {stored.value, PageGetLSN(locked.page)};
+    result.now = time_for(stored, limits);
+    const bool has_waited = waited_at != nullptr && waited_at->value == result.version.value &&
+                            waited_at->lsn == result.version.lsn;
 
-    const Draw draw = decide_draw(stored, now, wanted, limits, has_waited);
+    result.draw = decide_draw(stored, result.now, wanted, limits, has_waited);
     Write write = Write::done;
-    if (draw.verdict == Verdict::issue)
-        write = write_drawn(locked, address, last_position(draw), limits.max_value);
-    const XLogRecPtr record = last_record(locked, address);
-    unlock_page(locked);
-    return {draw, now, version, write == Write::needs_xid, record};
+    if (result.draw.verdict == Verdict::issue)
+        write = write_drawn(locked, address, last_position(result.draw), limits.max_value);
+    result.needs_xid = write == Write::needs_xid;
+    result.record = last_record(locked, address);
+    unlock_page(address);
+    return result;
 }
 
 AdvanceResult advance_position(PageAddress& address, Id past, const Limits& limits)
@@ -248,7 +254,7 @@ AdvanceResult advance_position(PageAddress& address, Id past, const Limits& limi
         write = write_advanced(locked, address, advance.position);
     /* Where another session has put the position there, this is that session's record. */
     const XLogRecPtr record = last_record(locked, address);
-    unlock_page(locked);
+    unlock_page(address);
     return {advance, now, write == Write::needs_xid, record};
 }
 

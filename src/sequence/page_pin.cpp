@@ -7,12 +7,7 @@ namespace
 {
 
 /* One pin: a session that draws from thousands of sequences must not pin thousands of pages. */
-struct HeldPin {
-    Buffer buffer; /* InvalidBuffer: none */
-    Oid relation;  /* the file of a temporary relation may have the same locator as another's */
-    pg::FileLocator file;
-};
-HeldPin held = {InvalidBuffer, InvalidOid, {}};
+PageAddress* held = nullptr;
 
 /* The top transaction owns the pin, as it owns the lock on the sequence. */
 class AsTopTransaction
@@ -31,16 +26,6 @@ private:
     ResourceOwner previous_;
 };
 
-void release()
-{
-    if (!BufferIsValid(held.buffer))
-        return;
-    const Buffer buffer = held.buffer;
-    held.buffer = InvalidBuffer;
-    const AsTopTransaction owner;
-    ReleaseBuffer(buffer);
-}
-
 /*
  * Both events come before the transaction's resource owner is released, which warns of a pin that
  * is left at commit. An abort releases pins itself, before it unlinks files.
@@ -50,7 +35,7 @@ void at_transaction_end(XactEvent event, void*)
     if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
         release();
     else if (event == XACT_EVENT_ABORT)
-        held.buffer = InvalidBuffer;
+        held = nullptr;
 }
 
 /*
@@ -71,8 +56,8 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId, SubTransactionI
 bool pin_recent(const PageAddress& address)
 {
     const AsTopTransaction owner;
-    return BufferIsValid(address.recent_buffer) &&
-           ReadRecentBuffer(address.file, MAIN_FORKNUM, 0, address.recent_buffer);
+    return BufferIsValid(address.buffer) &&
+           ReadRecentBuffer(address.file, MAIN_FORKNUM, 0, address.buffer);
 }
 
 /*
@@ -83,16 +68,26 @@ bool pin_recent(const PageAddress& address)
 void read_and_pin(PageAddress& address)
 {
     const Relation relation = relation_open(address.relation, NoLock);
-    address.recent_buffer = ReadBuffer(relation, 0);
+    address.buffer = ReadBuffer(relation, 0);
     relation_close(relation, NoLock);
     {
         const AsTopTransaction owner;
-        IncrBufferRefCount(address.recent_buffer);
+        IncrBufferRefCount(address.buffer);
     }
-    ReleaseBuffer(address.recent_buffer);
+    ReleaseBuffer(address.buffer);
 }
 
 } // namespace
+
+void release()
+{
+    if (held == nullptr)
+        return;
+    const Buffer buffer = held->buffer;
+    held = nullptr;
+    const AsTopTransaction owner;
+    ReleaseBuffer(buffer);
+}
 
 void initialize()
 {
@@ -100,17 +95,14 @@ void initialize()
     RegisterSubXactCallback(at_subtransaction_end, nullptr);
 }
 
-Buffer pin(PageAddress& address)
+void pin(PageAddress& address)
 {
-    if (BufferIsValid(held.buffer) && held.relation == address.relation &&
-        pg::same_file(held.file, address.file))
-        return held.buffer;
-
+    if (held == &address)
+        return;
     release();
     if (!pin_recent(address))
         read_and_pin(address);
-    held = {address.recent_buffer, address.relation, address.file};
-    return held.buffer;
+    held = &address;
 }
 
 } // namespace snowflake::page_pin

@@ -13,8 +13,8 @@ namespace snowflake
 struct PageAddress {
     Oid relation;
     pg::FileLocator file;
-    Buffer recent_buffer; /* where the page was last; InvalidBuffer: unknown */
-    bool needs_wal;       /* RelationNeedsWAL: not temporary, not unlogged, not skipping WAL */
+    Buffer buffer;  /* where the page was last, and is while it is pinned; InvalidBuffer: unknown */
+    bool needs_wal; /* RelationNeedsWAL: not temporary, not unlogged, not skipping WAL */
 };
 
 namespace page_pin
@@ -24,10 +24,13 @@ namespace page_pin
 void initialize();
 
 /*
- * The page's buffer. The pin lasts until the transaction ends, a subtransaction aborts, or pin() is
- * called for another page.
+ * Pins the page, in address.buffer. The pin lasts until the transaction ends, a subtransaction
+ * aborts, or pin() is called for another address. The address must live until then.
  */
-Buffer pin(PageAddress& address);
+void pin(PageAddress& address);
+
+/* Gives the pin up. To be called before an address that may be pinned changes. */
+void release();
 
 } // namespace page_pin
 } // namespace snowflake

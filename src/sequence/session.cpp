@@ -17,7 +17,7 @@ SequenceEntry* find_entry(Oid sequence, HASHACTION action)
     if (action == HASH_ENTER && !found) {
         entry->locked_in = InvalidLocalTransactionId;
         entry->read_in = InvalidLocalTransactionId;
-        entry->address.recent_buffer = InvalidBuffer;
+        entry->address.buffer = InvalidBuffer;
     }
     return entry;
 }
@@ -115,7 +115,8 @@ void refresh(SequenceEntry* entry)
     if (relation->rd_rel->relkind != RELKIND_SEQUENCE)
         not_a_sequence(entry->relation);
 
-    const Buffer recent = entry->address.recent_buffer;
+    page_pin::release();
+    const Buffer recent = entry->address.buffer;
     entry->address = {entry->relation, pg::file_locator(relation), recent,
                       RelationNeedsWAL(relation) != 0};
     entry->is_own_temp = relation->rd_islocaltemp;
@@ -150,6 +151,23 @@ SequenceEntry* entry_of(Oid sequence)
     return find_entry(sequence, HASH_ENTER);
 }
 
+/* For the first call of a call site, and after every invalidation. */
+SequenceEntry* check_sequence(CallSite& site, Oid sequence, AclMode privileges)
+{
+    SequenceEntry* entry = entry_of(sequence);
+    if (entry->read_in != pg::my_lxid())
+        refresh(entry);
+
+    if (pg_class_aclcheck(sequence, GetUserId(), privileges) != ACLCHECK_OK)
+        permission_denied(sequence);
+    if (!entry->holds_positions)
+        cannot_hold_positions(sequence);
+
+    site.entry = entry;
+    site.role = GetUserId();
+    return entry;
+}
+
 } // namespace
 
 void initialize()
@@ -161,28 +179,14 @@ void initialize()
     CacheRegisterRelcacheCallback(forget_entry, Datum{0});
 }
 
-/* In the order of nextval_internal(): privilege, read-only, parallel mode. */
 SequenceEntry* open_sequence(CallSite& site, Oid sequence, AclMode privileges)
 {
     SequenceEntry* entry = site.entry;
-    if (entry != nullptr && entry->relation == sequence && entry->read_in == pg::my_lxid() &&
-        site.role == GetUserId()) {
-        require_writable(entry, site.function);
-        return entry;
-    }
-
-    entry = entry_of(sequence);
-    if (entry->read_in != pg::my_lxid())
-        refresh(entry);
-
-    if (pg_class_aclcheck(sequence, GetUserId(), privileges) != ACLCHECK_OK)
-        permission_denied(sequence);
+    const bool is_checked = entry != nullptr && entry->relation == sequence &&
+                            entry->read_in == pg::my_lxid() && site.role == GetUserId();
+    if (!is_checked)
+        entry = check_sequence(site, sequence, privileges);
     require_writable(entry, site.function);
-    if (!entry->holds_positions)
-        cannot_hold_positions(sequence);
-
-    site.entry = entry;
-    site.role = GetUserId();
     return entry;
 }
 

@@ -132,14 +132,14 @@ PGDLLEXPORT Datum snowflake_next_id(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_next_id_default);
 PGDLLEXPORT Datum snowflake_next_id_default(PG_FUNCTION_ARGS)
 {
-    if (settings::shard() == settings::kShardUnset)
+    if (settings::shard == settings::kShardUnset)
         shard_unset();
     auto* state = state_of<DefaultCallState>(fcinfo, "snowflake_next_id()");
     if (!OidIsValid(state->sequence))
         state->sequence = default_sequence(fcinfo->flinfo->fn_oid);
 
     const PositionBlock block = generator::draw(state->site, state->sequence, kInstagramEpoch, 1);
-    PG_RETURN_INT64(raw(make_id_at(block.first, kInstagramEpoch, Shard{settings::shard()})));
+    PG_RETURN_INT64(raw(make_id_at(block.first, kInstagramEpoch, Shard{settings::shard})));
 }
 
 /*
