@@ -53,15 +53,6 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
-/* The body of a function is text, and stays as it is. */
-void warn_of_texts(const Definition& definition, const Shard& origin)
-{
-    for (const Entry& entry : definition.entries())
-        if (definition.names_template(entry))
-            warn("the text of " + entry.type + " " + entry.name + " names schema " + origin.schema +
-                 ", and does so in every clone");
-}
-
 /* A pg_dump that reads the whole database, or outlived its clone, can lock the tables in another
  * order. */
 void drop_scratch(Connection& connection)
@@ -123,10 +114,8 @@ void check_present(Connection& connection, const Definition& definition,
         if (target.state == "there already")
             present.push_back(target.shard);
     std::string names;
-    compare_shards(connection, definition, present,
-                   [&](const Shard& shard, const std::vector<Difference>& differences) {
-                       names += "\n    " + shard.schema + ": " + differences[0].object;
-                   });
+    for (const auto& [shard, differences] : find_different(connection, definition, present))
+        names += "\n    " + shard.schema + ": " + differences[0].object;
     if (!names.empty())
         throw Failure("there already, and not as the template:" + names +
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
@@ -182,7 +171,9 @@ int clone_shards(const Options& options)
     std::vector<ShardState> targets = find_targets(connection, options);
     require_constant_calls(connection, origin);
     const Definition definition = define(options, origin);
-    warn_of_texts(definition, origin);
+    for (const std::string& function : definition.functions_naming_template())
+        warn("the text of " + function + " names schema " + origin.schema +
+             ", and does so in every clone");
     check_present(connection, definition, targets);
     make_all(options, definition, targets);
     return print_states(targets, options.json);

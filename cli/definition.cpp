@@ -1,6 +1,7 @@
 #include "definition.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string_view>
 
@@ -144,32 +145,35 @@ std::vector<Difference> Definition::compare(const Entries& dump, const Shard& sh
     return differences;
 }
 
-bool Definition::names_template(const Entry& entry) const
+std::vector<std::string> Definition::functions_naming_template() const
 {
-    std::string sql = entry.sql;
-    return (entry.type == "FUNCTION" || entry.type == "PROCEDURE") &&
-           replace_word(sql, template_.schema, kName);
+    std::vector<std::string> functions;
+    for (Entry entry : entries_)
+        if ((entry.type == "FUNCTION" || entry.type == "PROCEDURE") &&
+            replace_word(entry.sql, template_.schema, kName))
+            functions.push_back(entry.type + " " + entry.name);
+    return functions;
 }
 
-void compare_shards(
-    Connection& connection, const Definition& definition, const std::vector<Shard>& shards,
-    const std::function<void(const Shard&, const std::vector<Difference>&)>& differs)
+std::vector<DifferentShard> find_different(Connection& connection, const Definition& definition,
+                                           const std::vector<Shard>& shards)
 {
     /* pg_dump reads the catalogue from end to end each time, and locks all the tables that it
      * dumps. */
     constexpr std::size_t kBatch = 100;
     Progress progress("compare", shards.size());
+    std::vector<DifferentShard> different;
     for (std::size_t begin = 0; begin < shards.size(); begin += kBatch) {
         const std::size_t end = std::min(begin + kBatch, shards.size());
         std::vector<std::string> schemas;
         for (std::size_t i = begin; i < end; i++)
             schemas.push_back(shards[i].schema);
         auto dumps = dump_schemas(connection, schemas);
-        for (std::size_t i = begin; i < end; i++) {
-            const auto differences = definition.compare(dumps[shards[i].schema], shards[i]);
+        for (std::size_t i = begin; i < end; i++, progress.step()) {
+            auto differences = definition.compare(dumps[shards[i].schema], shards[i]);
             if (!differences.empty())
-                differs(shards[i], differences);
-            progress.step();
+                different.push_back({shards[i], std::move(differences)});
         }
     }
+    return different;
 }

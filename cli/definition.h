@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,18 +28,19 @@ public:
      * may name the template's schema or the shard's own. */
     std::vector<Difference> compare(const Entries& dump, const Shard& shard) const;
 
-    /* With marks in place of names and numbers; only types and names are for others. */
-    const Entries& entries() const { return entries_; }
-    /* Whether a function names the template's schema in its text, so that it does in every clone.
-     */
-    bool names_template(const Entry& entry) const;
+    /* Functions that name the template's schema in their text, and do so in every clone. */
+    std::vector<std::string> functions_naming_template() const;
 
 private:
     Entries entries_;
     Shard template_;
 };
 
-/* Dumps the shards, many at a time, and calls the function for each that differs. */
-void compare_shards(
-    Connection& connection, const Definition& definition, const std::vector<Shard>& shards,
-    const std::function<void(const Shard&, const std::vector<Difference>&)>& differs);
+struct DifferentShard {
+    Shard shard;
+    std::vector<Difference> differences;
+};
+
+/* Those of the shards that differ. They are dumped many at a time. */
+std::vector<DifferentShard> find_different(Connection& connection, const Definition& definition,
+                                           const std::vector<Shard>& shards);

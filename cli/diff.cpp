@@ -35,15 +35,14 @@ int diff_shards(const Options& options)
             shards.push_back(shard);
     Table table = {{"shard", "schema", "change", "object", "statement"}, {}};
     ShardSet different;
-    compare_shards(connection, definition, shards,
-                   [&](const Shard& shard, const std::vector<Difference>& differences) {
-                       different.insert(shard.number);
-                       for (const auto& [is_missing, object, sql] : differences)
-                           table.rows.push_back({shard.number, shard.schema,
-                                                 is_missing ? "missing" : "added", object, sql});
-                       if (!options.json)
-                           print_differences(shard, differences);
-                   });
+    for (const auto& [shard, differences] : find_different(connection, definition, shards)) {
+        different.insert(shard.number);
+        for (const auto& [is_missing, object, sql] : differences)
+            table.rows.push_back(
+                {shard.number, shard.schema, is_missing ? "missing" : "added", object, sql});
+        if (!options.json)
+            print_differences(shard, differences);
+    }
     if (options.json)
         print(table, Format::json);
     else

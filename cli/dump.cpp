@@ -22,22 +22,8 @@ std::string shell_quoted(const std::string& argument)
     return "'" + quoted + "'";
 }
 
-/* What a command of the shell writes to its standard output; its errors go to ours. */
-std::string output_of(const std::string& command)
-{
-    FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr)
-        throw Failure("cannot run " + command);
-    std::string output;
-    std::array<char, 65536> buffer;
-    for (std::size_t size = 0; (size = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-        output.append(buffer.data(), size);
-    if (pclose(pipe) != 0)
-        throw Failure("pg_dump failed; its message stands above");
-    return output;
-}
-
-/* The pg_dump beside this program is of the version that it was built for; it comes first. */
+/* The pg_dump beside this program is of the version that it was built for; it comes first. Its
+ * errors go to our standard error. */
 std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
 {
     std::error_code error;
@@ -49,7 +35,16 @@ std::string run_pg_dump(const Connection& connection, const std::vector<std::str
                           shell_quoted(connection.dsn_without_password());
     for (const std::string& option : options)
         command += " " + shell_quoted(option);
-    return output_of(command);
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr)
+        throw Failure("cannot run " + command);
+    std::string output;
+    std::array<char, 65536> buffer;
+    for (std::size_t size = 0; (size = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+        output.append(buffer.data(), size);
+    if (pclose(pipe) != 0)
+        throw Failure("pg_dump failed; its message stands above");
+    return output;
 }
 
 std::string between(const std::string& text, const std::string& left, const std::string& right)

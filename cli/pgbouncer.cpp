@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -33,22 +33,12 @@ std::string quoted(const std::string& value)
 /* All settings other than the server's stay as they are. */
 std::string with_server(const std::string& settings, const Connection& server)
 {
-    const std::map<std::string, std::string> wanted = {
-        {"host", server.host()}, {"port", server.port()}, {"dbname", server.database()}};
-    auto missing = wanted;
-    std::string text;
-    auto at = settings.begin();
-    for (std::sregex_iterator i(at, settings.end(), kSetting), end; i != end; ++i) {
-        const auto setting = wanted.find((*i)[1]);
-        if (setting == wanted.end())
-            continue;
-        text.append(at, (*i)[2].first).append(quoted(setting->second));
-        at = (*i)[2].second;
-        missing.erase(setting->first);
-    }
-    text.append(at, settings.end());
-    for (const auto& [key, value] : missing)
-        text += " " + key + "=" + quoted(value);
+    std::string text = "host=" + quoted(server.host()) + " port=" + server.port() +
+                       " dbname=" + quoted(server.database());
+    const std::set<std::string> replaced = {"host", "port", "dbname"};
+    for (std::sregex_iterator i(settings.begin(), settings.end(), kSetting), end; i != end; ++i)
+        if (replaced.count((*i)[1]) == 0)
+            text += " " + i->str();
     return text;
 }
 

@@ -1,5 +1,6 @@
 """The server that is measured: sessions, pgbench, and the waits between measurements."""
 
+import glob
 import os
 import re
 import subprocess
@@ -41,19 +42,35 @@ class Server:
             lead = f"(last_value >> 10) / 1000.0 - extract(epoch FROM clock_timestamp())"
             self.run(f"SELECT pg_sleep(greatest(0, {lead}) + 0.01) FROM {sequence}")
 
-    def pgbench(self, script, clients, seconds, protocol="prepared", logs=False):
-        """Transactions per second, and the latency of each transaction in ms if logs."""
-        file = os.path.join(self.folder, "script.sql")
-        with open(file, "w", encoding="utf-8") as target:
-            target.write(script)
-        command = ["pgbench", "-n", "-M", protocol, "-c", str(clients), "-j", str(min(clients, 2)), "-T", str(seconds)]
+    def rate(self, script, clients, seconds):
+        """Transactions a second."""
+        output = self.pgbench([script], clients, seconds, "simple")
+        return float(re.search(r"tps = ([0-9.]+)", output).group(1))
+
+    def latencies(self, scripts, clients, seconds):
+        """Of each script those of its transactions, in ms; a client takes one of the scripts at random each time."""
         prefix = os.path.join(self.folder, "latency")
-        command += ["-f", file] + (["-l", f"--log-prefix={prefix}"] if logs else [])
+        self.pgbench(scripts, clients, seconds, "prepared", "-l", f"--log-prefix={prefix}")
+        latencies = [[] for _ in scripts]
+        for path in glob.glob(f"{prefix}.*"):
+            with open(path, encoding="ascii") as log:
+                for line in log:
+                    _, _, microseconds, script, *_ = line.split()
+                    latencies[int(script)].append(int(microseconds) / 1000)
+            os.remove(path)
+        return latencies
+
+    def pgbench(self, scripts, clients, seconds, protocol, *options):
+        command = ["pgbench", "-n", "-M", protocol, "-c", str(clients), "-j", str(min(clients, 2)), "-T", str(seconds), *options]
+        for number, script in enumerate(scripts):
+            file = os.path.join(self.folder, f"script{number}.sql")
+            with open(file, "w", encoding="utf-8") as target:
+                target.write(script)
+            command += ["-f", file]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise SystemExit(f"pgbench failed:\n{result.stderr}")
-        rate = float(re.search(r"tps = ([0-9.]+)", result.stdout).group(1))
-        return rate, read_latencies(self.folder) if logs else []
+        return result.stdout
 
     def start_pgbench(self, script, clients, seconds):
         file = os.path.join(self.folder, "background.sql")
@@ -71,14 +88,3 @@ class Server:
                 fields = stat.read().rpartition(")")[2].split()
             total += int(fields[11]) + int(fields[12])
         return total / os.sysconf("SC_CLK_TCK")
-
-
-def read_latencies(folder):
-    latencies = []
-    for name in os.listdir(folder):
-        if name.startswith("latency."):
-            path = os.path.join(folder, name)
-            with open(path, encoding="ascii") as log:
-                latencies += [int(line.split()[2]) / 1000 for line in log]
-            os.remove(path)
-    return latencies

@@ -13,7 +13,7 @@ namespace
 
 /* A wait for the clock; twice as long each time that other sessions were faster meanwhile. */
 constexpr long kPaceMs = 1;
-constexpr long kMaxPaceMs = 8;
+constexpr long kMaxPaceMs = 16;
 
 std::uint32_t pace_wait_event = 0;
 

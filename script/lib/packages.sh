@@ -1,0 +1,129 @@
+# shellcheck shell=bash disable=SC2154 # lib.sh sets the variables
+#
+# Packages that a script needs: a part of lib.sh.
+
+# need_packages PACKAGE=PROBE...: installs the packages whose probe is not there. A probe is a
+# program, a file (/...) or a Perl module (perl:...), so that any system will do that has them.
+need_packages() {
+    local item package missing=()
+    for item; do
+        package=${item%%=*}
+        is_there "${item#*=}" || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
+    done
+    ((${#missing[@]} > 0)) || return 0
+    can_install || die "$(explain_missing "${missing[@]}")"
+    say "Installing ${missing[*]} (apt-get)."
+    apt_install "${missing[@]}" || exit
+    for item; do
+        is_there "${item#*=}" || die "${item%%=*} is installed, but ${item#*=} is not there."
+    done
+    [[ " ${missing[*]} " != *" postgresql-${server_version-} "* ]] || : >"$workdir/new_server"
+}
+
+# want_packages PACKAGE=PROBE...: installs what can be installed. Tests that need one that is not
+# there say so, and are skipped.
+want_packages() {
+    local item
+    can_install || return 0
+    for item; do
+        (need_packages "$item") || true
+    done
+}
+
+# At the end of a script, where it is seen.
+mention_cluster() {
+    [[ -e $workdir/new_server && ! -e /etc/postgresql/$server_version/main ]] || return 0
+    cat <<TEXT
+
+The package postgresql-$server_version was installed for this, and no cluster was made. A later "apt-get
+install postgresql" makes none either, because the package is there. To make one, as root:
+
+    pg_createcluster $server_version main --start
+TEXT
+    rm -f -- "$workdir/new_server"
+}
+
+explain_missing() {
+    cat <<TEXT
+Missing here: $*
+On Debian or Ubuntu, install them as root:
+
+    apt-get install $*
+
+On other systems packages have other names: it takes a C++17 compiler, GNU make, and PostgreSQL
+$oldest_version or later with its server headers. Where its pg_config is not in PATH, set PG_CONFIG to it.
+TEXT
+}
+
+is_there() {
+    case $1 in
+    /*) [[ -e $1 ]] ;;
+    perl:*) perl -M"${1#perl:}" -e 1 >/dev/null 2>&1 ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+can_install() {
+    command -v apt-get >/dev/null && { ((EUID == 0)) || sudo -n true 2>/dev/null; }
+}
+
+as_root() {
+    if ((EUID == 0)); then "$@"; else sudo -n "$@"; fi
+}
+
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+        apt-get -q -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" \
+        </dev/null >"$workdir/apt.log" 2>&1
+}
+
+# Debian's server package makes a cluster and starts it, and starts every cluster that is down; the
+# package of PgBouncer starts PgBouncer. Two files forbid that while apt-get runs, and are removed
+# after it: one that postgresql-common reads before it makes a cluster, one that is asked before a
+# service is started. A policy-rc.d that is there is the administrator's, and stays as it is.
+apt_install() (
+    no_cluster=/etc/postgresql-common/createcluster.d/snowflake-lib-sh.conf
+    no_start=/usr/sbin/policy-rc.d
+    made=()
+    # shellcheck disable=SC2317 # called by the trap
+    take_away() {
+        ((${#made[@]} == 0)) || as_root rm -f -- "${made[@]}"
+        # The folder goes if it is empty and no package's.
+        dpkg -S "${no_cluster%/*}" >/dev/null 2>&1 ||
+            as_root rmdir --ignore-fail-on-non-empty -- "${no_cluster%/*}"
+    }
+    trap take_away EXIT
+    trap 'exit 130' HUP INT PIPE TERM
+
+    update_package_lists
+    as_root mkdir -p -- "${no_cluster%/*}"
+    made+=("$no_cluster")
+    write_as_root "$no_cluster" 'create_main_cluster = false'
+    if [[ ! -e $no_start && ! -L $no_start ]]; then
+        made+=("$no_start")
+        write_as_root "$no_start" '#!/bin/sh' \
+            '# Made for the length of one apt-get by script/lib.sh of snowflake; may be removed.' \
+            'case " $*" in *" postgresql"* | *" pgbouncer"*) exit 101 ;; esac'
+        as_root chmod 755 "$no_start"
+    fi
+    apt_get install -y --no-install-recommends --no-upgrade --no-remove -- "$@" || {
+        cat "$workdir/apt.log" >&2
+        die "apt-get install failed: its messages stand above."
+    }
+)
+
+# Once is enough: the file is there after it.
+update_package_lists() {
+    [[ ! -e $workdir/package_lists ]] || return 0
+    apt_get update || say "apt-get update failed; going on with the package lists that are there."
+    : >"$workdir/package_lists"
+}
+
+write_as_root() {
+    printf '%s\n' "${@:2}" | as_root tee -- "$1" >/dev/null
+}
+
+# What snowflake-shard is built from; without these headers make leaves it out.
+# shellcheck disable=SC2034 # for the caller
+readonly command_needs=(libcli11-dev=/usr/include/CLI/CLI.hpp
+    nlohmann-json3-dev=/usr/include/nlohmann/json.hpp)
