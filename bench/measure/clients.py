@@ -49,8 +49,8 @@ def measure_inserts(server, rivals, sizes, results):
     closely = [r for r in rivals if r in (NATIVE, NEXTVAL)]
     for clients in sizes.insert_clients:
         for number in range(1, sizes.insert_rounds + 1):
-            # One client inserts into the two tables in turn. Many are measured with one table after the other: else each
-            # would wait for transactions of both kinds. Neither always comes first.
+            # One client inserts into either table at random. Many insert into one table and then into the other, because
+            # each waits for the transactions of all. Neither table always comes first.
             order = closely if number % 2 else closely[::-1]
             groups = [closely] if clients == 1 else [[r] for r in order]
             groups += [[r] for r in rivals if r not in closely] if number <= sizes.few_rounds else []
