@@ -21,16 +21,6 @@ struct LockedPage {
     Form_pg_sequence_data data;
 };
 
-ItemId item_of(Page page)
-{
-    return PageGetItemId(page, FirstOffsetNumber);
-}
-
-HeapTupleHeader tuple_of(Page page)
-{
-    return reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item_of(page)));
-}
-
 /*
  * SELECT FOR UPDATE on a sequence could once leave an XID in its tuple's xmax, which ends in
  * failing clog lookups. read_seq_tuple() clears it like a hint bit, unlogged; so does this. It is
@@ -58,7 +48,8 @@ LockedPage lock_page(PageAddress& address)
         elog(ERROR, "bad magic number in sequence with OID %u: %08X", address.relation,
              special->magic);
 
-    const HeapTupleHeader tuple = tuple_of(page);
+    const ItemId item = PageGetItemId(page, FirstOffsetNumber);
+    auto* const tuple = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
     clear_stray_xmax(address.buffer, tuple);
     return {page, reinterpret_cast<Form_pg_sequence_data>(reinterpret_cast<char*>(tuple) +
                                                           tuple->t_hoff)};
@@ -101,8 +92,9 @@ XLogRecPtr log_tuple(LockedPage locked, const PageAddress& address)
     xl_seq_rec record;
     pg::set_locator(&record, address.file);
     XLogRegisterData(reinterpret_cast<char*>(&record), sizeof(record));
-    XLogRegisterData(reinterpret_cast<char*>(tuple_of(locked.page)),
-                     static_cast<pg::WalDataLength>(ItemIdGetLength(item_of(locked.page))));
+    const ItemId item = PageGetItemId(locked.page, FirstOffsetNumber);
+    XLogRegisterData(PageGetItem(locked.page, item),
+                     static_cast<pg::WalDataLength>(ItemIdGetLength(item)));
 
     /* In a variable of its own: PageSetLSN is a macro that evaluates its argument twice. */
     const XLogRecPtr lsn = XLogInsert(RM_SEQ_ID, XLOG_SEQ_LOG);
