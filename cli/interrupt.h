@@ -1,5 +1,5 @@
-/* Ctrl-C and its like: noted, and acted upon where it does no harm. A second one ends the program.
- */
+/* SIGINT (Ctrl-C), SIGTERM and SIGHUP: noted here, and acted upon by the verb where that does no
+ * harm. A second one ends the program. */
 
 #pragma once
 
@@ -14,9 +14,11 @@ inline bool is_interrupted()
 
 inline void note_interrupts()
 {
+    const auto note = [](int signal) {
+        interrupts = 1;
+        std::signal(signal, SIG_DFL);
+    };
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-        std::signal(signal, [](int received) {
-            interrupts = 1;
-            std::signal(received, SIG_DFL);
-        });
+        if (std::signal(signal, note) == SIG_IGN) /* as nohup sets SIGHUP */
+            std::signal(signal, SIG_IGN);
 }

@@ -108,7 +108,7 @@ int run_on_shards(const Options& options)
     const std::string sql = read_sql(options);
     Connection connection(options.dsn);
     const std::vector<Shard> shards = choose_shards(connection, options.shards);
-    /* It ends after the shard that it is at, and says which are done. */
+    /* The run ends after the shard that it is at, so that it can say which are done. */
     note_interrupts();
     return print_states(run_all(connection, shards, sql, options), options.json);
 }

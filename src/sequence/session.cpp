@@ -151,7 +151,7 @@ SequenceEntry* entry_of(Oid sequence)
     return find_entry(sequence, HASH_ENTER);
 }
 
-/* For the first call of a call site, and after every invalidation. */
+/* Once per call site and transaction, and after every invalidation or change of role. */
 SequenceEntry* check_sequence(CallSite& site, Oid sequence, AclMode privileges)
 {
     SequenceEntry* entry = entry_of(sequence);

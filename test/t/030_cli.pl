@@ -204,6 +204,23 @@ is("$status " . states($rows), '3 failed 0; not done 1', 'run: --no-transaction 
 like($rows->[0]{error}, qr/HINT:  --no-transaction takes one statement/, 'run: and it is said why');
 ($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--sql', $outside);
 is("$status " . states($rows), '0 done 0,1', 'run: --no-transaction with one runs it');
+# A signal while the run is in its first shard, which ends when there is a row in public.go.
+$node->safe_psql('postgres', 'CREATE TABLE public.go ()');
+sub run_with_signal
+{
+	my ($signal, $disposition) = @_;
+	local $SIG{$signal} = $disposition;
+	$node->safe_psql('postgres', 'TRUNCATE public.go');
+	my $wait = 'DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM public.go) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$';
+	my $run = IPC::Run::start([ $program, shard_command('run', $node, '--shards', '0-1', '--sql', $wait) ], '<', \undef, '>', \my $said);
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'DO%public.go%' AND state = 'active'");
+	$run->signal($signal);
+	$node->safe_psql('postgres', 'INSERT INTO public.go DEFAULT VALUES');
+	$run->finish;
+	return $said;
+}
+is(run_with_signal($_, 'DEFAULT'), "1 shard done: 0\n1 shard not done: 1\n", "run: $_ ends it after the shard, and it says so") foreach qw(INT TERM);
+is(run_with_signal('HUP', 'IGNORE'), "2 shards done: 0-1\n", 'run: under nohup it goes on');
 ($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0,8000', '--sql', 'SELECT 1');
 like($err, qr/not on .*: 8000/, 'run: says which shards are not on the server');
 
