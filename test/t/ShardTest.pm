@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use FindBin;
 use IPC::Open3;
 use POSIX ();
 use IPC::Run;
@@ -24,6 +25,9 @@ our @EXPORT = qw(
   states
   dump_of
   make_template
+  make_real_database
+  make_real_shard
+  psql_file
   start_writers
   stop_writers
   lost_writes
@@ -122,6 +126,32 @@ sub make_template
 		GRANT SELECT ON photos TO app;
 	});
 	return;
+}
+
+# A file of test/real, with variables for psql.
+sub psql_file
+{
+	my ($node, $database, $file, %variables) = @_;
+	my @variables = map { ('-v', "$_=$variables{$_}") } sort keys %variables;
+	my ($out, $err);
+	IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', @variables, '-d', $node->connstr($database),
+			'-f', "$FindBin::RealBin/../real/$file.sql" ], '<', \undef, '>', \$out, '2>', \$err)
+	  or die "$file.sql: $err";
+	return;
+}
+
+# What a shard of an application needs of other schemas; then one or more shards.
+sub make_real_database
+{
+	my ($node, $database) = @_;
+	$node->safe_psql('postgres', "CREATE DATABASE $database") if $database ne 'postgres';
+	return psql_file($node, $database, 'globals');
+}
+
+sub make_real_shard
+{
+	my ($node, $database, $shard, $schema) = @_;
+	return psql_file($node, $database, 'shard', shard => $shard, schema => $schema);
 }
 
 # Starts processes that insert, update and delete rows in the tables, which have the columns id and v,
