@@ -1,25 +1,22 @@
 /* snowflake-shard clone: new shards like a template.
  *
- * pg_dump writes the template's definition, with the schema's name in it. To get text in which that
- * name can be replaced without a doubt, the template is made once more, as a scratch schema with a
- * name that stands nowhere else: in one transaction the template is renamed away, its dump is run,
- * and the two are renamed. The scratch schema's dump is what every clone is made from. Made into
- * the template's name again it must equal the template's dump; so a clone that would differ is
- * found before there is one.
- *
- * Each connection makes its clones under a name of its own, and renames them: so connections do not
- * wait for each other, and the server writes the new name as it has to be quoted. */
+ * A copy of the template is made (see copy.h) and dumped. Each clone is the text of that dump, run
+ * as it is: a schema with the copy's name, which gets its own number and is renamed in the same
+ * transaction. Each connection has a copy's name of its own, so connections do not wait for each
+ * other. The copy has another number than the template, too: a clone that would differ from the
+ * template is found before there is one. */
 
+#include <algorithm>
 #include <atomic>
 
 #include "definition.h"
+#include "dump.h"
+#include "marks.h"
 #include "output.h"
 #include "verbs.h"
 
 namespace
 {
-
-const std::string kScratch = "snowflake_clone_scratch";
 
 std::vector<ShardState> find_targets(Connection& connection, const Options& options)
 {
@@ -53,60 +50,56 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
-/* A pg_dump that reads the whole database, or outlived its clone, can lock the tables in another
- * order. */
-void drop_scratch(Connection& connection)
+void require_no_extension(Connection& connection, const Shard& origin)
 {
-    const std::string deadlock_detected = "40P01";
-    for (int tries = 3;; tries--)
-        try {
-            return connection.run("DROP SCHEMA IF EXISTS " + kScratch + " CASCADE");
-        } catch (const ServerError& error) {
-            if (error.sqlstate != deadlock_detected || tries == 0)
-                throw;
-        }
+    const Result extension = connection.query(R"(
+        SELECT extname,
+               CASE WHEN extrelocatable
+                    THEN format('CREATE SCHEMA extensions; ALTER EXTENSION %I SET SCHEMA extensions;', extname)
+                    ELSE format('The extension cannot be moved. Move the shard out of schema %I, with '
+                                'ALTER TABLE ... SET SCHEMA and the like.', nspname) END
+        FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace
+        WHERE nspname = $1 ORDER BY extrelocatable, extname)",
+                                              {origin.schema});
+    if (extension.rows() > 0)
+        throw Failure("extension " + extension.text(0, 0) + " is installed in schema " +
+                      origin.schema +
+                      ", and clones cannot have it\nHINT:  " + extension.text(0, 1));
 }
 
-void make_scratch(Connection& connection, const Shard& origin, const Entries& dump)
-{
-    const std::string away = "snowflake_clone_away";
-    const auto rename = [](const std::string& from, const std::string& to) {
-        return "ALTER SCHEMA " + from + " RENAME TO " + to + ";";
-    };
-    connection.run(kDumpSettings);
-    drop_scratch(connection); /* a clone that was killed can have left it */
-    try {
-        connection.run("BEGIN;" + rename(origin.quoted, away) + sql_of(dump) +
-                       rename(origin.quoted, kScratch) + rename(away, origin.quoted) + "COMMIT");
-    } catch (const ServerError& error) {
-        throw Failure("the definition of schema " + origin.schema +
-                      " cannot be made a second time: " + error.what());
-    }
-}
+/* What a connection makes its clones of. */
+struct Recipe {
+    std::string schema; /* that the dump makes */
+    std::string dump;
+    std::string renumbering;
+};
 
-Definition define(const Options& options, const Shard& origin)
+/* number: of a shard that is to be made, for the copy. */
+std::vector<Recipe> make_recipes(Connection& connection, const Options& options,
+                                 const Shard& origin, Definition& definition, int number)
 {
-    /* One at a time in a database: the scratch schema has one name. */
-    Connection connection(options.dsn);
-    connection.run("SELECT pg_advisory_lock(hashtextextended('snowflake-shard clone', 0))");
-    const Entries dump = dump_schemas(connection, {origin.schema})[origin.schema];
-    make_scratch(connection, origin, dump);
-    Definition definition(dump_schemas(connection, {kScratch})[kScratch],
-                          {origin.number, kScratch, kScratch}, origin);
-    drop_scratch(connection);
-
+    Copy copy(options.dsn, origin, definition.dump());
+    copy.renumber(number);
     std::string statements;
-    for (const Difference& difference : definition.compare(dump, origin))
-        statements += (difference.is_missing ? "\n-- clone: " : "\n-- template: ") +
-                      difference.object + "\n" + difference.sql;
+    for (const auto& [is_missing, object, sql] : definition.compare_copy(connection, copy.shard()))
+        statements += (is_missing ? "\n-- template: " : "\n-- clone: ") + object + "\n" + sql;
     if (!statements.empty())
-        throw Failure("clones would differ from schema " + origin.schema +
-                      "; default privileges or event triggers can cause that." + statements);
-    return definition;
+        throw Failure(
+            "clones would differ from schema " + origin.schema +
+            "; default privileges or event triggers can cause that, or the shard's number "
+            "where clone cannot change it." +
+            statements);
+    std::vector<Recipe> recipes;
+    for (int i = 1; i <= options.jobs; i++) {
+        copy.rename(i);
+        const std::string& name = copy.shard().schema;
+        recipes.push_back({name, dump_schemas(connection, {name}), copy.renumbering()});
+    }
+    return recipes;
 }
 
 /* Names the shards that are there and are not as the template. */
-void check_present(Connection& connection, const Definition& definition,
+void check_present(Connection& connection, Definition& definition,
                    const std::vector<ShardState>& targets)
 {
     std::vector<Shard> present;
@@ -114,7 +107,7 @@ void check_present(Connection& connection, const Definition& definition,
         if (target.state == "there already")
             present.push_back(target.shard);
     std::string names;
-    for (const auto& [shard, differences] : find_different(connection, definition, present))
+    for (const auto& [shard, differences] : definition.find_different(connection, present))
         names += "\n    " + shard.schema + ": " + differences[0].object;
     if (!names.empty())
         throw Failure("there already, and not as the template:" + names +
@@ -134,24 +127,24 @@ void make(Connection& connection, ShardState& target, const std::string& sql)
 }
 
 /* Makes the shards that are not there, over several connections, until one fails. */
-void make_all(const Options& options, const Definition& definition,
+void make_all(const Options& options, const std::vector<Recipe>& recipes,
               std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
     std::atomic<std::size_t> next{0};
-    const std::vector<std::string> connections(static_cast<std::size_t>(options.jobs), options.dsn);
+    std::atomic<std::size_t> next_recipe{0};
+    const std::vector<std::string> connections(recipes.size(), options.dsn);
     on_all_servers(connections, [&](Connection& connection) {
-        connection.run(kDumpSettings);
-        const std::string name = "snowflake_clone_" + std::to_string(connection.process_id());
+        const Recipe& recipe = recipes[next_recipe++];
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
             const auto& [number, schema, quoted] = target.shard;
             if (target.state == "not done")
                 make(connection, target,
                      "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
-                         connection.literal(schema) + ");" +
-                         definition.sql_for({number, name, name}) + "ALTER SCHEMA " + name +
-                         " RENAME TO " + quoted + ";");
+                         connection.literal(schema) + ");" + recipe.dump +
+                         unmark(recipe.renumbering, target.shard) + "ALTER SCHEMA " +
+                         recipe.schema + " RENAME TO " + quoted + ";");
             if (target.state == "failed")
                 next = targets.size();
         }
@@ -165,16 +158,20 @@ int clone_shards(const Options& options)
 {
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);
-    if (extension_schema(connection) == origin.quoted)
-        throw Failure("the extension itself stands in schema " + origin.schema +
-                      "\nHINT:  ALTER EXTENSION snowflake SET SCHEMA another schema.");
+    require_no_extension(connection, origin);
     std::vector<ShardState> targets = find_targets(connection, options);
     require_constant_calls(connection, origin);
-    const Definition definition = define(options, origin);
+    Definition definition(options.dsn, origin);
     for (const std::string& function : definition.functions_naming_template())
         warn("the text of " + function + " names schema " + origin.schema +
              ", and does so in every clone");
     check_present(connection, definition, targets);
-    make_all(options, definition, targets);
+    const auto first = std::find_if(targets.begin(), targets.end(), [](const ShardState& target) {
+        return target.state == "not done";
+    });
+    if (first != targets.end())
+        make_all(options,
+                 make_recipes(connection, options, origin, definition, first->shard.number),
+                 targets);
     return print_states(targets, options.json);
 }

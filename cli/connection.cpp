@@ -44,6 +44,14 @@ std::string taken(char* text)
 
 } // namespace
 
+std::vector<std::string> texts_of(const Result& rows)
+{
+    std::vector<std::string> texts;
+    for (int i = 0; i < rows.rows(); i++)
+        texts.push_back(rows.text(i, 0));
+    return texts;
+}
+
 Connection::Connection(const std::string& dsn) : handle_(nullptr, PQfinish)
 {
     check_syntax(dsn);

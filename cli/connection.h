@@ -50,6 +50,9 @@ private:
     std::unique_ptr<PGresult, void (*)(PGresult*)> result_;
 };
 
+/* The first column of the rows. */
+std::vector<std::string> texts_of(const Result& rows);
+
 class Connection
 {
 public:

@@ -1,162 +1,125 @@
 #include "definition.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <string_view>
 
+#include "dump.h"
+#include "marks.h"
 #include "output.h"
 
 namespace
 {
 
-/* Marks in the text: bytes that no statement has. */
-constexpr char kName = '\1';
-constexpr char kNumber = '\2';
-
-bool is_word_part(char c)
+std::string object_of(const Entry& entry)
 {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
+    return entry.type + " " + entry.name;
 }
 
-/* Replaces the word where it stands alone and where the condition holds for its position. True if
- * there was one. */
-bool replace_word(std::string& text, const std::string& word, char mark,
-                  const std::function<bool(std::size_t)>& condition = nullptr)
+template <typename Changes>
+std::vector<Difference> differences_of(const Changes& changes, const Shard& shard)
 {
-    bool is_found = false;
-    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at++)
-        if ((at == 0 || !is_word_part(text[at - 1])) && !is_word_part(text[at + word.size()]) &&
-            (!condition || condition(at))) {
-            text.replace(at, word.size(), 1, mark);
-            is_found = true;
-        }
-    return is_found;
-}
-
-bool ends_with(std::string_view text, std::string_view end)
-{
-    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-/* SCHEMA insta5, insta5.photos, 'insta5.table_id_seq'::regclass; but not 'insta5.x' */
-bool is_schema(const std::string& sql, std::size_t at, std::size_t end)
-{
-    if (ends_with({sql.data(), at}, "SCHEMA "))
-        return true;
-    if (sql[end] != '.' || sql[at - 1] == '.')
-        return false;
-    if (sql[at - 1] != '\'')
-        return true;
-    for (end = sql.find('\'', end); sql.compare(end, 2, "''") == 0;)
-        end = sql.find('\'', end + 2);
-    return sql.compare(end, 6, "'::reg") == 0;
-}
-
-/* Whether the number behind this is a shard: snowflake_next_id(5, snowflake_shard(id) = 5 */
-bool ends_before_shard(std::string_view sql)
-{
-    if (!ends_with(sql, ") = "))
-        return ends_with(sql, "snowflake_next_id(") || ends_with(sql, "snowflake_next_ids(") ||
-               ends_with(sql, "shard => ");
-    std::size_t at = sql.size() - 3;
-    int depth = 0;
-    do {
-        at--;
-        depth += sql[at] == ')' ? 1 : sql[at] == '(' ? -1 : 0;
-    } while (depth > 0 && at > 0);
-    return ends_with(sql.substr(0, at), "snowflake_shard");
-}
-
-/* What the server keeps as text, and leaves as it is when a schema is renamed. */
-bool is_text(const Entry& entry)
-{
-    return entry.type == "COMMENT" || entry.sql.find("\n    AS $") != std::string::npos;
-}
-
-void set_marks(Entry& entry, const Shard& origin)
-{
-    std::string& sql = entry.sql;
-    const bool is_free_text = is_text(entry);
-    for (const std::string& name : {origin.quoted, doubled(origin.quoted)})
-        replace_word(sql, name, kName, [&](std::size_t at) {
-            return is_free_text || is_schema(sql, at, at + name.size());
-        });
-    replace_word(sql, std::to_string(origin.number), kNumber, [&](std::size_t at) {
-        const std::string_view before(sql.data(), at);
-        return is_free_text ? ends_with(before, " IS 'next ID of shard ") /* of next_id() */
-                            : ends_before_shard(before);
-    });
-}
-
-std::string render(const std::string& marked, const Shard& shard)
-{
-    std::string sql;
-    for (const char c : marked) {
-        const bool is_in_string = !sql.empty() && sql.back() == '\'';
-        if (c == kName)
-            sql += is_in_string ? doubled(shard.quoted) : shard.quoted;
-        else if (c == kNumber)
-            sql += std::to_string(shard.number);
-        else
-            sql += c;
-    }
-    return sql;
+    std::vector<Difference> differences;
+    for (const auto& [is_missing, entry] : changes)
+        differences.push_back(
+            {is_missing, unmark(object_of(entry), shard), unmark(entry.sql, shard)});
+    return differences;
 }
 
 } // namespace
 
-Definition::Definition(Entries dump, const Shard& origin, Shard template_shard)
-    : entries_(std::move(dump)), template_(std::move(template_shard))
+Definition::Definition(std::string dsn, const Shard& template_shard)
+    : dsn_(std::move(dsn)), template_(template_shard)
 {
-    for (Entry& entry : entries_)
-        set_marks(entry, origin);
+    Connection connection(dsn_);
+    dump_ = dump_schemas(connection, {template_.schema});
+    entries_ =
+        marked(split_dump(connection, {template_.schema}, dump_)[template_.schema], template_);
 }
 
-std::string Definition::sql_for(const Shard& shard) const
+Entries Definition::marked(const Entries& entries, const Shard& shard) const
 {
-    return render(sql_of(entries_), shard);
-}
-
-std::vector<Difference> Definition::compare(const Entries& dump, const Shard& shard) const
-{
-    const auto comparable = [&](Entry entry) {
-        if (is_text(entry))
-            for (const auto& name :
-                 {template_.quoted, template_.schema, shard.quoted, shard.schema})
-                replace_word(entry.sql, name, kName);
-        return entry.sql;
-    };
-    std::multimap<std::string, const Entry*> present;
-    for (const Entry& entry : dump)
-        present.emplace(comparable(entry), &entry);
-
-    std::vector<Difference> differences;
-    for (Entry entry : entries_) {
-        entry.sql = render(entry.sql, shard);
-        const auto found = present.find(comparable(entry));
-        if (found != present.end())
-            present.erase(found);
-        else
-            differences.push_back({true, entry.type + " " + entry.name, entry.sql});
+    Entries marked;
+    for (const Entry& entry : entries) {
+        marked.push_back(mark(entry, shard));
+        mark_in_text(marked.back(), template_);
     }
-    for (const auto& [sql, entry] : present)
-        differences.push_back({false, entry->type + " " + entry->name, entry->sql});
-    return differences;
+    return marked;
 }
 
-std::vector<std::string> Definition::functions_naming_template() const
+std::vector<Definition::Change> Definition::changes_by(const KeyOf& key_of,
+                                                       const Entries& present) const
 {
-    std::vector<std::string> functions;
-    for (Entry entry : entries_)
-        if ((entry.type == "FUNCTION" || entry.type == "PROCEDURE") &&
-            replace_word(entry.sql, template_.schema, kName))
-            functions.push_back(entry.type + " " + entry.name);
-    return functions;
+    std::multimap<std::string, const Entry*> left;
+    for (const Entry& entry : present)
+        left.emplace(key_of(entry), &entry);
+    std::vector<Change> changes;
+    for (const Entry& entry : entries_) {
+        const auto found = left.find(key_of(entry));
+        if (found != left.end())
+            left.erase(found);
+        else
+            changes.push_back({true, entry});
+    }
+    for (const auto& [key, entry] : left)
+        changes.push_back({false, *entry});
+    return changes;
 }
 
-std::vector<DifferentShard> find_different(Connection& connection, const Definition& definition,
-                                           const std::vector<Shard>& shards)
+std::vector<Definition::Change> Definition::changes(const Entries& present) const
+{
+    return changes_by(
+        [this](const Entry& entry) {
+            const auto found = restored_.find(entry.sql);
+            return found == restored_.end() ? entry.sql : found->second;
+        },
+        present);
+}
+
+/* Whether both have an object, and the text of one of them has not been restored yet. */
+bool Definition::may_be_written_otherwise(const std::vector<Change>& changes) const
+{
+    return std::any_of(changes.begin(), changes.end(), [&](const Change& one) {
+        return restored_.count(one.entry.sql) == 0 &&
+               std::any_of(changes.begin(), changes.end(), [&](const Change& other) {
+                   return other.is_missing != one.is_missing &&
+                          object_of(other.entry) == object_of(one.entry);
+               });
+    });
+}
+
+void Definition::note_restored(const Entries& entries, const Entries& restored)
+{
+    std::multimap<std::string, std::string> left;
+    for (const Entry& entry : restored) {
+        left.emplace(object_of(entry), entry.sql);
+        restored_.emplace(entry.sql, entry.sql);
+    }
+    for (const Entry& entry : entries) {
+        const auto found = left.find(object_of(entry));
+        if (found != left.end()) {
+            restored_.emplace(entry.sql, found->second);
+            left.erase(found);
+        }
+    }
+}
+
+void Definition::restore(Connection& connection, const Shard& shard, const std::string& dump)
+{
+    try {
+        Copy copy(dsn_, shard, dump);
+        copy.renumber(shard.number);
+        const std::string& name = copy.shard().schema;
+        note_restored(marked(split_dump(connection, {shard.schema}, dump)[shard.schema], shard),
+                      marked(read_entries(connection, {name})[name], copy.shard()));
+    } catch (const ServerError& error) {
+        can_restore_ = false;
+        warn("expressions are compared as they are written, and can be the same although their "
+             "text differs: " +
+             std::string(error.what()));
+    }
+}
+
+std::vector<DifferentShard> Definition::find_different(Connection& connection,
+                                                       const std::vector<Shard>& shards)
 {
     /* pg_dump reads the catalogue from end to end each time, and locks all the tables that it
      * dumps. */
@@ -168,12 +131,44 @@ std::vector<DifferentShard> find_different(Connection& connection, const Definit
         std::vector<std::string> schemas;
         for (std::size_t i = begin; i < end; i++)
             schemas.push_back(shards[i].schema);
-        auto dumps = dump_schemas(connection, schemas);
+        auto entries = read_entries(connection, schemas);
         for (std::size_t i = begin; i < end; i++, progress.step()) {
-            auto differences = definition.compare(dumps[shards[i].schema], shards[i]);
-            if (!differences.empty())
-                different.push_back({shards[i], std::move(differences)});
+            const Entries present = marked(entries[shards[i].schema], shards[i]);
+            std::vector<Change> found = changes(present);
+            for (const Shard& shard : {template_, shards[i]})
+                if (can_restore_ && may_be_written_otherwise(found)) {
+                    restore(connection, shard,
+                            shard.schema == template_.schema
+                                ? dump_
+                                : dump_schemas(connection, {shard.schema}));
+                    found = changes(present);
+                }
+            if (!found.empty())
+                different.push_back({shards[i], differences_of(found, shards[i])});
         }
     }
     return different;
+}
+
+std::vector<Difference> Definition::compare_copy(Connection& connection, const Shard& copy)
+{
+    Entries restored = marked(read_entries(connection, {copy.schema})[copy.schema], copy);
+    note_restored(entries_, restored);
+    /* An alias that is the template's name looks like the schema in the template. In the copy
+     * nothing refers to the template, which was renamed when the copy was made. */
+    const Shard no_number = {-1, template_.schema, template_.quoted};
+    for (Entry& entry : restored)
+        entry = mark(entry, no_number);
+    return differences_of(
+        changes_by([](const Entry& entry) { return without_casts(entry.sql); }, restored),
+        template_);
+}
+
+std::vector<std::string> Definition::functions_naming_template() const
+{
+    std::vector<std::string> functions;
+    for (const Entry& entry : entries_)
+        if (entry.type != "COMMENT" && is_marked_in_text(entry))
+            functions.push_back(unmark(object_of(entry), template_));
+    return functions;
 }

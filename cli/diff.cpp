@@ -27,15 +27,14 @@ int diff_shards(const Options& options)
 {
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);
-    const Definition definition(dump_schemas(connection, {origin.schema})[origin.schema], origin,
-                                origin);
+    Definition definition(options.dsn, origin);
     std::vector<Shard> shards;
     for (const Shard& shard : choose_shards(connection, options.shards))
         if (shard.schema != origin.schema)
             shards.push_back(shard);
     Table table = {{"shard", "schema", "change", "object", "statement"}, {}};
     ShardSet different;
-    for (const auto& [shard, differences] : find_different(connection, definition, shards)) {
+    for (const auto& [shard, differences] : definition.find_different(connection, shards)) {
         different.insert(shard.number);
         for (const auto& [is_missing, object, sql] : differences)
             table.rows.push_back(

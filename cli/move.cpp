@@ -98,14 +98,6 @@ void stop_if_interrupted()
         throw Failure("stopped");
 }
 
-std::vector<std::string> texts_of(const Result& rows)
-{
-    std::vector<std::string> texts;
-    for (int i = 0; i < rows.rows(); i++)
-        texts.push_back(rows.text(i, 0));
-    return texts;
-}
-
 std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
                                    const std::string& kinds)
 {

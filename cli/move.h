@@ -49,9 +49,6 @@ extern const char* const kMoveSchema;
 /* Throws after Ctrl-C. It is not called during the switch and behind it. */
 void stop_if_interrupted();
 
-/* The first column of the rows. */
-std::vector<std::string> texts_of(const Result& rows);
-
 /* The shard's tables of these kinds (r: with rows, p: partitioned), as SQL writes their names. */
 std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
                                    const std::string& kinds = "r");

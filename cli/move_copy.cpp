@@ -1,6 +1,7 @@
 /* snowflake-shard move, the steps before the switch: the source is written to all the time. */
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "dump.h"
@@ -12,20 +13,32 @@ namespace
 
 constexpr auto kPoll = std::chrono::milliseconds(100);
 
-/* pg_dump's entries that the apply worker needs to find rows: keys and replica identities. All
- * other indexes, foreign keys and triggers are made when the rows are there. */
-bool is_needed_for_copy(const Entry& entry)
+/* Keys and replica identities, by which the apply worker finds rows: pairs of a catalogue and an
+ * object. All other indexes, foreign keys and triggers are made when the rows are there. */
+std::set<std::pair<std::uint32_t, std::uint32_t>> find_keys(Move& move)
 {
-    return entry.type == "CONSTRAINT" || entry.sql.find(" REPLICA IDENTITY ") != std::string::npos;
+    const Result rows = move.source.query(R"(
+        SELECT tableoid, oid FROM pg_constraint
+        WHERE connamespace = $1::regnamespace AND contype IN ('p', 'u', 'x')
+        UNION ALL
+        SELECT c.tableoid, c.oid FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid
+        WHERE relnamespace = $1::regnamespace AND indisreplident)",
+                                          {move.shard.quoted});
+    std::set<std::pair<std::uint32_t, std::uint32_t>> keys;
+    for (int i = 0; i < rows.rows(); i++)
+        keys.emplace(rows.number(i, 0), rows.number(i, 1));
+    return keys;
 }
 
-std::string post_data(Move& move, bool is_for_copy)
+/* The statements behind the copy, or before it. */
+std::string post_data(Move& move, const Archive& archive, bool is_for_copy)
 {
-    std::string sql;
-    for (const Entry& entry : dump_section(move.source, move.shard.schema, "post-data"))
-        if (is_needed_for_copy(entry) == is_for_copy)
-            sql += entry.sql;
-    return sql;
+    const auto keys = find_keys(move);
+    std::vector<Archive::Item> items;
+    for (const Archive::Item& item : archive.items(Archive::Section::post_data))
+        if ((keys.count({item.catalog, item.object}) > 0) == is_for_copy)
+            items.push_back(item);
+    return archive.sql(items);
 }
 
 bool has_slot(Move& move)
@@ -122,12 +135,13 @@ void prepare_target(Move& move)
     if (move.target_state())
         return;
     warn("target: definition and subscription");
-    const Entries definition = dump_section(move.source, move.shard.schema, "pre-data");
-    const std::string keys = post_data(move, true);
-    move.target.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + std::string(kDumpSettings));
+    const Archive archive(move.source, move.shard.schema, true);
+    const std::string definition = archive.sql(archive.items(Archive::Section::pre_data));
+    const std::string keys = post_data(move, archive, true);
+    move.target.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     move.target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
                       {std::to_string(move.shard.number), move.shard.schema});
-    move.target.run(sql_of(definition) + keys + move.sql(kMoveSchema));
+    move.target.run(definition + keys + move.sql(kMoveSchema));
     move.target.query(move.sql("INSERT INTO @move@.state VALUES ($1::uuid, $2, $3, 'copying', "
                                "false)"),
                       {move.source_state()->id, move.shard.schema, move.source.server()});
@@ -158,9 +172,9 @@ void finish_definition(Move& move)
     if (move.target_state()->step != "copying")
         return;
     warn("target: indexes, foreign keys, triggers");
-    std::string sql = "BEGIN;" + std::string(kDumpSettings) + ";";
-    /* pg_dump's post-data also fills the materialized views. */
-    sql += post_data(move, false);
+    const Archive archive(move.source, move.shard.schema, true);
+    /* It also fills the materialized views. */
+    std::string sql = "BEGIN;" + post_data(move, archive, false);
     for (const std::string& table : tables_of(move.target, move.shard, "rp"))
         sql += "ANALYZE " + table + ";";
     move.target.run(sql + move.sql("UPDATE @move@.state SET step = 'ready'; COMMIT"));

@@ -1,6 +1,5 @@
 /* snowflake-shard move: what is in the way of a move, all of it at once. */
 
-#include <regex>
 #include <set>
 
 #include "dump.h"
@@ -136,76 +135,125 @@ private:
     }
 
     /* The subscription and the definition are made on the target in a transaction that is rolled
-     * back. Each error is an obstacle: the target's server does not get to the source; a role,
-     * type, function or table that the shard needs is not there.
+     * back. If there is an error, they are made again object by object, and each error is an
+     * obstacle: the target's server does not get to the source; a role, type, function or table
+     * that the shard needs is not there.
      *
      * Others do not see these objects. A foreign key locks the table of another schema that it
-     * refers to against writing, from its entry (one of the last) until the rollback. A table that
-     * is locked by others is waited for 100 ms, because its writers wait behind this transaction;
-     * then it is an obstacle, too. There are no rows, so no entry takes long; pg_dump -s leaves out
-     * the queries of materialized views, which could. */
+     * refers to against writing until the rollback. A table that is locked by others is waited for
+     * 100 ms, because its writers wait behind this transaction; then it is an obstacle, too. There
+     * are no rows, and materialized views are not filled, so no object takes long. */
     void try_definition()
     {
         const std::string shard = std::to_string(move_.shard.number);
-        Entries entries = {{"shard", shard,
-                            "SELECT snowflake_internal.claim_shard(" + shard + ", " +
-                                target_.literal(move_.shard.schema) + ");"},
-                           {"SUBSCRIPTION", move_.name,
-                            subscription_sql(move_, "slot_name = NONE, enabled = false") + ";"}};
+        std::vector<Step> steps = {
+            {Kind::shard, "shard " + shard,
+             "SELECT snowflake_internal.claim_shard(" + shard + ", " +
+                 target_.literal(move_.shard.schema) + ");"},
+            {Kind::subscription, "SUBSCRIPTION " + move_.name,
+             subscription_sql(move_, "slot_name = NONE, enabled = false") + ";"}};
         try {
-            const Entries all = dump_schemas(source_, {move_.shard.schema})[move_.shard.schema];
-            entries.insert(entries.end(), all.begin(), all.end());
+            const Archive archive(source_, move_.shard.schema, false);
+            std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
+            for (const Archive::Item& item : archive.items(Archive::Section::post_data))
+                items.push_back(item);
+            if (can_make(steps, archive.sql(items)))
+                return;
+            for (const Archive::Item& item : items)
+                steps.push_back({Kind::object, item.title, archive.sql({item})});
+        } catch (const ServerError&) {
+            throw;
         } catch (const Failure& error) {
-            return add(source_, error.what(), "A move takes pg_dump, too.");
+            return add(source_, error.what(), "A move needs a working pg_dump and pg_restore.");
         }
-        target_.run("BEGIN; " + std::string(kDumpSettings) + "; SET LOCAL lock_timeout = '100ms'");
-        for (const Entry& entry : entries)
-            if (entry.type.rfind("PUBLICATION", 0) != 0)
-                try_entry(entry);
+        begin();
+        for (const Step& step : steps)
+            try_step(step);
         target_.rollback();
     }
 
-    void try_entry(const Entry& entry)
+    enum class Kind { shard, subscription, object };
+
+    struct Step {
+        Kind kind;
+        std::string title;
+        std::string sql;
+    };
+
+    void begin() { target_.run("BEGIN; SET LOCAL lock_timeout = '100ms'"); }
+
+    bool can_make(const std::vector<Step>& steps, const std::string& definition)
     {
+        begin();
+        bool is_made = true;
         try {
-            target_.run("SAVEPOINT entry; " + entry.sql + "RELEASE entry");
+            for (const Step& step : steps)
+                target_.run(step.sql);
+            target_.run(definition);
+        } catch (const ServerError&) {
+            is_made = false;
+        }
+        target_.rollback();
+        return is_made;
+    }
+
+    void try_step(const Step& step)
+    {
+        target_.run("SAVEPOINT step");
+        try {
+            target_.run(step.sql);
+            target_.run("RELEASE step");
         } catch (const ServerError& error) {
-            target_.run("ROLLBACK TO entry");
-            note_error(entry, error);
+            target_.run("ROLLBACK TO step");
+            note_error(step, error);
         }
     }
 
     /* An error that names the shard's own schema follows from an earlier one. A role is made (until
      * the rollback), to see what else is missing. */
-    void note_error(const Entry& entry, const ServerError& error)
+    void note_error(const Step& step, const ServerError& error)
     {
-        const std::string message =
-            std::regex_replace(error.what(), std::regex("^[^:]*:  ([^\n]*)[^]*"), "$1");
+        const std::string message = message_of(error);
         const std::string& schema = move_.shard.schema;
         const bool is_consequence = message.find(schema + ".") != std::string::npos ||
                                     message.find("\"" + schema + "\"") != std::string::npos;
         if ((is_consequence && !errors_.empty()) || !errors_.insert(message).second)
             return;
-        std::smatch role;
-        if (std::regex_match(message, role, std::regex("role \"(.*)\" does not exist"))) {
-            const std::string create = "CREATE ROLE " + target_.identifier(role[1]) + ";";
+        const std::string before = "role \"";
+        const std::string behind = "\" does not exist";
+        if (message.compare(0, before.size(), before) == 0 && message.size() > behind.size() &&
+            message.compare(message.size() - behind.size(), behind.size(), behind) == 0) {
+            const std::string create =
+                "CREATE ROLE " +
+                target_.identifier(
+                    message.substr(before.size(), message.size() - before.size() - behind.size())) +
+                ";";
             add(target_, message, create);
             target_.run(create);
-            return try_entry(entry);
+            return try_step(step);
         }
-        add(target_, entry.type + " " + entry.name + ": " + message, hint_of(entry, error));
+        add(target_, step.title + ": " + message, hint_of(step, error));
     }
 
-    static std::string hint_of(const Entry& entry, const ServerError& error)
+    /* The first line, without ERROR. */
+    static std::string message_of(const ServerError& error)
+    {
+        const std::string text = error.what();
+        const std::size_t begin = text.find(":  ");
+        const std::size_t from = begin == std::string::npos ? 0 : begin + 3;
+        return text.substr(from, text.find('\n', from) - from);
+    }
+
+    static std::string hint_of(const Step& step, const ServerError& error)
     {
         if (error.sqlstate == kLockTimeout)
             return "A table that it refers to is busy there. Try again.";
-        if (entry.type == "shard")
+        if (step.kind == Kind::shard)
             return "Drop that schema there, if it is not used.";
-        if (entry.type == "SUBSCRIPTION")
+        if (step.kind == Kind::subscription)
             return "Let pg_hba.conf of the source allow it, and give --source if the source has "
                    "another address there.";
-        return "Make there what is missing, or change it in the shard.";
+        return "Create the missing object on the target, or change the shard.";
     }
 
     /* Not an obstacle: the target goes on from the source's positions. */

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "catalog.h"
+#include "copy.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -125,11 +126,11 @@ Result find_leftovers(Connection& connection)
         WHERE name ~ '^snowflake_move_[0-9]+(_|$)'
           AND substring(name, '^snowflake_move_[0-9]+') NOT IN (SELECT nspname FROM pg_namespace)
         UNION ALL
-        SELECT 'leftover', $1, format('schema %s', nspname), 'a clone was killed, or is running now',
+        SELECT 'leftover', $1, format('schema %s', nspname), 'a clone or diff was killed, or is running now',
                format('DROP SCHEMA %I CASCADE;', nspname)
         FROM pg_namespace
-        WHERE nspname = 'snowflake_clone_scratch')",
-                            {connection.server()});
+        WHERE nspname ~ $2)",
+                            {connection.server(), kCopyPattern});
 }
 
 Report verify_server(Connection& connection, bool is_full, Progress& progress)
