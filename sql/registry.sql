@@ -114,4 +114,26 @@ END $$;
 CREATE TABLE reg.through_many (id bigint DEFAULT reg.many0() + reg.many1());
 SELECT classid::regclass, is_direct, count(*) FROM snowflake_internal.calls() WHERE shard BETWEEN 40 AND 79 GROUP BY 1, 2 ORDER BY 1;
 
-DROP SCHEMA reg, reg_types CASCADE;
+-- Objects are found in an order of their own, wherever VACUUM has made room in pg_depend.
+CREATE SCHEMA reg_order;
+DO $$
+BEGIN
+    FOR i IN 1..40 LOOP
+        EXECUTE format('CREATE TABLE reg_order.gone_%s (id bigint DEFAULT snowflake_next_id(90, ''reg.s''))', i);
+    END LOOP;
+    CREATE FUNCTION reg_order.next_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(90, 'reg.s');
+    FOR i IN 1..40 LOOP
+        EXECUTE format('DROP TABLE reg_order.gone_%s', i);
+    END LOOP;
+END $$;
+VACUUM pg_depend;
+DO $$
+BEGIN
+    FOR i IN 1..40 LOOP
+        EXECUTE format('CREATE TABLE reg_order.later_%s (id bigint DEFAULT snowflake_next_id(90, ''reg.s''))', i);
+    END LOOP;
+END $$;
+\set VERBOSITY default
+SELECT snowflake_create_shard(90, 'elsewhere');
+
+DROP SCHEMA reg, reg_types, reg_order CASCADE;

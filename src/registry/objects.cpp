@@ -91,6 +91,18 @@ bool read_dependent(const FormData_pg_depend* row, Caller* caller)
            (row->classid == TypeRelationId && get_typtype(row->objid) == TYPTYPE_DOMAIN);
 }
 
+/* Types, then functions, then columns; the older objects first. */
+int compare_callers(const ListCell* a, const ListCell* b)
+{
+    const auto* left = static_cast<const Caller*>(lfirst(a));
+    const auto* right = static_cast<const Caller*>(lfirst(b));
+    if (left->catalog != right->catalog)
+        return left->catalog < right->catalog ? -1 : 1;
+    if (left->object != right->object)
+        return left->object < right->object ? -1 : 1;
+    return left->column - right->column;
+}
+
 /* Rows of pg_depend by one of its two indexes. */
 class DependScan
 {
@@ -180,6 +192,9 @@ List* dependents_of(Oid catalog, Oid object)
         *copy = caller;
         dependents = lappend(dependents, copy);
     }
+    /* Equal keys of an index are in the order of their places in the table, which a VACUUM frees.
+     */
+    list_sort(dependents, compare_callers);
     return dependents;
 }
 
