@@ -26,7 +26,7 @@ COMMENT ON TYPE snowflake_internal.attach_member IS
 --   42703, 42804, 428C9   no such column; not bigint, integer or smallint; a generated column
 --   55000  no shard; attached with another shard, sequence or epoch; a sequence that others draw from, or that
 --          cannot be used; a DEFAULT whose epoch is not known; something in the way, listed with the
---          statements to drop it and to create it again; a value so large that new IDs would not be above it
+--          statements that drop it, and how to save it before; a value so large that new IDs would not be above it
 --          within snowflake.max_drift
 --   42710, 22003          the shard is another schema's; is none
 --   22008, 2200H          the epoch is in the future; is over
@@ -62,17 +62,18 @@ BEGIN
         PERFORM snowflake_internal.attach_require_owner(scope);
         SELECT a.shard, a.epoch_ms, a.schema INTO new_call
         FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
+        -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
+        -- A number that is in use is an error before any hint says what to drop.
+        IF claimed IS DISTINCT FROM new_call THEN
+            PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
+            claimed := new_call;
+            CONTINUE;
+        END IF;
         IF epoch_ms IS NULL THEN
             PERFORM snowflake_internal.attach_require_known_epoch(scope, new_call.shard, new_call.epoch_ms, arguments);
         END IF;
         new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
         PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
-
-        -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
-        IF claimed IS DISTINCT FROM new_call THEN
-            PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
-            claimed := new_call;
-        END IF;
         EXIT WHEN NOT snowflake_internal.attach_lock(scope);
     END LOOP;
 

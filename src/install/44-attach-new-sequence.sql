@@ -120,7 +120,12 @@ BEGIN
         EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', seq, rel.relowner::regrole);
     END IF;
     EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', seq, tbl, column_name);
-    FOR statement IN SELECT snowflake_internal.grants_text(acl, rel.relowner, format('SEQUENCE %s', seq)) LOOP
+    -- The owner grants them all, whoever granted them before.
+    FOR statement IN
+        SELECT format('GRANT %s ON SEQUENCE %s TO %s%s', g.privilege_type, seq, CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
+                      CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
+        FROM aclexplode(acl) AS g WHERE g.grantee <> rel.relowner
+    LOOP
         EXECUTE statement;
     END LOOP;
     RETURN seq;

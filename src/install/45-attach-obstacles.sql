@@ -139,6 +139,50 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_column_obstacles(snowflake_internal.attach_member[], regclass) IS
     'columns that ALTER TABLE cannot change as asked for, one line each';
 
+CREATE FUNCTION snowflake_internal.shell_quote(word text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- A line break would end the comment that the word is in. pg_dump does not find the changed name, and says so.
+SELECT '''' || replace(regexp_replace($1, '[\n\r]+', ' ', 'g'), '''', '''\''''') || ''''
+$$;
+COMMENT ON FUNCTION snowflake_internal.shell_quote(text) IS
+    'a word for a shell, in one line';
+
+CREATE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- If all of it is pasted into psql, the transaction stays open: nothing is lost.
+WITH objects AS (
+    -- An object can be reached on several ways. The longest tells when to drop it: before all that it depends on.
+    SELECT d.drop_text, max(d.depth) AS depth,
+           -- What pg_dump -t selects the object by. It has no option for a function, or for a table in a publication.
+           CASE WHEN o.type NOT IN ('function', 'procedure', 'publication relation') THEN format('%I.%I', o.object_names[1], o.object_names[2]) END AS pattern,
+           o.type <> 'index' AS is_selected -- comes with its materialized view
+    FROM snowflake_internal.attach_dependents($1) AS d
+    CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, 0) AS o
+    WHERE d.drop_text IS NOT NULL
+    GROUP BY d.drop_text, o.type, o.object_names
+)
+SELECT concat_ws(E'\n',
+    '-- 1. In a shell, save the definitions of what is dropped, with owners, privileges and comments:',
+    format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
+           CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
+               string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '') FILTER (WHERE o.is_selected) END,
+           snowflake_internal.shell_quote(current_database())),
+    '-- 2. Drop it and attach, in one transaction:',
+    'BEGIN;',
+    string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
+    format('SELECT snowflake_attach(%s);', $2),
+    '-- 3. Run from before.sql the statements that create again what was dropped, and no others: the file can have the old',
+    '--    DEFAULT, too. REFRESH materialized views. Then COMMIT;')
+FROM objects AS o
+HAVING count(*) > 0
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_clear_text(snowflake_internal.attach_member[], text) IS
+    'how to save what depends on the columns, to drop it and to attach; NULL: nothing can be dropped';
+
 CREATE FUNCTION snowflake_internal.attach_require_clear(
         scope snowflake_internal.attach_member[], seq regclass, arguments text) RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
@@ -146,38 +190,23 @@ CREATE FUNCTION snowflake_internal.attach_require_clear(
 AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
+    clear_text CONSTANT text := snowflake_internal.attach_clear_text(scope, arguments);
     lines text;
-    by_hand text;
-    drops text;
-    creates text;
+    by_hand boolean;
 BEGIN
-    WITH obstacles AS MATERIALIZED (
-        SELECT d.* FROM snowflake_internal.attach_dependents(scope) AS d
-        UNION ALL
-        SELECT o.line, NULL, NULL, NULL, 0
-        FROM (SELECT snowflake_internal.attach_row_holders(scope)
-              UNION ALL SELECT snowflake_internal.attach_key_obstacles(scope)
-              UNION ALL SELECT snowflake_internal.attach_column_obstacles(scope, seq)) AS o(line)
-    ), statements AS (
-        -- An object can be reached on several ways. The longest tells when to drop it: before all that it depends on.
-        SELECT o.drop_text, snowflake_internal.create_text(o.classid, o.objid) AS create_text, max(o.depth) AS depth
-        FROM obstacles AS o WHERE o.drop_text IS NOT NULL GROUP BY o.classid, o.objid, o.drop_text
-    )
-    SELECT string_agg(DISTINCT o.line COLLATE "C", E'\n'),
-           -- A name can have a line break in it, which would end the comment.
-           string_agg(DISTINCT '-- by hand: ' || regexp_replace(o.line, '[\n\r]+', ' ', 'g') COLLATE "C", E'\n') FILTER (WHERE o.drop_text IS NULL),
-           (SELECT string_agg(s.drop_text, E'\n' ORDER BY s.depth DESC, s.drop_text COLLATE "C") FROM statements AS s),
-           (SELECT string_agg(s.create_text, E'\n' ORDER BY s.depth, s.create_text COLLATE "C") FROM statements AS s)
-    INTO lines, by_hand, drops, creates
-    FROM obstacles AS o;
+    SELECT string_agg(DISTINCT o.line COLLATE "C", E'\n'), bool_or(o.by_hand) INTO lines, by_hand
+    FROM (SELECT d.line, d.drop_text IS NULL FROM snowflake_internal.attach_dependents(scope) AS d
+          UNION ALL SELECT t.line, true FROM snowflake_internal.attach_row_holders(scope) AS t(line)
+          UNION ALL SELECT t.line, true FROM snowflake_internal.attach_key_obstacles(scope) AS t(line)
+          UNION ALL SELECT t.line, true FROM snowflake_internal.attach_column_obstacles(scope, seq) AS t(line)) AS o(line, by_hand);
     IF lines IS NOT NULL THEN
         RAISE EXCEPTION 'cannot attach column % of table %', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = lines,
-            HINT = CASE WHEN drops IS NULL THEN 'Change or drop what is listed, and attach again.'
-                        ELSE concat_ws(E'\n', by_hand, 'BEGIN;', drops, format('SELECT snowflake_attach(%s);', arguments), creates, 'COMMIT;') END;
+            HINT = CASE WHEN clear_text IS NULL THEN 'Change or drop what is listed, and attach again.'
+                        ELSE concat_ws(E'\n', CASE WHEN by_hand THEN '-- First change or drop by hand what is listed and not dropped here.' END, clear_text) END;
     END IF;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_require_clear(snowflake_internal.attach_member[], regclass, text) IS
-    'refuses columns with something in the way of the change; lists all of it, with the statements that drop it, attach, and create it again';
+    'refuses columns with something in the way of the change; lists all of it, with the statements that drop it and attach';
