@@ -148,7 +148,7 @@ BEGIN
     -- once. Foreign keys are checked again when either of their tables is written.
     FOR step IN
         SELECT s.root,
-               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.column_name), ', ') FILTER (WHERE s.is_narrow) AS widening,
+               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.column_name) COLLATE "C", ', ') FILTER (WHERE s.is_narrow) AS widening,
                string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s', s.column_name, default_text), ', ')
                    FILTER (WHERE s.is_attached) AS attaching,
                (SELECT format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END, pg_size_pretty(sum(pg_table_size(c.oid))),

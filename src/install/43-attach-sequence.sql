@@ -35,7 +35,6 @@ FROM (SELECT d.objid AS seq, true AS is_owned
       JOIN pg_depend AS d ON d.classid = o.classid AND d.objid = o.objid AND d.refclassid = 'pg_class'::regclass) AS u
 JOIN pg_class AS c ON c.oid = u.seq AND c.relkind = 'S'
 GROUP BY u.seq
-ORDER BY bool_or(NOT u.is_owned) DESC, u.seq
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_old_sequences(snowflake_internal.attach_member[]) IS
     'the sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, draws from';
@@ -76,7 +75,7 @@ BEGIN
     SELECT o.seq INTO kept
     FROM snowflake_internal.attach_old_sequences(scope) AS o
     WHERE o.is_owned AND NOT EXISTS (SELECT FROM snowflake_internal.attach_users(o.seq, scope))
-    LIMIT 1;
+    ORDER BY o.is_drawn DESC, o.seq LIMIT 1;
     SELECT c.relnamespace INTO schema FROM pg_class AS c WHERE c.oid = col.tbl;
     IF kept IS NULL AND NOT has_schema_privilege(schema, 'CREATE') THEN
         RAISE EXCEPTION 'permission denied for schema %', schema USING
@@ -217,6 +216,7 @@ BEGIN
                        FROM snowflake_internal.attach_users(o.seq, scope) AS u) AS others
         FROM snowflake_internal.attach_old_sequences(scope) AS o
         WHERE o.is_owned AND o.seq IS DISTINCT FROM new_seq
+        ORDER BY o.seq
     LOOP
         RAISE NOTICE 'sequence % stays as it is; column % of table % does not draw from it', old.seq, quote_ident(col.column_name), col.tbl USING
             DETAIL = coalesce(old.others, 'Nothing else is known to draw from it.');

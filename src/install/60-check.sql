@@ -19,7 +19,7 @@ WITH shards AS MATERIALIZED (
       AND starts_with(c, 'snowflake.shard=')
 )
 SELECT 'error', format('shard %s', shard),
-       format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema, ', ')),
+       format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema COLLATE "C", ', ')),
        'Give each schema a number of its own; IDs that both have made are in both.'
 FROM shards GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
@@ -27,7 +27,7 @@ SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format(
 FROM shards WHERE shard NOT BETWEEN 0 AND 8191
 UNION ALL
 SELECT 'error', format('setting %s', s.name),
-       format('it is %s, the shard of schema %s', s.value, string_agg(DISTINCT k.schema, ', ')),
+       format('it is %s, the shard of schema %s', s.value, string_agg(DISTINCT k.schema COLLATE "C", ', ')),
        'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards does not show.'
 FROM settings AS s JOIN shards AS k ON k.shard::text = s.value
 GROUP BY s.name, s.value
@@ -108,7 +108,7 @@ WITH calls AS MATERIALIZED (
     SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
 )
 SELECT 'error', format('sequence %s', seq::regclass),
-       format('its IDs are made with %s epochs: %s', count(DISTINCT epoch_ms), string_agg(DISTINCT epoch_ms::text, ', ')),
+       format('its IDs are made with %s epochs: %s', count(DISTINCT epoch_ms), string_agg(DISTINCT epoch_ms::text COLLATE "C", ', ')),
        'Use one epoch_ms with one sequence: IDs of two epochs are not in order, and can be the same.'
 FROM calls WHERE seq IS NOT NULL AND epoch_ms IS NOT NULL
 GROUP BY seq HAVING count(DISTINCT epoch_ms) > 1
@@ -134,7 +134,8 @@ SELECT 'warning', format('sequence %s', seqrelid::regclass), format('the clock i
 FROM sequences, settings WHERE lead > 2000 AND (max_drift < 0 OR lead <= max_drift)
 UNION ALL
 SELECT 'warning', format('sequence %s', s.seqrelid::regclass),
-       'it is unlogged, and ' || string_agg(DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity, ', ') || ' is not',
+       format('it is unlogged, and %s is not',
+              string_agg(DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity COLLATE "C", ', ')),
        format('ALTER SEQUENCE %s SET LOGGED; after a crash only the clock protects its IDs.', s.seqrelid::regclass)
 FROM sequences AS s
 JOIN calls AS k ON k.seq = s.seqrelid
@@ -230,12 +231,13 @@ CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem 
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT * FROM snowflake_internal.check_shards()
-UNION ALL SELECT * FROM snowflake_internal.check_columns()
-UNION ALL SELECT * FROM snowflake_internal.check_sequences()
-UNION ALL SELECT * FROM snowflake_internal.check_ids()
-UNION ALL SELECT * FROM snowflake_internal.check_functions()
-ORDER BY 1, 2, 3
+SELECT c.*
+FROM (SELECT * FROM snowflake_internal.check_shards()
+      UNION ALL SELECT * FROM snowflake_internal.check_columns()
+      UNION ALL SELECT * FROM snowflake_internal.check_sequences()
+      UNION ALL SELECT * FROM snowflake_internal.check_ids()
+      UNION ALL SELECT * FROM snowflake_internal.check_functions()) AS c
+ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
 COMMENT ON FUNCTION snowflake_check() IS
     'what is wrong, or will be, with the shards of this database: severity (error, warning, notice), object, problem, and how to mend it; no rows: nothing';
