@@ -331,11 +331,20 @@ CREATE TABLE att_fk.narrow (wide_id integer REFERENCES att_fk.wide);
 TRUNCATE public.att_rewritten;
 SELECT snowflake_attach('att_fk.wide');
 SELECT tbl, count(*) FROM public.att_rewritten GROUP BY tbl ORDER BY tbl::text COLLATE "C";
--- A column that refers, and is not referred to: what it refers to stays as it is.
-CREATE TABLE att_fk.parent (id integer PRIMARY KEY);
-CREATE TABLE att_fk.child (id integer PRIMARY KEY REFERENCES att_fk.parent);
-SELECT snowflake_attach('att_fk.child');
-SELECT tbl, type FROM public.att_columns WHERE tbl IN ('att_fk.parent'::regclass, 'att_fk.child') ORDER BY 2;
+-- A column that has its values from another table (Django's inheritance of models) is refused; the hint attaches that table.
+CREATE TABLE att_fk.media (id integer PRIMARY KEY);
+CREATE TABLE att_fk.photo (media_ptr_id integer PRIMARY KEY REFERENCES att_fk.media DEFERRABLE INITIALLY DEFERRED, width integer);
+SELECT snowflake_attach('att_fk.photo', 'media_ptr_id', shard => 31);
+SELECT substring(hint FROM 'SELECT .*') AS "statement" FROM public.att_message($$SELECT snowflake_attach('att_fk.photo', 'media_ptr_id')$$) \gset
+:statement
+WITH m AS (INSERT INTO att_fk.media DEFAULT VALUES RETURNING id) INSERT INTO att_fk.photo SELECT id FROM m;
+SELECT tbl, type FROM public.att_columns WHERE tbl IN ('att_fk.media'::regclass, 'att_fk.photo') AND nn ORDER BY 1;
+-- With several columns one can be NULL; and a column may refer to itself.
+CREATE TABLE att_fk.documents (id serial PRIMARY KEY, version integer);
+CREATE TABLE att_fk.versions (document_id integer REFERENCES att_fk.documents, version integer, PRIMARY KEY (document_id, version));
+ALTER TABLE att_fk.documents ADD FOREIGN KEY (id, version) REFERENCES att_fk.versions, ADD FOREIGN KEY (id) REFERENCES att_fk.documents;
+SELECT snowflake_attach('att_fk.documents');
+INSERT INTO att_fk.documents DEFAULT VALUES;
 
 -- Progress: before and after each table that is rewritten, a NOTICE.
 CREATE TABLE att_fk.slow (id integer PRIMARY KEY);
@@ -345,6 +354,48 @@ SET client_min_messages = notice;
 SELECT snowflake_attach('att_fk.slow');
 \set VERBOSITY default
 SET client_min_messages = warning;
+
+-- What is not seen in the catalogue is told: functions that name a changed table and an integer type, also those of other
+-- schemas, if they name its schema; triggers that may set the column.
+CREATE SCHEMA att_broken;
+CREATE SCHEMA att_beside;
+CREATE TABLE att_broken.photos (id serial PRIMARY KEY, version integer);
+CREATE TABLE att_broken."Audit Log" (photo_id integer REFERENCES att_broken.photos);
+CREATE TABLE att_broken.wide (photo_id bigint REFERENCES att_broken.photos);
+CREATE FUNCTION att_broken.argument(photo_id integer) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN v::text FROM photos AS v WHERE id = $1; END';
+CREATE FUNCTION att_broken.arrays(ids integer[]) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN count(*) FROM photos; END';
+CREATE FUNCTION att_broken.out_of(OUT id smallint) LANGUAGE plpgsql AS 'BEGIN SELECT p.id INTO id FROM photos AS p; END';
+CREATE FUNCTION att_broken.variable() RETURNS void LANGUAGE plpgsql AS 'DECLARE i INT; BEGIN SELECT id INTO i FROM PHOTOS; END';
+CREATE FUNCTION att_broken.casts() RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN photo_id::int4 FROM "Audit Log"; END';
+CREATE PROCEDURE att_broken.temporary() LANGUAGE plpgsql AS 'BEGIN CREATE TEMP TABLE t (id serial, photo integer); INSERT INTO t SELECT id FROM photos; END';
+CREATE FUNCTION att_beside.qualified() RETURNS void LANGUAGE plpgsql AS 'DECLARE i integer; BEGIN SELECT id INTO i FROM att_broken.photos; END';
+CREATE FUNCTION att_beside.by_path() RETURNS void LANGUAGE plpgsql SET search_path = att_broken AS 'DECLARE i integer; BEGIN SELECT id INTO i FROM photos; END';
+-- not these
+CREATE FUNCTION att_beside.photos_of_its_own() RETURNS void LANGUAGE plpgsql AS 'DECLARE i integer; BEGIN SELECT id INTO i FROM photos; END';
+CREATE FUNCTION att_broken.all_bigint(i bigint) RETURNS bigint LANGUAGE sql AS 'SELECT id::bigint AS interval FROM att_broken.photos';
+CREATE FUNCTION att_broken.another_table(i integer) RETURNS void LANGUAGE plpgsql AS 'BEGIN DELETE FROM photos_old; END';
+CREATE FUNCTION att_broken.wide_table(i integer) RETURNS void LANGUAGE plpgsql AS 'BEGIN DELETE FROM wide; END';
+CREATE FUNCTION att_broken.assigns() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN new.ID := 5; RETURN NEW; END';
+CREATE FUNCTION att_broken.selects() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN SELECT 5 INTO STRICT NEW."id"; RETURN NEW; END';
+CREATE FUNCTION att_broken.draws() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN jsonb_populate_record(NEW, jsonb_build_object(''id'', nextval(''s''))); END';
+CREATE FUNCTION att_broken.sets_other() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.version := NEW.id; NEW.idx := 1; RETURN NEW; END';
+CREATE TRIGGER assigns BEFORE INSERT OR UPDATE ON att_broken.photos FOR EACH ROW EXECUTE FUNCTION att_broken.assigns();
+CREATE TRIGGER selects BEFORE INSERT ON att_broken.photos FOR EACH ROW EXECUTE FUNCTION att_broken.selects();
+CREATE TRIGGER draws BEFORE INSERT ON att_broken.photos FOR EACH ROW EXECUTE FUNCTION att_broken.draws();
+CREATE TRIGGER sets_other BEFORE INSERT ON att_broken.photos FOR EACH ROW EXECUTE FUNCTION att_broken.sets_other();
+CREATE TRIGGER later AFTER INSERT ON att_broken.photos FOR EACH ROW EXECUTE FUNCTION att_broken.assigns();
+CREATE TRIGGER statement BEFORE INSERT ON att_broken.photos EXECUTE FUNCTION att_broken.assigns();
+CREATE TRIGGER disabled BEFORE INSERT ON att_broken.photos FOR EACH ROW EXECUTE FUNCTION att_broken.assigns();
+ALTER TABLE att_broken.photos DISABLE TRIGGER disabled;
+SET client_min_messages = notice;
+SELECT snowflake_internal.attach_tell_broken(snowflake_internal.attach_scope('att_broken.photos', 1::smallint));
+SET client_min_messages = warning;
+SELECT snowflake_attach('att_broken.photos', shard => 41);
+-- No column is narrow any more. Triggers are told of all columns.
+SET client_min_messages = notice;
+SELECT snowflake_internal.attach_tell_broken(snowflake_internal.attach_scope('att_broken.photos', 1::smallint));
+SET client_min_messages = warning;
+DROP SCHEMA att_broken, att_beside CASCADE;
 
 -- What stands in the way is listed at once, and before anything is done.
 CREATE SCHEMA att_block;

@@ -24,7 +24,7 @@ COMMENT ON TYPE snowflake_internal.attach_member IS
 --   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
 --   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence
 --   42703, 42804, 428C9   no such column; not bigint, integer or smallint; a generated column
---   55000  no shard; attached with another shard, sequence or epoch; a sequence that others draw from, or that
+--   55000  no shard; a foreign key to another table's ID; attached with another shard, sequence or epoch; a sequence that others draw from, or that
 --          cannot be used; a DEFAULT whose epoch is not known; something in the way, listed with the
 --          statements that drop it, and how to save it before; a value so large that new IDs would not be above it
 --          within snowflake.max_drift
@@ -58,6 +58,7 @@ BEGIN
         IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms) THEN
             RETURN;
         END IF;
+        PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
         scope := snowflake_internal.attach_scope(tbl, col.attnum);
         PERFORM snowflake_internal.attach_require_owner(scope);
         SELECT a.shard, a.epoch_ms, a.schema INTO new_call
@@ -80,6 +81,7 @@ BEGIN
     largest := snowflake_internal.attach_largest(scope);
     PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
 
+    PERFORM snowflake_internal.attach_tell_broken(scope);
     PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
     IF seq IS NOT NULL THEN
         PERFORM snowflake_internal.attach_tell_users(scope, seq);

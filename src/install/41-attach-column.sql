@@ -135,6 +135,35 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_require_type(pg_catalog.pg_attribute) IS
     'refuses a column that is no bigint and cannot be made one';
 
+-- Of one column only: with several, a column that is NULL for a new row leaves the key unchecked.
+CREATE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    key record;
+BEGIN
+    SELECT f.conname, a.attrelid::regclass AS tbl, a.attname, c.relnamespace = r.relnamespace AS is_near INTO key
+    FROM pg_constraint AS f
+    JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = f.confkey[1]
+    JOIN pg_class AS r ON r.oid = f.confrelid
+    JOIN pg_class AS c ON c.oid = f.conrelid
+    WHERE f.conrelid = col.attrelid AND f.contype = 'f' AND f.conparentid = 0 AND f.conkey = ARRAY[col.attnum]
+      AND (f.confrelid, f.confkey[1]) <> (col.attrelid, col.attnum)
+    ORDER BY f.conname COLLATE "C" LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'column % of table % refers to column % of table %',
+            quote_ident(col.attname), col.attrelid::regclass, quote_ident(key.attname), key.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.', key.tbl, key.conname),
+            HINT = format('Attach the column that it refers to. That makes this one a bigint, too: SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(key.tbl, key.attname, CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_require_own_ids(pg_catalog.pg_attribute, integer, bigint) IS
+    'refuses a column that has its values from the column of another table';
+
 CREATE FUNCTION snowflake_internal.attach_shard(
         col pg_catalog.pg_attribute, given integer, given_epoch bigint,
         OUT shard integer, OUT epoch_ms bigint, OUT schema name)

@@ -143,6 +143,7 @@ AS $$
 DECLARE
     step record;
     started timestamptz;
+    rewritten text;
 BEGIN
     -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written
     -- once. Foreign keys are checked again when either of their tables is written.
@@ -166,11 +167,17 @@ BEGIN
         END IF;
         EXECUTE format('ALTER TABLE %s %s', step.root, concat_ws(', ', step.widening, step.attaching));
         IF step.widening IS NOT NULL THEN
-            RAISE NOTICE 'table % rewritten in % s', step.root, round(extract(epoch FROM clock_timestamp() - started), 1) USING
-                HINT = format('ANALYZE %s; its statistics of the column are of the old type.', step.root);
+            RAISE NOTICE 'table % rewritten in % s', step.root, round(extract(epoch FROM clock_timestamp() - started), 1);
+            rewritten := concat_ws(', ', rewritten, step.root::text);
         END IF;
     END LOOP;
+    IF rewritten IS NOT NULL THEN
+        RAISE NOTICE 'open sessions can fail on the changed columns until they reconnect' USING
+            DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... does not match that when preparing the plan", '
+                     'and a prepared SELECT with "cached plan must not change result type".',
+            HINT = format('After the commit: ANALYZE %s; and reconnect.', rewritten);
+    END IF;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text) IS
-    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting';
+    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one of what to do then';
