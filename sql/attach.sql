@@ -845,8 +845,8 @@ SELECT snowflake_attach('att_own.hidden');
 INSERT INTO att_own.hidden (v) VALUES ('hidden') RETURNING id > (SELECT max(id) FROM att_own.hidden) AS above;
 RESET ROLE;
 
--- A check finds nothing to complain about.
-SELECT severity, object, problem FROM snowflake_check() WHERE object ~ '^(sequence )?att(_fk|_part|_free)?\.';
+-- A check finds nothing to complain about but the column that shares a sequence, and was not attached.
+SELECT severity, object, regexp_replace(problem, '\d{9,}', '#') AS problem FROM snowflake_check() WHERE object ~ '^(sequence )?att(_fk|_part|_free)?\.';
 
 DROP EVENT TRIGGER att_rewrite;
 DROP PUBLICATION att_publication;

@@ -202,6 +202,63 @@ SET client_min_messages = warning;
 DROP SCHEMA insta5, insta6 CASCADE;
 DROP ROLE snowflake_regress_user;
 
+-- A DEFAULT that counts on from an ID, as Django's change from AutoField to BigAutoField leaves it.
+CREATE SCHEMA counted;
+CREATE TABLE counted.migrated (id serial PRIMARY KEY, v text);
+CREATE TABLE counted.by_position (id bigserial PRIMARY KEY, v text);
+CREATE TABLE counted.other (id bigserial PRIMARY KEY);
+CREATE DOMAIN counted.number AS bigint;
+CREATE TABLE counted.shares (id counted.number PRIMARY KEY);
+-- no findings: small numbers, large ones from the start on, IDs of another kind, an expression, temporary copies
+CREATE TABLE counted.serials (a bigserial, b serial, c smallserial, d bigint GENERATED ALWAYS AS IDENTITY);
+INSERT INTO counted.serials DEFAULT VALUES;
+CREATE SEQUENCE counted.large START 1800000000000000;
+CREATE SEQUENCE counted.of_twitter;
+CREATE SEQUENCE counted.far;
+SELECT setval('counted.of_twitter', (1546300800000 - 1288834974657) << 22), setval('counted.far', snowflake_encode('2040-01-01', 5, 0)) \g /dev/null
+CREATE TABLE counted.not_ours (a bigint DEFAULT nextval('counted.large'), b bigint DEFAULT nextval('counted.of_twitter'), c bigint DEFAULT nextval('counted.far'));
+INSERT INTO counted.not_ours DEFAULT VALUES;
+SELECT snowflake_attach('counted.migrated', shard => 5), snowflake_attach('counted.by_position'), snowflake_attach('counted.other');
+SET client_min_messages = warning;
+INSERT INTO counted.migrated (v) VALUES ('native');
+INSERT INTO counted.by_position (v) VALUES ('native');
+CREATE TABLE counted.masked (id bigint DEFAULT nextval('counted.migrated_id_seq') % 1024);
+CREATE TEMP TABLE copied (LIKE counted.by_position INCLUDING DEFAULTS);
+SELECT * FROM snowflake_check();
+ALTER TABLE counted.migrated ALTER COLUMN id SET DEFAULT nextval('counted.migrated_id_seq');
+SELECT setval('counted.migrated_id_seq', max(id)) FROM counted.migrated \g /dev/null
+INSERT INTO counted.migrated (v) VALUES ('one more') RETURNING id - (SELECT max(id) FROM counted.migrated) AS more;
+ALTER TABLE counted.by_position ALTER COLUMN id SET DEFAULT nextval('counted.by_position_id_seq');
+ALTER TABLE pg_temp.copied ALTER COLUMN id SET DEFAULT nextval('counted.by_position_id_seq');
+ALTER TABLE counted.shares ALTER COLUMN id SET DEFAULT nextval('counted.other_id_seq');
+SELECT snowflake_next_id(5, 'counted.other_id_seq') > 0 AS drawn;
+CREATE VIEW counted.findings AS SELECT severity, object, regexp_replace(problem, '\d{9,}', '#') AS problem, hint FROM snowflake_check();
+TABLE counted.findings;
+-- The caller must be able to read the sequence.
+CREATE ROLE snowflake_regress_user;
+GRANT USAGE ON SCHEMA counted TO snowflake_regress_user;
+GRANT SELECT ON counted.findings TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT count(*) FROM snowflake_check();
+RESET ROLE;
+-- The hints mend it. Without another column in the schema the shard is not known.
+SELECT hint FROM counted.findings \gexec
+TABLE counted.findings;
+INSERT INTO counted.migrated (v) VALUES ('native') RETURNING snowflake_shard(id), id > (SELECT max(id) FROM counted.migrated) AS above;
+-- In another epoch, one that is in use.
+CREATE SCHEMA alone;
+CREATE SCHEMA young;
+CREATE TABLE alone.t (id bigserial);
+CREATE TABLE young.t (id bigserial);
+SELECT snowflake_attach('alone.t', shard => 6, epoch_ms => 1767225600000), snowflake_attach('young.t', shard => 7, epoch_ms => 1767225600000);
+INSERT INTO alone.t DEFAULT VALUES;
+ALTER TABLE alone.t ALTER COLUMN id SET DEFAULT nextval('alone.t_id_seq');
+SELECT setval('alone.t_id_seq', max(id)) FROM alone.t \g /dev/null
+TABLE counted.findings;
+DROP SCHEMA counted, alone, young CASCADE;
+DROP TABLE pg_temp.copied;
+DROP ROLE snowflake_regress_user;
+
 -- Functions that may be those of the PL/pgSQL scheme, whatever their names and languages.
 CREATE SCHEMA old;
 CREATE SEQUENCE old.s;

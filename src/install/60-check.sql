@@ -197,6 +197,37 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.check_ids() IS
     'columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and columns that hold positions in place of IDs';
 
+CREATE FUNCTION snowflake_internal.check_defaults(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH calls AS MATERIALIZED (
+    SELECT * FROM snowflake_internal.calls()
+)
+SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
+       format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it', s.seqrelid::regclass, v.last_value,
+              CASE WHEN v.last_value < 1::bigint << 53 THEN 'a position of native IDs' ELSE 'an ID' END),
+       format('SELECT snowflake_attach(%s%s);',
+              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid, nullif(e.epoch_ms, snowflake_internal.default_epoch())),
+              CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct AND k.shard IS NOT NULL) THEN ', shard => ...' END)
+FROM pg_sequence AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.seqrelid AND d.classid = 'pg_attrdef'::regclass
+JOIN pg_attrdef AS f ON f.oid = d.objid
+JOIN pg_class AS c ON c.oid = f.adrelid AND c.relpersistence <> 't'
+JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attinhcount = 0
+CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
+CROSS JOIN (SELECT k.epoch_ms FROM calls AS k WHERE k.epoch_ms IS NOT NULL UNION SELECT snowflake_internal.default_epoch()) AS e
+WHERE s.seqtypid = 'bigint'::regtype AND s.seqmin <> s.seqmax - 1 -- closed by snowflake-shard move
+  AND s.seqstart < 1::bigint << 45 AND v.last_value >= 1::bigint << 45 -- not large from its start on
+  -- nextval() and nothing else. pg_get_expr() would wait for a lock.
+  AND f.adbin::text ~ format('^\{(COERCETODOMAIN :arg \{)?FUNCEXPR :funcid %s ', 'nextval(regclass)'::regprocedure::oid)
+  -- The extension is younger than 2020. A number of another kind is seldom a time since then.
+  AND snowflake_internal.stored_ms(v.last_value, e.epoch_ms) BETWEEN 1577836800000 AND extract(epoch FROM clock_timestamp()) * 1000 + 86400000
+ORDER BY f.oid, e.epoch_ms <> snowflake_internal.default_epoch(), e.epoch_ms
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_defaults() IS
+    'columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from';
+
 CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -236,6 +267,7 @@ FROM (SELECT * FROM snowflake_internal.check_shards()
       UNION ALL SELECT * FROM snowflake_internal.check_columns()
       UNION ALL SELECT * FROM snowflake_internal.check_sequences()
       UNION ALL SELECT * FROM snowflake_internal.check_ids()
+      UNION ALL SELECT * FROM snowflake_internal.check_defaults()
       UNION ALL SELECT * FROM snowflake_internal.check_functions()) AS c
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
