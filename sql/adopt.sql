@@ -172,6 +172,69 @@ SELECT snowflake_adopt('insta13.next_id()', 13, seq => 'insta13.closed');
 BEGIN; ALTER SEQUENCE insta13.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt('insta13.next_id()', 13); COMMIT;
 SELECT snowflake_shard(insta13.next_id());
 
+-- A function that relies on CYCLE is refused until it has a mask of its own, as the hint says.
+SELECT pg_temp.make_old(22);
+ALTER SEQUENCE insta22.table_id_seq AS smallint MINVALUE 0 MAXVALUE 1023 CYCLE;
+SELECT setval('insta22.table_id_seq', 1023);
+CREATE OR REPLACE FUNCTION insta22.next_id(OUT result bigint) LANGUAGE plpgsql AS
+    'BEGIN result := (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+                     | (22 << 10) | nextval(''insta22.table_id_seq''); END';
+SELECT insta22.next_id() & 1023 AS counter;
+BEGIN; ALTER SEQUENCE insta22.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE;
+\set VERBOSITY terse
+SELECT snowflake_adopt('insta22.next_id()', 22);
+\set VERBOSITY default
+COMMIT;
+CREATE OR REPLACE FUNCTION insta22.next_id(OUT result bigint) LANGUAGE plpgsql AS
+    'BEGIN result := (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23
+                     | (22 << 10) | nextval(''insta22.table_id_seq'') % 1024; END';
+SELECT setval('insta22.table_id_seq', 1023);
+BEGIN; ALTER SEQUENCE insta22.table_id_seq AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt('insta22.next_id()', 22); COMMIT;
+SELECT snowflake_shard(insta22.next_id());
+
+-- With an argument, such as Mastodon's timestamp_id(): milliseconds since 1970 << 16, and 16 bits of a hash and the
+-- sequence of the table. The hint attaches the columns.
+CREATE SCHEMA social;
+CREATE FUNCTION social.timestamp_id(table_name text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    ms bigint := (date_part('epoch', now()) * 1000)::bigint;
+    base bigint := ('x' || left(md5(table_name || 'salt' || ms), 4))::bit(16)::bigint;
+BEGIN
+    RETURN (ms << 16) | ((base + nextval('social.' || table_name || '_id_seq')) & 65535);
+END $$;
+CREATE TABLE social.statuses (id bigserial PRIMARY KEY, v text);
+CREATE TABLE social.replies (status_id bigint REFERENCES social.statuses, id bigint DEFAULT social.timestamp_id('statuses'));
+ALTER TABLE social.statuses ALTER COLUMN id SET DEFAULT social.timestamp_id('statuses');
+INSERT INTO social.statuses (v) SELECT 'old' FROM generate_series(1, 100);
+SELECT snowflake_adopt('social.timestamp_id(text)', 23);
+SELECT snowflake_attach('social.replies', 'id', shard => 23, epoch_ms => 1314220021721);
+SELECT snowflake_attach('social.statuses', 'id', shard => 23, epoch_ms => 1314220021721);
+INSERT INTO social.statuses (v) VALUES ('native') RETURNING snowflake_shard(id), id > (SELECT max(id) FROM social.statuses) AS above;
+INSERT INTO social.statuses VALUES (social.timestamp_id('statuses'), 'the old function goes on');
+-- Columns in two schemas are of two shards: the number is left to the caller.
+CREATE TABLE insta22.other (id bigint DEFAULT social.timestamp_id('statuses'));
+CREATE TABLE social.other (id bigint DEFAULT social.timestamp_id('statuses'));
+SELECT snowflake_adopt('social.timestamp_id(text)', 23);
+-- An epoch whose time has overflowed: milliseconds since 1970, shifted by 23.
+CREATE SEQUENCE social.id_seq;
+CREATE FUNCTION social.since_1970() RETURNS bigint LANGUAGE plpgsql AS
+    'BEGIN RETURN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint << 23 | (23 << 10) | nextval(''social.id_seq'') % 1024; END';
+CREATE TABLE social.negative (id bigint PRIMARY KEY DEFAULT social.since_1970());
+INSERT INTO social.negative DEFAULT VALUES RETURNING id < 0 AS negative;
+DO $$
+DECLARE
+    message text;
+    detail text;
+    hint text;
+BEGIN
+    PERFORM snowflake_adopt('social.since_1970()', 23);
+EXCEPTION WHEN datetime_field_overflow THEN
+    GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RAISE WARNING '%', message USING DETAIL = regexp_replace(detail, '-\d+', '-N'), HINT = hint;
+END $$;
+SELECT snowflake_attach('social.negative', 'id', shard => 23, seq => 'social.id_seq', epoch_ms => 1314220021721);
+INSERT INTO social.negative DEFAULT VALUES RETURNING snowflake_shard(id), id > (SELECT max(id) FROM social.negative) AS above;
+
 -- Another sequence of the schema that the transaction has drawn the same number from is not taken for it.
 SELECT pg_temp.make_old(20);
 CREATE SEQUENCE insta20.another;
@@ -271,5 +334,5 @@ CREATE FUNCTION insta18.constant() RETURNS bigint LANGUAGE sql AS 'SELECT 1::big
 SELECT snowflake_adopt('insta18.constant()', 18);
 
 SET client_min_messages = warning;
-DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21 CASCADE;
+DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21, insta22, social CASCADE;
 DROP ROLE snowflake_regress_user;

@@ -133,7 +133,7 @@ INSERT INTO others (form, expression) VALUES
 ('42/8/14', '<time> << 22 | (# << 14) | (<n> % 16384)'),
 ('half milliseconds', '(<time> * 2) << 23 | (# << 10) | (<n> % 1024)'),
 ('steps of 10 ms', '(<time> / 10 * 10) << 23 | (# << 10) | (<n> % 1024)'),
-('seconds', '(<time> / 1000) << 23 | (# << 10) | (<n> % 1024)'),
+('hours', '(<time> / 3600000) << 23 | (# << 10) | (<n> % 1024)'),
 ('now()', '(floor(extract(epoch FROM now()) * 1000)::bigint - 1314220021721) << 23 | (# << 10) | (<n> % 1024)'),
 ('statement_timestamp()', '(floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (# << 10) | (<n> % 1024)'),
 ('a constant', '42'),
@@ -153,6 +153,8 @@ INSERT INTO others (form, expression) VALUES
 ('only some calls draw', '<time> << 23 | (# << 10) | (CASE WHEN lastval() > 10 THEN lastval() ELSE <n> END % 1024)'),
 ('slow calls', 'length(pg_sleep(0.001)::text) * 0 + (<time> << 23 | (# << 10) | (<n> % 1024)) + length(pg_sleep(0.001)::text) * 0'),
 ('an epoch in the future', '(<time> - 1000000000000) << 23 | (# << 10) | (<n> % 1024)'),
+('the epoch 1970, overflowed', '(<time> + 1314220021721) << 23 | (# << 10) | (<n> % 1024)'),
+('48/16, ms since 1970', '(<time> + 1314220021721) << 16 | (<n> & 65535)'),
 ('an error', '1 / (<n> * 0)');
 SELECT count(pg_temp.run('CREATE SCHEMA old#; CREATE SEQUENCE old#.table_id_seq; CREATE SEQUENCE old#.second;', shard)),
        count(pg_temp.run(format('CREATE FUNCTION old#.next_id() RETURNS bigint LANGUAGE plpgsql AS $f$ BEGIN RETURN %s; END $f$', expression), shard))
@@ -174,6 +176,38 @@ SELECT pg_temp.refusal('SELECT snowflake_adopt(''insta90.right_id()'', ' || argu
 -- Nothing has changed.
 SELECT count(*) FROM others, snowflake_internal.call_of('pg_proc'::regclass, pg_temp.fill_in('old#.next_id()', shard)::regprocedure, 0);
 SELECT max(nextval(pg_temp.fill_in('old#.table_id_seq', shard)::regclass)) < 1000 AS small FROM others;
+
+-- What the hints print works: new IDs are native and above the old ones, where they can be.
+CREATE FUNCTION pg_temp.follow(shard integer) RETURNS text LANGUAGE plpgsql AS $follow$
+DECLARE
+    hint text;
+    statement text;
+    message text;
+BEGIN
+    BEGIN
+        EXECUTE pg_temp.fill_in('CREATE TABLE old#.t (id bigint PRIMARY KEY DEFAULT old#.next_id()); INSERT INTO old#.t DEFAULT VALUES', shard);
+        EXECUTE pg_temp.fill_in('SELECT snowflake_adopt(''old#.next_id()'', #)', shard);
+    EXCEPTION WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    END;
+    EXECUTE pg_temp.fill_in('CREATE TABLE IF NOT EXISTS old#.t (id bigint PRIMARY KEY DEFAULT old#.next_id()); INSERT INTO old#.t DEFAULT VALUES', shard);
+    FOREACH statement IN ARRAY string_to_array(hint, E'\n') LOOP
+        CONTINUE WHEN statement !~ '^SELECT snowflake_attach';
+        EXECUTE replace(statement, 'table, column,', pg_temp.fill_in('''old#.t'',', shard));
+        EXECUTE pg_temp.fill_in('INSERT INTO old#.t DEFAULT VALUES; INSERT INTO old#.t DEFAULT VALUES', shard);
+        EXECUTE pg_temp.fill_in('SELECT concat_ws('' '', count(*), ''rows, native'', count(*) FILTER (WHERE snowflake_shard(id) = # AND id > old)) FROM old#.t, (SELECT min(id) FROM old#.t) AS m(old)', shard) INTO message;
+        RETURN message;
+    END LOOP;
+    RETURN 'no statement';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE;
+END $follow$;
+SELECT form, pg_temp.follow(shard) FROM others WHERE form <> 'slow calls' ORDER BY shard;
+-- With clock_timestamp() in place of now(), and with % 1024 after nextval(), they are adopted.
+SELECT form, pg_temp.refusal(pg_temp.fill_in(format('CREATE OR REPLACE FUNCTION old#.next_id() RETURNS bigint LANGUAGE plpgsql AS $f$ BEGIN RETURN %s; END $f$;
+    SELECT snowflake_adopt(''old#.next_id()'', #)', CASE WHEN form ~ 'mask' THEN replace(expression, '<n>', '<n> % 1024')
+        ELSE regexp_replace(expression, '(now|statement_timestamp)\(\)', 'clock_timestamp()') END), shard))
+FROM others WHERE form ~ 'now\(\)|statement_timestamp|mask' ORDER BY shard;
 
 SELECT count(pg_temp.run('DROP SCHEMA old# CASCADE', shard)) FROM (TABLE others UNION ALL SELECT shard, form, definition FROM forms) AS s;
 DROP SCHEMA insta90 CASCADE;

@@ -21,7 +21,7 @@ COMMENT ON TYPE snowflake_internal.observation IS
 --   42809         it has arguments, or does not return one bigint; seq is no sequence
 --   22004, 22003, 42710   the shard is NULL; is none; is another schema's
 --   42P13         its IDs are not those of this shard, sequence and epoch: the message says what was seen
---   22008         its epoch is in the future: its IDs are negative
+--   22008         its IDs are negative: its epoch is in the future, or so old that 41 bits have overflowed
 --   55000         the sequence cannot hold positions, or is used by others; the function was changed meanwhile
 --   25001, 25006  isolation above READ COMMITTED; read-only
 --   An error of the old function itself is raised as it is.
@@ -84,7 +84,7 @@ BEGIN
     ELSIF old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset OR old.prorettype <> 'bigint'::regtype THEN
         RAISE EXCEPTION 'function % is not a function without arguments that returns bigint', legacy USING
             ERRCODE = 'wrong_object_type',
-            HINT = 'Change the DEFAULTs that call it: SELECT snowflake_attach(table, column, shard => ..., epoch_ms => ...).';
+            HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL, coalesce(epoch_ms, snowflake_internal.default_epoch()), NULL);
     END IF;
     RETURN true;
 END;
@@ -176,7 +176,8 @@ AS $$
 DECLARE
     old record;
 BEGIN
-    RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms;
+    RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms USING
+        DETAIL = 'It was called more than 20 times before that. If it writes anything, it did so each time.';
     PERFORM @extschema@.snowflake_advance(seq, max(c.id), epoch_ms) FROM unnest(calls) AS c;
     PERFORM snowflake_internal.adopt_pass_columns(legacy, seq, epoch_ms);
 

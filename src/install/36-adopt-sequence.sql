@@ -14,7 +14,8 @@ BEGIN
         RAISE EXCEPTION 'function % draws from no sequence', legacy USING
             ERRCODE = 'invalid_function_definition',
             DETAIL = format('lastval() was %s after one call, and %s after the next.',
-                            coalesce(calls[1].last_value::text, 'not defined'), coalesce(calls[2].last_value::text, 'not defined'));
+                            coalesce(calls[1].last_value::text, 'not defined'), coalesce(calls[2].last_value::text, 'not defined')),
+            HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL, snowflake_internal.default_epoch(), calls);
     ELSIF cardinality(found) = 0 AND seq IS NOT NULL THEN
         RAISE EXCEPTION 'function % does not draw from sequence %', legacy, seq USING
             ERRCODE = 'invalid_function_definition',
@@ -84,8 +85,9 @@ BEGIN
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s.', shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
-            HINT = format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
-                          seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
+            HINT = CASE WHEN shape.seqcycle THEN E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n' ELSE '' END
+                   || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
+                             seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
     END IF;
     PERFORM snowflake_internal.require_sequence(seq);
     PERFORM snowflake_internal.adopt_check_users(legacy, shard, seq, is_given);
