@@ -84,6 +84,7 @@ sub run_python
 
 run_python('psycopg', 'photos', 'psycopg/photos.py', 'psycopg');
 run_python('sqlalchemy', 'photos', 'sqlalchemy/photos.py', 'sqlalchemy', 'psycopg2');
+run_python('alembic', 'photos', 'alembic/run.py', 'alembic', 'sqlalchemy', 'psycopg2');
 run_python('django', 'photos_photo', 'django/run.py', 'django', 'psycopg2');
 
 chomp(my $includedir = qx(pg_config --includedir));

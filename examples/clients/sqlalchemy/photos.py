@@ -23,13 +23,13 @@ Sequence("likes_id_seq", metadata=Base.metadata)
 
 class Photo(Base):
     __tablename__ = "photos"
-    id = Column(BigInteger, primary_key=True, server_default=text("snowflake_next_id(0, 'photos_id_seq')"))
+    id = Column(BigInteger, primary_key=True, server_default=text("snowflake_next_id(0, 'photos_id_seq'::regclass)"))
     caption = Column(Text, nullable=False)
 
 
 class Like(Base):
     __tablename__ = "likes"
-    id = Column(BigInteger, primary_key=True, server_default=text("snowflake_next_id(0, 'likes_id_seq')"))
+    id = Column(BigInteger, primary_key=True, server_default=text("snowflake_next_id(0, 'likes_id_seq'::regclass)"))
     photo_id = Column(BigInteger, ForeignKey(Photo.id), nullable=False)
     photo = relationship(Photo)
 
@@ -39,7 +39,7 @@ class Wrong(Base):
 
     __tablename__ = "wrong"
     id = Column(BigInteger, Sequence("wrong_id_seq"), primary_key=True,
-                server_default=text("snowflake_next_id(0, 'likes_id_seq')"))
+                server_default=text("snowflake_next_id(0, 'likes_id_seq'::regclass)"))
 
 
 def check(holds, problem):
