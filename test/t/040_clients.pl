@@ -1,5 +1,7 @@
 # Real clients keep what docs/clients.md says of them. Each program of examples/clients makes a table in a
 # database of its own, and checks what it sees. Then the rows are looked at from here.
+#
+#   SNOWFLAKE_TEST_LONG      TypeORM and Drizzle, too: npm takes longer to install them than all else here
 
 use strict;
 use warnings;
@@ -14,7 +16,6 @@ use SnowflakeTest;
 use Test::More;
 
 my $clients = "$FindBin::RealBin/../../examples/clients";
-my $node_packages = PostgreSQL::Test::Utils::tempdir();
 my $built = PostgreSQL::Test::Utils::tempdir();
 my $jdbc_driver = '/usr/share/java/postgresql.jar';
 
@@ -82,6 +83,27 @@ sub run_python
 	return;
 }
 
+# npm installs what the program's package files name, in a folder that has a copy of the program.
+sub run_node
+{
+	my ($name) = @_;
+	SKIP:
+	{
+		skip 'node or npm is not installed', 1 unless has_program('node') && has_program('npm');
+		my $folder = PostgreSQL::Test::Utils::tempdir();
+		copy($_, $folder) or die "could not copy $_: $!" foreach glob "$clients/$name/*.js*";
+		my ($status, $out, $err) = run('npm', 'ci', '--prefix', $folder,
+			qw(--ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000));
+		# The package files may be wrong. All else that npm ci meets is trouble on the way to the registry.
+		my ($code) = $err =~ /\bcode (\w+)/;
+		skip "npm cannot get its packages: $code", 1
+		  if $status && $code && $code !~ /^(EUSAGE|EINTEGRITY|EJSONPARSE|ETARGET|E404)$/;
+		is($status, 0, "$name: npm ci") or diag("$out$err");
+		run_client($name, 'photos', 'node', "$folder/photos.js") unless $status;
+	}
+	return;
+}
+
 run_python('psycopg', 'photos', 'psycopg/photos.py', 'psycopg');
 run_python('sqlalchemy', 'photos', 'sqlalchemy/photos.py', 'sqlalchemy', 'psycopg2');
 run_python('alembic', 'photos', 'alembic/run.py', 'alembic', 'sqlalchemy', 'psycopg2');
@@ -94,18 +116,10 @@ $node->command_ok([ 'c++', '-std=c++17', '-Wall', '-Wextra', '-Werror', "-I$incl
 	'libpq: the program is compiled without a warning');
 run_client('libpq', 'photos', "$built/photos");
 
-SKIP:
+run_node('node-postgres');
+if ($ENV{SNOWFLAKE_TEST_LONG})
 {
-	skip 'node or npm is not installed', 1 unless has_program('node') && has_program('npm');
-	copy($_, $node_packages) or die "could not copy $_: $!" foreach glob "$clients/node-postgres/*.js*";
-	my ($status, $out, $err) = run('npm', 'ci', '--prefix', $node_packages,
-		qw(--ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000));
-	# The package files may be wrong. All else that npm ci meets is trouble on the way to the registry.
-	my ($code) = $err =~ /\bcode (\w+)/;
-	skip "npm cannot get its packages: $code", 1
-	  if $status && $code && $code !~ /^(EUSAGE|EINTEGRITY|EJSONPARSE|ETARGET|E404)$/;
-	is($status, 0, 'node-postgres: npm ci') or diag("$out$err");
-	run_client('node-postgres', 'photos', 'node', "$node_packages/photos.js") unless $status;
+	run_node($_) foreach 'typeorm', 'drizzle';
 }
 
 SKIP:

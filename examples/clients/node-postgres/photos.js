@@ -81,6 +81,12 @@ async function useStrings(client) {
   const { rows: [{ json, short }] } = await client.query(
     "SELECT json_build_object('id', id::text) AS json, snowflake_to_text(id) AS short FROM photos WHERE id = $1", [more.at(-1)]);
   assert.equal(json.id, more.at(-1), "the server's JSON changes an ID");
+  // to_json() writes a number, which JSON.parse() rounds.
+  const { rows } = await client.query(`
+    SELECT id, to_json(photos) AS rounded, to_jsonb(photos) || jsonb_build_object('id', id::text) AS exact
+    FROM photos WHERE id = ANY ($1)`, [more]);
+  assert(rows.some(({ id, rounded }) => String(rounded.id) !== id), 'to_json() keeps these IDs, too');
+  assert(rows.length === more.length && rows.every(({ id, exact }) => exact.id === id), 'an ID as text changes in JSON');
   const [found] = await selectIds(client, 'SELECT id FROM photos WHERE id = snowflake_from_text($1)', [short]);
   assert.equal(found, more.at(-1), `${short} is another photo`);
   return [...ids, ...more];
