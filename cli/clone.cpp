@@ -74,12 +74,16 @@ struct Recipe {
     std::string renumbering;
 };
 
-/* number: of a shard that is to be made, for the copy. */
+/* The copy has the number of a shard that is to be made: it is not in use. */
 std::vector<Recipe> make_recipes(Connection& connection, const Options& options,
-                                 const Shard& origin, Definition& definition, int number)
+                                 const Shard& origin, Definition& definition,
+                                 const std::vector<ShardState>& targets)
 {
+    const auto missing = std::find_if(targets.begin(), targets.end(), [](const ShardState& target) {
+        return target.state == "not done";
+    });
     Copy copy(options.dsn, origin, definition.dump());
-    copy.renumber(number);
+    copy.renumber(missing == targets.end() ? origin.number : missing->shard.number);
     std::string statements;
     for (const auto& [is_missing, object, sql] : definition.compare_copy(connection, copy.shard()))
         statements += (is_missing ? "\n-- template: " : "\n-- clone: ") + object + "\n" + sql;
@@ -161,17 +165,12 @@ int clone_shards(const Options& options)
     require_no_extension(connection, origin);
     std::vector<ShardState> targets = find_targets(connection, options);
     require_constant_calls(connection, origin);
-    Definition definition(options.dsn, origin);
+    Definition definition(connection, origin);
     for (const std::string& function : definition.functions_naming_template())
         warn("the text of " + function + " names schema " + origin.schema +
              ", and does so in every clone");
+    const auto recipes = make_recipes(connection, options, origin, definition, targets);
     check_present(connection, definition, targets);
-    const auto first = std::find_if(targets.begin(), targets.end(), [](const ShardState& target) {
-        return target.state == "not done";
-    });
-    if (first != targets.end())
-        make_all(options,
-                 make_recipes(connection, options, origin, definition, first->shard.number),
-                 targets);
+    make_all(options, recipes, targets);
     return print_states(targets, options.json);
 }

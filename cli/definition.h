@@ -25,17 +25,16 @@ class Definition
 {
 public:
     /* Dumps the template. */
-    Definition(std::string dsn, const Shard& template_shard);
+    Definition(Connection& connection, const Shard& template_shard);
 
     const std::string& dump() const { return dump_; }
 
-    /* The shards that differ from the template. Where only the text of an object differs, both are
-     * restored once, because the server writes an expression in another way after that. This makes
-     * a copy for a short time; without the rights for it, the texts are compared as they are. */
+    /* The shards that differ from the template, or from a copy of it. */
     std::vector<DifferentShard> find_different(Connection& connection,
-                                               const std::vector<Shard>& shards);
+                                               const std::vector<Shard>& shards) const;
 
-    /* What default privileges and event triggers have changed in a copy of the template. */
+    /* Notes how a copy of the template is written, and returns what default privileges and event
+     * triggers have changed in it. */
     std::vector<Difference> compare_copy(Connection& connection, const Shard& copy);
 
     /* Functions whose text names the template's schema. */
@@ -51,14 +50,9 @@ private:
     Entries marked(const Entries& entries, const Shard& shard) const;
     std::vector<Change> changes_by(const KeyOf& key_of, const Entries& present) const;
     std::vector<Change> changes(const Entries& present) const;
-    bool may_be_written_otherwise(const std::vector<Change>& changes) const;
-    void restore(Connection& connection, const Shard& shard, const std::string& dump);
-    void note_restored(const Entries& entries, const Entries& restored);
-
-    const std::string dsn_;
     const Shard template_;
     std::string dump_;
-    Entries entries_;                             /* with marks */
-    std::map<std::string, std::string> restored_; /* texts with marks, before and after */
-    bool can_restore_ = true;
+    Entries entries_; /* with marks */
+    std::map<std::string, std::string>
+        in_copy_; /* the copy's text for the template's, with marks */
 };

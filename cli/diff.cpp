@@ -27,7 +27,7 @@ int diff_shards(const Options& options)
 {
     Connection connection(options.dsn);
     const Shard origin = find_shard(connection, options.template_schema);
-    Definition definition(options.dsn, origin);
+    const Definition definition(connection, origin);
     std::vector<Shard> shards;
     for (const Shard& shard : choose_shards(connection, options.shards))
         if (shard.schema != origin.schema)

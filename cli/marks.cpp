@@ -4,13 +4,10 @@
 #include <optional>
 #include <string_view>
 
+#include "sql_text.h"
+
 namespace
 {
-
-bool is_word_part(char c)
-{
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
-}
 
 bool ends_with(std::string_view text, std::string_view end)
 {
@@ -25,28 +22,6 @@ void replace_word(std::string& text, const std::string& word, char mark,
         if ((at == 0 || !is_word_part(text[at - 1])) && !is_word_part(text[at + word.size()]) &&
             (!condition || condition(at)))
             text.replace(at, word.size(), 1, mark);
-}
-
-/* Behind the string constant or the quoted name that begins here. */
-std::size_t end_of_quoted(std::string_view sql, std::size_t begin)
-{
-    const char quote = sql[begin];
-    std::size_t end = begin + 1;
-    while (end < sql.size() &&
-           (sql[end] != quote || sql.substr(end + 1, 1) == sql.substr(begin, 1)))
-        end += sql[end] == quote ? 2 : 1;
-    return std::min(end + 1, sql.size());
-}
-
-/* With blanks in place of string constants and quoted names. */
-std::string code_of(std::string sql)
-{
-    for (std::size_t at = 0; (at = sql.find_first_of("'\"", at)) != std::string::npos;) {
-        const std::size_t end = end_of_quoted(sql, at);
-        sql.replace(at, end - at, end - at, ' ');
-        at = end;
-    }
-    return sql;
 }
 
 /* Whether the number behind this is a shard: snowflake_next_id(5, snowflake_shard(id) = 5 */
@@ -79,11 +54,6 @@ bool is_function(const Entry& entry)
     return entry.type == "FUNCTION" || entry.type == "PROCEDURE";
 }
 
-struct Range {
-    std::size_t begin;
-    std::size_t end;
-};
-
 /* The text that the server keeps as it was given: a comment, the body of a function between $$. */
 std::optional<Range> text_of(const Entry& entry)
 {
@@ -97,22 +67,6 @@ std::optional<Range> text_of(const Entry& entry)
     const std::size_t body = entry.sql.find('$', tag + 1) + 1;
     return Range{body, std::min(entry.sql.find(entry.sql.substr(tag, body - tag) + ";\n", body),
                                 entry.sql.size())};
-}
-
-/* Behind the cast's type: ::character varying(10)[] */
-std::size_t end_of_cast(std::string_view sql, std::size_t at)
-{
-    at += 2;
-    while (at < sql.size() && (is_word_part(sql[at]) || sql[at] == '.' || sql[at] == '"'))
-        at = sql[at] == '"' ? end_of_quoted(sql, at) : at + 1;
-    for (const std::string_view word :
-         {" varying", " precision", "(", " without time zone", " with time zone", "["})
-        if (sql.substr(at, word.size()) == word) {
-            at += word.size();
-            if (word == "(" || word == "[")
-                at = std::min(sql.find(word == "(" ? ')' : ']', at), sql.size() - 1) + 1;
-        }
-    return at;
 }
 
 } // namespace
@@ -180,20 +134,4 @@ std::string unmark(const std::string& marked, const Shard& shard)
             sql += c;
     }
     return sql;
-}
-
-std::string without_casts(const std::string& sql)
-{
-    std::string rest;
-    for (std::size_t at = 0; at < sql.size();) {
-        const bool is_quoted = sql[at] == '\'' || sql[at] == '"';
-        const std::size_t end = is_quoted                       ? end_of_quoted(sql, at)
-                                : sql.compare(at, 2, "::") == 0 ? end_of_cast(sql, at)
-                                                                : at + 1;
-        if (is_quoted ||
-            (end == at + 1 && std::string("() \t\n").find(sql[at]) == std::string::npos))
-            rest.append(sql, at, end - at);
-        at = end;
-    }
-    return rest;
 }

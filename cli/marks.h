@@ -23,11 +23,6 @@ bool is_marked_in_text(const Entry& entry);
 
 std::string unmark(const std::string& marked, const Shard& shard);
 
-/* The text without casts, parentheses and space. The server writes an expression with others after
- * it was restored: (kind)::text = ANY ((ARRAY['a'::character varying])::text[]) becomes
- * (kind)::text = ANY (ARRAY[('a'::character varying)::text]). */
-std::string without_casts(const std::string& sql);
-
 /* The marks. A statement that is to be run must not have them of itself. */
 constexpr char kNameMark = '\1';
 constexpr char kNumberMark = '\2';

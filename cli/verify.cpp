@@ -126,7 +126,7 @@ Result find_leftovers(Connection& connection)
         WHERE name ~ '^snowflake_move_[0-9]+(_|$)'
           AND substring(name, '^snowflake_move_[0-9]+') NOT IN (SELECT nspname FROM pg_namespace)
         UNION ALL
-        SELECT 'leftover', $1, format('schema %s', nspname), 'a clone or diff was killed, or is running now',
+        SELECT 'leftover', $1, format('schema %s', nspname), 'a clone was killed, or is running now',
                format('DROP SCHEMA %I CASCADE;', nspname)
         FROM pg_namespace
         WHERE nspname ~ $2)",

@@ -203,9 +203,9 @@ foreach my $setting ('default_tablespace=other_space', 'default_table_access_met
 	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA IF EXISTS copy11 CASCADE');
 }
 
-# A table's alias that is the schema's name looks like it, until the template was restored once.
+# A table's alias that is the schema's name looks like it in a dump.
 ($status, $rows) = shard_json($program, 'diff', $node, 'kinds', '--shards', '7');
-is("$status @$rows", '0 ', 'diff finds no difference, though a table has the alias kinds');
+is(join(', ', map { $_->{object} } @$rows), 'VIEW looks, VIEW looks', 'diff finds only the alias that looks like the schema');
 
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sequences WHERE schemaname = 'copy7' AND last_value IS NOT NULL}),
 	0, 'no sequence of a clone has been used');

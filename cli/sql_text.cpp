@@ -1,0 +1,29 @@
+#include "sql_text.h"
+
+#include <algorithm>
+#include <cctype>
+
+bool is_word_part(char c)
+{
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
+}
+
+std::size_t end_of_quoted(std::string_view sql, std::size_t begin)
+{
+    const char quote = sql[begin];
+    std::size_t end = begin + 1;
+    while (end < sql.size() &&
+           (sql[end] != quote || sql.substr(end + 1, 1) == sql.substr(begin, 1)))
+        end += sql[end] == quote ? 2 : 1;
+    return std::min(end + 1, sql.size());
+}
+
+std::string code_of(std::string sql)
+{
+    for (std::size_t at = 0; (at = sql.find_first_of("'\"", at)) != std::string::npos;) {
+        const std::size_t end = end_of_quoted(sql, at);
+        sql.replace(at, end - at, end - at, ' ');
+        at = end;
+    }
+    return sql;
+}

@@ -1,0 +1,19 @@
+/* SQL as the server writes it: what is a name, what is a constant. */
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+bool is_word_part(char c);
+
+/* Behind the string constant or the quoted name that begins here. */
+std::size_t end_of_quoted(std::string_view sql, std::size_t begin);
+
+/* With blanks in place of string constants and quoted names. */
+std::string code_of(std::string sql);
+
+struct Range {
+    std::size_t begin;
+    std::size_t end;
+};
