@@ -1,5 +1,7 @@
 #include "registry/peek.h"
 
+#include "registry/index_end.h"
+
 namespace snowflake::catalog
 {
 namespace
@@ -7,6 +9,12 @@ namespace
 
 /* Of 2020: the extension is younger. */
 constexpr Position kFirstPosition = first_of(UnixMs{1577836800000});
+
+/* From commands/sequence.c, where both are private. */
+constexpr std::uint32_t kSequenceMagic = 0x1717;
+struct SequenceMagic {
+    std::uint32_t magic;
+};
 
 /* Entries of rows that are deleted, or not visible yet, before the search gives up. */
 constexpr int kMaxInvisible = 100;
@@ -42,17 +50,6 @@ bool may_use(Oid relation, AclMode mode)
            !is_missing;
 }
 
-bool is_btree(Oid index)
-{
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-    if (!HeapTupleIsValid(tuple))
-        return false;
-    const auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
-    const bool is_btree = form->relkind == RELKIND_INDEX && form->relam == BTREE_AM_OID;
-    ReleaseSysCache(tuple);
-    return is_btree;
-}
-
 /* As SELECT would check it, for all rows. */
 bool may_read_column(Oid table, std::int32_t column)
 {
@@ -68,49 +65,6 @@ bool may_read_column(Oid table, std::int32_t column)
                                             CStringGetTextDatum("USAGE")));
 }
 
-/* A valid index of all rows that begins with the column; InvalidOid: there is none. */
-Oid index_of(Oid table, std::int32_t column)
-{
-    ScanKeyData key;
-    ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
-                ObjectIdGetDatum(table));
-    const Relation indexes = table_open(IndexRelationId, AccessShareLock);
-    const SysScanDesc scan =
-        systable_beginscan(indexes, IndexIndrelidIndexId, true, nullptr, 1, &key);
-    Oid found = InvalidOid;
-    HeapTuple tuple = nullptr;
-    while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan))) {
-        const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
-        if (form->indisvalid && form->indkey.values[0] == column &&
-            heap_attisnull(tuple, Anum_pg_index_indpred, nullptr) && is_btree(form->indexrelid))
-            found = form->indexrelid;
-    }
-    systable_endscan(scan);
-    table_close(indexes, AccessShareLock);
-    return found;
-}
-
-bool is_ordered_by_bigint(Relation index)
-{
-    return index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID && index->rd_opcintype[0] == INT8OID;
-}
-
-/* From the largest value up to the maximum on: NULLs are left out. */
-void begin_at_end(IndexScanDesc scan, std::int64_t maximum)
-{
-    ScanKeyData key;
-    ScanKeyInit(&key, 1, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(maximum));
-    index_rescan(scan, &key, 1, nullptr, 0);
-}
-
-bool next_entry(IndexScanDesc scan)
-{
-    CHECK_FOR_INTERRUPTS();
-    const bool is_descending = (scan->indexRelation->rd_indoption[0] & INDOPTION_DESC) != 0;
-    return index_getnext_tid(scan, is_descending ? ForwardScanDirection : BackwardScanDirection) !=
-           nullptr;
-}
-
 /* The last entry up to the maximum, whatever has become of its row: the table is not needed. */
 bool read_last_entry(Relation index, std::int64_t maximum, std::int64_t* value)
 {
@@ -120,26 +74,10 @@ bool read_last_entry(Relation index, std::int64_t maximum, std::int64_t* value)
     const bool found = next_entry(scan);
     if (found) {
         bool is_null = false;
-        *value = DatumGetInt64(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &is_null));
+        *value = integer_of(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &is_null),
+                            index->rd_opcintype[0]);
     }
     index_endscan(scan);
-    return found;
-}
-
-bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t* value)
-{
-    TupleTableSlot* slot = table_slot_create(table, nullptr);
-    const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
-    begin_at_end(scan, maximum);
-    bool found = false;
-    for (int i = 0; i < kMaxInvisible && !found && next_entry(scan); ++i)
-        found = index_fetch_heap(scan, slot);
-    if (found) {
-        bool is_null = false;
-        *value = DatumGetInt64(slot_getattr(slot, index->rd_index->indkey.values[0], &is_null));
-    }
-    index_endscan(scan);
-    ExecDropSingleTupleTableSlot(slot);
     return found;
 }
 
@@ -153,19 +91,37 @@ bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Predicat
 {
     if (!may_read_column(table, column))
         return false;
-    const Relation index = open_without_waiting(index_of(table, column), RELKIND_INDEX);
+    const Relation index = open_without_waiting(index_beginning_with(table, column), RELKIND_INDEX);
     if (index == nullptr)
         return false;
     bool found =
-        is_ordered_by_bigint(index) && read_last_entry(index, maximum, value) && is_wanted(*value);
+        orders_integers(index) && read_last_entry(index, maximum, value) && is_wanted(*value);
     if (found) {
         const Relation heap = open_without_waiting(table, RELKIND_RELATION);
-        found = heap != nullptr && read_last_row(heap, index, maximum, value) && is_wanted(*value);
+        found = heap != nullptr && read_last_row(heap, index, maximum, kMaxInvisible, value) &&
+                is_wanted(*value);
         if (heap != nullptr)
             relation_close(heap, AccessShareLock);
     }
     relation_close(index, AccessShareLock);
     return found;
+}
+
+/* False for a corrupted page, such as one of zeros. */
+bool is_sequence_page(Page page)
+{
+    return PageGetSpecialSize(page) == MAXALIGN(sizeof(SequenceMagic)) &&
+           reinterpret_cast<const SequenceMagic*>(PageGetSpecialPointer(page))->magic ==
+               kSequenceMagic;
+}
+
+Stored stored_in(Page page)
+{
+    const auto* tuple = reinterpret_cast<HeapTupleHeader>(
+        PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
+    const auto* data = reinterpret_cast<const FormData_pg_sequence_data*>(
+        reinterpret_cast<const char*>(tuple) + tuple->t_hoff);
+    return {data->last_value, data->is_called, false};
 }
 
 /* The sequence is read after the ID, so that it is not behind one of another session. */
@@ -187,15 +143,12 @@ bool peek_sequence(Oid sequence, Stored* stored)
         return false;
     const Buffer buffer = ReadBuffer(relation, 0);
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
-    const Page page = BufferGetPage(buffer);
-    const auto* tuple = reinterpret_cast<HeapTupleHeader>(
-        PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
-    const auto* data = reinterpret_cast<const FormData_pg_sequence_data*>(
-        reinterpret_cast<const char*>(tuple) + tuple->t_hoff);
-    *stored = {data->last_value, data->is_called, false};
+    const bool is_sound = is_sequence_page(BufferGetPage(buffer));
+    if (is_sound)
+        *stored = stored_in(BufferGetPage(buffer));
     UnlockReleaseBuffer(buffer);
     relation_close(relation, AccessShareLock);
-    return true;
+    return is_sound;
 }
 
 bool find_id_above(Oid table, std::int32_t column, Oid sequence, Epoch epoch, Id* largest)

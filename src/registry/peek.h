@@ -13,7 +13,7 @@ namespace snowflake::catalog
 
 /*
  * False where the caller may not read the sequence, where it is no sequence, another session's, or
- * being changed.
+ * being changed, and where its page is corrupted: a draw reports that.
  */
 bool peek_sequence(Oid sequence, Stored* stored);
 

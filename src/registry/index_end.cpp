@@ -1,0 +1,108 @@
+#include "registry/index_end.h"
+
+namespace snowflake::catalog
+{
+namespace
+{
+
+bool is_btree(Oid index)
+{
+    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+    if (!HeapTupleIsValid(tuple))
+        return false;
+    const auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    const bool is_btree = form->relkind == RELKIND_INDEX && form->relam == BTREE_AM_OID;
+    ReleaseSysCache(tuple);
+    return is_btree;
+}
+
+/* As get_relation_info(): a younger index may lack entries of HOT chains that a snapshot sees. */
+bool is_usable(const FormData_pg_index* form, HeapTuple tuple)
+{
+    return form->indisvalid &&
+           (!form->indcheckxmin ||
+            TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data), TransactionXmin));
+}
+
+} // namespace
+
+/* indkey is 0 where the key is an expression, so columns before the first one match nothing. */
+Oid index_beginning_with(Oid table, std::int32_t column)
+{
+    if (column < 1)
+        return InvalidOid;
+    ScanKeyData key;
+    ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+                ObjectIdGetDatum(table));
+    const Relation indexes = table_open(IndexRelationId, AccessShareLock);
+    const SysScanDesc scan =
+        systable_beginscan(indexes, IndexIndrelidIndexId, true, nullptr, 1, &key);
+    Oid found = InvalidOid;
+    HeapTuple tuple = nullptr;
+    while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan))) {
+        const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+        if (form->indkey.values[0] == column && is_usable(form, tuple) &&
+            heap_attisnull(tuple, Anum_pg_index_indpred, nullptr) && is_btree(form->indexrelid))
+            found = form->indexrelid;
+    }
+    systable_endscan(scan);
+    table_close(indexes, AccessShareLock);
+    return found;
+}
+
+bool orders_integers(Relation index)
+{
+    return index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID;
+}
+
+std::int64_t integer_of(Datum value, Oid type)
+{
+    switch (type) {
+    case INT2OID:
+        return DatumGetInt16(value);
+    case INT4OID:
+        return DatumGetInt32(value);
+    default:
+        return DatumGetInt64(value);
+    }
+}
+
+void begin_at_end(IndexScanDesc scan, std::int64_t maximum)
+{
+    const Oid less_or_equal =
+        get_opfamily_member(INTEGER_BTREE_FAM_OID, scan->indexRelation->rd_opcintype[0], INT8OID,
+                            BTLessEqualStrategyNumber);
+    ScanKeyData key;
+    ScanKeyEntryInitialize(&key, 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
+                           get_opcode(less_or_equal), Int64GetDatum(maximum));
+    index_rescan(scan, &key, 1, nullptr, 0);
+}
+
+bool next_entry(IndexScanDesc scan)
+{
+    CHECK_FOR_INTERRUPTS();
+    const bool is_descending = (scan->indexRelation->rd_indoption[0] & INDOPTION_DESC) != 0;
+    return index_getnext_tid(scan, is_descending ? ForwardScanDirection : BackwardScanDirection) !=
+           nullptr;
+}
+
+bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t limit,
+                   std::int64_t* value)
+{
+    TupleTableSlot* slot = table_slot_create(table, nullptr);
+    const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
+    begin_at_end(scan, maximum);
+    bool found = false;
+    for (std::int64_t i = 0; i < limit && !found && next_entry(scan); ++i)
+        found = index_fetch_heap(scan, slot);
+    if (found) {
+        bool is_null = false;
+        const Datum stored = slot_getattr(slot, index->rd_index->indkey.values[0], &is_null);
+        *value = integer_of(stored, index->rd_opcintype[0]);
+    }
+    index_endscan(scan);
+    ExecDropSingleTupleTableSlot(slot);
+    return found;
+}
+
+} // namespace snowflake::catalog

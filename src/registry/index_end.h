@@ -1,0 +1,33 @@
+/*
+ * The end of a btree index that begins with a column of whole numbers. The comparisons are those of
+ * the family integer_ops, which only a superuser can change, and no query is planned: no
+ * expression, predicate, statistics object, constraint or policy of the table's owner is computed.
+ */
+#pragma once
+
+#include "pg.h"
+
+namespace snowflake::catalog
+{
+
+/* A valid index of all rows that begins with the column; InvalidOid: there is none. */
+Oid index_beginning_with(Oid table, std::int32_t column);
+
+/* Whether the index orders its first column as smallint, integer or bigint. */
+bool orders_integers(Relation index);
+
+/* A value of smallint, integer or bigint. */
+std::int64_t integer_of(Datum value, Oid type);
+
+/* Entries from the largest value up to the maximum on: NULLs are left out. */
+void begin_at_end(IndexScanDesc scan, std::int64_t maximum);
+bool next_entry(IndexScanDesc scan);
+
+/*
+ * The first column of the last visible row up to the maximum. False also after `limit` entries of
+ * rows that are deleted, or not visible yet.
+ */
+bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t limit,
+                   std::int64_t* value);
+
+} // namespace snowflake::catalog
