@@ -599,6 +599,13 @@ SELECT snowflake_attach('att_wrong.composite', shard => 34);
 SELECT snowflake_attach('att_fk.users_pkey', shard => 34);
 SELECT snowflake_attach('pg_class', 'relpages', 34);
 SELECT snowflake_attach('information_schema.sql_features', shard => 34);
+-- A sequence that a move has closed is not opened, whether the column owns it or shares it.
+CREATE TABLE att_wrong.closed (id bigserial, k bigint);
+CREATE TABLE att_wrong.closed_shared (id bigint DEFAULT nextval('att_wrong.closed_id_seq'));
+ALTER SEQUENCE att_wrong.closed_id_seq MINVALUE 41 MAXVALUE 42 START 41 RESTART 41;
+SELECT snowflake_attach('att_wrong.closed_shared', shard => 34);
+DROP TABLE att_wrong.closed_shared;
+SELECT snowflake_attach('att_wrong.closed', shard => 34);
 SELECT snowflake_attach('att_wrong.typed', shard => 34);
 SELECT snowflake_attach('att_wrong.typed_wide', shard => 34);
 SELECT snowflake_attach(4294967295::oid::regclass, shard => 34);

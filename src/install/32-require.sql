@@ -53,6 +53,35 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.reshape_text(regclass) IS
     'the statement after which a sequence can hold positions';
 
+CREATE FUNCTION snowflake_internal.reshape_hint(seq regclass) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- Servers that replicate to each other may share a range by limits of their own. A serial column's are those of its type.
+SELECT CASE WHEN s.seqincrement = 1 AND s.seqmax IN (32767, 2147483647) THEN snowflake_internal.reshape_text($1)
+            ELSE format('If no replication or other program has set these limits: %s If one has, draw from another sequence.',
+                        snowflake_internal.reshape_text($1)) END
+FROM pg_sequence AS s WHERE s.seqrelid = $1
+$$;
+COMMENT ON FUNCTION snowflake_internal.reshape_hint(regclass) IS
+    'that statement as a hint; with a condition where the limits may be there on purpose';
+
+CREATE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq AND s.seqmin = s.seqmax - 1) THEN
+        RAISE EXCEPTION 'sequence % is closed', seq USING
+            ERRCODE = 'read_only_sql_transaction',
+            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, as snowflake-shard move sets them when a shard has left.',
+            HINT = 'snowflake-shard map shows the server that has the shard.';
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.require_open(regclass) IS
+    'refuses a sequence that snowflake-shard move has closed';
+
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -60,6 +89,7 @@ AS $$
 DECLARE
     shape pg_sequence;
 BEGIN
+    PERFORM snowflake_internal.require_open(seq);
     SELECT * INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
     IF NOT FOUND THEN
         RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
@@ -73,7 +103,7 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
                             shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
-            HINT = snowflake_internal.reshape_text(seq);
+            HINT = snowflake_internal.reshape_hint(seq);
     END IF;
 END;
 $$;

@@ -70,7 +70,7 @@ BEGIN
         RAISE EXCEPTION 'must be owner of every table that is to be changed with column % of table %', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'insufficient_privilege',
             DETAIL = others,
-            HINT = 'A role that is a member of all these owners, or a superuser, can attach it.';
+            HINT = 'A role that is a member of all these owners can attach it.';
     END IF;
 END;
 $$;

@@ -76,6 +76,7 @@ BEGIN
     FROM snowflake_internal.attach_old_sequences(scope) AS o
     WHERE o.is_owned AND NOT EXISTS (SELECT FROM snowflake_internal.attach_users(o.seq, scope))
     ORDER BY o.is_drawn DESC, o.seq LIMIT 1;
+    PERFORM snowflake_internal.require_open(kept);
     SELECT c.relnamespace INTO schema FROM pg_class AS c WHERE c.oid = col.tbl;
     IF kept IS NULL AND NOT has_schema_privilege(schema, 'CREATE') THEN
         RAISE EXCEPTION 'permission denied for schema %', schema USING
@@ -106,6 +107,7 @@ BEGIN
     WHERE o.is_drawn
     GROUP BY o.seq ORDER BY o.seq LIMIT 1;
     IF FOUND THEN
+        PERFORM snowflake_internal.require_open(old.seq);
         epoch_ms := nullif(coalesce(old.epoch_ms, epoch_ms), snowflake_internal.default_epoch());
         RAISE EXCEPTION 'column % of table % draws from a sequence that others draw from, too', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
@@ -130,7 +132,7 @@ CREATE FUNCTION snowflake_internal.attach_sharing_text(
 AS $$
 -- Columns of other schemas are of other shards.
 SELECT concat_ws(E'\n',
-    (SELECT snowflake_internal.reshape_text(q.seqrelid::regclass) FROM pg_sequence AS q
+    (SELECT snowflake_internal.reshape_hint(q.seqrelid::regclass) FROM pg_sequence AS q
      WHERE q.seqrelid = $3 AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
     string_agg(format('SELECT snowflake_attach(%s);',
                       snowflake_internal.attach_arguments(v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN $2 END, $3, $4)),
@@ -158,7 +160,7 @@ BEGIN
     IF NOT has_sequence_privilege(seq, 'USAGE, UPDATE') THEN
         RAISE EXCEPTION 'permission denied for sequence %', seq USING
             ERRCODE = 'insufficient_privilege',
-            HINT = format('GRANT USAGE, UPDATE ON SEQUENCE %s TO %I;', seq, current_user);
+            HINT = format('GRANT USAGE ON SEQUENCE %s TO %I;', seq, current_user);
     END IF;
     IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i') THEN
         RAISE EXCEPTION 'sequence % belongs to an identity column', seq USING

@@ -220,7 +220,7 @@ BEGIN
         RAISE EXCEPTION '% exists already', pg_describe_object('pg_class'::regclass, present, 0) USING
             ERRCODE = 'duplicate_table',
             DETAIL = format('A new partition of %s would get this name.', parent),
-            HINT = format('Rename it, or drop it. If it is to be the partition: ALTER TABLE %s ATTACH PARTITION %s %s;', parent, partition, bounds);
+            HINT = format('If it is to be the partition: ALTER TABLE %s ATTACH PARTITION %s %s; If not, rename it.', parent, partition, bounds);
     END IF;
 END;
 $$;

@@ -121,12 +121,12 @@ WHERE epoch_ms BETWEEN -60000000000000 AND extract(epoch FROM clock_timestamp())
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
-       snowflake_internal.reshape_text(seqrelid)
+       snowflake_internal.reshape_hint(seqrelid)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
-       'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right, or the sequence if it was set into the future.'
+       'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right. If it is right, the error of snowflake_next_id() has the statements that set the sequence.'
 FROM sequences, settings WHERE max_drift >= 0 AND lead > greatest(max_drift, 2000)
 UNION ALL
 SELECT 'warning', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),

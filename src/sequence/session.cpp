@@ -66,14 +66,19 @@ void forget_entry(Datum, Oid relation)
                             "'schema.sequence') uses it.")));
 }
 
-[[noreturn]] void permission_denied(Oid sequence)
+/* With UPDATE a role can make IDs come twice: the hint names it only where USAGE is not enough. */
+[[noreturn]] void permission_denied(Oid sequence, AclMode privileges)
 {
     const char* name = errors::name_of(sequence);
+    const char* role = quote_identifier(GetUserNameFromId(GetUserId(), false));
     ereport(ERROR,
             (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
              errmsg("permission denied for sequence %s", name),
-             errhint("GRANT USAGE, UPDATE ON SEQUENCE %s TO %s. To make IDs USAGE is enough.", name,
-                     quote_identifier(GetUserNameFromId(GetUserId(), false)))));
+             (privileges & ACL_USAGE) != 0
+                 ? errhint("GRANT USAGE ON SEQUENCE %s TO %s;", name, role)
+                 : errhint("Let its owner do this. A role with UPDATE can do it, and can set the "
+                           "sequence back, too: GRANT UPDATE ON SEQUENCE %s TO %s;",
+                           name, role)));
 }
 
 /*
@@ -159,7 +164,7 @@ SequenceEntry* check_sequence(CallSite& site, Oid sequence, AclMode privileges)
         refresh(entry);
 
     if (pg_class_aclcheck(sequence, GetUserId(), privileges) != ACLCHECK_OK)
-        permission_denied(sequence);
+        permission_denied(sequence, privileges);
     if (!entry->holds_positions)
         cannot_hold_positions(sequence);
 
@@ -201,6 +206,11 @@ void cannot_hold_positions(Oid sequence)
         sequence_is_closed(sequence);
 
     const char* name = errors::name_of(sequence);
+    const char* statement =
+        psprintf("ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;", name);
+    /* A serial column's limits are those of its type; others may be there on purpose. */
+    const bool is_serial =
+        form.seqincrement == 1 && (form.seqmax == PG_INT16_MAX || form.seqmax == PG_INT32_MAX);
     ereport(
         ERROR,
         (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -209,7 +219,10 @@ void cannot_hold_positions(Oid sequence)
                    "grows by 1024 each millisecond and by 1 each ID.",
                    format_type_be(form.seqtypid), errors::number(form.seqincrement),
                    errors::number(form.seqmax)),
-         errhint("ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;", name)));
+         is_serial ? errhint("%s", statement)
+                   : errhint("If no replication or other program has set these limits: %s If one "
+                             "has, draw from another sequence.",
+                             statement)));
 }
 
 } // namespace snowflake::session
