@@ -115,6 +115,15 @@ FROM (VALUES ('-infinity', '2024-01-01'), ('2024-01-01', 'infinity'), ('2024-01-
      error_of(format('SELECT snowflake_create_partitions(%L, %L, %L, %L)', 'calendar', from_ts, to_ts, '1 month')) AS e;
 SELECT e FROM (VALUES ('NULL', 'now()', 'now()', '1 day'), ('''calendar''', 'NULL', 'now()', '1 day'), ('''calendar''', 'now()', 'NULL', '1 day')) AS v(a, b, c, d),
      error_of(format('SELECT snowflake_create_partitions(%s, %s, %s, %L)', a, b, c, d)) AS e;
+-- No more than 10,000 steps, which is found out before the table is locked. A job can go on where they end.
+BEGIN;
+SELECT error_of($$SELECT snowflake_create_partitions('calendar', '2012-01-01', '2046-01-01', '1 second')$$);
+SELECT error_of($$SELECT snowflake_internal.partition_require_count('calendar', '2024-01-01', '2024-01-01 02:46:40', '1 second', 1314220021721)$$);
+SELECT error_of($$SELECT snowflake_internal.partition_require_count('calendar', '2024-01-01', '2024-01-01 02:46:41', '1 second', 1314220021721)$$);
+SELECT e FROM unnest('{2 hours,1 day,8765 hours,1 month}'::interval[]) AS step,
+    error_of(format('SELECT snowflake_internal.partition_require_count(%L, %L, %L, %L, NULL)', 'calendar', '2012-01-01', '2046-01-01', step)) AS e;
+SELECT count(*) FROM pg_locks WHERE relation = 'calendar'::regclass AND mode = 'ShareUpdateExclusiveLock';
+ROLLBACK;
 SELECT count(*) FROM shown('calendar');
 -- The epoch begins, and ends, within a partition.
 BEGIN;

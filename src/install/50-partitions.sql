@@ -14,6 +14,7 @@
 --   42809, 42P17   not partitioned by RANGE of one bigint column; a partition overlaps
 --   42P07, 42622   the name of a new partition is taken, or too long
 --   55000          the epoch is not known, or not that of the DEFAULT
+--   54000          more than 10,000 partitions
 --   23514          the default partition holds rows of a new one
 CREATE FUNCTION snowflake_create_partitions(
         parent regclass, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint DEFAULT NULL)
@@ -31,6 +32,7 @@ BEGIN
     PERFORM snowflake_internal.partition_require_owner(parent);
     epoch := snowflake_internal.partition_epoch(parent, key, epoch_ms);
     PERFORM snowflake_internal.partition_require_period(from_ts, to_ts, step, epoch);
+    PERFORM snowflake_internal.partition_require_count(parent, from_ts, to_ts, step, epoch_ms);
 
     -- As ATTACH PARTITION does: rows are read and written meanwhile, and another call for the table waits.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);

@@ -67,6 +67,32 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.partition_require_period(timestamptz, timestamptz, interval, bigint) IS
     'refuses times and steps that no partitions can be made for';
 
+CREATE FUNCTION snowflake_internal.partition_require_count(
+        parent regclass, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    most CONSTANT integer := 10000;
+    last_ts timestamptz;
+BEGIN
+    -- Steps of a year and more are few, because all are within an epoch of 69 years. Many of them could be no interval.
+    IF step >= interval '1 year' THEN
+        RETURN;
+    END IF;
+    last_ts := from_ts + most * step; -- as partition_steps() counts
+    IF last_ts < to_ts THEN
+        RAISE EXCEPTION 'more than % partitions from % to %', most, from_ts, to_ts USING
+            ERRCODE = 'program_limit_exceeded',
+            DETAIL = format('With the step %s the first %s end at %s.', step, most, last_ts),
+            HINT = format('Take a longer step, or make them in several calls. The first: SELECT snowflake_create_partitions(%L, %L, %L, %L%s);',
+                          parent, from_ts, last_ts, step, ', epoch_ms => ' || epoch_ms);
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_require_count(regclass, timestamptz, timestamptz, interval, bigint) IS
+    'refuses more than 10,000 partitions in a call; parent and epoch_ms are for the hint';
+
 CREATE FUNCTION snowflake_internal.partition_require_step(step interval) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
