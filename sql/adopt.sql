@@ -126,18 +126,19 @@ INSERT INTO insta11.photos DEFAULT VALUES RETURNING id > :ahead AS above;
 
 -- The columns that could not be looked at are told, with the statement for them.
 SELECT pg_temp.make_old(12);
-ALTER FUNCTION insta12.next_id() OWNER TO snowflake_regress_user;
-ALTER SEQUENCE insta12.table_id_seq OWNER TO snowflake_regress_user;
-GRANT ALL ON SCHEMA insta12 TO snowflake_regress_user;
-CREATE SCHEMA closed;
-CREATE TABLE closed.photos (id bigint PRIMARY KEY DEFAULT insta12.next_id());
 CREATE TABLE insta12.unreadable (id bigint PRIMARY KEY DEFAULT insta12.next_id());
 CREATE TABLE insta12."no Index" ("the ID" bigint DEFAULT insta12.next_id());
 CREATE TABLE insta12.hashed (id bigint DEFAULT insta12.next_id());
 CREATE INDEX ON insta12.hashed USING hash (id);
 CREATE TABLE insta12.other_type (id numeric DEFAULT insta12.next_id());
 INSERT INTO insta12."no Index" VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 12, 5)) RETURNING "the ID" AS ahead \gset
-GRANT SELECT ON closed.photos, insta12."no Index", insta12.hashed TO snowflake_regress_user;
+ALTER FUNCTION insta12.next_id() OWNER TO snowflake_regress_user;
+ALTER SEQUENCE insta12.table_id_seq OWNER TO snowflake_regress_user;
+ALTER TABLE insta12.unreadable OWNER TO snowflake_regress_user;
+ALTER TABLE insta12."no Index" OWNER TO snowflake_regress_user;
+ALTER TABLE insta12.hashed OWNER TO snowflake_regress_user;
+GRANT ALL ON SCHEMA insta12 TO snowflake_regress_user;
+REVOKE SELECT ON insta12.unreadable FROM snowflake_regress_user;
 BEGIN;
 SET LOCAL ROLE snowflake_regress_user;
 SELECT snowflake_adopt('insta12.next_id()', 12);
@@ -145,21 +146,51 @@ SELECT snowflake_advance('insta12.table_id_seq', max("the ID")) FROM insta12."no
 SELECT insta12.next_id() > :ahead AS above;
 ROLLBACK;
 
--- A policy does not hide IDs that are ahead. A right to the column alone is enough.
-DROP SCHEMA closed CASCADE;
+-- A policy does not hide IDs that are ahead, nor do deleted rows at the end of the index.
 DROP TABLE insta12.unreadable, insta12."no Index", insta12.hashed;
 CREATE TABLE insta12.by_row (id bigint PRIMARY KEY DEFAULT insta12.next_id(), secret text);
-ALTER TABLE insta12.by_row ENABLE ROW LEVEL SECURITY;
-GRANT SELECT (id) ON insta12.by_row TO snowflake_regress_user;
 INSERT INTO insta12.by_row VALUES (snowflake_encode(clock_timestamp() + interval '10 minutes', 12, 5)) RETURNING id AS ahead \gset
+INSERT INTO insta12.by_row SELECT :ahead + n FROM generate_series(1, 1000) AS n;
+DELETE FROM insta12.by_row WHERE id > :ahead;
+ALTER TABLE insta12.by_row ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE insta12.by_row OWNER TO snowflake_regress_user;
 SET ROLE snowflake_regress_user;
 SELECT snowflake_adopt('insta12.next_id()', 12);
+SELECT insta12.next_id() BETWEEN :ahead AND :ahead + (60000::bigint << 23) AS above;
 RESET ROLE;
-ALTER TABLE insta12.by_row DISABLE ROW LEVEL SECURITY;
+
+-- Tables of other roles than the function's owner and the caller decide nothing, and neither do the objects
+-- of a role that may not draw from the sequence.
+CREATE ROLE snowflake_regress_other;
+SELECT pg_temp.make_old(24);
+GRANT USAGE ON SCHEMA insta24 TO snowflake_regress_other;
+CREATE SCHEMA theirs AUTHORIZATION snowflake_regress_other;
+SET ROLE snowflake_regress_other;
+CREATE TABLE theirs.by_row (id bigint PRIMARY KEY DEFAULT insta24.next_id());
+CREATE TABLE theirs.far (id bigint PRIMARY KEY DEFAULT insta24.next_id());
+CREATE TABLE theirs.ahead (id bigint PRIMARY KEY DEFAULT insta24.next_id());
+CREATE TABLE theirs.numbers (n integer DEFAULT nextval('insta24.table_id_seq'));
+CREATE VIEW theirs.numbers_view AS SELECT nextval('insta24.table_id_seq');
+CREATE FUNCTION theirs.number() RETURNS bigint LANGUAGE sql RETURN nextval('insta24.table_id_seq');
+CREATE DOMAIN theirs.numbered AS bigint DEFAULT nextval('insta24.table_id_seq');
+INSERT INTO theirs.by_row VALUES (1);
+INSERT INTO theirs.far VALUES (9000000000000000000);
+INSERT INTO theirs.ahead VALUES (snowflake_encode(clock_timestamp() + interval '50 minutes', 24, 5));
+ALTER TABLE theirs.by_row ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+GRANT USAGE ON SCHEMA theirs TO PUBLIC;
+GRANT SELECT ON ALL TABLES IN SCHEMA theirs TO PUBLIC;
+RESET ROLE;
+ALTER FUNCTION insta24.next_id() OWNER TO snowflake_regress_user;
+ALTER SEQUENCE insta24.table_id_seq OWNER TO snowflake_regress_user;
+GRANT ALL ON SCHEMA insta24 TO snowflake_regress_user;
+BEGIN;
+SELECT snowflake_adopt('insta24.next_id()', 24);
+SELECT snowflake_timestamp(insta24.next_id()) < clock_timestamp() + interval '1 min' AS not_ahead;
+ROLLBACK;
 SET ROLE snowflake_regress_user;
-SELECT snowflake_adopt('insta12.next_id()', 12);
+SELECT snowflake_adopt('insta24.next_id()', 24);
+SELECT snowflake_timestamp(insta24.next_id()) < clock_timestamp() + interval '1 min' AS not_ahead;
 RESET ROLE;
-INSERT INTO insta12.by_row DEFAULT VALUES RETURNING id > :ahead AS above;
 
 -- A sequence that cannot hold positions, at its last value or not. The hint's transaction adopts the function.
 SELECT pg_temp.make_old(13);
@@ -334,5 +365,5 @@ CREATE FUNCTION insta18.constant() RETURNS bigint LANGUAGE sql AS 'SELECT 1::big
 SELECT snowflake_adopt('insta18.constant()', 18);
 
 SET client_min_messages = warning;
-DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21, insta22, social CASCADE;
-DROP ROLE snowflake_regress_user;
+DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21, insta22, insta24, social, theirs CASCADE;
+DROP ROLE snowflake_regress_user, snowflake_regress_other;

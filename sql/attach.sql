@@ -574,6 +574,22 @@ SET client_min_messages = warning;
 INSERT INTO att_part.d (k) VALUES (1) RETURNING id > (SELECT max(id) FROM att_part.d) AS above;
 DROP TABLE att_part.d;
 
+-- The largest ID and NULLs are found in all tables of a tree, with an index or without one, whatever the order of its columns;
+-- deleted rows do not count.
+CREATE TABLE att_part.ends (dropped text, id bigint, k integer) PARTITION BY LIST (k);
+CREATE TABLE att_part.ends_1 PARTITION OF att_part.ends FOR VALUES IN (1);
+CREATE TABLE att_part.ends_2 (k integer, id bigint);
+ALTER TABLE att_part.ends DROP dropped;
+ALTER TABLE att_part.ends ATTACH PARTITION att_part.ends_2 FOR VALUES IN (2);
+CREATE INDEX ON att_part.ends_2 (id DESC NULLS LAST, k);
+INSERT INTO att_part.ends (id, k) SELECT i, 1 + abs(i % 2) FROM generate_series(-5, 1000) AS i;
+INSERT INTO att_part.ends (id, k) VALUES (NULL, 1), (NULL, 2), (NULL, 2);
+DELETE FROM att_part.ends WHERE id > 700 OR id IS NULL AND ctid = (SELECT max(ctid) FROM att_part.ends_2);
+SELECT t.tbl, e.* FROM unnest('{att_part.ends_1,att_part.ends_2}'::regclass[]) AS t(tbl) JOIN pg_attribute AS a ON a.attrelid = t.tbl AND a.attname = 'id',
+    unnest('{9223372036854775807,700,699,-1,-6}'::bigint[]) AS m, snowflake_internal.column_end(t.tbl, a.attnum, m) AS e;
+SELECT snowflake_attach('att_part.ends', shard => 77);
+DROP TABLE att_part.ends;
+
 -- Not a table: 42809. No such table, column, or type of column.
 CREATE SCHEMA att_wrong;
 CREATE TABLE att_wrong.t (id text, u uuid, n numeric(20), g bigint GENERATED ALWAYS AS (n::bigint) STORED, gone bigint, "The Key" bigint);
@@ -583,6 +599,20 @@ CREATE MATERIALIZED VIEW att_wrong.m AS SELECT 1::bigint AS id;
 CREATE FOREIGN DATA WRAPPER att_wrapper;
 CREATE SERVER att_server FOREIGN DATA WRAPPER att_wrapper;
 CREATE FOREIGN TABLE att_wrong.f (id bigint) SERVER att_server;
+-- A partition on another server is not looked into.
+CREATE TABLE att_wrong.mixed (id bigint, k integer) PARTITION BY LIST (k);
+CREATE FOREIGN TABLE att_wrong.remote PARTITION OF att_wrong.mixed FOR VALUES IN (1) SERVER att_server;
+SET client_min_messages = notice;
+SELECT snowflake_attach('att_wrong.mixed', shard => 34);
+SET client_min_messages = warning;
+DROP TABLE att_wrong.mixed;
+-- A sequence that a move has closed is not opened, whether the column owns it or shares it.
+CREATE TABLE att_wrong.closed (id bigserial, k bigint);
+CREATE TABLE att_wrong.closed_shared (id bigint DEFAULT nextval('att_wrong.closed_id_seq'));
+ALTER SEQUENCE att_wrong.closed_id_seq MINVALUE 41 MAXVALUE 42 START 41 RESTART 41;
+SELECT snowflake_attach('att_wrong.closed_shared', shard => 34);
+DROP TABLE att_wrong.closed_shared;
+SELECT snowflake_attach('att_wrong.closed', shard => 34);
 CREATE SEQUENCE att_wrong.s;
 CREATE TYPE att_wrong.composite AS (id integer);
 CREATE TYPE att_wrong.wide_composite AS (id bigint);
@@ -599,13 +629,6 @@ SELECT snowflake_attach('att_wrong.composite', shard => 34);
 SELECT snowflake_attach('att_fk.users_pkey', shard => 34);
 SELECT snowflake_attach('pg_class', 'relpages', 34);
 SELECT snowflake_attach('information_schema.sql_features', shard => 34);
--- A sequence that a move has closed is not opened, whether the column owns it or shares it.
-CREATE TABLE att_wrong.closed (id bigserial, k bigint);
-CREATE TABLE att_wrong.closed_shared (id bigint DEFAULT nextval('att_wrong.closed_id_seq'));
-ALTER SEQUENCE att_wrong.closed_id_seq MINVALUE 41 MAXVALUE 42 START 41 RESTART 41;
-SELECT snowflake_attach('att_wrong.closed_shared', shard => 34);
-DROP TABLE att_wrong.closed_shared;
-SELECT snowflake_attach('att_wrong.closed', shard => 34);
 SELECT snowflake_attach('att_wrong.typed', shard => 34);
 SELECT snowflake_attach('att_wrong.typed_wide', shard => 34);
 SELECT snowflake_attach(4294967295::oid::regclass, shard => 34);
@@ -837,7 +860,7 @@ INSERT INTO att_own.first (v) VALUES ('columns');
 RESET ROLE;
 SELECT g.grantee::regrole, g.privilege_type FROM pg_class c, aclexplode(c.relacl) g
 WHERE c.oid = 'att_own.common'::regclass AND g.grantee <> c.relowner ORDER BY g.grantee::regrole::text COLLATE "C", 2;
--- A policy that binds the owner, too, would hide the largest ID.
+-- A policy that binds the owner, too, does not hide the largest ID.
 CREATE TABLE att_own.hidden (id bigint PRIMARY KEY, v text);
 INSERT INTO att_own.hidden VALUES (snowflake_max_id(now() + interval '10 minutes'), 'hidden');
 ALTER TABLE att_own.hidden ENABLE ROW LEVEL SECURITY;
@@ -848,7 +871,6 @@ GRANT CREATE ON SCHEMA att_own TO snowflake_regress_owner;
 SET ROLE snowflake_regress_owner;
 SELECT snowflake_attach('att_own.hidden');
 ALTER TABLE att_own.hidden NO FORCE ROW LEVEL SECURITY;
-SELECT snowflake_attach('att_own.hidden');
 INSERT INTO att_own.hidden (v) VALUES ('hidden') RETURNING id > (SELECT max(id) FROM att_own.hidden) AS above;
 RESET ROLE;
 

@@ -146,6 +146,17 @@ WHERE e ~ '^HINT' \gset
 SELECT tableoid::regclass, body, "Made at" FROM kept ORDER BY id;
 SELECT * FROM shown('kept');
 
+-- Without an index, and in partitions of the default partition, rows are found, too; not the NULLs, nor rows beside the period.
+CREATE TABLE bare (id bigint DEFAULT snowflake_next_id(3, 'part.ids')) PARTITION BY RANGE (id);
+CREATE TABLE bare_rest PARTITION OF bare DEFAULT PARTITION BY RANGE (id);
+CREATE TABLE bare_rest_rest (other text, id bigint);
+ALTER TABLE bare_rest_rest DROP other;
+ALTER TABLE bare_rest ATTACH PARTITION bare_rest_rest DEFAULT;
+INSERT INTO bare VALUES (NULL), (snowflake_encode('2023-12-31 23:59:59.999', 3, 1023)), (snowflake_encode('2024-03-01', 0, 0));
+SELECT snowflake_create_partitions('bare', '2024-01-01', '2024-02-01', '1 month');
+INSERT INTO bare VALUES (snowflake_encode('2024-02-29 23:59:59.999', 3, 1023));
+SELECT e FROM error_of($$SELECT snowflake_create_partitions('bare', '2024-02-01', '2024-03-01', '1 month')$$) AS e WHERE e !~ 'HINT';
+
 -- A partition has what its parent has, also its owner.
 CREATE ROLE snowflake_regress_part;
 CREATE ROLE snowflake_regress_part_other;

@@ -63,6 +63,23 @@ SHOW snowflake.max_lead;
 SHOW snowflake.shard;
 RESET SESSION AUTHORIZATION;
 
+-- The internal functions that look at data: columns that are none, where an index begins with an expression.
+CREATE TABLE sec.expression (id bigint, body text);
+CREATE INDEX ON sec.expression ((id + 1));
+INSERT INTO sec.expression SELECT snowflake_max_id(now() + n * interval '1 min') FROM generate_series(1, 9) AS n;
+SELECT attnum, snowflake_internal.id_above('sec.expression'::regclass, attnum, 'sec.s'::regclass, 1314220021721) AS above,
+       snowflake_internal.stored_position('sec.expression'::regclass, attnum, 5) AS position
+FROM unnest('{0,1,2,3,-1,-6,32768,65536,65537,-65535,2147483647,-2147483648}'::integer[]) AS attnum;
+-- Columns and tables that are none; a table of another role.
+SELECT attnum, sec.state(format('SELECT snowflake_internal.column_end(%L::regclass, %s, 0)', 'sec.expression', attnum))
+FROM unnest('{0,1,2,3,-1,-6,32768,65536,65537,-65535,2147483647,-2147483648}'::integer[]) AS attnum;
+SELECT relation, sec.state(format('SELECT snowflake_internal.column_end(%L::regclass, 1, 0)', relation))
+FROM unnest('{0,4294967295,sec.s,sec.v,sec.pair,sec.t_pkey}'::text[]) AS relation;
+SET ROLE snowflake_regress_user;
+SELECT sec.state($$SELECT snowflake_internal.column_end('sec.expression'::regclass, 1, 0)$$);
+RESET ROLE;
+DROP TABLE sec.expression;
+
 -- What is no sequence, or nothing at all.
 SELECT f.call, r.relation, sec.state(format(f.call, r.relation))
 FROM (VALUES (1, 'SELECT snowflake_next_id(700, %L::regclass)'), (2, 'SELECT snowflake_next_ids(700, %L::regclass, 1)'),

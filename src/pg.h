@@ -177,6 +177,19 @@ inline IndexScanDesc begin_scan_of_index(Relation index, Snapshot snapshot, int 
 }
 #endif
 
+/* 16 made one function of those for each kind of object. */
+#if PG_VERSION_NUM >= 160000
+inline bool is_owner(Oid relation)
+{
+    return object_ownercheck(RelationRelationId, relation, GetUserId());
+}
+#else
+inline bool is_owner(Oid relation)
+{
+    return pg_class_ownercheck(relation, GetUserId());
+}
+#endif
+
 /* 17 moved the local transaction ID into a struct. */
 #if PG_VERSION_NUM >= 170000
 inline LocalTransactionId my_lxid()

@@ -93,11 +93,6 @@ BEGIN
     SELECT * INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
     IF NOT FOUND THEN
         RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
-    ELSIF shape.seqmin = shape.seqmax - 1 THEN
-        RAISE EXCEPTION 'sequence % is closed', seq USING
-            ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, as snowflake-shard move sets them when a shard has left.',
-            HINT = 'snowflake-shard map shows the server that has the shard.';
     ELSIF NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
@@ -136,3 +131,10 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.require_reach(regclass, name, bigint, bigint) IS
     'refuses a column with an ID that is further ahead of the clock than new ones may be';
 
+-- Nothing is planned: the planner would compute what is constant in the indexes, statistics and constraints of
+-- the table, and so run functions of the roles that made them.
+CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint, OUT nulls bigint)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_column_end';
+COMMENT ON FUNCTION snowflake_internal.column_end(oid, integer, bigint) IS
+    'the largest value up to a maximum, and the number of NULLs, in a column of the caller''s table: by an index that begins with it, or all rows';

@@ -127,7 +127,7 @@ BEGIN
     EXECUTE format('ALTER FUNCTION %I.%I() VOLATILE', old.nspname, old.proname);
     -- Tables are locked before sequences.
     FOR col IN SELECT * FROM snowflake_internal.adopt_columns(legacy) AS c WHERE c.obstacle IS NULL LOOP
-        EXECUTE format('SELECT %I FROM %s LIMIT 0', col.column_name, col.tbl);
+        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', col.tbl);
     END LOOP;
     IF NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
                    WHERE p.oid = legacy AND (n.nspname, p.proname) = (old.nspname, old.proname)) THEN
@@ -144,13 +144,19 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass) IS
     'keeps others from changing what snowflake_adopt() works on, until the transaction ends; false: the function is native already';
 
+-- A role that has made a table whose DEFAULT calls the function must not decide an adoption: neither by what
+-- its rows, policies and locks are, nor by code that a query of the table runs. So only tables of the function's
+-- owner and of the caller are looked at.
 CREATE FUNCTION snowflake_internal.adopt_columns(
-        legacy regprocedure, OUT tbl regclass, OUT column_name name, OUT obstacle text) RETURNS SETOF record
+        legacy regprocedure, OUT tbl regclass, OUT attnum integer, OUT column_name name, OUT is_own boolean, OUT obstacle text)
+    RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT c.oid, a.attname,
-       CASE WHEN NOT (has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT'))
+SELECT c.oid, a.attnum, a.attname, o.is_own,
+       CASE WHEN NOT o.is_own THEN format('the table belongs to %s', c.relowner::regrole)
+            -- what LOCK TABLE asks for
+            WHEN NOT (has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
             THEN format('%I may not read it', current_user)
             WHEN NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
                              WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indpred IS NULL AND i.indisvalid
@@ -161,12 +167,14 @@ JOIN pg_attrdef AS f ON f.oid = d.objid
 JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
 JOIN pg_class AS c ON c.oid = a.attrelid
 JOIN pg_type AS t ON t.oid = a.atttypid AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+JOIN pg_proc AS p ON p.oid = d.refobjid
+CROSS JOIN LATERAL (SELECT c.relowner IN (p.proowner, quote_ident(current_user)::regrole) AS is_own) AS o
 WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = $1
   AND NOT pg_is_other_temp_schema(c.relnamespace) -- nobody else can look into that
 ORDER BY c.oid, a.attnum
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_columns(regprocedure) IS
-    'bigint columns whose DEFAULT calls a function, and why their largest ID cannot be looked up (NULL: it can)';
+    'bigint columns whose DEFAULT calls a function, and why their largest ID is not looked up (NULL: it is)';
 
 CREATE FUNCTION snowflake_internal.adopt_replace(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[]) RETURNS void
@@ -207,9 +215,9 @@ COMMENT ON FUNCTION snowflake_internal.adopt_replace(regprocedure, integer, regc
 CREATE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq regclass, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
-    SET row_security = off -- a row that a policy hides has an ID, too: better an error than a lower maximum
 AS $$
 DECLARE
+    more CONSTANT text := CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) ELSE '' END;
     col record;
     newest bigint;
 BEGIN
@@ -217,11 +225,14 @@ BEGIN
         IF col.obstacle IS NOT NULL THEN
             RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
                 quote_ident(col.column_name), col.tbl, col.obstacle USING
-                HINT = format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, col.column_name,
-                              CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END, col.tbl);
+                HINT = CASE WHEN col.is_own
+                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, col.column_name, more, col.tbl)
+                            -- In a query by another role code of the table's owner would run with that role's rights.
+                            ELSE format('Ask that role for max(%I). If new IDs must be above it: SELECT snowflake_advance(%L, ...%s);',
+                                        col.column_name, seq, more) END;
             CONTINUE;
         END IF;
-        EXECUTE format('SELECT max(%I) FROM %s', col.column_name, col.tbl) INTO newest;
+        SELECT e.largest INTO newest FROM snowflake_internal.column_end(col.tbl, col.attnum, 9223372036854775807) AS e;
         IF newest >= @extschema@.snowflake_min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
             -- A role that may only write into the table must not put the sequence out of use.
             PERFORM snowflake_internal.require_reach(col.tbl, col.column_name, newest, epoch_ms);

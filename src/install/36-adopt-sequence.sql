@@ -99,7 +99,8 @@ COMMENT ON FUNCTION snowflake_internal.adopt_lock(regprocedure, integer, regclas
     'refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction ends';
 
 -- The numbers of all that draws from the sequence are above 2^50 after the adoption: "integer out of range".
--- A PL/pgSQL body, or an SQL body in text, does not show here what it draws from.
+-- A PL/pgSQL body, or an SQL body in text, does not show here what it draws from. Any role can name the sequence in
+-- a DEFAULT of its own: such an object decides nothing if its owner may not draw.
 CREATE FUNCTION snowflake_internal.adopt_check_users(legacy regprocedure, shard integer, seq regclass, is_given boolean) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -107,9 +108,15 @@ AS $$
 DECLARE
     listed text;
     all_bigint boolean;
+    barred text;
 BEGIN
-    SELECT string_agg(u.description, ', ' ORDER BY u.description COLLATE "C"), bool_and(u.is_bigint)
-    INTO listed, all_bigint FROM snowflake_internal.adopt_users(legacy, seq) AS u;
+    SELECT string_agg(u.description, ', ' ORDER BY u.description COLLATE "C") FILTER (WHERE u.may_draw),
+           bool_and(u.is_bigint) FILTER (WHERE u.may_draw),
+           string_agg(u.description, ', ' ORDER BY u.description COLLATE "C") FILTER (WHERE NOT u.may_draw)
+    INTO listed, all_bigint, barred FROM snowflake_internal.adopt_users(legacy, seq) AS u;
+    IF barred IS NOT NULL THEN
+        RAISE NOTICE 'sequence % is named by objects whose owners may not draw from it: %', seq, barred;
+    END IF;
     IF all_bigint AND is_given THEN
         RAISE NOTICE 'sequence % gives numbers above 2^50 from now on, also to: %', seq, listed;
     ELSIF listed IS NOT NULL THEN
@@ -126,11 +133,12 @@ COMMENT ON FUNCTION snowflake_internal.adopt_check_users(regprocedure, integer, 
     'refuses a sequence that others draw from; if they are bigint columns and the sequence was given by name, it is a NOTICE';
 
 CREATE FUNCTION snowflake_internal.adopt_users(
-        legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean) RETURNS SETOF record
+        legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean) RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT pg_describe_object(u.classid, u.objid, u.objsubid), coalesce(t.typoutput = 'int8out'::regproc, false)
+SELECT pg_describe_object(u.classid, u.objid, u.objsubid), coalesce(t.typoutput = 'int8out'::regproc, false),
+       coalesce(has_sequence_privilege(coalesce(c.relowner, p.proowner, y.typowner), $2, 'USAGE, UPDATE'), true)
 FROM (SELECT d.classid, d.objid, d.objsubid, f.adrelid AS tbl, f.adnum::integer AS attnum
       FROM pg_depend AS d LEFT JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
       WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $2 AND d.deptype = 'n'
@@ -143,12 +151,17 @@ FROM (SELECT d.classid, d.objid, d.objsubid, f.adrelid AS tbl, f.adnum::integer 
       WHERE d.classid = 'pg_class'::regclass AND d.objid = $2 AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i') AS u
 LEFT JOIN pg_attribute AS a ON a.attrelid = u.tbl AND a.attnum = u.attnum
 LEFT JOIN pg_type AS t ON t.oid = a.atttypid
+-- the owner of the table, view, function or domain
+LEFT JOIN pg_rewrite AS w ON u.classid = 'pg_rewrite'::regclass AND w.oid = u.objid
+LEFT JOIN pg_class AS c ON c.oid = coalesce(u.tbl, w.ev_class)
+LEFT JOIN pg_proc AS p ON u.classid = 'pg_proc'::regclass AND p.oid = u.objid
+LEFT JOIN pg_type AS y ON u.classid = 'pg_type'::regclass AND y.oid = u.objid
 WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
                       CASE WHEN u.tbl IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
                       coalesce(u.tbl, u.objid), coalesce(u.attnum, 0)) AS k WHERE k.seq = $2)
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_users(regprocedure, regclass) IS
-    'what else draws from the sequence of a function, but for native IDs, and whether it is a bigint column';
+    'what else draws from the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner may draw';
 
 CREATE FUNCTION snowflake_internal.adopt_restart(seq regclass, value bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE

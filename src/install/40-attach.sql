@@ -38,7 +38,6 @@ CREATE FUNCTION snowflake_attach(
         seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
-    SET row_security = off -- a row that a policy hides has an ID, too: better an error than a lower maximum
 AS $$
 DECLARE
     col pg_attribute;

@@ -116,19 +116,28 @@ CREATE FUNCTION snowflake_internal.attach_largest(scope snowflake_internal.attac
 AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
-    is_not_null CONSTANT boolean := (SELECT a.attnotnull FROM pg_attribute AS a WHERE a.attrelid = col.tbl AND a.attnum = col.attnum);
+    member record;
+    found record;
     largest bigint;
-    nulls bigint;
+    nulls bigint := 0;
 BEGIN
-    -- Of all children and partitions, too. max() alone can use an index; count() reads all rows.
-    EXECUTE format('SELECT max(%1$I)::bigint, %2$s FROM %3$s', col.column_name,
-                   CASE WHEN is_not_null THEN '0' ELSE format('count(*) FILTER (WHERE %I IS NULL)', col.column_name) END, col.tbl)
-    INTO largest, nulls;
+    FOR member IN
+        SELECT s.tbl, s.attnum, c.relkind FROM unnest(scope) AS s JOIN pg_class AS c ON c.oid = s.tbl
+        WHERE s.is_attached AND c.relkind <> 'p'
+    LOOP
+        IF member.relkind = 'f' THEN
+            RAISE NOTICE 'foreign table % was not looked at for its largest ID', member.tbl;
+            CONTINUE;
+        END IF;
+        SELECT e.* INTO found FROM snowflake_internal.column_end(member.tbl, member.attnum, 9223372036854775807) AS e;
+        largest := greatest(largest, found.largest);
+        nulls := nulls + found.nulls;
+    END LOOP;
     IF nulls > 0 THEN
         RAISE EXCEPTION 'column % of table % contains null values', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'not_null_violation',
             DETAIL = format('Rows without an ID: %s.', nulls),
-            HINT = format('Give them one, or delete them: DELETE FROM %s WHERE %I IS NULL;', col.tbl, col.column_name);
+            HINT = format('Give each of them a number: UPDATE %s SET %I = ... WHERE %2$I IS NULL;', col.tbl, col.column_name);
     END IF;
     RETURN largest;
 END;

@@ -170,17 +170,18 @@ CREATE FUNCTION snowflake_internal.partition_require_default(
 AS $$
 DECLARE
     other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k WHERE k.partrelid = parent);
+    ids int8range;
     condition text;
     columns text;
-    is_held boolean := false;
 BEGIN
-    -- ATTACH PARTITION would refuse them, too. Rows between the new partitions have theirs already.
-    SELECT format('%1$I >= %2$s AND %1$I < %3$s', key, min(lower(s.ids)), max(upper(s.ids))) INTO condition
-    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s;
-    IF other IS NOT NULL AND condition IS NOT NULL THEN
-        EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE %s)', other, condition) INTO is_held;
+    IF other IS NULL THEN
+        RETURN;
     END IF;
-    IF is_held THEN
+    -- ATTACH PARTITION would refuse them, too. Rows between the new partitions have theirs already.
+    SELECT int8range(min(lower(s.ids)), max(upper(s.ids))) INTO ids
+    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s;
+    IF snowflake_internal.partition_holds(other, key, ids) THEN
+        condition := format('%1$I >= %2$s AND %1$I < %3$s', key, lower(ids), upper(ids));
         SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
         FROM pg_attribute AS a WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
         RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
@@ -198,6 +199,30 @@ END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text) IS
     'refuses rows of the default partition that belong into a new one, with the statements that move them; arguments are for the hint';
+
+CREATE FUNCTION snowflake_internal.partition_holds(partition regclass, key name, ids int8range) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    leaf record;
+BEGIN
+    -- It can be partitioned itself. ATTACH PARTITION looks into tables of other owners, and not into foreign tables.
+    FOR leaf IN
+        SELECT t.relid, a.attnum
+        FROM pg_partition_tree(partition) AS t
+        JOIN pg_class AS c ON c.oid = t.relid AND c.relkind = 'r' AND pg_has_role(c.relowner, 'USAGE')
+        JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attname = key
+    LOOP
+        IF (SELECT e.largest >= lower(ids) FROM snowflake_internal.column_end(leaf.relid, leaf.attnum, upper(ids) - 1) AS e) THEN
+            RETURN true;
+        END IF;
+    END LOOP;
+    RETURN false;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.partition_holds(regclass, name, int8range) IS
+    'whether a partition, or one below it, has a row with one of these IDs';
 
 CREATE FUNCTION snowflake_internal.create_partition(parent regclass, suffix text, ids int8range) RETURNS regclass
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE

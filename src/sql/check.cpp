@@ -1,5 +1,6 @@
-/* SQL functions of snowflake_check() and the views that look at data: fetch, call, return. */
+/* SQL functions that look at data: of snowflake_check(), the views, and what makes shards. */
 #include "pg.h"
+#include "registry/column_end.h"
 #include "registry/peek.h"
 
 using namespace snowflake;
@@ -40,5 +41,22 @@ PGDLLEXPORT Datum snowflake_stored_position(PG_FUNCTION_ARGS)
                                        Shard{PG_GETARG_INT32(2)}, &position))
         PG_RETURN_NULL();
     PG_RETURN_INT64(raw(position));
+}
+
+/*
+ * snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint,
+ * OUT nulls bigint)
+ */
+PG_FUNCTION_INFO_V1(snowflake_column_end);
+PGDLLEXPORT Datum snowflake_column_end(PG_FUNCTION_ARGS)
+{
+    TupleDesc row_type = nullptr;
+    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "snowflake_column_end must return a row");
+    const catalog::ColumnEnd end =
+        catalog::read_column_end(PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_INT64(2));
+    Datum values[] = {Int64GetDatum(end.largest), Int64GetDatum(end.nulls)};
+    bool nulls[] = {!end.has_values, false};
+    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
 }
 }

@@ -1,0 +1,102 @@
+#include "registry/column_end.h"
+
+#include "errors.h"
+#include "registry/index_end.h"
+
+namespace snowflake::catalog
+{
+namespace
+{
+
+Relation open_table(Oid table)
+{
+    if (!pg::is_owner(table))
+        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
+    const Relation relation = try_relation_open(table, AccessShareLock);
+    if (relation == nullptr || relation->rd_rel->relkind != RELKIND_RELATION ||
+        RELATION_IS_OTHER_TEMP(relation))
+        ereport(ERROR,
+                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                 errmsg("%s is no table that this session can read", errors::name_of(table))));
+    return relation;
+}
+
+/* smallint, integer or bigint: also the type below a domain. */
+Oid integer_type_of(Relation table, std::int32_t column)
+{
+    const TupleDesc row = RelationGetDescr(table);
+    const bool exists =
+        column >= 1 && column <= row->natts && !TupleDescAttr(row, column - 1)->attisdropped;
+    const Oid type = exists ? getBaseType(TupleDescAttr(row, column - 1)->atttypid) : InvalidOid;
+    if (type != INT2OID && type != INT4OID && type != INT8OID)
+        ereport(ERROR,
+                (errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table %s has no column %d of integers",
+                                                           errors::name_of(table->rd_id), column)));
+    return type;
+}
+
+std::int64_t count_nulls(Relation table, Relation index)
+{
+    TupleTableSlot* slot = table_slot_create(table, nullptr);
+    const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
+    ScanKeyData key;
+    ScanKeyEntryInitialize(&key, SK_ISNULL | SK_SEARCHNULL, 1, InvalidStrategy, InvalidOid,
+                           InvalidOid, InvalidOid, Datum{0});
+    index_rescan(scan, &key, 1, nullptr, 0);
+    std::int64_t count = 0;
+    while (next_entry(scan))
+        count += index_fetch_heap(scan, slot) ? 1 : 0;
+    index_endscan(scan);
+    ExecDropSingleTupleTableSlot(slot);
+    return count;
+}
+
+ColumnEnd read_index(Relation table, Relation index, std::int64_t maximum)
+{
+    ColumnEnd end = {};
+    end.has_values = read_last_row(table, index, maximum, PG_INT64_MAX, &end.largest);
+    end.nulls = count_nulls(table, index);
+    return end;
+}
+
+ColumnEnd read_all_rows(Relation table, AttrNumber column, Oid type, std::int64_t maximum)
+{
+    ColumnEnd end = {};
+    TupleTableSlot* slot = table_slot_create(table, nullptr);
+    const TableScanDesc scan = table_beginscan(table, GetActiveSnapshot(), 0, nullptr);
+    while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+        CHECK_FOR_INTERRUPTS();
+        bool is_null = false;
+        const Datum stored = slot_getattr(slot, column, &is_null);
+        const std::int64_t value = is_null ? 0 : integer_of(stored, type);
+        if (is_null) {
+            ++end.nulls;
+        } else if (value <= maximum && (!end.has_values || value > end.largest)) {
+            end.has_values = true;
+            end.largest = value;
+        }
+    }
+    table_endscan(scan);
+    ExecDropSingleTupleTableSlot(slot);
+    return end;
+}
+
+} // namespace
+
+ColumnEnd read_column_end(Oid table, std::int32_t column, std::int64_t maximum)
+{
+    const Relation relation = open_table(table);
+    const Oid type = integer_type_of(relation, column);
+    const Oid index_oid = index_beginning_with(table, column);
+    const Relation index = OidIsValid(index_oid) ? index_open(index_oid, AccessShareLock) : nullptr;
+    const ColumnEnd end =
+        index != nullptr && orders_integers(index)
+            ? read_index(relation, index, maximum)
+            : read_all_rows(relation, static_cast<AttrNumber>(column), type, maximum);
+    if (index != nullptr)
+        index_close(index, AccessShareLock);
+    relation_close(relation, AccessShareLock);
+    return end;
+}
+
+} // namespace snowflake::catalog
