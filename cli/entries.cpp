@@ -1,13 +1,15 @@
 #include "entries.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "dump.h"
+#include "sql_text.h"
 
 namespace
 {
+
+const std::string kMark = "\n--\n-- Name: ";
 
 /* The members of an extension have the privileges that the extension gives them. */
 const char* const kPrivileges = R"(
@@ -43,15 +45,10 @@ WHERE acl IS NOT NULL
 AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = catalog AND d.objid = oid AND deptype = 'e')
 ORDER BY 1)";
 
-/* The text between the last two of these; nothing if they are not there. */
-std::optional<std::string> between(const std::string& text, const std::string& left,
-                                   const std::string& right)
+std::string between(const std::string& text, const std::string& left, const std::string& right)
 {
-    const std::size_t begin = text.rfind(left);
-    const std::size_t end = text.rfind(right);
-    if (begin == std::string::npos || end == std::string::npos || begin + left.size() > end)
-        return {};
-    return text.substr(begin + left.size(), end - begin - left.size());
+    const std::size_t begin = text.rfind(left) + left.size();
+    return text.substr(begin, text.rfind(right) - begin);
 }
 
 /* Moves the last line off the end of the text if it sets this. */
@@ -84,20 +81,29 @@ public:
 
     std::map<std::string, Entries> split(const std::string& dump)
     {
-        const std::string mark = "\n--\n-- Name: ";
-        std::size_t at = std::min(dump.find(mark), dump.size());
-        std::string head = dump.substr(0, at);
+        const std::vector<std::size_t> headings = find_headings(dump);
+        std::string head = dump.substr(0, headings.empty() ? dump.size() : headings[0]);
         cut_settings(head);
-        while (at < dump.size()) {
-            const std::size_t line = at + mark.size();
+        for (std::size_t i = 0; i < headings.size(); i++) {
+            const std::size_t line = headings[i] + kMark.size();
             const std::size_t behind = std::min(dump.find("\n--\n", line), dump.size());
-            at = std::min(dump.find(mark, behind), dump.size());
-            add(dump.substr(line, behind - line), dump.substr(behind, at - behind));
+            const std::size_t end = i + 1 < headings.size() ? headings[i + 1] : dump.size();
+            add(dump.substr(line, behind - line), dump.substr(behind, end - behind));
         }
         return schemas_;
     }
 
 private:
+    /* Outside of names, constants and bodies. */
+    static std::vector<std::size_t> find_headings(const std::string& dump)
+    {
+        std::vector<std::size_t> headings;
+        for (std::size_t at = 0; at < dump.size(); at = end_of_token(dump, at))
+            if (dump.compare(at, kMark.size(), kMark) == 0)
+                headings.push_back(at);
+        return headings;
+    }
+
     void cut_settings(std::string& text)
     {
         cut_setting(text, "default_table_access_method = ", access_method_);
@@ -106,30 +112,25 @@ private:
 
     void add(const std::string& heading, std::string sql)
     {
-        const auto type = between(heading, "; Type: ", "; Schema: ");
-        auto schema = between(heading, "; Schema: ", "; Owner: ");
-        if (!type || !schema) { /* a line of a function's body */
-            schemas_[last_schema_].push_back({"", heading, sql});
-            return;
-        }
+        const std::string type = between(heading, "; Type: ", "; Schema: ");
+        const std::string schema = between(heading, "; Schema: ", "; Owner: ");
         const std::string name = heading.substr(0, heading.rfind("; Type: "));
         std::string set;
         if (heading.rfind("; Tablespace: ") != std::string::npos)
             set = tablespace_;
-        if ((*type == "TABLE" || *type == "MATERIALIZED VIEW") &&
+        if ((type == "TABLE" || type == "MATERIALIZED VIEW") &&
             access_method_.find(" = heap;") == std::string::npos)
             set += access_method_;
         cut_settings(sql);
         sql.erase(0, std::min(sql.find_first_not_of("\n-"), sql.size()));
-        last_schema_ =
-            *schema == "-" ? schema_of_[(*type == "SCHEMA" ? "SCHEMA " : "") + name] : *schema;
-        if (*type != "ACL") /* see read_privileges() */
-            schemas_[last_schema_].push_back({*type, name, set + sql + "\n\n"});
+        if (type != "ACL") /* see read_privileges() */
+            schemas_[schema == "-" ? schema_of_[(type == "SCHEMA" ? "SCHEMA " : "") + name]
+                                   : schema]
+                .push_back({type, name, set + sql + "\n\n"});
     }
 
     std::map<std::string, std::string> schema_of_;
     std::map<std::string, Entries> schemas_;
-    std::string last_schema_;
     std::string tablespace_;
     std::string access_method_;
 };

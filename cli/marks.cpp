@@ -39,14 +39,23 @@ bool ends_before_shard(std::string_view sql)
     return ends_with(sql.substr(0, at), "snowflake_shard");
 }
 
+std::size_t begin_of_token(const std::string& sql, std::size_t at)
+{
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = end_of_token(sql, begin)) <= at;)
+        begin = end;
+    return begin;
+}
+
 /* SCHEMA insta5, insta5.photos, 'insta5.table_id_seq'::regclass; but not 'insta5.x' */
 bool is_schema(const std::string& sql, std::size_t at, std::size_t end)
 {
-    if (ends_with({sql.data(), at}, "SCHEMA "))
-        return true;
-    if (sql[end] != '.' || at == 0 || sql[at - 1] == '.')
-        return false;
-    return sql[at - 1] != '\'' || sql.compare(end_of_quoted(sql, at - 1), 5, "::reg") == 0;
+    const std::size_t token = begin_of_token(sql, at);
+    if (sql[token] == '\'')
+        return at == token + 1 && sql[end] == '.' &&
+               sql.compare(end_of_quoted(sql, token), 5, "::reg") == 0;
+    return ends_with({sql.data(), at}, "SCHEMA ") ||
+           (sql[end] == '.' && (at == 0 || sql[at - 1] != '.'));
 }
 
 bool is_function(const Entry& entry)

@@ -1,0 +1,165 @@
+# A superuser runs snowflake-shard on the shard of a hostile role. That role has written what pg_dump and psql
+# would read as statements into bodies, comments, constants and names; and functions that PostgreSQL calls when
+# it plans a query, or makes an object, into every place for an expression. None of the text is run as a
+# statement. list, map and diff run no function; clone and move run those that a restore of the dump runs, and
+# no others.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my ($one, $two) = map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 8\nmax_replication_slots = 8\n") } 'one', 'two';
+my ($status, $rows, $out, $err);
+$_->safe_psql('postgres', 'CREATE ROLE super LOGIN SUPERUSER; CREATE ROLE hostile LOGIN; GRANT CREATE ON DATABASE postgres TO hostile') foreach $one, $two;
+my @super = map { $_->connstr('postgres') . ' user=super' } $one, $two;
+
+sub as_hostile
+{
+	my ($sql) = @_;
+	my ($code, $stdout, $stderr) = $one->psql('postgres', $sql, extra_params => [ '-U', 'hostile' ], on_error_die => 0);
+	return $code == 0 ? $stdout : die "$sql: $stderr";
+}
+
+# The planted functions that ran since the last call, each with the role that it ran as.
+my %log_read;
+
+sub planted_code_run
+{
+	my %run;
+	foreach my $node ($one, $two)
+	{
+		my $log = slurp_file($node->logfile, $log_read{ $node->name } // 0);
+		$log_read{ $node->name } += length($log);
+		$run{"$1"} = 1 while $log =~ /PLANTED (.* as \w+)/g;
+	}
+	return join ', ', sort keys %run;
+}
+
+my $superusers = q{SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles WHERE rolsuper AND rolname IN ('hostile', 'super')};
+
+# --- text ----------------------------------------------------------------------------------------
+
+# What ends an entry, a dump and a string, and begins others.
+my $text = q{
+--
+-- Name: t; Type: TABLE; Schema: vs; Owner: hostile
+--
+
+ALTER ROLE hostile SUPERUSER;
+
+--
+-- Name: a heading that is not complete
+--
+
+ALTER ROLE hostile SUPERUSER;
+
+--
+-- PostgreSQL database dump complete
+--
+
+\unrestrict x
+ALTER ROLE hostile SUPERUSER;
+SET row_security = off;
+};
+my $heading = $text =~ s/'/''/gr;
+as_hostile(qq{
+	SELECT snowflake_create_shard(5, 'vs');
+	SET search_path = vs, public; SET check_function_bodies = off;
+	CREATE FUNCTION f() RETURNS integer LANGUAGE plpgsql AS \$f\$ BEGIN $text END \$f\$;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id() CHECK (snowflake_shard(id) = 5),
+		body text DEFAULT '$heading', "a
+--
+-- Name: b; Type: TABLE; Schema: vs; Owner: hostile
+--
+
+ALTER ROLE hostile SUPERUSER;
+" integer, other text DEFAULT 'snowflake_next_id(5, vs.x)' CHECK (other <> '$heading'));
+	CREATE INDEX ON t (id) WHERE body <> '$heading';
+	CREATE VIEW v AS SELECT '$heading' AS x FROM t;
+	COMMENT ON TABLE t IS '$heading';
+	INSERT INTO t DEFAULT VALUES});
+foreach my $verb ([ 'clone', $super[0], 'vs', '--shards', '6-7', '--schema', 'copy{}' ], [ 'diff', $super[0], 'vs' ], [ 'list', $super[0] ], [ 'verify', $super[0] ],
+	[ 'map', $super[0] ], [ 'move', 'vs', '--from', $super[0], '--to', $super[1], '--dry-run' ], [ 'move', 'vs', '--from', $super[0], '--to', $super[1] ])
+{
+	($status, $out, $err) = run_shard($program, @$verb);
+	is($status, 0, "$verb->[0] ends well") or diag("$out$err");
+	is(join(' ', map { $_->safe_psql('postgres', $superusers) } $one, $two), 'super super', "$verb->[0] runs no text of the shard");
+}
+like($one->safe_psql('postgres', q{SELECT pg_get_functiondef('copy6.f'::regproc)}), qr/Type: TABLE; Schema: vs;.*Name: a heading.*dump complete/s,
+	'a clone has the whole body');
+is($one->safe_psql('postgres', q{INSERT INTO copy7.t DEFAULT VALUES RETURNING snowflake_shard(id) || other}), '7snowflake_next_id(5, vs.x)',
+	'and constants as they are');
+is($two->safe_psql('postgres', q{SELECT count(*) FROM vs.t}), '1', 'the shard was moved');
+$one->safe_psql('postgres', 'SET client_min_messages = error; DROP SCHEMA copy6, copy7 CASCADE');
+($status, $out, $err) = run_shard($program, 'move', 'vs', '--from', $super[0], '--to', $super[1], '--drop-source');
+is($status, 0, 'move --drop-source ends well') or diag($err);
+
+# A name in which the command's own marks would be replaced.
+as_hostile(qq{
+	SELECT snowflake_create_shard(8, 'marks');
+	CREATE FUNCTION marks."f\001\002"() RETURNS integer LANGUAGE sql SET search_path = marks RETURN 1});
+($status, $out, $err) = run_shard($program, 'clone', $super[0], 'marks', '--shards', '9', '--schema', q{it's "{}"; });
+ok($status == 3 && $err =~ /has a control character/, 'clone refuses a name with a mark of its own') or diag("$status $err");
+is($one->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^snowflake_copy|^it'}), '0', 'nothing is left');
+as_hostile('SET client_min_messages = error; DROP SCHEMA marks CASCADE');
+
+# --- expressions ---------------------------------------------------------------------------------
+
+as_hostile(q{
+	SELECT snowflake_create_shard(10, 'planted');
+	SET search_path = planted, public;
+	CREATE FUNCTION ran(place text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN RAISE LOG 'PLANTED % as %', place, current_user; RETURN 1; END $$;
+	CREATE FUNCTION fired() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM planted.ran('trigger'); RETURN NEW; END $$;
+	CREATE DOMAIN checked AS text CHECK (planted.ran('domain') = 1);
+	CREATE TABLE users (id bigint PRIMARY KEY DEFAULT next_id() CHECK (planted.ran('check') = 1), x integer DEFAULT ran('default'),
+		body checked DEFAULT 'one', twice bigint GENERATED ALWAYS AS (x + ran('generated')) STORED);
+	CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT next_id(), user_id bigint REFERENCES users ON DELETE CASCADE);
+	CREATE INDEX ON users ((x + ran('index expression')));
+	CREATE INDEX ON users (x) WHERE ran('index predicate') = 1;
+	CREATE STATISTICS planted ON (x + ran('statistics')), body FROM users;
+	CREATE TRIGGER planted BEFORE INSERT OR UPDATE OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION fired();
+	CREATE RULE planted AS ON INSERT TO users DO ALSO SELECT ran('rule');
+	CREATE TABLE child (CHECK (ran('check of a child') = 1)) INHERITS (users);
+	CREATE TABLE parted (id bigint PRIMARY KEY DEFAULT next_id()) PARTITION BY RANGE (id);
+	CREATE TABLE parted_rest PARTITION OF parted DEFAULT;
+	ALTER TABLE parted_rest ADD CHECK (ran('check of a partition') = 1);
+	ALTER TABLE users ENABLE ROW LEVEL SECURITY;
+	CREATE POLICY planted ON users USING (ran('policy') = 1);
+	CREATE MATERIALIZED VIEW filled AS SELECT ran('materialized view') AS n});
+planted_code_run();
+foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'diff', $super[0], 'planted' ])
+{
+	($status, $out, $err) = run_shard($program, @$verb);
+	is($status . planted_code_run(), '0', "$verb->[0] runs no function of the shard's owner") or diag("$out$err");
+}
+
+# What a restore of the whole dump runs, in a database where the schema is not.
+$one->safe_psql('postgres', 'CREATE DATABASE restored');
+$one->safe_psql('restored', 'CREATE EXTENSION snowflake');
+planted_code_run();
+IPC::Run::run([ 'pg_dump', '--section=pre-data', '--section=post-data', '-n', 'planted', '-d', $super[0] ], '|',
+	[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $one->connstr('restored') . ' user=super' ], '>', \my $ignored)
+  or die 'pg_dump and psql failed';
+my $by_restore = planted_code_run();
+isnt($by_restore, '', "a restore runs: $by_restore");
+($status, $out, $err) = run_shard($program, 'clone', $super[0], 'planted', '--shards', '11', '--schema', 'copy{}');
+is($status, 0, 'clone ends well') or diag($err);
+is(join(', ', grep { $by_restore !~ /\b\Q$_\E/ } split /, /, planted_code_run()), '', 'clone runs what a restore runs, and nothing else');
+($status, $out, $err) = run_shard($program, 'diff', $super[0], 'planted');
+is($status . planted_code_run(), '0', 'diff with a clone runs nothing') or diag("$out$err");
+($status, $out, $err) = run_shard($program, 'move', 'planted', '--from', $super[0], '--to', $super[1], '--dry-run');
+is(join(', ', grep { $by_restore !~ /\b\Q$_\E/ } split /, /, planted_code_run()), '', 'move --dry-run runs what a restore runs, and nothing else');
+like($by_restore, qr/materialized view as hostile/, 'a materialized view is filled as its owner');
+
+$_->stop foreach $one, $two;
+done_testing();
