@@ -27,10 +27,15 @@ Table read_map(const std::vector<std::string>& dsns)
     return map;
 }
 
+int shard_of(const Row& row)
+{
+    return static_cast<int>(std::get<std::int64_t>(row[0]));
+}
+
 std::string dsn_of(const Row& row)
 {
-    return dsn_setting("host", row[2]) + " " + dsn_setting("port", row[3]) + " " +
-           dsn_setting("dbname", row[4]);
+    return dsn_setting("host", text_of(row[2])) + " " + dsn_setting("port", text_of(row[3])) + " " +
+           dsn_setting("dbname", text_of(row[4]));
 }
 
 /* A router needs one place for each shard. */
@@ -42,9 +47,9 @@ void require_one_place_each(const Table& map)
         const Row& one = map.rows[i - 1];
         const Row& two = map.rows[i];
         if (one[0] == two[0])
-            throw Failure("shard " + one[0].dump() + " is at two places: schema " +
-                          one[1].get<std::string>() + " at " + dsn_of(one) + ", schema " +
-                          two[1].get<std::string>() + " at " + dsn_of(two));
+            throw Failure("shard " + text_of(one[0]) + " is at two places: schema " +
+                          text_of(one[1]) + " at " + dsn_of(one) + ", schema " + text_of(two[1]) +
+                          " at " + dsn_of(two));
     }
 }
 
@@ -53,7 +58,7 @@ void print_pgbouncer(const Table& map, const std::string& alias)
     require_one_place_each(map);
     std::cout << "[databases]\n";
     for (const Row& row : map.rows)
-        std::cout << schema_name(alias, row[0]) << " = " << dsn_of(row) << "\n";
+        std::cout << schema_name(alias, shard_of(row)) << " = " << dsn_of(row) << "\n";
 }
 
 /* Partition n is shard n. A number without a shard gets the place of the first, because PL/Proxy
@@ -64,7 +69,7 @@ void print_plproxy(const Table& map, const std::string& cluster)
     std::string partitions = "        ('modular_mapping', '1')";
     int next = 0;
     for (const Row& row : map.rows)
-        for (const int number = row[0]; next <= number; next++)
+        for (const int number = shard_of(row); next <= number; next++)
             partitions += ",\n        ('p" + std::to_string(next) + "', '" +
                           doubled(dsn_of(next == number ? row : map.rows[0])) + "')" +
                           (next == number ? "" : " /* there is no such shard */");

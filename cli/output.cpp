@@ -6,6 +6,8 @@
 #include <map>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "verbs.h"
 
 namespace
@@ -20,9 +22,7 @@ Lines lines_of(const Table& table)
     for (const auto& row : table.rows) {
         lines.emplace_back();
         for (const Cell& cell : row)
-            lines.back().push_back(cell.is_string() ? cell.get<std::string>()
-                                   : cell.is_null() ? ""
-                                                    : cell.dump());
+            lines.back().push_back(text_of(cell));
     }
     return lines;
 }
@@ -46,8 +46,8 @@ void print_aligned(const Table& table)
         for (std::size_t i = 0; i < widths.size(); i++) {
             const std::string& text = lines[n][i];
             const std::string space(widths[i] - width_of(text), ' ');
-            const bool is_text =
-                table.rows.empty() || table.rows[n == 0 ? 0 : n - 1][i].is_string();
+            const bool is_text = table.rows.empty() || std::holds_alternative<std::string>(
+                                                           table.rows[n == 0 ? 0 : n - 1][i]);
             const bool is_last = i + 1 == widths.size();
             std::cout << (is_text ? text + (is_last ? "" : space) : space + text)
                       << (is_last ? "\n" : "  ");
@@ -56,14 +56,20 @@ void print_aligned(const Table& table)
 
 void print_json(const Table& table)
 {
-    Cell array = Cell::array();
+    using Json = nlohmann::ordered_json;
+    Json array = Json::array();
     for (const auto& row : table.rows) {
-        Cell object;
+        Json object;
         for (std::size_t i = 0; i < row.size(); i++)
-            object[table.columns[i]] = row[i];
+            if (const auto* number = std::get_if<std::int64_t>(&row[i]))
+                object[table.columns[i]] = *number;
+            else if (const auto* text = std::get_if<std::string>(&row[i]))
+                object[table.columns[i]] = *text;
+            else
+                object[table.columns[i]] = nullptr;
         array.push_back(object);
     }
-    std::cout << array.dump(2, ' ', false, Cell::error_handler_t::replace) << "\n";
+    std::cout << array.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
 void print_csv(const Table& table)
@@ -77,6 +83,14 @@ void print_csv(const Table& table)
 }
 
 } // namespace
+
+std::string text_of(const Cell& cell)
+{
+    if (const auto* number = std::get_if<std::int64_t>(&cell))
+        return std::to_string(*number);
+    const auto* text = std::get_if<std::string>(&cell);
+    return text == nullptr ? "" : *text;
+}
 
 void Table::add(const Result& result)
 {

@@ -7,15 +7,17 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <variant>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "catalog.h"
 #include "clock.h"
 
-/* A number, a text or nothing. */
-using Cell = nlohmann::ordered_json;
+/* Nothing, a number or a text. */
+using Cell = std::variant<std::monostate, std::int64_t, std::string>;
+
+/* As a table shows it. */
+std::string text_of(const Cell& cell);
 
 struct Table {
     std::vector<std::string> columns;

@@ -190,9 +190,8 @@ int verify_shards(const Options& options)
         print(all, Format::json);
     } else {
         for (const auto& row : all.rows) {
-            const auto text = [&](std::size_t i) { return row[i].get<std::string>(); };
-            std::cout << text(1) << ": " << text(2) << ": " << text(3) << "\n    HINT:  " << text(4)
-                      << "\n";
+            std::cout << text_of(row[1]) << ": " << text_of(row[2]) << ": " << text_of(row[3])
+                      << "\n    HINT:  " << text_of(row[4]) << "\n";
         }
         std::cout << count_of(shards, "shard") << " on " << count_of(reports.size(), "server")
                   << ", " << count_of(all.rows.size(), "finding") << "\n";
