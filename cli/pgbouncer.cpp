@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -13,21 +12,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "match.h"
 #include "output.h"
 
 namespace
 {
 
-/* shard5 = host=... of the section [databases], and a setting; '' is a quote between quotes. */
-const std::regex kSection(R"(\s*\[(.*)\]\s*)");
-const std::regex kDatabase(R"(\s*("[^"]*"|[^\s=]+)\s*=\s*(.*?)\s*)");
-const std::regex kSetting(R"((\w+)\s*=\s*('(?:[^']|'')*'|\S*))");
+/* The name. */
+const char* const kSection = R"(^[[:space:]]*\[(.*)\][[:space:]]*$)";
+/* shard5 = host=... of the section [databases]: all up to the settings, the name, the settings, the
+ * space behind them. */
+const char* const kDatabase = R"(^([[:space:]]*("[^"]*"|[^[:space:]=]+)[[:space:]]*=[[:space:]]*))"
+                              R"((.*[^[:space:]])?([[:space:]]*)$)";
+/* A setting, its name, its value, its last character, what follows; '' is a quote between quotes.
+ */
+const char* const kSetting = R"((([[:alnum:]_]+)[[:space:]]*=[[:space:]]*)"
+                             R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)(.*)$)";
 
 std::string quoted(const std::string& value)
 {
     if (!value.empty() && value.find_first_of(" '=") == std::string::npos)
         return value;
-    return "'" + std::regex_replace(value, std::regex("'"), "''") + "'";
+    return "'" + doubled(value) + "'";
 }
 
 /* All settings other than the server's stay as they are. */
@@ -36,9 +42,10 @@ std::string with_server(const std::string& settings, const Connection& server)
     std::string text = "host=" + quoted(server.host()) + " port=" + server.port() +
                        " dbname=" + quoted(server.database());
     const std::set<std::string> replaced = {"host", "port", "dbname"};
-    for (std::sregex_iterator i(settings.begin(), settings.end(), kSetting), end; i != end; ++i)
-        if (replaced.count((*i)[1]) == 0)
-            text += " " + i->str();
+    for (auto found = match(settings, kSetting); !found.empty();
+         found = match(found.back(), kSetting))
+        if (replaced.count(found[2]) == 0)
+            text += " " + found[1];
     return text;
 }
 
@@ -50,14 +57,14 @@ std::string with_alias(const std::string& text, const std::string& alias, const 
     bool is_databases = false;
     int found = 0;
     for (std::string line; std::getline(input, line); output += line + (input.eof() ? "" : "\n")) {
-        std::smatch match;
-        if (std::regex_match(line, match, kSection))
-            is_databases = match[1] == "databases";
-        else if (is_databases && std::regex_match(line, match, kDatabase) &&
-                 (match[1] == alias || match[1] == "\"" + alias + "\"")) {
+        const auto section = match(line, kSection);
+        if (!section.empty())
+            is_databases = section[1] == "databases";
+        const auto database = match(line, kDatabase);
+        if (is_databases && !database.empty() &&
+            (database[2] == alias || database[2] == "\"" + alias + "\"")) {
             found++;
-            line = std::string(line.cbegin(), match[2].first) + with_server(match[2], server) +
-                   std::string(match[2].second, line.cend());
+            line = database[1] + with_server(database[3], server) + database[4];
         }
     }
     if (found != 1)
