@@ -6,6 +6,7 @@
 
 #include "connection.h"
 #include "output.h"
+#include "similar.h"
 #include "verbs.h"
 
 namespace
@@ -199,6 +200,52 @@ struct Arguments {
     int (*function)(const Options&) = nullptr;
 };
 
+/* Options of a group are options of its verb; CLI11 has a group as a subcommand without a name. */
+std::vector<std::string> options_of(const CLI::App& verb)
+{
+    std::vector<std::string> names;
+    for (const CLI::Option* option : verb.get_options())
+        for (const std::string& name : option->get_lnames())
+            names.push_back("--" + name);
+    for (const CLI::App* group : verb.get_subcommands(nullptr))
+        if (group->get_name().empty())
+            for (const std::string& name : options_of(*group))
+                names.push_back(name);
+    return names;
+}
+
+std::vector<std::string> verbs_of(const CLI::App& app)
+{
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app.get_subcommands(nullptr))
+        names.push_back(verb->get_name());
+    return names;
+}
+
+/* A word that is not understood is named before what is missing, which often follows from it; CLI11
+ * does it the other way round. */
+std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error)
+{
+    const bool has_verb = app.remaining().empty() && !app.get_subcommands().empty();
+    const CLI::App& asked = has_verb ? *app.get_subcommands()[0] : app;
+    std::string problem = app.get_subcommands().empty() ? "a verb is missing" : error.what();
+    for (const std::string& argument : asked.remaining(true)) {
+        const std::string word = argument.substr(0, argument.find('='));
+        if (word == "--")
+            continue;
+        if (word[0] == '-')
+            problem = "no option " + word + suggestion(word, options_of(asked));
+        else if (has_verb)
+            problem = "one argument too many: " + argument;
+        else
+            problem = "no verb " + word + suggestion(word, verbs_of(app));
+        break;
+    }
+    const std::string verb = has_verb ? asked.get_name() : "";
+    return (has_verb ? verb + ": " : "") + problem + "\nHINT:  snowflake-shard " +
+           (has_verb ? verb + " --help shows its arguments." : "--help shows the verbs.");
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -208,7 +255,9 @@ int main(int argc, char** argv)
         try {
             arguments.app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {
-            return arguments.app.exit(error) == 0 ? kDone : kWrongUsage;
+            if (error.get_exit_code() != 0)
+                throw UsageError(wrong_usage(arguments.app, error));
+            return arguments.app.exit(error); /* --help, --version */
         }
         return arguments.function(arguments.options);
     } catch (const UsageError& error) {

@@ -41,6 +41,22 @@ is((run_shard($program, 'run', $node, '--shards', '0'))[0], 2, 'run without SQL:
 is((run_shard($program, 'list', 'host=/tmp nonsense'))[0], 2, 'a connection string that cannot be read: 2');
 is((run_shard($program, 'list', 'host=/nonexistent'))[0], 3, 'a server that cannot be reached: 3');
 is((run_shard($program, 'list', 'dbname=template1 ' . $node->connstr('template1')))[0], 3, 'a database without the extension: 3');
+my @wrong_usage = (
+	[ 'a verb is missing', 'snowflake-shard' ],
+	[ 'no verb moove, did you mean move?', 'snowflake-shard', qw(moove insta5 --from x --to y) ],
+	[ 'no verb frobnicate', 'snowflake-shard', 'frobnicate' ],
+	[ 'no option --jobs', 'snowflake-shard', qw(--jobs 4 clone) ],
+	[ 'clone: no option --shard, did you mean --shards?', 'snowflake-shard clone', qw(clone dbname=app insta5 --shard 6-7) ],
+	[ 'move: no option --dryrun, did you mean --dry-run?', 'snowflake-shard move', qw(move insta5 --dryrun=1 --from x --to y) ],
+	[ 'list: no option -x', 'snowflake-shard list', qw(list -x dbname=app) ],
+	[ 'clone: one argument too many: insta6', 'snowflake-shard clone', qw(clone dbname=app insta5 insta6) ],
+	[ 'move: --from is required', 'snowflake-shard move', qw(move -- insta5) ]);
+foreach my $wrong_usage (@wrong_usage)
+{
+	my ($problem, $help, @arguments) = @$wrong_usage;
+	($status, $out, $err) = run_shard($program, @arguments);
+	like("$status $err", qr/^2 snowflake-shard: \Q$problem\E\nHINT:  \Q$help\E --help shows /, "wrong usage: @arguments");
+}
 foreach my $verb (qw(list clone run diff verify map))
 {
 	($status, $out) = run_shard($program, $verb, '--help');

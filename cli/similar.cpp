@@ -1,0 +1,37 @@
+#include "similar.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace
+{
+
+/* How many characters are to be inserted, removed or replaced (Levenshtein). */
+std::size_t distance(const std::string& from, const std::string& to)
+{
+    std::vector<std::size_t> row(to.size() + 1);
+    std::iota(row.begin(), row.end(), 0);
+    for (std::size_t i = 0; i < from.size(); i++) {
+        std::size_t diagonal = row[0]++;
+        for (std::size_t j = 0; j < to.size(); j++) {
+            const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+} // namespace
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& words)
+{
+    std::size_t least = (word.size() + 1) / 3 + 1;
+    std::string nearest;
+    for (const std::string& candidate : words)
+        if (const std::size_t found = distance(word, candidate); found < least) {
+            least = found;
+            nearest = candidate;
+        }
+    return nearest.empty() ? "" : ", did you mean " + nearest + "?";
+}
