@@ -74,8 +74,8 @@ COMPILE.cxx.bc += $(PG_CXXFLAGS)
 $(OBJS) $(OBJS:.o=.bc): $(OWN_HEADERS)
 
 # The command snowflake-shard, where its headers are there; "make cli" makes nothing else. It is an
-# ordinary C++ program: none of the library's flags.
-CLI_FLAGS = -O2
+# ordinary C++ program: none of the library's flags. It waits for servers: -O2 makes it no faster, only its build slower.
+CLI_FLAGS = -Og
 CLI_PROBE = \#if !__has_include(<CLI/CLI.hpp>) || !__has_include(<nlohmann/json.hpp>) || !__has_include(<libpq-fe.h>)\n\#error\n\#endif
 HAS_CLI_HEADERS := $(shell printf '$(CLI_PROBE)\n' | $(CXX) -std=c++17 -I$(includedir) -E -x c++ - >/dev/null 2>&1 && echo yes)
 CLI_MISSING = snowflake-shard is left out: it takes the headers of CLI11, nlohmann-json and libpq (Debian and Ubuntu: libcli11-dev nlohmann-json3-dev libpq-dev)
