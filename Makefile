@@ -81,6 +81,14 @@ HAS_CLI_HEADERS := $(shell printf '$(CLI_PROBE)\n' | $(CXX) -std=c++17 -I$(inclu
 CLI_MISSING = snowflake-shard is left out: it takes the headers of CLI11, nlohmann-json and libpq (Debian and Ubuntu: libcli11-dev nlohmann-json3-dev libpq-dev)
 # What is shared by all versions of PostgreSQL: /usr/share, not /usr/share/postgresql/15.
 completionsdir = $(shell echo '$(datadir)' | sed 's,/share/.*,/share,')/bash-completion/completions
+# A program of an extension goes into bindir, its manual page into mandir. On Debian and Ubuntu these are folders of one version of
+# PostgreSQL, /usr/lib/postgresql/15/bin, where neither a shell nor man looks. So links lead there from /usr/local, to the
+# version that was installed last. "make install localdir=" makes none.
+localdir = $(shell echo '$(bindir)' | sed -n 's,/usr/lib/postgresql/[0-9]*/bin$$,/usr/local,p')
+PROGRAM_FILE = $(bindir)/snowflake-shard
+MANUAL_FILE = $(mandir)/man1/snowflake-shard.1
+PROGRAM_LINK = $(DESTDIR)$(localdir)/bin/snowflake-shard
+MANUAL_LINK = $(DESTDIR)$(localdir)/share/man/man1/snowflake-shard.1
 
 .PHONY: cli install-cli uninstall-cli
 ifeq ($(HAS_CLI_HEADERS),yes)
@@ -106,11 +114,21 @@ cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
 
 install-cli: cli
 	$(MKDIR_P) '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(completionsdir)'
-	$(INSTALL_PROGRAM) cli/snowflake-shard '$(DESTDIR)$(bindir)'
-	$(INSTALL_DATA) cli/snowflake-shard.1 '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_PROGRAM) cli/snowflake-shard '$(DESTDIR)$(PROGRAM_FILE)'
+	$(INSTALL_DATA) cli/snowflake-shard.1 '$(DESTDIR)$(MANUAL_FILE)'
 	$(INSTALL_DATA) cli/snowflake-shard.bash '$(DESTDIR)$(completionsdir)/snowflake-shard'
+ifneq ($(localdir),)
+	$(MKDIR_P) '$(dir $(PROGRAM_LINK))' '$(dir $(MANUAL_LINK))'
+	ln -sf '$(PROGRAM_FILE)' '$(PROGRAM_LINK)'
+	ln -sf '$(MANUAL_FILE)' '$(MANUAL_LINK)'
+endif
+# A link to another version stays.
 uninstall-cli:
-	rm -f '$(DESTDIR)$(bindir)/snowflake-shard' '$(DESTDIR)$(mandir)/man1/snowflake-shard.1' '$(DESTDIR)$(completionsdir)/snowflake-shard'
+	rm -f '$(DESTDIR)$(PROGRAM_FILE)' '$(DESTDIR)$(MANUAL_FILE)' '$(DESTDIR)$(completionsdir)/snowflake-shard'
+ifneq ($(localdir),)
+	[ "$$(readlink '$(PROGRAM_LINK)')" != '$(PROGRAM_FILE)' ] || rm '$(PROGRAM_LINK)'
+	[ "$$(readlink '$(MANUAL_LINK)')" != '$(MANUAL_FILE)' ] || rm '$(MANUAL_LINK)'
+endif
 
 snowflake--$(EXTVERSION).sql: $(INSTALL_PARTS)
 	@printf '%s\n' '\echo Use "CREATE EXTENSION snowflake" to load this file. \quit' >$@.tmp

@@ -8,7 +8,8 @@
 #
 #   ```sql        typed into psql -q, which is connected to the database app and lasts for the page;
 #                 without the CONTEXT of errors, which names lines of the extension's sources
-#   ```sh         run by bash in the current folder; every command must succeed
+#   ```sh         run by bash in the current folder; every command must succeed. "su - postgres -c COMMAND"
+#                 runs COMMAND as it is, because the user is the server's superuser
 #   ```           directly behind such a block: its output, stdout and stderr
 #   <!-- not run: REASON -->   before a block of any kind: it is not run, and the reason is printed
 #   <!-- part of FILE -->      before a block of any kind: these lines stand in the file, which another
@@ -316,7 +317,8 @@ sub shell
 {
 	my ($text) = @_;
 	local $ENV{PGDATABASE} = 'app';
-	return run('bash', '-e', '-o', 'pipefail', '-c', $text);
+	my $su = q{su() { [[ ${*:1:3} == '- postgres -c' ]] && bash -e -o pipefail -c "$4"; }};
+	return run('bash', '-e', '-o', 'pipefail', '-c', "$su\n$text");
 }
 
 sub administer
