@@ -156,7 +156,7 @@ Progress::~Progress()
 void Progress::show(std::size_t done)
 {
     const std::lock_guard<std::mutex> lock(showing_);
-    if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 5000))
+    if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 3000))
         return;
     shown_ = Clock::now();
     const auto passed = static_cast<std::size_t>(milliseconds_since(start_));

@@ -49,7 +49,7 @@ void warn(const std::string& message);
 std::string count_of(std::size_t count, const std::string& thing);
 
 /* How many are done and how long the rest takes: a line that is renewed on a terminal, else a line
- * every five seconds. Threads may share one. */
+ * every three seconds. Threads may share one. */
 class Progress
 {
 public:
