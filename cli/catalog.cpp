@@ -1,22 +1,21 @@
 #include "catalog.h"
 
-#include <regex>
 #include <sstream>
 
+#include "match.h"
 #include "output.h"
 
 ShardSet parse_shards(const std::string& text)
 {
     constexpr int kMaxShard = 8191;
-    static const std::regex pattern("([0-9]{1,4})(-([0-9]{1,4}))?");
     ShardSet shards;
     std::istringstream list(text);
     for (std::string item; std::getline(list, item, ',');) {
-        std::smatch match;
-        if (!std::regex_match(item, match, pattern))
+        const auto numbers = match(item, "^([0-9]{1,4})(-([0-9]{1,4}))?$");
+        if (numbers.empty())
             throw UsageError("\"" + item + "\" is no shard number or range; a list is 0-7,9");
-        const int first = std::stoi(match[1]);
-        const int last = match[3].matched ? std::stoi(match[3]) : first;
+        const int first = std::stoi(numbers[1]);
+        const int last = numbers[3].empty() ? first : std::stoi(numbers[3]);
         if (last < first || last > kMaxShard)
             throw UsageError(item + " is no range of shard numbers, from 0 to " +
                              std::to_string(kMaxShard));
