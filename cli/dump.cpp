@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include <unistd.h>
+
 #include "process.h"
 
 namespace
@@ -43,12 +45,20 @@ std::vector<std::string> dump_options(const Connection& connection,
     return options;
 }
 
-std::filesystem::path make_private_folder()
+std::string make_private_folder()
 {
-    std::string name = std::filesystem::temp_directory_path() / "snowflake-shard.XXXXXX";
+    const char* parent = std::getenv("TMPDIR");
+    std::string name = std::string(parent == nullptr ? "/tmp" : parent) + "/snowflake-shard.XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
         throw Failure("cannot make folder " + name + ": " + std::strerror(errno));
     return name;
+}
+
+void remove_folder(const std::string& folder)
+{
+    for (const char* file : {"/archive", "/list"})
+        unlink((folder + file).c_str());
+    rmdir(folder.c_str());
 }
 
 } // namespace
@@ -65,7 +75,7 @@ Archive::Archive(const Connection& connection, const std::string& schema, bool f
     : schema_(schema), folder_(make_private_folder())
 {
     std::vector<std::string> options = dump_options(connection, {schema});
-    options.insert(options.end(), {"--format=custom", "--file=" + (folder_ / "archive").string()});
+    options.insert(options.end(), {"--format=custom", "--file=" + folder_ + "/archive"});
     if (fills_views)
         options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
     else
@@ -73,15 +83,14 @@ Archive::Archive(const Connection& connection, const std::string& schema, bool f
     try {
         run_program("pg_dump", options, connection.password());
     } catch (...) {
-        std::filesystem::remove_all(folder_);
+        remove_folder(folder_);
         throw;
     }
 }
 
 Archive::~Archive()
 {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
+    remove_folder(folder_);
 }
 
 /* Lines: 2917; 2606 17296 CONSTRAINT insta5 bookings bookings_pkey app */
@@ -90,7 +99,7 @@ std::vector<Archive::Item> Archive::items(Section section) const
     std::istringstream lines(run_program(
         "pg_restore",
         {"--list", section == Section::pre_data ? "--section=pre-data" : "--section=post-data",
-         folder_ / "archive"}));
+         folder_ + "/archive"}));
     std::vector<Item> items;
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);
@@ -110,15 +119,15 @@ std::vector<Archive::Item> Archive::items(Section section) const
 
 std::string Archive::sql(const std::vector<Item>& items) const
 {
-    const std::filesystem::path list = folder_ / "list";
+    const std::string list = folder_ + "/list";
     std::ofstream file(list);
     for (const Item& item : items)
         file << item.id << ";\n";
     file.close();
     if (!file)
-        throw Failure("cannot write file " + list.string());
+        throw Failure("cannot write file " + list);
     return items.empty()
                ? ""
-               : without_frame(run_program("pg_restore", {"--file=-", "--use-list=" + list.string(),
-                                                          folder_ / "archive"}));
+               : without_frame(run_program(
+                     "pg_restore", {"--file=-", "--use-list=" + list, folder_ + "/archive"}));
 }

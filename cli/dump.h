@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -42,5 +41,5 @@ public:
 
 private:
     const std::string schema_;
-    const std::filesystem::path folder_;
+    const std::string folder_;
 };

@@ -1,9 +1,9 @@
 #include "process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -20,10 +20,11 @@ namespace
 /* A name without a slash is looked up in PATH. */
 std::string path_of(const std::string& name)
 {
-    std::error_code error;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-    const std::string beside = self.parent_path() / name;
-    return !error && access(beside.c_str(), X_OK) == 0 ? beside : name;
+    std::array<char, 4096> self = {};
+    const ssize_t size = readlink("/proc/self/exe", self.data(), self.size());
+    const std::string path(self.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    const std::string beside = path.substr(0, path.rfind('/') + 1) + name;
+    return beside != name && access(beside.c_str(), X_OK) == 0 ? beside : name;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts)
