@@ -85,8 +85,8 @@ sub crash
 	my $postmaster = $lock_file[0];
 	my ($segment) = $lock_file[6] =~ /(\d+)\s*$/;
 	kill 'STOP', $postmaster;
-	await('the postmaster is stopped', sub { qx(ps -o stat= -p $postmaster) =~ /^T/ });
-	my @processes = split /\n/, qx(ps -o pid= --ppid $postmaster);
+	await('the postmaster is stopped', sub { (state_and_parent($postmaster))[0] eq 'T' });
+	my @processes = grep { (state_and_parent($_))[1] == $postmaster } map { m{(\d+)$} } glob '/proc/[0-9]*';
 	$node->kill9;
 	kill 'KILL', @processes;
 	await('no process has the shared memory of the server', sub {
@@ -97,6 +97,14 @@ sub crash
 	# lock files would keep the next postmaster from starting.
 	unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
 	return;
+}
+
+# The state and the parent of a process, which are in its line after the name; neither if it has ended.
+sub state_and_parent
+{
+	my ($pid) = @_;
+	open my $file, '<', "/proc/$pid/stat" or return ('', 0);
+	return (readline($file) // '') =~ /.*\) (\w) (\d+) / ? ($1, $2) : ('', 0);
 }
 
 # Waits until the condition holds. Dies after the timeout of PostgreSQL's test modules.
