@@ -2,18 +2,15 @@
 #
 # Packages that a script needs: a part of lib.sh.
 
-# need_packages PACKAGE=PROBE...: installs the packages whose probe is not there. A probe is a
-# program, a file (/...) or a Perl module (perl:...), so that any system will do that has them.
+# need_packages PACKAGE=PROBE...: installs the packages whose probe is not there, and ends the script if it cannot.
+# A probe is a program, a file (/...) or a Perl module (perl:...), so that any system will do that has them.
 need_packages() {
-    local item package missing=()
-    for item; do
-        package=${item%%=*}
-        is_there "${item#*=}" || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
-    done
+    local item missing
+    list_missing "$@"
     ((${#missing[@]} > 0)) || return 0
     can_install || die "$(explain_missing "${missing[@]}")"
     say "Installing ${missing[*]} (apt-get)."
-    apt_install "${missing[@]}" || exit
+    apt_install "${missing[@]}" || die "$(explain_failure "${missing[@]}") Install them, then run this script again."
     for item; do
         is_there "${item#*=}" || die "${item%%=*} is installed, but ${item#*=} is not there."
     done
@@ -23,10 +20,24 @@ need_packages() {
 # want_packages PACKAGE=PROBE...: installs what can be installed. Tests that need one that is not
 # there say so, and are skipped.
 want_packages() {
-    local item
-    can_install || return 0
+    local package missing refused=()
+    list_missing "$@"
+    { ((${#missing[@]} > 0)) && can_install; } || return 0
+    say "Installing ${missing[*]} (apt-get)."
+    apt_install "${missing[@]}" && return
+    for package in "${missing[@]}"; do # a release may lack one
+        apt_install "$package" || refused+=("$package")
+    done
+    ((${#refused[@]} == 0)) || say "$(explain_failure "${refused[@]}") Tests that need them are skipped."
+}
+
+# list_missing PACKAGE=PROBE...: sets the caller's array "missing".
+list_missing() {
+    local item package
+    missing=()
     for item; do
-        (need_packages "$item") || true
+        package=${item%%=*}
+        is_there "${item#*=}" || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
     done
 }
 
@@ -71,10 +82,26 @@ as_root() {
     if ((EUID == 0)); then "$@"; else sudo -n "$@"; fi
 }
 
+# Waits while another program has apt's locks. Package scripts run java, which would leave a file in /tmp.
 apt_get() {
-    as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
-        apt-get -q -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" \
-        </dev/null >"$workdir/apt.log" 2>&1
+    local deadline=$((SECONDS + 300)) is_waiting=no
+    until as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 JAVA_TOOL_OPTIONS=-XX:-UsePerfData \
+        apt-get -q -o Dpkg::Use-Pty=0 "$@" </dev/null >"$workdir/apt.log" 2>&1; do
+        { grep -q 'Could not get lock' "$workdir/apt.log" && ((SECONDS < deadline)); } || return 1
+        [[ $is_waiting == yes ]] || say 'Another program uses apt: waiting for it, at most five minutes.' >&2
+        is_waiting=yes
+        sleep 2
+    done
+}
+
+# explain_failure PACKAGE...: why they are not installed, in a line.
+explain_failure() {
+    if [[ -e $workdir/no_mirror ]]; then
+        printf 'These packages are missing and cannot be fetched (no network?): %s.\n' "$*"
+    else
+        printf 'These packages are missing and apt-get cannot install them: %s (%s).\n' "$*" \
+            "$(grep -m 1 '^E: ' "$workdir/apt.log")"
+    fi
 }
 
 # Debian's server package makes a cluster and starts it, and starts every cluster that is down; the
@@ -85,12 +112,13 @@ apt_install() (
     no_cluster=/etc/postgresql-common/createcluster.d/snowflake-lib-sh.conf
     no_start=/usr/sbin/policy-rc.d
     made=()
+    apt_flags=(-y --no-install-recommends --no-upgrade --no-remove)
     # shellcheck disable=SC2317 # called by the trap
     take_away() {
         ((${#made[@]} == 0)) || as_root rm -f -- "${made[@]}"
-        # The folder goes if it is empty and no package's.
+        # The folders go if they are empty and no package's.
         dpkg -S "${no_cluster%/*}" >/dev/null 2>&1 ||
-            as_root rmdir --ignore-fail-on-non-empty -- "${no_cluster%/*}"
+            as_root rmdir --parents --ignore-fail-on-non-empty -- "${no_cluster%/*}"
     }
     trap take_away EXIT
     trap 'exit 130' HUP INT PIPE TERM
@@ -106,17 +134,16 @@ apt_install() (
             'case " $*" in *" postgresql"* | *" pgbouncer"*) exit 101 ;; esac'
         as_root chmod 755 "$no_start"
     fi
-    apt_get install -y --no-install-recommends --no-upgrade --no-remove -- "$@" || {
-        cat "$workdir/apt.log" >&2
-        die "apt-get install failed: its messages stand above."
-    }
+    [[ ! -e $workdir/no_mirror ]] || apt_flags+=(--no-download) # apt may have kept what is needed
+    apt_get install "${apt_flags[@]}" -- "$@"
 )
 
-# Once is enough: the file is there after it.
+# Once is enough: a file is there after it. The status of apt-get does not tell whether a mirror answered.
 update_package_lists() {
     [[ ! -e $workdir/package_lists ]] || return 0
-    apt_get update || say "apt-get update failed; going on with the package lists that are there."
+    apt_get update || true
     : >"$workdir/package_lists"
+    grep -qE '^(Hit|Get):' "$workdir/apt.log" || : >"$workdir/no_mirror"
 }
 
 write_as_root() {

@@ -55,7 +55,7 @@ default_version() {
         die "No PostgreSQL with its server headers is here. Set PG_CONFIG to the pg_config of one."
     version=$(candidate_version)
     if [[ -z $version ]] && can_install; then
-        apt_get update # a fresh container has no package lists
+        update_package_lists # a fresh container has none
         version=$(candidate_version)
     fi
     printf '%s\n' "${version:-$oldest_version}"
