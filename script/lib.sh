@@ -67,7 +67,9 @@ make_workdir() {
         fi
     done
     [[ -n $workdir ]] || die "No folder for temporary files: set TMPDIR to one."
+    mkdir -- "$workdir/tmp"
     give_away "$workdir"
+    export TMPDIR=$workdir/tmp # temporary files of the programs that are started go with the folder
     cd -- "$workdir" || exit # the ordinary user may not be able to read the caller's
 }
 
