@@ -10,6 +10,7 @@ use warnings;
 use Exporter 'import';
 use IPC::Open2;
 use IPC::Run;
+use IPC::SysV qw(IPC_RMID);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -92,6 +93,7 @@ sub crash
 	await('no process has the shared memory of the server', sub {
 		my @columns = map { [split] } split /\n/, slurp_file('/proc/sysvipc/shm');
 		return !grep { $_->[1] eq $segment && $_->[6] > 0 } @columns; });
+	shmctl $segment, IPC_RMID, 0;    # nobody else knows it when the lock file is gone
 
 	# Until init reaps the dead postmaster (in a container perhaps never), its PID exists, and its
 	# lock files would keep the next postmaster from starting.
