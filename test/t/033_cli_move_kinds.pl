@@ -163,11 +163,13 @@ is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left')
 $one->safe_psql('postgres', 'DROP TABLE insta0.late');
 
 # A command that is killed behind the fence, and a target that is lost for good: what docs/scale-out.md
-# says for this. (The subscription is disabled, so that the last write does not come.)
-$first = start_move('target: indexes', @way, '--timeout', '60s');
-kill 'STOP', $first->{run}{KIDS}[0]{PID};
+# says for this. (The subscription is disabled, so that the last write does not come. A lock holds the fence up until
+# then.)
+my $holder = $one->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE insta0.log IN ROW EXCLUSIVE MODE');
+$first = start_move('target: waiting until it has caught up', @way, '--timeout', '60s');
 $two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
-kill 'CONT', $first->{run}{KIDS}[0]{PID};
+$holder->quit;
 await('the move waits for the last write', sub { $first->{run}->pump_nb; $first->{err} =~ /waiting for the last write/ });
 $first->{run}->kill_kill(grace => 0);
 my $insert = "INSERT INTO insta0.log (t) VALUES ('x')";
