@@ -21,14 +21,14 @@ struct Report {
     Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
 
+/* Rows of a table that are looked at, where not all are. */
+constexpr int kSample = 10000;
+
 /* The columns whose DEFAULT makes IDs of a shard; names are as SQL writes them. */
 Result read_columns(Connection& connection)
 {
     return connection.query(R"(
-        SELECT k.shard, c.oid::regclass, quote_ident(a.attname), least(100, 1e6 / greatest(c.reltuples, 1)),
-               EXISTS (SELECT FROM pg_index AS i
-                       WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL
-                         AND pg_index_column_has_property(i.indexrelid, 1, 'orderable'))
+        SELECT k.shard, c.oid::regclass, quote_ident(a.attname), c.oid, a.attname
         FROM snowflake_internal.calls() AS k
         JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
@@ -39,22 +39,22 @@ Result read_columns(Connection& connection)
         ORDER BY c.oid::regclass::text, 3)");
 }
 
-/* The IDs to look at: all of them, or a sample of about 10,000 and both ends of the index. Numbers
- * below 2^53 are no IDs of this scheme: an attached table keeps the keys that it had. */
-std::string ids_of(const std::string& table, const std::string& column, const std::string& percent,
-                   bool has_index, bool is_full)
+/* IDs of other shards in the column of a table, its children and its partitions. A query of these
+ * tables would run code of their owners while it is planned, so other_ids() reads each of them. */
+Result count_other_ids(Connection& connection, const std::string& shard, const std::string& table,
+                       const std::string& column, int sample)
 {
-    const std::string select = "SELECT " + column + "::bigint AS id FROM " + table;
-    const std::string judged = " WHERE " + column + " >= 1::bigint << 53";
-    if (is_full)
-        return select + judged;
-    std::string ids =
-        "(" + select + " TABLESAMPLE SYSTEM (" + percent + ")" + judged + " LIMIT 20000)";
-    if (has_index)
-        for (const char* direction : {"", " DESC"})
-            ids += " UNION ALL (" + select + judged + " ORDER BY " + column + direction +
-                   " LIMIT 100)";
-    return ids;
+    return connection.query(R"(
+        WITH RECURSIVE tables (tbl) AS (
+            SELECT $2::oid
+            UNION
+            SELECT i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl)
+        SELECT coalesce(sum(o.count), 0), min(o.smallest)
+        FROM tables
+        JOIN pg_class AS c ON c.oid = tbl AND c.relkind = 'r' AND c.relpersistence <> 't'
+        JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attname = $3
+        CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, a.attnum, $1::integer, $4::integer) AS o)",
+                            {shard, table, column, std::to_string(sample)});
 }
 
 void check_ids(Connection& connection, bool is_full, Progress& progress, Report& report)
@@ -65,10 +65,8 @@ void check_ids(Connection& connection, bool is_full, Progress& progress, Report&
         const std::string shard = columns.text(i, 0);
         const std::string table = columns.text(i, 1);
         const std::string column = columns.text(i, 2);
-        const Result ids = connection.query(
-            "SELECT count(DISTINCT id), min(id) FROM (" +
-            ids_of(table, column, columns.text(i, 3), columns.flag(i, 4), is_full) +
-            ") AS ids WHERE (id >> 10) & 8191 <> " + shard);
+        const Result ids = count_other_ids(connection, shard, columns.text(i, 3),
+                                           columns.text(i, 4), is_full ? 0 : kSample);
         const auto count = static_cast<std::size_t>(ids.number(0, 0));
         if (count > 0)
             report.findings.rows.push_back({"id", report.server, table + "." + column,

@@ -176,6 +176,57 @@ INSERT INTO insta5.positions DEFAULT VALUES;
 SELECT severity, object, regexp_replace(problem, '\d{9,}', '#') AS problem, regexp_replace(hint, '\d{9,}', '#') AS hint FROM snowflake_check() WHERE object ~ 'positions';
 DROP TABLE insta5.positions;
 
+-- The IDs of other shards, as snowflake-shard verify counts them: of a domain, in the middle and at both ends of an index, in one
+-- table without its children. Numbers below 2^53 are not counted.
+CREATE DOMAIN insta5.some_id AS bigint;
+CREATE TABLE insta5.mixed (id insta5.some_id PRIMARY KEY DEFAULT insta5.next_id(), down bigint, plain bigint, small integer, dropped bigint);
+CREATE INDEX ON insta5.mixed (down DESC);
+CREATE TABLE insta5.mixed_child () INHERITS (insta5.mixed);
+ALTER TABLE insta5.mixed DROP COLUMN dropped;
+INSERT INTO insta5.mixed SELECT id, id, id, i FROM generate_series(1, 30000) AS i,
+    snowflake_encode('2025-01-01 00:00+00'::timestamptz + i * interval '1 s', CASE WHEN i IN (1, 15000, 30000) THEN 6 ELSE 5 END, 0) AS id;
+INSERT INTO insta5.mixed VALUES (1, NULL, 1), (6 << 10, (1::bigint << 53) - 1, (1::bigint << 53) - 1), (-1, -1, -1);
+INSERT INTO insta5.mixed_child SELECT id, id, id FROM snowflake_encode('2024-01-01 00:00+00', 6, 0) AS id;
+ANALYZE insta5.mixed;
+SELECT t.tbl, a.attname, o.count, snowflake_decode(o.smallest)
+FROM (VALUES ('insta5.mixed'::regclass), ('insta5.mixed_child')) AS t (tbl)
+JOIN pg_attribute AS a ON a.attrelid = t.tbl AND a.attname IN ('id', 'down', 'plain'),
+    snowflake_internal.other_ids(t.tbl, a.attnum, 5, 0) AS o ORDER BY 1, 2;
+-- A sample is of some pages, and of both ends where an index begins with the column; each row is counted once.
+SELECT a.attname, o.count BETWEEN 2 AND 3 AS both_ends, snowflake_decode(o.smallest)
+FROM pg_attribute AS a, snowflake_internal.other_ids(a.attrelid, a.attnum, 5, 1) AS o
+WHERE a.attrelid = 'insta5.mixed'::regclass AND a.attname IN ('id', 'down');
+SELECT count BETWEEN 5000 AND 25000 AS is_sampled FROM snowflake_internal.other_ids('insta5.mixed'::regclass, 3, 6, 15000);
+SELECT count FROM snowflake_internal.other_ids('insta5.mixed'::regclass, 3, 5, 100000);
+-- Columns and tables that are none.
+SELECT FROM snowflake_internal.other_ids('insta5.mixed'::regclass, 4, 5, 0);
+SELECT FROM snowflake_internal.other_ids('insta5.mixed'::regclass, 5, 5, 0);
+SELECT FROM snowflake_internal.other_ids('insta5.mixed'::regclass, -1, 5, 0);
+SELECT FROM snowflake_internal.other_ids('insta5.mixed_pkey'::regclass, 1, 5, 0);
+-- Privileges as for SELECT: on the schema, on the column or the table, and of all rows.
+CREATE ROLE snowflake_regress_user;
+SELECT 'insta5.mixed'::regclass::oid AS mixed \gset
+GRANT SELECT (id) ON insta5.mixed TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT FROM snowflake_internal.other_ids(:mixed, 1, 5, 0);
+RESET ROLE;
+GRANT USAGE ON SCHEMA insta5 TO snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+SELECT count FROM snowflake_internal.other_ids(:mixed, 1, 5, 0);
+SELECT FROM snowflake_internal.other_ids(:mixed, 2, 5, 0);
+RESET ROLE;
+ALTER TABLE insta5.mixed ENABLE ROW LEVEL SECURITY;
+SET ROLE snowflake_regress_user;
+SELECT FROM snowflake_internal.other_ids(:mixed, 1, 5, 0);
+SET row_security = off;
+SELECT FROM snowflake_internal.other_ids(:mixed, 1, 5, 0);
+RESET row_security;
+RESET ROLE;
+DROP TABLE insta5.mixed, insta5.mixed_child;
+DROP DOMAIN insta5.some_id;
+DROP OWNED BY snowflake_regress_user;
+DROP ROLE snowflake_regress_user;
+
 -- Only what the caller may read: the sequence, all rows of the column, the schema.
 CREATE ROLE snowflake_regress_user;
 GRANT USAGE ON SCHEMA insta5 TO snowflake_regress_user;

@@ -23,6 +23,7 @@ extern "C" {
 #include "access/rmgr.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/tsmapi.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
@@ -45,6 +46,7 @@ extern "C" {
 #include "commands/dbcommands.h"
 #include "commands/sequence.h"
 #include "common/hashfn.h"
+#include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -177,16 +179,24 @@ inline IndexScanDesc begin_scan_of_index(Relation index, Snapshot snapshot, int 
 }
 #endif
 
-/* 16 made one function of those for each kind of object. */
+/* 16 made one function each of those for all kinds of objects. */
 #if PG_VERSION_NUM >= 160000
 inline bool is_owner(Oid relation)
 {
     return object_ownercheck(RelationRelationId, relation, GetUserId());
 }
+inline bool may_use_schema(Oid schema)
+{
+    return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+}
 #else
 inline bool is_owner(Oid relation)
 {
     return pg_class_ownercheck(relation, GetUserId());
+}
+inline bool may_use_schema(Oid schema)
+{
+    return pg_namespace_aclcheck(schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
 }
 #endif
 

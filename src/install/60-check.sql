@@ -158,6 +158,13 @@ CREATE FUNCTION snowflake_internal.stored_position(tbl oid, attnum integer, shar
 COMMENT ON FUNCTION snowflake_internal.stored_position(oid, integer, integer) IS
     'the largest value of a bigint column that a btree index begins with, if nextval() can have returned it, and it is no ID of the shard; NULL as with id_above()';
 
+-- For snowflake-shard verify, which a superuser runs on tables of all roles: nothing is planned.
+CREATE FUNCTION snowflake_internal.other_ids(tbl oid, attnum integer, shard integer, sample integer, OUT count bigint, OUT smallest bigint)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_other_ids';
+COMMENT ON FUNCTION snowflake_internal.other_ids(oid, integer, integer, integer) IS
+    'the IDs of a bigint column that are not of the shard, in one table that the caller may read: of all rows if the sample is 0, otherwise of about as many rows and of both ends of an index';
+
 CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp

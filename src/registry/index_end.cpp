@@ -24,6 +24,27 @@ bool is_usable(const FormData_pg_index* form, HeapTuple tuple)
             TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data), TransactionXmin));
 }
 
+void begin(IndexScanDesc scan, StrategyNumber comparison, std::int64_t bound)
+{
+    const Oid compare = get_opfamily_member(
+        INTEGER_BTREE_FAM_OID, scan->indexRelation->rd_opcintype[0], INT8OID, comparison);
+    ScanKeyData key;
+    ScanKeyEntryInitialize(&key, 0, 1, comparison, INT8OID, InvalidOid, get_opcode(compare),
+                           Int64GetDatum(bound));
+    index_rescan(scan, &key, 1, nullptr, 0);
+}
+
+bool is_descending(IndexScanDesc scan)
+{
+    return (scan->indexRelation->rd_indoption[0] & INDOPTION_DESC) != 0;
+}
+
+bool next_tid(IndexScanDesc scan, ScanDirection direction)
+{
+    CHECK_FOR_INTERRUPTS();
+    return index_getnext_tid(scan, direction) != nullptr;
+}
+
 } // namespace
 
 /* indkey is 0 where the key is an expression, so columns before the first one match nothing. */
@@ -69,21 +90,22 @@ std::int64_t integer_of(Datum value, Oid type)
 
 void begin_at_end(IndexScanDesc scan, std::int64_t maximum)
 {
-    const Oid less_or_equal =
-        get_opfamily_member(INTEGER_BTREE_FAM_OID, scan->indexRelation->rd_opcintype[0], INT8OID,
-                            BTLessEqualStrategyNumber);
-    ScanKeyData key;
-    ScanKeyEntryInitialize(&key, 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
-                           get_opcode(less_or_equal), Int64GetDatum(maximum));
-    index_rescan(scan, &key, 1, nullptr, 0);
+    begin(scan, BTLessEqualStrategyNumber, maximum);
 }
 
 bool next_entry(IndexScanDesc scan)
 {
-    CHECK_FOR_INTERRUPTS();
-    const bool is_descending = (scan->indexRelation->rd_indoption[0] & INDOPTION_DESC) != 0;
-    return index_getnext_tid(scan, is_descending ? ForwardScanDirection : BackwardScanDirection) !=
-           nullptr;
+    return next_tid(scan, is_descending(scan) ? ForwardScanDirection : BackwardScanDirection);
+}
+
+void begin_at_start(IndexScanDesc scan, std::int64_t minimum)
+{
+    begin(scan, BTGreaterEqualStrategyNumber, minimum);
+}
+
+bool next_entry_upwards(IndexScanDesc scan)
+{
+    return next_tid(scan, is_descending(scan) ? BackwardScanDirection : ForwardScanDirection);
 }
 
 bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t limit,

@@ -1,5 +1,5 @@
 /*
- * The end of a btree index that begins with a column of whole numbers. The comparisons are those of
+ * The ends of a btree index that begins with a column of whole numbers. The comparisons are those of
  * the family integer_ops, which only a superuser can change, and no query is planned: no
  * expression, predicate, statistics object, constraint or policy of the table's owner is computed.
  */
@@ -22,6 +22,10 @@ std::int64_t integer_of(Datum value, Oid type);
 /* Entries from the largest value up to the maximum on: NULLs are left out. */
 void begin_at_end(IndexScanDesc scan, std::int64_t maximum);
 bool next_entry(IndexScanDesc scan);
+
+/* Entries from the minimum up to the largest value. */
+void begin_at_start(IndexScanDesc scan, std::int64_t minimum);
+bool next_entry_upwards(IndexScanDesc scan);
 
 /*
  * The first column of the last visible row up to the maximum. False also after `limit` entries of

@@ -1,6 +1,7 @@
 /* SQL functions that look at data: of snowflake_check(), the views, and what makes shards. */
 #include "pg.h"
 #include "registry/column_end.h"
+#include "registry/other_ids.h"
 #include "registry/peek.h"
 
 using namespace snowflake;
@@ -57,6 +58,23 @@ PGDLLEXPORT Datum snowflake_column_end(PG_FUNCTION_ARGS)
         catalog::read_column_end(PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_INT64(2));
     Datum values[] = {Int64GetDatum(end.largest), Int64GetDatum(end.nulls)};
     bool nulls[] = {!end.has_values, false};
+    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+}
+
+/*
+ * snowflake_internal.other_ids(tbl oid, attnum integer, shard integer, sample integer,
+ * OUT count bigint, OUT smallest bigint)
+ */
+PG_FUNCTION_INFO_V1(snowflake_other_ids);
+PGDLLEXPORT Datum snowflake_other_ids(PG_FUNCTION_ARGS)
+{
+    TupleDesc row_type = nullptr;
+    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "snowflake_other_ids must return a row");
+    const catalog::OtherIds ids = catalog::find_other_ids(
+        PG_GETARG_OID(0), PG_GETARG_INT32(1), Shard{PG_GETARG_INT32(2)}, PG_GETARG_INT32(3));
+    Datum values[] = {Int64GetDatum(ids.count), Int64GetDatum(ids.smallest)};
+    bool nulls[] = {false, ids.count == 0};
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
 }
 }

@@ -300,8 +300,7 @@ as('hostile', q{
 });
 planted_code_run();
 as('super', 'SELECT max(id) FROM plain.ahead');
-my $run_by_query = planted_code_run();
-isnt($run_by_query, '', 'a query of the table runs planted code');
+isnt(planted_code_run(), '', 'a query of the table runs planted code');
 is(as('super', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), 'plain.ahead.id',
 	'snowflake_check() looks into the table');
 is(as('hostile', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), '',
@@ -354,12 +353,10 @@ SKIP:
 		diff => [ $superuser, 'hosted' ], list => [$superuser], verify => [ '--full', $superuser ]);
 	foreach my $verb (qw(clone diff list verify))
 	{
-		my $expected = $verb eq 'verify' ? $run_by_query : '';
 		my ($status, $out, $err) = run_shard($program, $verb, @{ $commands{$verb} });
 		my $has_ended_well = $status == 0 || $status == 1 && $verb =~ /diff|verify/;
 		my $run = planted_code_run();
-		ok($has_ended_well && $run eq $expected,
-			"a superuser's snowflake-shard $verb runs " . ($expected ? 'what a query of the tables runs' : 'nothing that was planted'))
+		ok($has_ended_well && $run eq '', "a superuser's snowflake-shard $verb runs nothing that was planted")
 			or diag("exit code $status, ran: $run\n$err");
 	}
 }

@@ -13,6 +13,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Utils;
+use ShardTest;
 use SnowflakeTest;
 use Test::More;
 
@@ -250,6 +251,23 @@ foreach my $role (qw(super victim))
 runs_nothing('super', "SELECT snowflake_create_shard(15, 'planted')", 'snowflake_create_shard()');
 is_refused('victim', "SELECT snowflake_create_partitions('planted.parted_super_function', '2025-01-01', '2025-02-01', '1 month')",
 	'snowflake_create_partitions()');
+
+# --- snowflake-shard verify --------------------------------------------------------------------
+
+SKIP:
+{
+	my $program = shard_program_if_built() // skip 'snowflake-shard was not built: its headers are not here', 4;
+	my $superuser = $node->connstr('postgres') . ' user=super';
+	my $other_id = as('hostile', q{INSERT INTO planted.with_index_child (id) VALUES (public.snowflake_encode(now(), 10, 0)) RETURNING id});
+	foreach my $options ([], ['--full'])
+	{
+		planted_code_run();
+		my ($status, $out) = run_shard($program, 'verify', @$options, $superuser);
+		is(planted_code_run(), '', "snowflake-shard verify @$options of a superuser runs nothing that was planted");
+		like($out, qr/planted\.with_index\.id: 1 ID not of shard 9, the smallest is $other_id\n/,
+			"snowflake-shard verify @$options looks into the children of planted tables");
+	}
+}
 
 $node->stop;
 done_testing();
