@@ -33,7 +33,7 @@ endif
 endif
 
 EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso \
-	cli/snowflake-shard cli/snowflake-shard.1 $(CLI_OBJS)
+	cli/snowflake-shard cli/snowflake-shard.1 cli/precompiled.h.gch $(CLI_OBJS)
 
 CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp)))
 
@@ -105,8 +105,11 @@ cli-is-left-out:
 endif
 uninstall: uninstall-cli
 
-cli/%.o: cli/%.cpp $(wildcard cli/*.h)
-	$(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -I$(includedir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
+CLI_COMPILE = $(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -I$(includedir)
+cli/%.o: cli/%.cpp $(wildcard cli/*.h) | cli/precompiled.h.gch
+	$(CLI_COMPILE) -include cli/precompiled.h -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
+cli/precompiled.h.gch: cli/precompiled.h
+	$(CLI_COMPILE) -x c++-header $< -o $@
 cli/snowflake-shard: $(CLI_OBJS)
 	$(CXX) $(CLI_OBJS) -o $@ $(LDFLAGS) -L$(libdir) -lpq -pthread
 cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh

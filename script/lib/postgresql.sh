@@ -146,7 +146,7 @@ build_and_install() {
     local made=(./.git '*.o' '*.bc' '*.so' './snowflake--*.sql'
         ./tmp_check ./results ./output_iso ./log
         ./test/unit/unit ./test/model/model ./test/stress/stress
-        ./cli/snowflake-shard ./cli/snowflake-shard.1)
+        ./cli/snowflake-shard ./cli/snowflake-shard.1 ./cli/precompiled.h.gch)
     build=$workdir/build
     mkdir -p -- "$build"
     tar -C "$source_dir" "${made[@]/#/--exclude=}" -cf - . | tar -C "$build" -xof -

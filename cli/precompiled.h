@@ -1,0 +1,24 @@
+/* What the Makefile compiles once for all files, because most of the compiler's time went into
+ * reading it in each of them. A file still includes what it uses: without this it compiles, too. */
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <libpq-fe.h>
