@@ -1,6 +1,6 @@
 /*
- * The ends of a btree index that begins with a column of whole numbers. The comparisons are those of
- * the family integer_ops, which only a superuser can change, and no query is planned: no
+ * The ends of a btree index that begins with a column of whole numbers. The comparisons are those
+ * of the family integer_ops, which only a superuser can change, and no query is planned: no
  * expression, predicate, statistics object, constraint or policy of the table's owner is computed.
  */
 #pragma once
