@@ -74,6 +74,19 @@ struct Recipe {
     std::string renumbering;
 };
 
+/* Differences between the template and its copy would be those of every clone. */
+void require_equal(const std::vector<Difference>& differences, const Shard& origin)
+{
+    std::string statements;
+    for (const auto& [is_missing, object, sql] : differences)
+        statements += (is_missing ? "\n-- template: " : "\n-- clone: ") + object + "\n" + sql;
+    if (!statements.empty())
+        throw Failure("clones would differ from schema " + origin.schema +
+                      "; default privileges or event triggers can cause that, or the shard's "
+                      "number where clone cannot change it." +
+                      statements);
+}
+
 /* The copy has the number of a shard that is to be made: it is not in use. */
 std::vector<Recipe> make_recipes(Connection& connection, const Options& options,
                                  const Shard& origin, Definition& definition,
@@ -84,20 +97,14 @@ std::vector<Recipe> make_recipes(Connection& connection, const Options& options,
     });
     Copy copy(options.dsn, origin, definition.dump());
     copy.renumber(missing == targets.end() ? origin.number : missing->shard.number);
-    std::string statements;
-    for (const auto& [is_missing, object, sql] : definition.compare_copy(connection, copy.shard()))
-        statements += (is_missing ? "\n-- template: " : "\n-- clone: ") + object + "\n" + sql;
-    if (!statements.empty())
-        throw Failure(
-            "clones would differ from schema " + origin.schema +
-            "; default privileges or event triggers can cause that, or the shard's number "
-            "where clone cannot change it." +
-            statements);
     std::vector<Recipe> recipes;
     for (int i = 1; i <= options.jobs; i++) {
         copy.rename(i);
         const std::string& name = copy.shard().schema;
         recipes.push_back({name, dump_schemas(connection, {name}), copy.renumbering()});
+        if (i == 1)
+            require_equal(definition.compare_copy(connection, copy.shard(), recipes[0].dump),
+                          origin);
     }
     return recipes;
 }

@@ -27,8 +27,8 @@ std::vector<Difference> differences_of(const Changes& changes, const Shard& shar
 
 } // namespace
 
-Definition::Definition(Connection& connection, const Shard& template_shard)
-    : template_(template_shard), dump_(dump_schemas(connection, {template_.schema})),
+Definition::Definition(Connection& connection, Shard template_shard)
+    : template_(std::move(template_shard)), dump_(dump_schemas(connection, {template_.schema})),
       entries_(
           marked(split_dump(connection, {template_.schema}, dump_)[template_.schema], template_))
 {
@@ -97,9 +97,10 @@ std::vector<DifferentShard> Definition::find_different(Connection& connection,
     return different;
 }
 
-std::vector<Difference> Definition::compare_copy(Connection& connection, const Shard& copy)
+std::vector<Difference> Definition::compare_copy(Connection& connection, const Shard& copy,
+                                                 const std::string& dump)
 {
-    Entries restored = marked(read_entries(connection, {copy.schema})[copy.schema], copy);
+    Entries restored = marked(split_dump(connection, {copy.schema}, dump)[copy.schema], copy);
     std::multimap<std::string, std::string> left;
     for (const Entry& entry : restored)
         left.emplace(object_of(entry), as_restored(entry.sql));

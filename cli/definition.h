@@ -25,7 +25,7 @@ class Definition
 {
 public:
     /* Dumps the template. */
-    Definition(Connection& connection, const Shard& template_shard);
+    Definition(Connection& connection, Shard template_shard);
 
     const std::string& dump() const { return dump_; }
 
@@ -33,9 +33,10 @@ public:
     std::vector<DifferentShard> find_different(Connection& connection,
                                                const std::vector<Shard>& shards) const;
 
-    /* Notes how a copy of the template is written, and returns what default privileges and event
-     * triggers have changed in it. */
-    std::vector<Difference> compare_copy(Connection& connection, const Shard& copy);
+    /* Notes how a copy is written, of which this is the dump; returns what default privileges and
+     * event triggers have changed in it. */
+    std::vector<Difference> compare_copy(Connection& connection, const Shard& copy,
+                                         const std::string& dump);
 
     /* Functions whose text names the template's schema. */
     std::vector<std::string> functions_naming_template() const;

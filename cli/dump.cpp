@@ -79,7 +79,7 @@ Archive::Archive(const Connection& connection, const std::string& schema, bool f
     if (fills_views)
         options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
     else
-        options.push_back("--schema-only");
+        options.emplace_back("--schema-only");
     try {
         run_program("pg_dump", options, connection.password());
     } catch (...) {

@@ -12,8 +12,6 @@
 
 #include "connection.h"
 
-extern char** environ;
-
 namespace
 {
 
@@ -85,7 +83,7 @@ std::string run_program(const std::string& name, const std::vector<std::string>&
         close(pipe[0]);
         throw Failure("cannot run " + path + ": " + std::strerror(error));
     }
-    const std::string output = read_all(pipe[0]);
+    std::string output = read_all(pipe[0]);
     close(pipe[0]);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)

@@ -11,10 +11,10 @@ std::size_t distance(const std::string& from, const std::string& to)
 {
     std::vector<std::size_t> row(to.size() + 1);
     std::iota(row.begin(), row.end(), 0);
-    for (std::size_t i = 0; i < from.size(); i++) {
+    for (const char c : from) {
         std::size_t diagonal = row[0]++;
         for (std::size_t j = 0; j < to.size(); j++) {
-            const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+            const std::size_t replaced = diagonal + (c == to[j] ? 0 : 1);
             diagonal = row[j + 1];
             row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
         }

@@ -26,8 +26,9 @@ bool is_usable(const FormData_pg_index* form, HeapTuple tuple)
 
 void begin(IndexScanDesc scan, StrategyNumber comparison, std::int64_t bound)
 {
-    const Oid compare = get_opfamily_member(
-        INTEGER_BTREE_FAM_OID, scan->indexRelation->rd_opcintype[0], INT8OID, comparison);
+    const Oid compare =
+        get_opfamily_member(INTEGER_BTREE_FAM_OID, scan->indexRelation->rd_opcintype[0], INT8OID,
+                            static_cast<std::int16_t>(comparison));
     ScanKeyData key;
     ScanKeyEntryInitialize(&key, 0, 1, comparison, INT8OID, InvalidOid, get_opcode(compare),
                            Int64GetDatum(bound));

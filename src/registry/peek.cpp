@@ -115,8 +115,9 @@ bool is_sequence_page(Page page)
                kSequenceMagic;
 }
 
-Stored stored_in(Page page)
+Stored stored_in(Buffer buffer)
 {
+    const Page page = BufferGetPage(buffer);
     const auto* tuple = reinterpret_cast<HeapTupleHeader>(
         PageGetItem(page, PageGetItemId(page, FirstOffsetNumber)));
     const auto* data = reinterpret_cast<const FormData_pg_sequence_data*>(
@@ -145,7 +146,7 @@ bool peek_sequence(Oid sequence, Stored* stored)
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
     const bool is_sound = is_sequence_page(BufferGetPage(buffer));
     if (is_sound)
-        *stored = stored_in(BufferGetPage(buffer));
+        *stored = stored_in(buffer);
     UnlockReleaseBuffer(buffer);
     relation_close(relation, AccessShareLock);
     return is_sound;
