@@ -13,6 +13,8 @@ CREATE SEQUENCE far_ahead;
 CREATE SEQUENCE exhausted;
 CREATE SEQUENCE smallest AS smallint;
 CREATE SEQUENCE closed MINVALUE 41 MAXVALUE 42;
+CREATE SEQUENCE citus_1 MINVALUE 281474976710657 MAXVALUE 562949953421313;
+CREATE SEQUENCE citus_6 MINVALUE 1688849860263937 MAXVALUE 1970324836974593;
 CREATE TABLE t (id int PRIMARY KEY);
 CREATE VIEW v AS SELECT 1;
 SELECT snowflake_next_id(1, 's') > 0 \g /dev/null
@@ -55,6 +57,12 @@ SELECT snowflake_advance('by_two', 1);
 SELECT snowflake_next_id(1, 'closed');
 SELECT snowflake_advance('closed', snowflake_encode('2012-01-01', 0, 0));
 SELECT snowflake_internal.require_sequence('closed');
+-- a copy on a Citus worker, of whatever node group; the clock is in the bounds of group 6: 55000
+SELECT snowflake_next_id(1, 'citus_1');
+SELECT snowflake_next_id(1, 'citus_6');
+SELECT count(*) FROM snowflake_next_ids(1, 'citus_6', 3);
+SELECT snowflake_advance('citus_6', snowflake_encode('2026-01-01', 0, 0));
+SELECT snowflake_internal.require_sequence('citus_6');
 -- the clock behind by more than max_drift: 55000
 SELECT snowflake_next_id(1, 'ahead');
 SELECT snowflake_next_id(1, 'far_ahead');
@@ -109,8 +117,21 @@ SELECT snowflake_encode('2011-01-01 00:00:00+00', 0, 0);
 SELECT snowflake_encode('2026-01-01', 0, 5001);
 SELECT snowflake_advance('s', 9223372036854775807);
 SELECT snowflake_next_id();
--- ... and it does mend it. For a closed sequence there is none.
+-- ... and it does mend it. For a closed sequence there is none, nor for a copy of Citus.
 SELECT snowflake_next_id(1, 'err.closed');
+SELECT snowflake_next_id(1, 'err.citus_6');
+SELECT snowflake_internal.require_sequence('err.citus_6');
+-- Bounds that are nearly those of a copy are no copy's.
+\set VERBOSITY terse
+CREATE SEQUENCE err.bounded MINVALUE 1688849860263937;
+SELECT snowflake_next_id(1, 'err.bounded') > 0 AS made;
+SELECT format('ALTER SEQUENCE err.bounded MINVALUE %s MAXVALUE %s START %1$s RESTART', low, high), $$SELECT snowflake_next_id(1, 'err.bounded')$$
+FROM (VALUES (1, 281474976710657), (281474976710656, 562949953421312), (281474976710657, 562949953421312)) AS bounds (low, high) \gexec
+SELECT low, high, snowflake_internal.is_citus_copy(low, high), snowflake_internal.is_open(low, high)
+FROM (VALUES (1, 281474976710657), (281474976710656, 562949953421312), (281474976710657, 562949953421312), (281474976710657, 562949953421313),
+             (9223090561878065153, 9223372036854775807), (8725724278030337, 9007199254740993), (41, 42), (1, 9223372036854775807),
+             (-9223372036854775808, 9223372036854775807), (-9223372036854775808, -1)) AS bounds (low, high);
+\set VERBOSITY default
 ALTER SEQUENCE err.narrow AS bigint INCREMENT BY 1 NO MAXVALUE;
 ALTER SEQUENCE err.small AS bigint INCREMENT BY 1 NO MAXVALUE;
 ALTER SEQUENCE err.by_two AS bigint INCREMENT BY 1 NO MAXVALUE;

@@ -81,15 +81,19 @@ extern "C" {
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 #if PG_VERSION_NUM >= 170000
 #include "utils/wait_event.h"
+#endif
+#if PG_VERSION_NUM >= 190000
+#include "commands/sequence_xlog.h"
 #endif
 }
 
 #pragma GCC diagnostic pop
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "snowflake supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "snowflake supports PostgreSQL 15 to 19"
 #endif
 
 /* Before 16 the mark for exported functions was empty; we hide all that is not marked. */
@@ -158,26 +162,45 @@ inline bool walk_query(Query* query, Walker walker, void* state)
 }
 #endif
 
-/* 18 added an argument that counts for EXPLAIN ANALYZE. */
-#if PG_VERSION_NUM >= 180000
+/* 18 added an argument that counts for EXPLAIN ANALYZE, 19 flags. */
 inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys)
 {
+#if PG_VERSION_NUM >= 190000
+    return index_beginscan(table, index, snapshot, nullptr, keys, 0, SO_NONE);
+#elif PG_VERSION_NUM >= 180000
     return index_beginscan(table, index, snapshot, nullptr, keys, 0);
-}
-inline IndexScanDesc begin_scan_of_index(Relation index, Snapshot snapshot, int keys)
-{
-    return index_beginscan_bitmap(index, snapshot, nullptr, keys);
-}
 #else
-inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys)
-{
     return index_beginscan(table, index, snapshot, keys, 0);
-}
-inline IndexScanDesc begin_scan_of_index(Relation index, Snapshot snapshot, int keys)
-{
-    return index_beginscan_bitmap(index, snapshot, keys);
-}
 #endif
+}
+
+/* 19 made an enum of the system caches' identifiers. */
+#if PG_VERSION_NUM >= 190000
+using SystemCache = SysCacheIdentifier;
+#else
+using SystemCache = int;
+#endif
+
+/* 19 added flags to these, too. */
+inline TableScanDesc begin_table_scan(Relation table, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 190000
+    return table_beginscan(table, snapshot, 0, nullptr, SO_NONE);
+#else
+    return table_beginscan(table, snapshot, 0, nullptr);
+#endif
+}
+inline TableScanDesc begin_sample_scan(Relation table, Snapshot snapshot,
+                                       const SampleScanState* sample)
+{
+#if PG_VERSION_NUM >= 190000
+    return table_beginscan_sampling(table, snapshot, 0, nullptr, sample->use_bulkread, false,
+                                    sample->use_pagemode, SO_NONE);
+#else
+    return table_beginscan_sampling(table, snapshot, 0, nullptr, sample->use_bulkread, false,
+                                    sample->use_pagemode);
+#endif
+}
 
 /* 16 made one function each of those for all kinds of objects. */
 #if PG_VERSION_NUM >= 160000
@@ -213,12 +236,38 @@ inline LocalTransactionId my_lxid()
 }
 #endif
 
-/* Of a shared buffer that is pinned: as BufferIsDirty(), which comes with 17. */
+/* Before 19 the special area of a sequence's page was private to commands/sequence.c. */
+#if PG_VERSION_NUM >= 190000
+using SequenceMagic = sequence_magic;
+constexpr std::uint32_t kSequenceMagic = SEQ_MAGIC;
+#else
+struct SequenceMagic {
+    std::uint32_t magic;
+};
+constexpr std::uint32_t kSequenceMagic = 0x1717;
+#endif
+
+/* False for a corrupted page, such as one of zeros. */
+inline bool is_sequence_page(Page page)
+{
+    constexpr LocationIndex special = BLCKSZ - MAXALIGN(sizeof(SequenceMagic));
+    return reinterpret_cast<PageHeader>(page)->pd_special == special &&
+           reinterpret_cast<const SequenceMagic*>(page + special)->magic == kSequenceMagic;
+}
+
+/* Of a shared buffer that is pinned, and locked in exclusive mode. */
 inline bool is_dirty(Buffer buffer)
 {
+#if PG_VERSION_NUM >= 190000
+    return BufferIsDirty(buffer);
+#else
     BufferDesc* descriptor = GetBufferDescriptor(static_cast<std::uint32_t>(buffer - 1));
     return (pg_atomic_read_u32(&descriptor->state) & BM_DIRTY) != 0;
+#endif
 }
+
+/* pg_buffercache_mark_dirty() of 19 marks a page that nothing has changed. */
+constexpr bool kIsMarkedOnlyByChanges = PG_VERSION_NUM < 190000;
 
 /* 17 lets an extension name its waits; before, all of them show as "Extension". */
 #if PG_VERSION_NUM >= 170000

@@ -66,12 +66,33 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.reshape_hint(regclass) IS
     'that statement as a hint; with a condition where the limits may be there on purpose';
 
+CREATE FUNCTION snowflake_internal.is_citus_copy(seqmin bigint, seqmax bigint) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_is_citus_copy';
+COMMENT ON FUNCTION snowflake_internal.is_citus_copy(bigint, bigint) IS
+    'whether a sequence has the bounds that Citus gives a copy on a worker';
+
+CREATE FUNCTION snowflake_internal.is_open(seqmin bigint, seqmax bigint) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_is_open';
+COMMENT ON FUNCTION snowflake_internal.is_open(bigint, bigint) IS
+    'false for a sequence that snowflake-shard move has closed, and for a copy on a Citus worker: they make no IDs on this server';
+
 CREATE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    bounds record;
 BEGIN
-    IF EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq AND s.seqmin = s.seqmax - 1) THEN
+    SELECT s.seqmin, s.seqmax INTO bounds FROM pg_sequence AS s WHERE s.seqrelid = seq;
+    IF snowflake_internal.is_citus_copy(bounds.seqmin, bounds.seqmax) THEN
+        RAISE EXCEPTION 'sequence % makes no IDs on this Citus worker', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a worker of group %s. Two copies would make the same IDs.',
+                            bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
+            HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
+    ELSIF bounds.seqmin = bounds.seqmax - 1 THEN
         RAISE EXCEPTION 'sequence % is closed', seq USING
             ERRCODE = 'read_only_sql_transaction',
             DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, as snowflake-shard move sets them when a shard has left.',
@@ -80,7 +101,7 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.require_open(regclass) IS
-    'refuses a sequence that snowflake-shard move has closed';
+    'refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker';
 
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE

@@ -78,9 +78,9 @@ AS $$
 DECLARE
     shape pg_sequence;
 BEGIN
+    PERFORM snowflake_internal.require_open(seq);
     SELECT * INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
-    IF FOUND AND NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax)
-       AND shape.seqmin <> shape.seqmax - 1 THEN -- a closed one: require_sequence()
+    IF FOUND AND NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
         -- The hint changes the sequence for the old function, too: it must not make IDs after that.
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',

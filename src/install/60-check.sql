@@ -1,22 +1,48 @@
 -- What a DBA should know of a database full of shards: a function for each topic, and snowflake_check()
 -- over all of them. None waits for a lock, or runs code of the objects that it looks at.
 
+CREATE FUNCTION snowflake_internal.shard_settings(OUT name text, OUT shard integer) RETURNS SETOF record
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- ALTER DATABASE and ALTER ROLE take any text where the library is not loaded.
+SELECT s.name, substring(s.value, '^[0-9]{1,4}$')::integer
+FROM (SELECT 'snowflake.shard' AS name, current_setting('snowflake.shard', true) AS value
+      UNION
+      SELECT 'snowflake.shard' || CASE WHEN d.setrole <> 0 THEN format(' of role %I', pg_get_userbyid(d.setrole)) ELSE '' END, split_part(c, '=', 2)
+      FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
+      WHERE d.setdatabase IN (0, (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
+        AND starts_with(c, 'snowflake.shard=')) AS s
+$$;
+COMMENT ON FUNCTION snowflake_internal.shard_settings() IS
+    'the shards that snowflake_next_id() without arguments makes IDs of: of this session, the database and its roles';
+
+-- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
+CREATE FUNCTION snowflake_internal.checked_calls() RETURNS SETOF snowflake_internal.call
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED ROWS 10000
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF to_regprocedure('pg_catalog.relation_is_a_known_shard(regclass)') IS NULL THEN
+        RETURN QUERY SELECT * FROM snowflake_internal.calls();
+    ELSE
+        RETURN QUERY EXECUTE 'SELECT * FROM snowflake_internal.calls() AS k
+            WHERE k.classid <> ''pg_class''::regclass OR NOT pg_catalog.relation_is_a_known_shard(k.objid)';
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.checked_calls() IS
+    'calls(), without those of the tables in which Citus keeps the rows of distributed tables';
+
 CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH shards AS MATERIALIZED (
     SELECT k.shard, quote_ident(n.nspname) AS schema, k.classid, k.objid, k.objsubid
-    FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema
+    FROM snowflake_internal.checked_calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema
     WHERE k.is_direct AND k.shard IS NOT NULL
       AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
-), settings AS (
-    SELECT 'snowflake.shard' AS name, current_setting('snowflake.shard', true) AS value
-    UNION
-    SELECT 'snowflake.shard' || CASE WHEN d.setrole <> 0 THEN format(' of role %I', pg_get_userbyid(d.setrole)) ELSE '' END, split_part(c, '=', 2)
-    FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
-    WHERE d.setdatabase IN (0, (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
-      AND starts_with(c, 'snowflake.shard=')
 )
 SELECT 'error', format('shard %s', shard),
        format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema COLLATE "C", ', ')),
@@ -27,10 +53,10 @@ SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format(
 FROM shards WHERE shard NOT BETWEEN 0 AND 8191
 UNION ALL
 SELECT 'error', format('setting %s', s.name),
-       format('it is %s, the shard of schema %s', s.value, string_agg(DISTINCT k.schema COLLATE "C", ', ')),
+       format('it is %s, the shard of schema %s', s.shard, string_agg(DISTINCT k.schema COLLATE "C", ', ')),
        'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards does not show.'
-FROM settings AS s JOIN shards AS k ON k.shard::text = s.value
-GROUP BY s.name, s.value
+FROM snowflake_internal.shard_settings() AS s JOIN shards AS k USING (shard)
+GROUP BY s.name, s.shard
 $$;
 COMMENT ON FUNCTION snowflake_internal.check_shards() IS
     'numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard';
@@ -40,7 +66,7 @@ CREATE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object t
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.calls()
+    SELECT * FROM snowflake_internal.checked_calls()
 )
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity, format('the column is of type %s', a.atttypid::regtype),
        'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
@@ -93,7 +119,7 @@ CREATE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.calls()
+    SELECT * FROM snowflake_internal.checked_calls()
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
@@ -103,7 +129,7 @@ WITH calls AS MATERIALIZED (
     -- A sequence with two epochs is an error of its own.
     JOIN (SELECT seq, min(epoch_ms) AS epoch_ms FROM calls GROUP BY seq) AS k ON k.seq = s.seqrelid
     CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
-    WHERE s.seqmin <> s.seqmax - 1 -- closed by snowflake-shard move: it makes no IDs
+    WHERE snowflake_internal.is_open(s.seqmin, s.seqmax)
 ), settings AS (
     SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
 )
@@ -124,6 +150,12 @@ SELECT 'error', format('sequence %s', seqrelid::regclass),
        snowflake_internal.reshape_hint(seqrelid)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
+UNION ALL
+SELECT 'notice', format('sequence %s', s.seqrelid::regclass),
+       format('it makes no IDs on this Citus worker: its MINVALUE %s and MAXVALUE %s are those of a copy', s.seqmin, s.seqmax),
+       'Insert through the coordinator; docs/citus.md says how to insert on every node.'
+FROM pg_sequence AS s
+WHERE s.seqrelid IN (SELECT seq FROM calls) AND snowflake_internal.is_citus_copy(s.seqmin, s.seqmax)
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
        'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right. If it is right, the error of snowflake_next_id() has the statements that set the sequence.'
@@ -146,11 +178,11 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.check_sequences() IS
     'sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs';
 
-CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, seq oid, epoch_ms bigint) RETURNS bigint
+CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_id_above';
-COMMENT ON FUNCTION snowflake_internal.id_above(oid, integer, oid, bigint) IS
-    'the largest ID of a bigint column that a btree index begins with, if it is of a later millisecond than the sequence''s position; NULL also if the caller may not read one of them, and if somebody holds one in ACCESS EXCLUSIVE mode: this does not wait';
+COMMENT ON FUNCTION snowflake_internal.id_above(oid, integer, integer, oid, bigint) IS
+    'the largest ID of the shard in the last 1,000 entries of a btree index that begins with the bigint column, if it is of a later millisecond than the sequence''s position; NULL also if the caller may not read one of them, and if somebody holds one in ACCESS EXCLUSIVE mode: this does not wait';
 
 CREATE FUNCTION snowflake_internal.stored_position(tbl oid, attnum integer, shard integer) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
@@ -169,16 +201,21 @@ CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text,
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
+-- An ID of another shard, as replication brings it, cannot come again from this sequence.
 WITH compared AS MATERIALIZED (
-    SELECT k.objid, k.objsubid, k.seq, k.epoch_ms, snowflake_internal.id_above(k.objid, k.objsubid, s.seqrelid, k.epoch_ms) AS id
-    FROM snowflake_internal.calls() AS k
-    LEFT JOIN pg_sequence AS s ON s.seqrelid = k.seq AND s.seqmin <> s.seqmax - 1 -- closed by snowflake-shard move
+    SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms, snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
+    FROM snowflake_internal.checked_calls() AS k
+    CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
+                        UNION
+                        SELECT g.shard FROM snowflake_internal.shard_settings() AS g
+                        WHERE k.shard IS NULL AND k.seq = '@extschema@.snowflake_id_seq'::regclass) AS n
+    LEFT JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
     WHERE k.classid = 'pg_class'::regclass
 ), above AS (
-    SELECT objid::regclass AS tbl, objsubid, min(id) AS id, min(seq)::regclass AS seq, min(epoch_ms) AS epoch_ms,
+    SELECT objid::regclass AS tbl, objsubid, shard, min(id) AS id, min(seq)::regclass AS seq, min(epoch_ms) AS epoch_ms,
            (min(id) >> 23)::numeric + min(epoch_ms) - floor(extract(epoch FROM clock_timestamp()) * 1000) AS lead
     FROM compared
-    GROUP BY objid, objsubid
+    GROUP BY objid, objsubid, shard
     HAVING bool_and(id IS NOT NULL) -- of several sequences, above all
 ), settings AS (
     SELECT CASE WHEN min(setting::bigint) >= 0 THEN max(setting::bigint) END AS reach
@@ -188,15 +225,15 @@ SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
        (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
        format('it holds %s, above sequence %s', id, seq) || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
        CASE WHEN lead > reach
-            THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);', tbl, a.attname, epoch_ms)
-            ELSE format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, a.attname,
-                        CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END, tbl) END
+            THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %1$s WHERE %2$I > snowflake_max_id(now(), %3$s) AND snowflake_shard(%2$I) = %4$s;', tbl, a.attname, epoch_ms, shard)
+            ELSE format('SELECT snowflake_advance(%L, %s%s);', seq, id,
+                        CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END) END
 FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.objsubid)).identity,
        format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
        format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.', k.objid::regclass, a.attname, v.value)
-FROM snowflake_internal.calls() AS k
+FROM snowflake_internal.checked_calls() AS k
 JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
 CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
 WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
@@ -209,7 +246,7 @@ CREATE FUNCTION snowflake_internal.check_defaults(OUT severity text, OUT object 
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.calls()
+    SELECT * FROM snowflake_internal.checked_calls()
 )
 SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it', s.seqrelid::regclass, v.last_value,
@@ -224,7 +261,7 @@ JOIN pg_class AS c ON c.oid = f.adrelid AND c.relpersistence <> 't'
 JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attinhcount = 0
 CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
 CROSS JOIN (SELECT k.epoch_ms FROM calls AS k WHERE k.epoch_ms IS NOT NULL UNION SELECT snowflake_internal.default_epoch()) AS e
-WHERE s.seqtypid = 'bigint'::regtype AND s.seqmin <> s.seqmax - 1 -- closed by snowflake-shard move
+WHERE s.seqtypid = 'bigint'::regtype AND snowflake_internal.is_open(s.seqmin, s.seqmax)
   AND s.seqstart < 1::bigint << 45 AND v.last_value >= 1::bigint << 45 -- not large from its start on
   -- nextval() and nothing else. pg_get_expr() would wait for a lock.
   AND f.adbin::text ~ format('^\{(COERCETODOMAIN :arg \{)?FUNCEXPR :funcid %s ', 'nextval(regclass)'::regprocedure::oid)
@@ -259,7 +296,7 @@ LEFT JOIN called AS c ON c.function = p.oid
 LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
 WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset AND p.provolatile = 'v'
   AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
-  AND NOT EXISTS (SELECT FROM snowflake_internal.calls() AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
+  AND NOT EXISTS (SELECT FROM snowflake_internal.checked_calls() AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
   AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
 $$;
 COMMENT ON FUNCTION snowflake_internal.check_functions() IS

@@ -8,13 +8,14 @@ namespace snowflake::catalog
 namespace
 {
 
+/* object_ownercheck() of 16 and later fails with XX000 for an OID that is no relation. */
 Relation open_table(Oid table)
 {
-    if (!pg::is_owner(table))
+    const bool is_table = get_rel_relkind(table) == RELKIND_RELATION;
+    if (is_table && !pg::is_owner(table))
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
-    const Relation relation = try_relation_open(table, AccessShareLock);
-    if (relation == nullptr || relation->rd_rel->relkind != RELKIND_RELATION ||
-        RELATION_IS_OTHER_TEMP(relation))
+    const Relation relation = is_table ? try_relation_open(table, AccessShareLock) : nullptr;
+    if (relation == nullptr || RELATION_IS_OTHER_TEMP(relation))
         ereport(ERROR,
                 (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                  errmsg("%s is no table that this session can read", errors::name_of(table))));
@@ -33,6 +34,25 @@ Oid integer_type_of(Relation table, std::int32_t column)
                 (errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table %s has no column %d of integers",
                                                            errors::name_of(table->rd_id), column)));
     return type;
+}
+
+/* The index's first column of the last visible row up to the maximum. */
+bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t* value)
+{
+    TupleTableSlot* slot = table_slot_create(table, nullptr);
+    const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
+    begin_at_end(scan, maximum);
+    bool found = false;
+    while (!found && next_entry(scan))
+        found = index_fetch_heap(scan, slot);
+    if (found) {
+        bool is_null = false;
+        const Datum stored = slot_getattr(slot, index->rd_index->indkey.values[0], &is_null);
+        *value = integer_of(stored, index->rd_opcintype[0]);
+    }
+    index_endscan(scan);
+    ExecDropSingleTupleTableSlot(slot);
+    return found;
 }
 
 std::int64_t count_nulls(Relation table, Relation index)
@@ -54,7 +74,7 @@ std::int64_t count_nulls(Relation table, Relation index)
 ColumnEnd read_index(Relation table, Relation index, std::int64_t maximum)
 {
     ColumnEnd end = {};
-    end.has_values = read_last_row(table, index, maximum, PG_INT64_MAX, &end.largest);
+    end.has_values = read_last_row(table, index, maximum, &end.largest);
     end.nulls = count_nulls(table, index);
     return end;
 }
@@ -63,7 +83,7 @@ ColumnEnd read_all_rows(Relation table, AttrNumber column, Oid type, std::int64_
 {
     ColumnEnd end = {};
     TupleTableSlot* slot = table_slot_create(table, nullptr);
-    const TableScanDesc scan = table_beginscan(table, GetActiveSnapshot(), 0, nullptr);
+    const TableScanDesc scan = pg::begin_table_scan(table, GetActiveSnapshot());
     while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
         CHECK_FOR_INTERRUPTS();
         bool is_null = false;

@@ -109,23 +109,4 @@ bool next_entry_upwards(IndexScanDesc scan)
     return next_tid(scan, is_descending(scan) ? BackwardScanDirection : ForwardScanDirection);
 }
 
-bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t limit,
-                   std::int64_t* value)
-{
-    TupleTableSlot* slot = table_slot_create(table, nullptr);
-    const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
-    begin_at_end(scan, maximum);
-    bool found = false;
-    for (std::int64_t i = 0; i < limit && !found && next_entry(scan); ++i)
-        found = index_fetch_heap(scan, slot);
-    if (found) {
-        bool is_null = false;
-        const Datum stored = slot_getattr(slot, index->rd_index->indkey.values[0], &is_null);
-        *value = integer_of(stored, index->rd_opcintype[0]);
-    }
-    index_endscan(scan);
-    ExecDropSingleTupleTableSlot(slot);
-    return found;
-}
-
 } // namespace snowflake::catalog

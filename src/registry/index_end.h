@@ -27,11 +27,4 @@ bool next_entry(IndexScanDesc scan);
 void begin_at_start(IndexScanDesc scan, std::int64_t minimum);
 bool next_entry_upwards(IndexScanDesc scan);
 
-/*
- * The first column of the last visible row up to the maximum. False also after `limit` entries of
- * rows that are deleted, or not visible yet.
- */
-bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::int64_t limit,
-                   std::int64_t* value);
-
 } // namespace snowflake::catalog

@@ -6,8 +6,8 @@ namespace
 {
 
 /* Appends the calls in one attribute of a row of a system catalogue. */
-List* append_calls(List* calls, const NativeFunctions& natives, int cache, HeapTuple tuple,
-                   AttrNumber attribute)
+List* append_calls(List* calls, const NativeFunctions& natives, pg::SystemCache cache,
+                   HeapTuple tuple, AttrNumber attribute)
 {
     bool is_null = false;
     const Datum expression = SysCacheGetAttr(cache, tuple, attribute, &is_null);

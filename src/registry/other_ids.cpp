@@ -78,7 +78,7 @@ OtherIds read_all_rows(Relation table, AttrNumber column, Shard shard)
 {
     OtherIds ids = {};
     TupleTableSlot* slot = table_slot_create(table, nullptr);
-    const TableScanDesc scan = table_beginscan(table, GetActiveSnapshot(), 0, nullptr);
+    const TableScanDesc scan = pg::begin_table_scan(table, GetActiveSnapshot());
     while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
         CHECK_FOR_INTERRUPTS();
         add(&ids, number_in(slot, column), shard);
@@ -110,8 +110,7 @@ OtherIds read_sample(Relation table, AttrNumber column, Shard shard, std::int32_
     OtherIds ids = {};
     TupleTableSlot* slot = table_slot_create(table, nullptr);
     SampleScanState* state = begin_sample(table, rows);
-    const TableScanDesc scan = table_beginscan_sampling(
-        table, GetActiveSnapshot(), 0, nullptr, state->use_bulkread, false, state->use_pagemode);
+    const TableScanDesc scan = pg::begin_sample_scan(table, GetActiveSnapshot(), state);
     while (table_scan_sample_next_block(scan, state)) {
         CHECK_FOR_INTERRUPTS();
         while (table_scan_sample_next_tuple(scan, state, slot))

@@ -10,14 +10,11 @@ namespace
 /* Of 2020: the extension is younger. */
 constexpr Position kFirstPosition = first_of(UnixMs{1577836800000});
 
-/* From commands/sequence.c, where both are private. */
-constexpr std::uint32_t kSequenceMagic = 0x1717;
-struct SequenceMagic {
-    std::uint32_t magic;
-};
-
-/* Entries of rows that are deleted, or not visible yet, before the search gives up. */
-constexpr int kMaxInvisible = 100;
+/*
+ * Entries at the end of an index before the search gives up: of rows that are deleted, or not
+ * visible yet, and IDs of other shards that replication brought.
+ */
+constexpr int kMaxEntries = 1000;
 
 bool can_be_read(Relation relation)
 {
@@ -65,54 +62,52 @@ bool may_read_column(Oid table, std::int32_t column)
                                             CStringGetTextDatum("USAGE")));
 }
 
-/* The last entry up to the maximum, whatever has become of its row: the table is not needed. */
-bool read_last_entry(Relation index, std::int64_t maximum, std::int64_t* value)
+/*
+ * The largest visible value up to the maximum among those that count, if it is a wanted one. Most
+ * columns have none: an entry of the index says so, and no page of the table is read.
+ */
+template <typename Counts, typename Wanted>
+bool read_largest(Relation heap, Relation index, std::int64_t maximum, Counts counts,
+                  Wanted is_wanted, std::int64_t* value)
 {
-    const IndexScanDesc scan = pg::begin_scan_of_index(index, GetActiveSnapshot(), 1);
+    TupleTableSlot* slot = table_slot_create(heap, nullptr);
+    const IndexScanDesc scan = pg::begin_index_scan(heap, index, GetActiveSnapshot(), 1);
     scan->xs_want_itup = true;
     begin_at_end(scan, maximum);
-    const bool found = next_entry(scan);
-    if (found) {
+    bool found = false;
+    bool is_in_range = true;
+    for (int i = 0; i < kMaxEntries && !found && is_in_range && next_entry(scan); ++i) {
         bool is_null = false;
         *value = integer_of(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &is_null),
                             index->rd_opcintype[0]);
+        if (!counts(*value))
+            continue;
+        is_in_range = is_wanted(*value);
+        found = is_in_range && index_fetch_heap(scan, slot);
     }
     index_endscan(scan);
+    ExecDropSingleTupleTableSlot(slot);
     return found;
 }
 
-/*
- * The largest value up to the maximum, if it is a wanted one. Most columns have none: the index
- * alone says so, and the table is not opened.
- */
-template <typename Predicate>
-bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Predicate is_wanted,
-                  std::int64_t* value)
+template <typename Counts, typename Wanted>
+bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Counts counts,
+                  Wanted is_wanted, std::int64_t* value)
 {
     if (!may_read_column(table, column))
         return false;
-    const Relation index = open_without_waiting(index_beginning_with(table, column), RELKIND_INDEX);
-    if (index == nullptr)
+    const Relation heap = open_without_waiting(table, RELKIND_RELATION);
+    if (heap == nullptr)
         return false;
-    bool found =
-        orders_integers(index) && read_last_entry(index, maximum, value) && is_wanted(*value);
-    if (found) {
-        const Relation heap = open_without_waiting(table, RELKIND_RELATION);
-        found = heap != nullptr && read_last_row(heap, index, maximum, kMaxInvisible, value) &&
-                is_wanted(*value);
-        if (heap != nullptr)
-            relation_close(heap, AccessShareLock);
+    const Relation index = open_without_waiting(index_beginning_with(table, column), RELKIND_INDEX);
+    bool found = false;
+    if (index != nullptr) {
+        found =
+            orders_integers(index) && read_largest(heap, index, maximum, counts, is_wanted, value);
+        relation_close(index, AccessShareLock);
     }
-    relation_close(index, AccessShareLock);
+    relation_close(heap, AccessShareLock);
     return found;
-}
-
-/* False for a corrupted page, such as one of zeros. */
-bool is_sequence_page(Page page)
-{
-    return PageGetSpecialSize(page) == MAXALIGN(sizeof(SequenceMagic)) &&
-           reinterpret_cast<const SequenceMagic*>(PageGetSpecialPointer(page))->magic ==
-               kSequenceMagic;
 }
 
 Stored stored_in(Buffer buffer)
@@ -144,7 +139,7 @@ bool peek_sequence(Oid sequence, Stored* stored)
         return false;
     const Buffer buffer = ReadBuffer(relation, 0);
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
-    const bool is_sound = is_sequence_page(BufferGetPage(buffer));
+    const bool is_sound = pg::is_sequence_page(BufferGetPage(buffer));
     if (is_sound)
         *stored = stored_in(buffer);
     UnlockReleaseBuffer(buffer);
@@ -152,22 +147,27 @@ bool peek_sequence(Oid sequence, Stored* stored)
     return is_sound;
 }
 
-bool find_id_above(Oid table, std::int32_t column, Oid sequence, Epoch epoch, Id* largest)
+bool find_id_above(Oid table, std::int32_t column, Shard shard, Oid sequence, Epoch epoch,
+                   Id* largest)
 {
+    const auto counts = [&](std::int64_t value) {
+        return value <= raw(kMaxPosition) || shard_of(Id{value}) == shard;
+    };
     const auto is_wanted = [&](std::int64_t value) { return is_above(Id{value}, sequence, epoch); };
     std::int64_t value = 0;
-    const bool found = find_largest(table, column, PG_INT64_MAX, is_wanted, &value);
+    const bool found = find_largest(table, column, PG_INT64_MAX, counts, is_wanted, &value);
     *largest = Id{value};
     return found;
 }
 
 bool find_stored_position(Oid table, std::int32_t column, Shard shard, Position* largest)
 {
+    const auto counts = [](std::int64_t) { return true; };
     const auto is_wanted = [&](std::int64_t value) {
         return value >= raw(kFirstPosition) && shard_of(Id{value}) != shard;
     };
     std::int64_t value = 0;
-    const bool found = find_largest(table, column, raw(kMaxPosition), is_wanted, &value);
+    const bool found = find_largest(table, column, raw(kMaxPosition), counts, is_wanted, &value);
     *largest = Position{value};
     return found;
 }

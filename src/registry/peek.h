@@ -18,13 +18,16 @@ namespace snowflake::catalog
 bool peek_sequence(Oid sequence, Stored* stored);
 
 /*
- * The largest value of a bigint column, if it is an ID of a later millisecond than the sequence's
- * position. Found by a descent of a btree index that begins with the column.
+ * The largest ID of the shard in a bigint column, if it is of a later millisecond than the
+ * sequence's position. The sequence makes no ID of another shard again, so these are passed over:
+ * replication brings them. Numbers below 2^53, which are no IDs, count like those of the shard.
+ * Found in the last 1,000 entries of a btree index that begins with the column.
  *
  * False also where there is no such index of all rows, where the caller may not read all of the
- * column or the sequence, or where too many dead entries stand at the end of the index.
+ * column or the sequence, or where the last entries are of dead rows and of other shards.
  */
-bool find_id_above(Oid table, std::int32_t column, Oid sequence, Epoch epoch, Id* largest);
+bool find_id_above(Oid table, std::int32_t column, Shard shard, Oid sequence, Epoch epoch,
+                   Id* largest);
 
 /*
  * The largest position that a bigint column holds, as nextval() returns it: a value of 2020 or

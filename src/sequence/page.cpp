@@ -9,12 +9,6 @@ namespace snowflake
 namespace
 {
 
-/* From commands/sequence.c, where both are private. */
-constexpr std::uint32_t kSequenceMagic = 0x1717;
-struct SequenceMagic {
-    std::uint32_t magic;
-};
-
 /* Two words, which fit into registers. The buffer is in the PageAddress. */
 struct LockedPage {
     Page page;
@@ -36,29 +30,28 @@ void clear_stray_xmax(Buffer buffer, HeapTupleHeader tuple)
     MarkBufferDirtyHint(buffer, true);
 }
 
-/* As read_seq_tuple(). */
+/* The pin stays: see page_pin.h. */
+void unlock_page(const PageAddress& address)
+{
+    LockBuffer(address.buffer, BUFFER_LOCK_UNLOCK);
+}
+
+/* As read_seq_tuple(), but it reports a corrupted page after the unlock. */
 LockedPage lock_page(PageAddress& address)
 {
     page_pin::pin(address);
     LockBuffer(address.buffer, BUFFER_LOCK_EXCLUSIVE);
     const Page page = BufferGetPage(address.buffer);
-
-    const auto* special = reinterpret_cast<const SequenceMagic*>(PageGetSpecialPointer(page));
-    if (special->magic != kSequenceMagic) /* a corrupted page; the abort releases the lock */
-        elog(ERROR, "bad magic number in sequence with OID %u: %08X", address.relation,
-             special->magic);
+    if (!pg::is_sequence_page(page)) {
+        unlock_page(address);
+        elog(ERROR, "bad magic number in sequence with OID %u", address.relation);
+    }
 
     const ItemId item = PageGetItemId(page, FirstOffsetNumber);
     auto* const tuple = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
     clear_stray_xmax(address.buffer, tuple);
     return {page, reinterpret_cast<Form_pg_sequence_data>(reinterpret_cast<char*>(tuple) +
                                                           tuple->t_hoff)};
-}
-
-/* The pin stays: see page_pin.h. */
-void unlock_page(const PageAddress& address)
-{
-    LockBuffer(address.buffer, BUFFER_LOCK_UNLOCK);
 }
 
 Stored stored_in(LockedPage locked)
@@ -147,14 +140,19 @@ enum class Write { done, needs_xid };
  * compares first and marks the buffer afterwards. A checkpoint between the two does not write the
  * page, no record follows its redo pointer, and a crash takes the values back.
  *
- * A page that is dirty is not compared. FlushBuffer() holds the share lock until it has cleared
- * BM_DIRTY, so under our exclusive lock the page is not being written: it has been dirty since a
- * draw found it clean, and compared. A redo pointer that was published later than that comparison
- * belongs to a checkpoint that writes the page after this draw. Core's nextval() and setval(), and
- * replay, mark the page dirty without that comparison, but they leave no valid lease, so we log.
+ * Up to 18, a page that is dirty is not compared. FlushBuffer() holds the share lock until it has
+ * cleared BM_DIRTY, so under our exclusive lock the page is not being written: it has been dirty
+ * since a draw found it clean, and compared. A redo pointer that was published later than that
+ * comparison belongs to a checkpoint that writes the page after this draw. Core's nextval() and
+ * setval(), and replay, mark the page dirty without that comparison, but they leave no valid lease,
+ * so we log.
  *
- * For the same reason a draw that finds the page clean assigns a transaction ID before it marks the
- * page: a page that is left dirty without the record that is due would not be compared again.
+ * From 19 on, every draw compares. pg_buffercache_mark_dirty() can mark a page that has been clean
+ * since the last checkpoint published its redo pointer, and leaves the lease as it is. The argument
+ * above holds for a page that was dirty before, too: it stays dirty while we hold the lock.
+ *
+ * A draw that finds the page clean assigns a transaction ID before it marks the page: a page that
+ * is left dirty without the record that is due would not be compared again.
  */
 Write write_drawn(LockedPage locked, const PageAddress& address, Position position,
                   Position max_value)
@@ -173,7 +171,8 @@ Write write_drawn(LockedPage locked, const PageAddress& address, Position positi
     const XLogRecPtr lsn = PageGetLSN(locked.page);
     const std::int64_t left = positions_left(locked.data->log_cnt, lsn);
     const std::int64_t step = saturating_sub(raw(position), locked.data->last_value);
-    if (!is_record_due(left, step, was_clean && lsn <= GetRedoRecPtr())) {
+    const bool compares = was_clean || !pg::kIsMarkedOnlyByChanges;
+    if (!is_record_due(left, step, compares && lsn <= GetRedoRecPtr())) {
         set_tuple(locked, position, encode_lease(lsn, left - step));
         return Write::done;
     }

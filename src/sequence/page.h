@@ -1,7 +1,7 @@
 /*
  * One sequence's page: locking it, reading it, moving its position, and the WAL record for that.
- * Nothing here looks anything up, waits or reports an error: the caller acts on the result after
- * the page is unlocked.
+ * Nothing here looks anything up or waits. No error is reported under the page's lock: the caller
+ * acts on the result after the page is unlocked, and so does lock_page() with a corrupted page.
  */
 #pragma once
 

@@ -2,6 +2,7 @@
 #include "sequence/session.h"
 
 #include "errors.h"
+#include "rule/bounds.h"
 
 namespace snowflake::session
 {
@@ -49,6 +50,21 @@ void forget_entry(Datum, Oid relation)
              errdetail("Its MINVALUE and MAXVALUE leave no value to be drawn, as "
                        "snowflake-shard move sets them when a shard has left."),
              errhint("Draw on the server that has the shard: snowflake-shard map shows it.")));
+}
+
+/* A hint to widen its bounds would lead to IDs that other nodes make, too. */
+[[noreturn]] void sequence_is_of_citus(Oid sequence, const FormData_pg_sequence& form)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("sequence %s makes no IDs on this Citus worker", errors::name_of(sequence)),
+             errdetail("Its MINVALUE %lld and MAXVALUE %lld are those that Citus gives the copy of "
+                       "a sequence on a worker of group %lld. Two copies would make the same IDs.",
+                       errors::number(form.seqmin), errors::number(form.seqmax),
+                       errors::number(form.seqmin >> kCitusGroupShift)),
+             errhint("Insert through the coordinator. To insert on every node: ALTER SYSTEM SET "
+                     "snowflake.shard on each node, to a number of its own, and DEFAULT "
+                     "snowflake_next_id(); see docs/citus.md.")));
 }
 
 [[noreturn]] void no_such_sequence(Oid relation)
@@ -104,7 +120,8 @@ void read_definition(SequenceEntry* entry)
         elog(ERROR, "cache lookup failed for sequence %u", entry->relation);
     const auto* form = reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
     const Position max_value{form->seqmax};
-    entry->holds_positions = form->seqtypid == INT8OID && form->seqincrement == 1;
+    entry->holds_positions = form->seqtypid == INT8OID && form->seqincrement == 1 &&
+                             !is_citus_copy(form->seqmin, form->seqmax);
     entry->max_value = max_value < kMaxPosition ? max_value : kMaxPosition;
     ReleaseSysCache(tuple);
 }
@@ -202,8 +219,10 @@ void cannot_hold_positions(Oid sequence)
         no_such_sequence(sequence);
     const FormData_pg_sequence form = *reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
     ReleaseSysCache(tuple);
-    if (form.seqmin == form.seqmax - 1)
+    if (is_closed(form.seqmin, form.seqmax))
         sequence_is_closed(sequence);
+    if (is_citus_copy(form.seqmin, form.seqmax))
+        sequence_is_of_citus(sequence, form);
 
     const char* name = errors::name_of(sequence);
     const char* statement =

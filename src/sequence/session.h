@@ -21,7 +21,7 @@ struct SequenceEntry {
     LocalTransactionId read_in;   /* the transaction that read all below; invalid: stale */
     PageAddress address;
     bool is_own_temp;
-    bool holds_positions; /* bigint, INCREMENT 1 */
+    bool holds_positions; /* bigint, INCREMENT 1, no copy of Citus */
     Position max_value;   /* MAXVALUE, at most kMaxPosition */
 };
 
@@ -46,11 +46,12 @@ void initialize();
  * `privileges` is enough, as for nextval().
  *
  * Errors: 42P01 no such relation, 42809 not a sequence, 42501 no privilege, 25006 read-only,
- * 25000 parallel mode, 55000 not a bigint or INCREMENT not 1.
+ * 25000 parallel mode, 55000 not a bigint, INCREMENT not 1, or a copy on a Citus worker.
  */
 SequenceEntry* open_sequence(CallSite& site, Oid sequence, AclMode privileges);
 
-/* 55000: the type, INCREMENT or MAXVALUE of the sequence does not fit positions. */
+/* 55000: the type, INCREMENT or bounds of the sequence do not fit positions; 25006: it is closed.
+ */
 [[noreturn]] void cannot_hold_positions(Oid sequence);
 
 } // namespace session

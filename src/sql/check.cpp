@@ -3,10 +3,27 @@
 #include "registry/column_end.h"
 #include "registry/other_ids.h"
 #include "registry/peek.h"
+#include "rule/bounds.h"
 
 using namespace snowflake;
 
 extern "C" {
+
+/* snowflake_internal.is_citus_copy(seqmin bigint, seqmax bigint) returns boolean */
+PG_FUNCTION_INFO_V1(snowflake_is_citus_copy);
+PGDLLEXPORT Datum snowflake_is_citus_copy(PG_FUNCTION_ARGS)
+{
+    PG_RETURN_BOOL(is_citus_copy(PG_GETARG_INT64(0), PG_GETARG_INT64(1)));
+}
+
+/* snowflake_internal.is_open(seqmin bigint, seqmax bigint) returns boolean */
+PG_FUNCTION_INFO_V1(snowflake_is_open);
+PGDLLEXPORT Datum snowflake_is_open(PG_FUNCTION_ARGS)
+{
+    const std::int64_t min = PG_GETARG_INT64(0);
+    const std::int64_t max = PG_GETARG_INT64(1);
+    PG_RETURN_BOOL(!is_closed(min, max) && !is_citus_copy(min, max));
+}
 
 /* snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean) */
 PG_FUNCTION_INFO_V1(snowflake_stored_value);
@@ -22,13 +39,16 @@ PGDLLEXPORT Datum snowflake_stored_value(PG_FUNCTION_ARGS)
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
 }
 
-/* snowflake_internal.id_above(tbl oid, attnum integer, seq oid, epoch_ms bigint) returns bigint */
+/*
+ * snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint)
+ * returns bigint
+ */
 PG_FUNCTION_INFO_V1(snowflake_id_above);
 PGDLLEXPORT Datum snowflake_id_above(PG_FUNCTION_ARGS)
 {
     Id id = {};
-    if (!catalog::find_id_above(PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_OID(2),
-                                Epoch{PG_GETARG_INT64(3)}, &id))
+    if (!catalog::find_id_above(PG_GETARG_OID(0), PG_GETARG_INT32(1), Shard{PG_GETARG_INT32(2)},
+                                PG_GETARG_OID(3), Epoch{PG_GETARG_INT64(4)}, &id))
         PG_RETURN_NULL();
     PG_RETURN_INT64(raw(id));
 }

@@ -32,7 +32,8 @@ namespace
         ERROR,
         (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("snowflake.shard is not set"),
          errdetail("snowflake_next_id() without arguments takes its shard from this setting."),
-         errhint("ALTER DATABASE %s SET snowflake.shard = n, with n from 0 to %d, and reconnect; "
+         errhint("ALTER DATABASE %s SET snowflake.shard = n, with n from 0 to %d, and reconnect "
+                 "(under Citus: ALTER SYSTEM on each node, with a number of its own); "
                  "or call snowflake_next_id(shard, sequence).",
                  database != nullptr ? quote_identifier(database) : "...", kMaxShard)));
 }

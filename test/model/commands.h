@@ -1,7 +1,7 @@
 /*
- * Commands on the sequence: its page is copied, or nextval(), setval() or snowflake_advance() is
- * called. Each is one step, in a transaction that commits durably. A copy needs that no transaction
- * that has drawn is open, because those hold a lock on the sequence.
+ * Commands on the sequence: its page is copied or marked dirty, or nextval(), setval() or
+ * snowflake_advance() is called. Each is one step, in a transaction that commits durably. A copy
+ * needs that no transaction that has drawn is open, because those hold a lock on the sequence.
  */
 #pragma once
 
@@ -100,6 +100,7 @@ enum class Call {
     setval_back_uncalled, /* setval(sequence, 1, false) */
     advance,              /* snowflake_advance(), past the millisecond after kStart */
     advance_into_past,    /* snowflake_advance(), past the millisecond before kStart */
+    mark_dirty,           /* pg_buffercache_mark_dirty(), on a page that is clean */
 };
 
 constexpr Small kSetTo = 5003 * 1024 + 7;
@@ -117,6 +118,8 @@ inline bool can_call(const State& state, Call call)
 {
     if (state.calls_left == 0 || !state.needs_wal || state.locked_by != 0)
         return false;
+    if (call == Call::mark_dirty)
+        return !state.is_dirty;
     return call != Call::setval_ahead || state.page.tuple.position < kSetTo;
 }
 
@@ -183,6 +186,9 @@ inline void call(State& state, Call call, const Guards& guards)
         break;
     case Call::advance_into_past:
         advance(state, kAdvanceIntoPastTo, guards);
+        break;
+    case Call::mark_dirty:
+        state.is_dirty = true;
         break;
     }
 }

@@ -160,8 +160,10 @@ inline bool must_log(const State& state, const Session& session, const Guards& g
     const std::int64_t left = left_on(state.page, guards);
     const std::int64_t step = step_of(state, session);
     const bool is_free = step == 0 && !guards.zero_step_needs_lease;
-    const bool is_before_redo = session.is_dirtied != Dirtied::was_dirty &&
-                                state.page.lsn <= state.wal.redo && guards.compares_redo;
+    const bool compares =
+        session.is_dirtied != Dirtied::was_dirty || (state.compares_dirty && guards.compares_dirty);
+    const bool is_before_redo =
+        compares && state.page.lsn <= state.wal.redo && guards.compares_redo;
     return snowflake::is_record_due(is_free ? 1 : left, guards.lease_has_end ? step : 0,
                                     is_before_redo);
 }

@@ -129,7 +129,7 @@ struct State {
     std::uint8_t crashes_left;
     std::uint8_t copies_left;
     std::uint8_t calls_left;
-    std::uint8_t unused;
+    std::uint8_t compares_dirty; /* a draw compares a page that is dirty, too: PostgreSQL 19 */
 };
 
 static_assert(std::has_unique_object_representations_v<State>, "states are hashed as bytes");

@@ -114,6 +114,8 @@ inline std::string call_text(Call call)
     case Call::advance:
     case Call::advance_into_past:
         return "snowflake_advance()";
+    case Call::mark_dirty:
+        return "pg_buffercache_mark_dirty()";
     }
     return "";
 }

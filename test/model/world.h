@@ -39,7 +39,8 @@ struct World {
     std::vector<Copy> copies = {};                /* what may happen to the page */
     std::vector<Call> calls = {};
     bool begins_with_wal = true;
-    bool clock_runs_on = false; /* no reading is earlier than the one before it */
+    bool clock_runs_on = false;  /* no reading is earlier than the one before it */
+    bool compares_dirty = false; /* a draw compares a page that is dirty, too: PostgreSQL 19 */
 };
 
 inline std::vector<World> all_worlds()
@@ -105,6 +106,17 @@ inline std::vector<World> all_worlds()
          {kOne},
          {},
          {Call::setval_ahead, Call::nextval, Call::advance}},
+        {"marked",
+         "PostgreSQL 19: pg_buffercache_mark_dirty() marks a page that nothing has changed",
+         {3, 1, 1, 0, 1},
+         {4, 2, 1, 0, 2},
+         {kStart, kLater},
+         {kOne},
+         {},
+         {Call::mark_dirty},
+         true,
+         false,
+         true},
         {"set back",
          "the position is set back, while no ID is ahead of the clock",
          {3, 0, 0, 1, 2},
@@ -129,6 +141,7 @@ inline State first_state(const World& world, const Bounds& bounds)
     State state = {};
     state.page.tuple = {1, snowflake::kNoLease, true};
     state.needs_wal = world.begins_with_wal;
+    state.compares_dirty = world.compares_dirty;
     if (world.begins_with_wal) {
         state.page.lsn = insert_record(state.wal, state.page.tuple);
         state.wal.flushed = state.wal.inserted;

@@ -43,7 +43,17 @@ $node->start;
 is($node->safe_psql('postgres', 'SELECT seq, last_id_at IS NOT NULL FROM snowflake_sequences ORDER BY seq::text'),
 	"one.no_magic|f\none.sound|t\none.zeros|f", 'the view shows the time of the sound sequence alone');
 is(sqlstate($node, 'SELECT * FROM snowflake_check()'), '', 'snowflake_check() goes on');
-is(sqlstate($node, "SELECT snowflake_next_id(1, 'one.no_magic')"), 'XX000', 'a draw from the corrupted sequence fails');
+foreach my $name (sort keys %corrupted)
+{
+	is(sqlstate($node, "SELECT snowflake_next_id(1, 'one.$name')"), 'XX000', "a draw from the sequence $name fails");
+	is( sqlstate($node, qq{
+			DO \$\$ BEGIN
+				PERFORM snowflake_next_id(1, 'one.$name');
+			EXCEPTION WHEN internal_error THEN
+				PERFORM last_value FROM one.sound;
+			END \$\$}),
+		'', '... and its page is not locked when a subtransaction has caught that');
+}
 is(sqlstate($node, "SELECT snowflake_next_id(1, 'one.sound')"), '', 'a draw from the sound one does not');
 
 $node->stop;

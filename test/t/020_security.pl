@@ -349,8 +349,8 @@ SKIP:
 	my $program = shard_program_if_built() // skip 'snowflake-shard was not built: its headers are not here', 4;
 	my $superuser = $node->connstr('other') . " user=super options='-csearch_path=first,pg_catalog,public'";
 	my %commands = (
-		clone => [ $superuser, 'hosted', '--shards', 13, '--schema', 'copy{}' ],
-		diff => [ $superuser, 'hosted' ], list => [$superuser], verify => [ '--full', $superuser ]);
+		clone => [ $superuser, '--template', 'hosted', '--shards', 13, '--schema', 'copy{}' ],
+		diff => [ $superuser, '--template', 'hosted' ], list => [$superuser], verify => [ '--full', $superuser ]);
 	foreach my $verb (qw(clone diff list verify))
 	{
 		my ($status, $out, $err) = run_shard($program, $verb, @{ $commands{$verb} });

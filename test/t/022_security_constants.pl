@@ -147,7 +147,7 @@ foreach my $n (1 .. 3)
 }
 as('victim', 'REVOKE EXECUTE ON FUNCTION app.next_id_2() FROM PUBLIC');
 
-is(run_by('super', 'SELECT max(id) FROM planted.calls_1') =~ s/ as super//gr,
+is(run_by('super', 'SELECT max(id) FROM planted.calls_1 WHERE id > 0') =~ s/ as super//gr,
 	'check, check of a child, index expression, index predicate, statistics', 'a query of the table runs planted code');
 
 my %adopters = (1 => 'victim', 2 => 'victim', 3 => 'super');
