@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "match.h"
+#include "move/state.h"
 #include "output.h"
 
 ShardSet parse_shards(const std::string& text)
@@ -59,32 +60,21 @@ std::string extension_schema(Connection& connection)
     return schema.text(0, 0);
 }
 
-std::vector<MoveState> read_moves(Connection& connection)
-{
-    const Result tables = connection.query(R"(
-        SELECT string_agg(format('SELECT %s, schema_name, id, other, step, marker, is_open FROM %I.state',
-                                 substring(n.nspname, '[0-9]+$'), n.nspname), ' UNION ALL ')
-        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.relname = 'state' AND n.nspname ~ '^snowflake_move_[0-9]{1,4}$')");
-    std::vector<MoveState> moves;
-    if (tables.is_null(0, 0))
-        return moves;
-    const Result states = connection.query(tables.text(0, 0) + " ORDER BY 1");
-    for (int i = 0; i < states.rows(); i++)
-        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
-                         states.text(i, 2), states.text(i, 3), states.text(i, 4), states.text(i, 5),
-                         states.flag(i, 6)});
-    return moves;
-}
-
 std::string open_shards_sql(Connection& connection)
 {
     std::string closed = "''";
     for (const MoveState& move : read_moves(connection))
-        if (!move.is_open)
+        if (!move.is_open())
             closed += ", " + connection.literal(move.schema);
-    return "SELECT DISTINCT shard::bigint, schema_name FROM " + extension_schema(connection) +
-           ".snowflake_shards WHERE schema_name NOT IN (" + closed + ")";
+    return R"(
+        SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name
+        FROM snowflake_internal.calls() AS k
+        JOIN pg_namespace AS n ON n.oid = k.schema
+        LEFT JOIN pg_sequence AS q ON q.seqrelid = k.seq
+        WHERE k.is_direct AND k.shard IS NOT NULL
+          AND snowflake_internal.is_citus_copy(q.seqmin, q.seqmax) IS NOT TRUE
+          AND n.nspname NOT IN ()" +
+           closed + ")";
 }
 
 std::vector<Shard> read_shards(Connection& connection)
@@ -97,33 +87,28 @@ std::vector<Shard> read_shards(Connection& connection)
     return shards;
 }
 
-std::vector<Shard> choose_shards(Connection& connection, const std::string& numbers)
+bool has_shard(Connection& connection, const Shard& shard)
 {
-    if (numbers.empty())
-        return read_shards(connection);
-    ShardSet missing = parse_shards(numbers);
-    const ShardSet wanted = missing;
-    std::vector<Shard> chosen;
-    for (const Shard& shard : read_shards(connection))
-        if (wanted.count(shard.number) > 0) {
-            chosen.push_back(shard);
-            missing.erase(shard.number);
-        }
-    if (chosen.empty())
-        throw Failure("none of these shards is on " + connection.server());
-    if (!missing.empty())
-        warn("not on " + connection.server() + ": " + format_shards(missing));
-    return chosen;
+    for (const Shard& open : read_shards(connection))
+        if (open.number == shard.number && open.schema == shard.schema)
+            return true;
+    return false;
 }
 
 Shard find_shard(Connection& connection, const std::string& schema)
 {
+    return find_shard(read_shards(connection), schema, connection.server());
+}
+
+Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
+                 const std::string& server)
+{
     std::vector<Shard> found;
-    for (const Shard& shard : read_shards(connection))
+    for (const Shard& shard : shards)
         if (shard.schema == schema)
             found.push_back(shard);
     if (found.empty())
-        throw Failure("schema " + schema + " is no shard of " + connection.server() +
+        throw Failure("schema " + schema + " is no shard of " + server +
                       "\nHINT:  snowflake_create_shard() makes a schema a shard.");
     if (found.size() > 1)
         throw Failure("schema " + schema + " makes IDs of several shards: " +

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <future>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,45 +26,18 @@ std::string schema_name(const std::string& pattern, int shard);
 /* The schema of the extension, as SQL writes it; an error if it is not installed. */
 std::string extension_schema(Connection& connection);
 
-/* What a move has noted on one of its two servers. */
-struct MoveState {
-    int shard;
-    std::string schema;
-    std::string id;
-    std::string other; /* the other server */
-    std::string step;
-    std::string marker;
-    bool is_open; /* false: a fence stands there, because the shard has left or has not come yet */
-};
-
-std::vector<MoveState> read_moves(Connection& connection);
-
-/* A SELECT of shard and schema_name, without those that are somewhere else or not here yet. */
+/* A SELECT of shard and schema_name, without those that are somewhere else or not here yet, and
+ * without those whose sequence is a copy on a Citus worker: the coordinator has them. */
 std::string open_shards_sql(Connection& connection);
 
 /* All shards that are open, by number; a number twice if two schemas have it. */
 std::vector<Shard> read_shards(Connection& connection);
 
-/* Those of the numbers "0-7,9" that are there, with a warning of the others; all for "". */
-std::vector<Shard> choose_shards(Connection& connection, const std::string& numbers);
+/* It is open there. */
+bool has_shard(Connection& connection, const Shard& shard);
 
 /* The one shard of a schema. */
 Shard find_shard(Connection& connection, const std::string& schema);
-
-/* Calls function(connection) for all servers at the same time. The results are in the order of the
- * servers; an error of one of them is raised when all have ended. */
-template <typename Function>
-auto on_all_servers(const std::vector<std::string>& dsns, Function function)
-{
-    using Outcome = decltype(function(std::declval<Connection&>()));
-    std::vector<std::future<Outcome>> futures;
-    for (const std::string& dsn : dsns)
-        futures.push_back(std::async(std::launch::async, [&function, &dsn] {
-            Connection connection(dsn);
-            return function(connection);
-        }));
-    std::vector<Outcome> outcomes;
-    for (auto& future : futures)
-        outcomes.push_back(future.get());
-    return outcomes;
-}
+/* Among the open shards of a server. */
+Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
+                 const std::string& server);

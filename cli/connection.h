@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -17,6 +19,11 @@ struct UsageError : std::runtime_error {
 
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
+};
+
+/* Others were in the way until the deadline. */
+struct Late : Failure {
+    using Failure::Failure;
 };
 
 struct ServerError : Failure {
@@ -38,13 +45,19 @@ public:
         return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
                status == PGRES_EMPTY_QUERY;
     }
+    std::string error() const;
+    std::string sqlstate() const;
     int rows() const { return PQntuples(result_.get()); }
     int columns() const { return PQnfields(result_.get()); }
     bool is_bigint(int column) const { return PQftype(result_.get(), column) == 20; }
+    unsigned int type(int column) const { return PQftype(result_.get(), column); }
+    std::string name(int column) const { return PQfname(result_.get(), column); }
     bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column); }
     std::string text(int row, int column) const { return PQgetvalue(result_.get(), row, column); }
     std::int64_t number(int row, int column) const { return std::stoll(text(row, column)); }
     bool flag(int row, int column) const { return text(row, column) == "t"; }
+    /* -1 if there is no column of this name. */
+    int column(const std::string& name) const { return PQfnumber(result_.get(), name.c_str()); }
 
 private:
     std::unique_ptr<PGresult, void (*)(PGresult*)> result_;
@@ -59,19 +72,30 @@ public:
     /* Connects as libpq does, and sets an empty search_path: each statement qualifies its names.
      * quote_all_identifiers is off, because names are compared as they have to be quoted. */
     explicit Connection(const std::string& dsn);
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+    ~Connection();
+
+    /* Another connection to the same database. */
+    Connection another() const { return Connection(dsn_); }
 
     /* One statement with parameters $1, $2 ... as text. */
     Result query(const std::string& sql, const std::vector<std::string>& parameters = {});
     /* Any number of statements without parameters. */
     void run(const std::string& sql);
-    /* Ends a transaction that failed; never an error. */
+    /* Ends a transaction that failed; never an error. That of a statement that was given up ends
+     * before the next statement. */
     void rollback();
+    /* Waits until a statement that was given up has ended, and its transaction. */
+    void settle();
 
     std::string identifier(const std::string& name) const;
     std::string literal(const std::string& text) const;
 
     bool is_alive() const { return PQstatus(handle_.get()) == CONNECTION_OK; }
     bool is_in_transaction() const { return PQtransactionStatus(handle_.get()) != PQTRANS_IDLE; }
+    /* As it was given: it may have a password. */
+    const std::string& dsn() const { return dsn_; }
     int version() const { return PQserverVersion(handle_.get()); }
     int process_id() const { return PQbackendPID(handle_.get()); }
     std::string host() const { return PQhost(handle_.get()); }
@@ -81,16 +105,49 @@ public:
     std::string password() const { return PQpass(handle_.get()); }
     /* host:port/database */
     std::string server() const { return host() + ":" + port() + "/" + database(); }
-    /* A connection string for another program, to the same server of a list. */
+    /* A connection string for another program, to the same server of a list. ps may show it. */
     std::string dsn_without_password() const;
 
 private:
+    friend class Watch;
+
+    Result finish(bool is_sent);
+    PGresult* await_result();
+    void check();
+
+    std::string dsn_;
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
+    std::function<void()> check_;
+    std::future<void> cancel_; /* of a statement that was given up */
     bool quotes_all_ = false;
+};
+
+/* While it lives, check() is called several times a second while a statement of the connection is
+ * under way. If it throws, the statement is given up: the server is asked to cancel it, and the
+ * next one waits until it has ended. */
+class Watch
+{
+public:
+    Watch(Connection& connection, std::function<void()> check);
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch();
+
+private:
+    Connection& connection_;
+    std::function<void()> before_;
 };
 
 /* key='value' for a connection string. */
 std::string dsn_setting(const std::string& key, const std::string& value);
+
+/* The connection string with more settings for the session (-c name=value), behind its own. */
+std::string dsn_with_options(const std::string& dsn, const std::string& more);
+
+bool has_password(const std::string& dsn);
+
+/* A message of libpq without the newline at its end. */
+std::string trimmed(const std::string& message);
 
 /* Each quote twice, as SQL and CSV want it between quotes. */
 std::string doubled(const std::string& text, char quote = '\'');

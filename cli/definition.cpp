@@ -4,7 +4,6 @@
 
 #include "dump.h"
 #include "marks.h"
-#include "output.h"
 #include "restored.h"
 
 namespace
@@ -75,12 +74,12 @@ std::vector<Definition::Change> Definition::changes(const Entries& present) cons
 }
 
 std::vector<DifferentShard> Definition::find_different(Connection& connection,
-                                                       const std::vector<Shard>& shards) const
+                                                       const std::vector<Shard>& shards,
+                                                       Progress& progress) const
 {
     /* pg_dump reads the catalogue from end to end each time, and locks all the tables that it
      * dumps. */
     constexpr std::size_t kBatch = 100;
-    Progress progress("compare", shards.size());
     std::vector<DifferentShard> different;
     for (std::size_t begin = 0; begin < shards.size(); begin += kBatch) {
         const std::size_t end = std::min(begin + kBatch, shards.size());

@@ -9,6 +9,7 @@
 
 #include "copy.h"
 #include "entries.h"
+#include "output.h"
 
 struct Difference {
     bool is_missing; /* the template has it and the shard has not; false: the other way round */
@@ -29,9 +30,11 @@ public:
 
     const std::string& dump() const { return dump_; }
 
-    /* The shards that differ from the template, or from a copy of it. */
+    /* The shards that differ from the template, or from a copy of it. The connection is to the
+     * server of the shards. */
     std::vector<DifferentShard> find_different(Connection& connection,
-                                               const std::vector<Shard>& shards) const;
+                                               const std::vector<Shard>& shards,
+                                               Progress& progress) const;
 
     /* Notes how a copy is written, of which this is the dump; returns what default privileges and
      * event triggers have changed in it. */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <csignal>
+#include <initializer_list>
 
 inline volatile std::sig_atomic_t interrupts = 0;
 

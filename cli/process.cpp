@@ -6,11 +6,13 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "connection.h"
+#include "interrupt.h"
 
 namespace
 {
@@ -34,28 +36,64 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts)
     return pointers;
 }
 
-std::vector<std::string> environment_with(const std::string& password)
+/* Ours, with these variables (KEY=value) in the place of those of the same names. */
+std::vector<std::string> environment_with(const std::vector<std::string>& variables)
 {
-    const std::string key = "PGPASSWORD=";
-    std::vector<std::string> environment;
-    for (char** variable = environ; *variable != nullptr; variable++)
-        if (password.empty() || std::strncmp(*variable, key.c_str(), key.size()) != 0)
+    std::vector<std::string> environment = variables;
+    for (char** variable = environ; *variable != nullptr; variable++) {
+        const std::string key = std::string(*variable).substr(0, std::strcspn(*variable, "=") + 1);
+        if (std::none_of(variables.begin(), variables.end(), [&](const std::string& ours) {
+                return ours.compare(0, key.size(), key) == 0;
+            }))
             environment.emplace_back(*variable);
-    if (!password.empty())
-        environment.push_back(key + password);
+    }
     return environment;
 }
 
-std::string read_all(int file)
+/* Its standard output is this file. */
+pid_t start(const std::string& path, std::vector<std::string> words, int output,
+            std::vector<std::string> environment)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    pid_t child = 0;
+    const int error = posix_spawnp(&child, path.c_str(), &actions, nullptr,
+                                   pointers_to(words).data(), pointers_to(environment).data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        throw Failure("cannot run " + path + ": " + std::strerror(error));
+    return child;
+}
+
+int await_end(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* Its output until it closes the pipe. Ctrl-C ends it, too: it may wait for a lock. */
+std::string read_all(int file, pid_t child)
 {
     std::string output;
     std::array<char, 65536> buffer;
-    for (ssize_t size = 0; (size = read(file, buffer.data(), buffer.size())) != 0;)
+    for (;;) {
+        pollfd pipe = {file, POLLIN, 0};
+        if (poll(&pipe, 1, 100) <= 0) {
+            if (is_interrupted())
+                kill(child, SIGTERM);
+            continue;
+        }
+        const ssize_t size = read(file, buffer.data(), buffer.size());
+        if (size == 0)
+            return output;
         if (size > 0)
             output.append(buffer.data(), static_cast<std::size_t>(size));
         else if (errno != EINTR)
             throw Failure(std::string("cannot read from a pipe: ") + std::strerror(errno));
-    return output;
+    }
 }
 
 } // namespace
@@ -65,30 +103,33 @@ std::string run_program(const std::string& name, const std::vector<std::string>&
 {
     std::vector<std::string> words = {name};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<std::string> environment = environment_with(password);
     std::array<int, 2> pipe = {};
     if (pipe2(pipe.data(), O_CLOEXEC) != 0)
         throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
-
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
-    const std::string path = path_of(name);
     pid_t child = 0;
-    const int error = posix_spawnp(&child, path.c_str(), &actions, nullptr,
-                                   pointers_to(words).data(), pointers_to(environment).data());
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipe[1]);
-    if (error != 0) {
+    try {
+        child = start(path_of(name), words, pipe[1],
+                      environment_with(password.empty()
+                                           ? std::vector<std::string>()
+                                           : std::vector<std::string>{"PGPASSWORD=" + password}));
+    } catch (...) {
         close(pipe[0]);
-        throw Failure("cannot run " + path + ": " + std::strerror(error));
+        close(pipe[1]);
+        throw;
     }
-    std::string output = read_all(pipe[0]);
+    close(pipe[1]);
+    std::string output = read_all(pipe[0], child);
     close(pipe[0]);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (status != 0)
-        throw Failure(name + " failed; its message stands above");
+    if (await_end(child) != 0)
+        throw Failure(is_interrupted() ? "stopped" : name + " failed; its message stands above");
     return output;
+}
+
+std::string run_shell(const std::string& command, const std::vector<std::string>& variables)
+{
+    const int status = await_end(
+        start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO, environment_with(variables)));
+    if (WIFSIGNALED(status))
+        return "was ended by signal " + std::to_string(WTERMSIG(status));
+    return status == 0 ? "" : "has failed with exit status " + std::to_string(WEXITSTATUS(status));
 }

@@ -1,4 +1,4 @@
-/* Programs of PostgreSQL that the command runs. */
+/* Other programs that the command runs. */
 
 #pragma once
 
@@ -11,3 +11,7 @@
  * environment, because ps shows arguments. */
 std::string run_program(const std::string& name, const std::vector<std::string>& arguments,
                         const std::string& password = "");
+
+/* Runs a command by /bin/sh with these variables (KEY=value) in its environment as well. Its output
+ * goes to our standard error. Empty, or how it has failed: "has failed with exit status 7". */
+std::string run_shell(const std::string& command, const std::vector<std::string>& variables);

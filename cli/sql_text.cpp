@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 bool is_word_part(char c)
 {
@@ -45,4 +46,9 @@ std::string code_of(std::string sql)
         at = end;
     }
     return sql;
+}
+
+std::string milliseconds_of(double seconds)
+{
+    return std::to_string(std::max(1L, std::lround(seconds * 1000)));
 }

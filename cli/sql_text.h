@@ -17,6 +17,9 @@ std::size_t end_of_token(std::string_view sql, std::size_t begin);
 /* With blanks in place of string constants and quoted names. */
 std::string code_of(std::string sql);
 
+/* A time as a value of lock_timeout; never 0, which is none. */
+std::string milliseconds_of(double seconds);
+
 struct Range {
     std::size_t begin;
     std::size_t end;

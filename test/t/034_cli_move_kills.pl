@@ -12,52 +12,17 @@ use FaultTest;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use ShardTest;
+use ShardWriters;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
 my $program = shard_program();
 seed_random();
-my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\nwal_retrieve_retry_interval = 200ms\n";
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\nwal_retrieve_retry_interval = 200ms\n"
+  . "max_worker_processes = 12\nmax_logical_replication_workers = 8\nmax_sync_workers_per_subscription = 6\n";
 my @nodes = map { new_server($_, conf => $conf) } qw(one two);
-my @tables = qw(insta5.users insta5.log insta5.part);
 my ($status, $out, $err);
-
-# A shard with the kinds of tables that a move treats in different ways.
-sub make_shard
-{
-	my ($node, $shard, $database) = @_;
-	my $sql = q{
-		SELECT snowflake_create_shard(5, 'insta5');
-		SET search_path = insta5, public;
-		CREATE TABLE users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), v text);
-		CREATE INDEX ON users (v);
-		CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), user_id bigint REFERENCES users ON DELETE CASCADE);
-		CREATE SEQUENCE log_id_seq;
-		CREATE TABLE log (id bigint PRIMARY KEY DEFAULT snowflake_next_id(5, 'insta5.log_id_seq'), v text);
-		CREATE TABLE part (id bigint DEFAULT insta5.next_id() PRIMARY KEY, v text) PARTITION BY HASH (id);
-		CREATE TABLE part0 PARTITION OF part FOR VALUES WITH (MODULUS 2, REMAINDER 0);
-		CREATE TABLE part1 PARTITION OF part FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-		CREATE TABLE counted (n integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v text);
-		CREATE TABLE keyless (v text);
-		ALTER TABLE keyless REPLICA IDENTITY FULL;
-		CREATE TABLE empty (id bigint PRIMARY KEY DEFAULT insta5.next_id());
-		CREATE SEQUENCE unused;
-		CREATE SEQUENCE down INCREMENT -1 CYCLE;
-		SELECT nextval('insta5.down'), nextval('insta5.down');
-		CREATE MATERIALIZED VIEW m AS SELECT count(*) FROM counted;
-		CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN new; END$$;
-		CREATE TRIGGER touch BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION touch();
-		INSERT INTO users (v) SELECT 'old' FROM generate_series(1, 1000);
-		INSERT INTO photos (user_id) SELECT id FROM users;
-		INSERT INTO counted (v) VALUES ('a'), ('b');
-		INSERT INTO keyless SELECT 'k' FROM generate_series(1, 10);
-	};
-	$sql =~ s/insta5/insta$shard/g;
-	$sql =~ s/\b5\b/$shard/g;
-	$node->safe_psql($database // 'postgres', $sql);
-	return;
-}
 
 sub move
 {
@@ -83,15 +48,20 @@ sub places
 	} 0 .. 1;
 }
 
-make_shard($nodes[0], 5);
+make_written_shard(@nodes);
 my $definition = dump_of($nodes[0], 'insta5');
 my $down = $nodes[0]->safe_psql('postgres', 'SELECT last_value, is_called FROM insta5.down');
 
 # There and back, while clients write.
-my $writers = start_writers(4, \@tables, map { $_->connstr('postgres') } @nodes);
+my $writers = start_writers(4, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
 usleep(300_000);
+my $old = $nodes[0]->background_psql('postgres', on_error_stop => 0);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM insta5.users');
 ($status, $out, $err) = move(@nodes);
 is($status, 0, 'move: exit code 0') or diag("$out$err");
+$old->query('UPDATE insta5.users SET country = NULL');
+like($old->{stderr}, qr/has moved/, 'fence: a transaction whose snapshot is older');
+$old->quit;
 like($err, qr/writes were blocked for \d+ ms/, 'the pause is printed');
 is(places(), '1', 'the shard is open on the target alone');
 is(dump_of($nodes[1], 'insta5'), $definition, 'the definition is the same there');
@@ -100,8 +70,10 @@ is($nodes[1]->safe_psql('postgres', 'SELECT count FROM insta5.m'), '2', 'the mat
 is_clean('verify finds nothing while the source is fenced');
 
 # Everything that makes a row or an ID fails on the source.
-foreach my $sql ((map { "INSERT INTO insta5.$_ (v) VALUES ('x')" } qw(users log part part0 counted keyless)),
-	'UPDATE insta5.users SET v = 1', 'DELETE FROM insta5.part1', 'TRUNCATE insta5.empty',
+foreach my $sql ((map { "INSERT INTO insta5.$_ (v) VALUES ('x')" } qw(log part part0 counted keyless)),
+	q{INSERT INTO insta5.users (name) VALUES ('x')}, q{INSERT INTO insta5.events (kind) VALUES ('x')},
+	q{INSERT INTO insta5.users (name) VALUES ('hot') ON CONFLICT (lower(name::text)) DO UPDATE SET settings = '{}'},
+	'UPDATE insta5.users SET country = NULL', 'DELETE FROM insta5.part1', 'TRUNCATE insta5.empty',
 	'COPY insta5.keyless FROM PROGRAM \'echo x\'', 'SELECT insta5.next_id()')
 {
 	is(sqlstate($nodes[0], $sql), '25006', "fence: $sql");
@@ -115,7 +87,7 @@ foreach my $draw ("snowflake_next_id(5, 'insta5.log_id_seq')", "snowflake_next_i
 like(($nodes[0]->psql('postgres', 'DELETE FROM insta5.users'))[2] // '', qr/has moved\nDETAIL:  It is at \S*:${\$nodes[1]->port}\/postgres now/,
 	'the error names the new server');
 
-is((move(@nodes))[0], 3, 'a second move from the source that is fenced fails');
+is((move(@nodes))[0], 0, 'a move that is done does nothing');
 is((move(@nodes, '--resume'))[0], 0, '--resume after the move does nothing');
 is((move(@nodes, '--abort'))[0], 3, '--abort is refused after the move');
 is((move(reverse(@nodes)))[0], 1, 'back: the old schema is an obstacle');
@@ -130,9 +102,25 @@ is((move(reverse(@nodes), '--drop-source'))[0], 0, '--drop-source there');
 is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is the same after both moves');
 is_clean('verify finds nothing');
 
-# A command, a source or a target that is killed at any step.
-my @steps = ('source: publication', 'target: definition', 'target: rows', 'target: indexes',
-	'target: waiting until', 'source: fence', 'target: waiting for', 'target: open', 'both: comparing', 'both: subscription');
+# Ends the processes of a kind on a server, as a network that breaks does.
+sub terminate
+{
+	my ($node, $kind) = @_;
+	$node->psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type IN ($kind)");
+	return;
+}
+
+# Somebody is killed at any step, three times of four during the switch.
+my @switch = ('source: triggers', 'source: fence', 'target: waiting for', 'target: open', 'both: comparing');
+my @steps = ('source: publication', 'target: definition', 'target: rows', 'target: indexes', 'target: waiting until',
+	'both: subscription', map { @switch } 1 .. 4);
+my %victims = (
+	command => sub { my ($run) = @_; $run->kill_kill(grace => 0) },
+	source => sub { crash($_[1]); start_server($_[1]) },
+	target => sub { crash($_[2]); start_server($_[2]) },
+	both => sub { my (undef, @way) = @_; crash($_) foreach @way; start_server($_) foreach @way },
+	walsender => sub { terminate($_[1], q{'walsender'}) },
+	worker => sub { terminate($_[2], q{'logical replication worker', 'logical replication apply worker', 'logical replication tablesync worker'}) });
 my $trials = trials(2, 200);
 my %outcomes;
 my $from = 0;
@@ -142,7 +130,7 @@ foreach my $trial (1 .. $trials)
 {
 	show_progress('move', $trial, $trials);
 	$step = ($step + 1) % @steps;
-	my $victim = (qw(command source target))[ rand 3 ];
+	my $victim = (sort keys %victims)[ rand keys %victims ];
 	my @way = ($nodes[$from], $nodes[ 1 - $from ]);
 	my $text = '';
 	my $run = IPC::Run::start([ $program, 'move', 'insta5', '--from', $way[0]->connstr('postgres'),
@@ -151,24 +139,19 @@ foreach my $trial (1 .. $trials)
 	my $deadline = time() + 60;
 	until ($text =~ /$steps[$step]/ || !$run->pumpable || time() > $deadline) { $run->pump_nb; usleep(500) }
 	usleep(rand(30_000));
-	$run->kill_kill(grace => 0) if $victim eq 'command';
-	foreach my $node ($victim eq 'source' ? $way[0] : $victim eq 'target' ? $way[1] : ())
-	{
-		crash($node);
-		start_server($node);
-	}
+	$victims{$victim}->($run, @way);
 	eval { $run->finish };
 	my $end = $run->result(0);
 	my $what = "$victim killed at \"$steps[$step]\"";
-	my $word = rand() < 0.5 ? '--resume' : '--abort';
+	my $word = rand() < 0.9 ? '--resume' : '--abort';
 	($status, $out, $err) = move(@way, $word, '--timeout', '3s');
 	push @faults, "$what, $word: rows differ: $err" if $status == 1;
-	if ($status != 0 && places() ne "$from")    # switched, or nothing is there to be resumed
+	if ($status != 0)    # it was switched, or nothing was there
 	{
-		$word = '--resume';
-		($status, $out, $err) = move(@way, $word, '--timeout', '3s');
+		push @faults, "$what, $word: $err" if $err !~ /has been switched|is open on|there is no move of/;
+		$word = places() eq $from && $err =~ /there is no move of/ ? 'anew' : '--resume';
+		($status, $out, $err) = move(@way, $word eq 'anew' ? () : $word, '--timeout', '3s');
 	}
-	($status, $out, $err) = move(@way, '--abort') if $status != 0;
 	my $place = places();
 	push @faults, "$what, $word: $err" if $status != 0;
 	push @faults, "$what, $word: open at $place" if $place !~ /^[01]$/;
@@ -186,8 +169,9 @@ foreach my $trial (1 .. $trials)
 is(join("\n", @faults), '', "$trials kills: one server has the shard, verify finds nothing ("
 	  . join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes) . ')');
 my @journal = stop_writers($writers);
-my @lost = lost_writes($nodes[$from], 'postgres', @journal);
-is(@lost, 0, 'each acknowledged write is there exactly once, ' . @journal . ' lines') or diag(join "\n", @lost[0 .. 4]);
+my @lost = lost_writes($nodes[$from], 'postgres', 'insta5', @journal);
+is(@lost, 0, 'each acknowledged transaction is there exactly once, ' . @journal . ' transactions, '
+	  . grep({ $_->{doubt} } @journal) . ' in doubt') or diag(join "\n", @lost[0 .. 4]);
 is(dump_of($nodes[$from], 'insta5'), $definition, 'the definition is the same after all');
 
 $_->stop foreach @nodes;

@@ -10,6 +10,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run;
+use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
 use Test::More;
@@ -45,13 +46,13 @@ psql_file($node, 'postgres', 'rows', schema => 'insta5', n => 200);
 sub difference
 {
 	my ($template, @arguments) = @_;
-	($status, $rows, $err) = shard_json($program, 'diff', shift @arguments // $node, $template, @arguments);
+	($status, $rows, $err) = shard_json($program, 'diff', shift @arguments // $node, '--template', $template, @arguments);
 	diag($err) if $err ne '';
 	return join(', ', $status, map { "$_->{schema} $_->{change} $_->{object}" } @$rows);
 }
 
 # clone
-($status, $rows, $err) = shard_json($program, 'clone', $node, 'insta5', '--shards', '6-9', '--schema', 'insta{}', '--jobs', 2);
+($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'insta5', '--shards', '6-9', '--schema', 'insta{}', '--jobs', 2);
 is("$status " . states($rows), '0 made 6,7,8,9', 'clone: every shard is made') or diag($err);
 is($err, '', 'clone: without a warning');
 is(dump_of($node, 'insta6', name => 'insta9', from => 6, to => 9), dump_of($node, 'insta9'), 'clone: two clones have the same definition');
@@ -110,16 +111,16 @@ is(difference('insta5'), '0', 'run: and they are equal after it');
 is(difference('insta7'), '0', 'run: to a clone as well');
 
 # A clone of a clone; and after a dump and a restore of everything.
-($status, $rows, $err) = shard_json($program, 'clone', $node, 'insta6', '--shards', '5-11', '--schema', 'insta{}');
+($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'insta6', '--shards', '5-11', '--schema', 'insta{}');
 is("$status " . states($rows), '0 made 11; there already 5,6,7,8,9,10', 'clone: a clone is a template') or diag($err);
 $node->safe_psql('postgres', 'CREATE DATABASE again');
 IPC::Run::run([ 'pg_dump', '-d', $node->connstr('postgres') ], '|', [ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('again') ],
 	'>', \my $ignored) or die 'pg_dump and psql failed';
 make_real_shard($node, 'again', 12, 'insta12');
 my $again = $node->connstr('again');
-($status, $rows, $err) = shard_json($program, 'diff', $again, 'insta5', '--shards', '5-11');
+($status, $rows, $err) = shard_json($program, 'diff', $again, '--template', 'insta5', '--shards', '5-11');
 is("$status @$rows $err", '0  ', 'diff: after a dump and a restore');
-($status, $rows, $err) = shard_json($program, 'clone', $again, 'insta5', '--shards', '13', '--schema', 'insta{}');
+($status, $rows, $err) = shard_json($program, 'clone', $again, '--template', 'insta5', '--shards', '13', '--schema', 'insta{}');
 is("$status " . states($rows), '0 made 13', 'clone: after a dump and a restore') or diag($err);
 
 # What makes clones differ is found before there is one.
@@ -136,7 +137,7 @@ foreach my $cause (
 {
 	my ($name, $make, $message, $undo) = @$cause;
 	$node->safe_psql('postgres', $make);
-	($status, $out, $err) = run_shard($program, 'clone', $node, 'insta5', '--shards', '20', '--schema', 'insta{}');
+	($status, $out, $err) = run_shard($program, 'clone', $node, '--template', 'insta5', '--shards', '20', '--schema', 'insta{}');
 	ok($status == 3 && $err =~ $message && $err =~ /clones would differ from schema insta5/, "clone: $name") or diag($err);
 	unlike($err, qr/snowflake_copy/, 'clone: the message names the template, not its copy');
 	$node->safe_psql('postgres', $undo);
@@ -151,23 +152,41 @@ $node->safe_psql('old', q{CREATE SCHEMA extensions; CREATE EXTENSION snowflake S
 my $old = $node->connstr('old');
 my $usage = q{SELECT string_agg(nspname || has_schema_privilege('web', oid, 'USAGE') || has_schema_privilege('report', oid, 'USAGE'), ' ' ORDER BY nspname)
 	FROM pg_namespace WHERE nspname ~ 'insta'};
-($status, $rows, $err) = shard_json($program, 'clone', $old, 'insta1', '--shards', '2', '--schema', 'insta{}');
+($status, $rows, $err) = shard_json($program, 'clone', $old, '--template', 'insta1', '--shards', '2', '--schema', 'insta{}');
 is("$status " . states($rows), '0 made 2', 'clone: a template that was public') or diag($err);
 is($node->safe_psql('old', $usage), 'insta1truetrue insta2truetrue', 'clone: with the privileges of public');
 $node->safe_psql('old', 'REVOKE USAGE ON SCHEMA insta1 FROM PUBLIC; GRANT USAGE ON SCHEMA insta1 TO web');
-is(join(', ', map { $_->{statement} } @{ (shard_json($program, 'diff', $old, 'insta1'))[1] }),
+is(join(', ', map { $_->{statement} } @{ (shard_json($program, 'diff', $old, '--template', 'insta1'))[1] }),
 	"GRANT USAGE ON SCHEMA insta2 TO web;\n, GRANT USAGE ON SCHEMA insta2 TO PUBLIC;\n", 'diff: other privileges of the schema');
-($status, $rows, $err) = shard_json($program, 'clone', $old, 'insta1', '--shards', '3', '--schema', 'insta{}');
+($status, $rows, $err) = shard_json($program, 'clone', $old, '--template', 'insta1', '--shards', '3', '--schema', 'insta{}');
 is("$status " . states($rows), '0 made 3', 'clone: after REVOKE and GRANT') or diag($err);
 is($node->safe_psql('old', "$usage AND nspname <> 'insta2'"), 'insta1truefalse insta3truefalse', 'clone: with what is left of the privileges');
 
 # An extension in the template.
 $node->safe_psql('old', 'CREATE EXTENSION btree_gist SCHEMA insta1');
-($status, $out, $err) = run_shard($program, 'clone', $old, 'insta1', '--shards', '4', '--schema', 'insta{}');
+($status, $out, $err) = run_shard($program, 'clone', $old, '--template', 'insta1', '--shards', '4', '--schema', 'insta{}');
 ok($status == 3 && $err =~ /extension btree_gist is installed in schema insta1.*\nHINT:  (CREATE SCHEMA extensions; )(ALTER EXTENSION .*;)\n/, 'clone: an extension in the template')
 	or diag($err);
 $node->safe_psql('old', "$2");
-is((run_shard($program, 'clone', $old, 'insta1', '--shards', '4', '--schema', 'insta{}'))[0], 0, 'clone: after the statement of the hint');
+is((run_shard($program, 'clone', $old, '--template', 'insta1', '--shards', '4', '--schema', 'insta{}'))[0], 0, 'clone: after the statement of the hint');
+
+# One shard comes from a backup of the whole database, as docs/scale-out.md says.
+my $backup = PostgreSQL::Test::Utils::tempdir() . '/app.dump';
+my $count = q{SELECT (SELECT count(*) FROM insta5.photos), (SELECT count(*) FROM insta5.comments), (SELECT count(*) FROM insta5."Audit Log"),
+	(SELECT count(*) FROM pg_class WHERE relnamespace = 'insta5'::regnamespace), (SELECT count(*) FROM pg_proc WHERE pronamespace = 'insta5'::regnamespace),
+	(SELECT count(*) FROM pg_constraint WHERE connamespace = 'insta5'::regnamespace), (SELECT count(*) FROM pg_trigger WHERE tgrelid::regclass::text ~ '^insta5\.')};
+my $before = $node->safe_psql('postgres', $count);
+$node->command_ok([ 'pg_dump', '-Fc', '-f', $backup, '-d', $node->connstr('postgres') ], 'pg_dump of a database of shards');
+my $owner = $node->safe_psql('postgres', q{SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'insta5'});
+my $id = $node->safe_psql('postgres', 'SELECT insta5.next_id()');
+$node->safe_psql('postgres', "ALTER SCHEMA insta5 RENAME TO insta5_before; CREATE SCHEMA insta5 AUTHORIZATION $owner");
+$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr('postgres'), '-n', 'insta5', $backup ], 'pg_restore -n of one of them');
+is($node->safe_psql('postgres', $count), $before, 'its objects and rows are there');
+$node->safe_psql('postgres', 'GRANT USAGE ON SCHEMA insta5 TO web, report');
+cmp_ok($node->safe_psql('postgres', 'SELECT insta5.next_id()'), '>', $id, 'its IDs go on');
+like((run_shard($program, 'verify', $node))[1], qr/insta5_before/, 'verify names the schema that was renamed');
+$node->safe_psql('postgres', 'DROP SCHEMA insta5_before CASCADE');
+unlike((run_shard($program, 'verify', $node))[1], qr/insta5/, 'and nothing when it is gone');
 
 # diff writes nothing: a role that may only read can run it.
 $node->safe_psql('postgres', 'GRANT pg_read_all_data TO report');

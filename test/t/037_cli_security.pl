@@ -1,7 +1,7 @@
 # A superuser runs snowflake-shard on the shard of a hostile role. That role has written what pg_dump and psql
 # would read as statements into bodies, comments, constants and names; and functions that PostgreSQL calls when
 # it plans a query, or makes an object, into every place for an expression. None of the text is run as a
-# statement. list, map and diff run no function; clone and move run those that a restore of the dump runs, and
+# statement. list, map and diff run no function, nor does run but for what its SQL runs; clone and move run those that a restore of the dump runs, and
 # no others.
 
 use strict;
@@ -87,7 +87,7 @@ ALTER ROLE hostile SUPERUSER;
 	CREATE VIEW v AS SELECT '$heading' AS x FROM t;
 	COMMENT ON TABLE t IS '$heading';
 	INSERT INTO t DEFAULT VALUES});
-foreach my $verb ([ 'clone', $super[0], 'vs', '--shards', '6-7', '--schema', 'copy{}' ], [ 'diff', $super[0], 'vs' ], [ 'list', $super[0] ], [ 'verify', $super[0] ],
+foreach my $verb ([ 'clone', $super[0], '--template', 'vs', '--shards', '6-7', '--schema', 'copy{}' ], [ 'diff', $super[0], '--template', 'vs' ], [ 'list', $super[0] ], [ 'verify', $super[0] ],
 	[ 'map', $super[0] ], [ 'move', 'vs', '--from', $super[0], '--to', $super[1], '--dry-run' ], [ 'move', 'vs', '--from', $super[0], '--to', $super[1] ])
 {
 	($status, $out, $err) = run_shard($program, @$verb);
@@ -107,7 +107,7 @@ is($status, 0, 'move --drop-source ends well') or diag($err);
 as_hostile(qq{
 	SELECT snowflake_create_shard(8, 'marks');
 	CREATE FUNCTION marks."f\001\002"() RETURNS integer LANGUAGE sql SET search_path = marks RETURN 1});
-($status, $out, $err) = run_shard($program, 'clone', $super[0], 'marks', '--shards', '9', '--schema', q{it's "{}"; });
+($status, $out, $err) = run_shard($program, 'clone', $super[0], '--template', 'marks', '--shards', '9', '--schema', q{it's "{}"; });
 ok($status == 3 && $err =~ /has a control character/, 'clone refuses a name with a mark of its own') or diag("$status $err");
 is($one->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^snowflake_copy|^it'}), '0', 'nothing is left');
 as_hostile('SET client_min_messages = error; DROP SCHEMA marks CASCADE');
@@ -137,7 +137,7 @@ as_hostile(q{
 	CREATE POLICY planted ON users USING (ran('policy') = 1);
 	CREATE MATERIALIZED VIEW filled AS SELECT ran('materialized view') AS n});
 planted_code_run();
-foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'diff', $super[0], 'planted' ])
+foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'diff', $super[0], '--template', 'planted' ])
 {
 	($status, $out, $err) = run_shard($program, @$verb);
 	is($status . planted_code_run(), '0', "$verb->[0] runs no function of the shard's owner") or diag("$out$err");
@@ -152,14 +152,48 @@ IPC::Run::run([ 'pg_dump', '--section=pre-data', '--section=post-data', '-n', 'p
   or die 'pg_dump and psql failed';
 my $by_restore = planted_code_run();
 isnt($by_restore, '', "a restore runs: $by_restore");
-($status, $out, $err) = run_shard($program, 'clone', $super[0], 'planted', '--shards', '11', '--schema', 'copy{}');
+($status, $out, $err) = run_shard($program, 'clone', $super[0], '--template', 'planted', '--shards', '11', '--schema', 'copy{}');
 is($status, 0, 'clone ends well') or diag($err);
 is(join(', ', grep { $by_restore !~ /\b\Q$_\E/ } split /, /, planted_code_run()), '', 'clone runs what a restore runs, and nothing else');
-($status, $out, $err) = run_shard($program, 'diff', $super[0], 'planted');
+($status, $out, $err) = run_shard($program, 'diff', $super[0], '--template', 'planted');
 is($status . planted_code_run(), '0', 'diff with a clone runs nothing') or diag("$out$err");
 ($status, $out, $err) = run_shard($program, 'move', 'planted', '--from', $super[0], '--to', $super[1], '--dry-run');
 is(join(', ', grep { $by_restore !~ /\b\Q$_\E/ } split /, /, planted_code_run()), '', 'move --dry-run runs what a restore runs, and nothing else');
 like($by_restore, qr/materialized view as hostile/, 'a materialized view is filled as its owner');
+
+# --- the state of a move --------------------------------------------------------------------------
+
+# A hostile role makes schemas that look like those of moves: a view, and a table with an index, whose functions
+# would run as the caller. A move of another role's schema is not read.
+as_hostile(q{
+	CREATE SCHEMA snowflake_move_7;
+	CREATE FUNCTION snowflake_move_7.step() RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE LOG 'PLANTED view of a move as %', current_user; RETURN 'prepared'; END$$;
+	CREATE VIEW snowflake_move_7.state AS
+		SELECT gen_random_uuid() AS id, 'planted'::name AS schema_name, 'x'::text AS other, snowflake_move_7.step() AS step, NULL::uuid AS marker;
+	CREATE SCHEMA snowflake_move_8;
+	CREATE FUNCTION snowflake_move_8.f(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE LOG 'PLANTED index of a move as %', current_user; RETURN $1; END$$;
+	CREATE TABLE snowflake_move_8.state (id uuid, schema_name name, other text, step text, marker uuid, is_reversible boolean, is_way_back boolean);
+	CREATE INDEX ON snowflake_move_8.state ((step || snowflake_move_8.f('x')));
+	INSERT INTO snowflake_move_8.state VALUES (gen_random_uuid(), 'planted', 'x', 'moved')});
+planted_code_run();
+foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'verify', $super[0] ], [ 'move', 'planted', '--from', $super[0], '--to', $super[1], '--abort' ])
+{
+	($status, $out, $err) = run_shard($program, @$verb);
+	is(planted_code_run(), '', "$verb->[0] reads no planted state of a move") or diag("$out$err");
+}
+like((run_shard($program, 'list', $super[0]))[1], qr/\bplanted\b/, 'a planted state closes no shard');
+
+# --- the record of changes ------------------------------------------------------------------------
+
+# A shard's owner has planted a record. It is read, and never called; what another owner has in it stays in that shard.
+as_hostile(q{
+	CREATE FUNCTION planted.snowflake_changes() RETURNS text[] LANGUAGE plpgsql AS $$ BEGIN RAISE LOG 'PLANTED record as %', current_user; RETURN '{}'; END $$});
+$one->safe_psql('postgres', q{SET ROLE super; SELECT snowflake_create_shard(12, 'ours')});
+planted_code_run();
+($status, $out, $err) = run_shard($program, 'run', $super[0], '--shards', '10,12', '--keep-going', '--once', 'ours', '--sql', 'CREATE TABLE ours ()');
+is("$status $out" . planted_code_run(), "3 1 shard done: 12\n1 shard failed: 10\n", 'run --once calls no planted record') or diag($err);
+like($err, qr/shard 10, schema planted: function snowflake_changes\(\) of its schema is no record that run has written/, 'and names it');
+is(as_hostile(q{SELECT to_regclass('planted.ours') IS NULL}), 't', 'the shard is not changed');
 
 $_->stop foreach $one, $two;
 done_testing();

@@ -1,10 +1,8 @@
-/* snowflake-shard move: the rows of the fenced source against those of the target when it opened.
- */
+#include "move/compare.h"
 
 #include <algorithm>
 #include <future>
 
-#include "move.h"
 #include "output.h"
 
 namespace
@@ -70,28 +68,28 @@ std::string difference(std::vector<Range> source, std::vector<Range> target)
 
 } // namespace
 
-std::vector<std::string> compare_rows(Move& move)
+std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
+                                      std::uint64_t max_size)
 {
     const std::string settings = R"(
         SET row_security = off; SET DateStyle = ISO; SET TimeZone = UTC;
         SET IntervalStyle = postgres; SET extra_float_digits = 1; SET bytea_output = hex;
         SET xmlbinary = base64; SET lc_monetary = 'C')";
-    move.source.run(settings);
-    move.snapshot->run(settings);
+    source.run(settings);
+    snapshot.run(settings);
     std::vector<std::string> differences;
-    const std::vector<std::string> tables = tables_of(move.source, move.shard);
+    const std::vector<std::string> tables = tables_of(source, shard);
     Progress progress("compare (tables)", tables.size());
     for (const std::string& table : tables) {
-        const Result size = move.source.query("SELECT pg_table_size($1::regclass) <= $2::bigint",
-                                              {table, std::to_string(move.options.verify_size)});
-        const std::string sql = query_of(table, key_of(move.source, table), size.flag(0, 0));
-        auto target =
-            std::async(std::launch::async, [&] { return read_ranges(*move.snapshot, sql); });
-        const std::string found = difference(read_ranges(move.source, sql), target.get());
+        const Result size = source.query("SELECT pg_table_size($1::regclass) <= $2::bigint",
+                                         {table, std::to_string(max_size)});
+        const std::string sql = query_of(table, key_of(source, table), size.flag(0, 0));
+        auto target = std::async(std::launch::async, [&] { return read_ranges(snapshot, sql); });
+        const std::string found = difference(read_ranges(source, sql), target.get());
         if (!found.empty())
             differences.push_back("table " + table + ": " + found);
         progress.step();
     }
-    move.snapshot->run("COMMIT");
+    snapshot.run("COMMIT");
     return differences;
 }

@@ -1,0 +1,55 @@
+#include "move/cleanup.h"
+
+#include <thread>
+
+#include "move/transaction.h"
+
+void drop_subscription(Connection& target, const Move& move)
+{
+    const Result subscription = target.query(R"(
+        SELECT FROM pg_subscription WHERE subname = $1
+        AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+                                             {move.name});
+    if (subscription.rows() > 0)
+        /* Without its slot's name, because the source drops the slot. */
+        target.run(move.sql(R"(
+            BEGIN;
+            ALTER SUBSCRIPTION @move@ DISABLE;
+            ALTER SUBSCRIPTION @move@ SET (slot_name = NONE);
+            DROP SUBSCRIPTION @move@;
+            COMMIT)"));
+}
+
+void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline)
+{
+    /* A walsender notices late that its subscriber is dead, and holds the slot. */
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+        try {
+            source.query(R"(
+                SELECT pg_terminate_backend(active_pid)
+                FROM pg_replication_slots WHERE slot_name = $1 AND active)",
+                         {move.slot});
+            source.query(R"(
+                SELECT pg_drop_replication_slot(slot_name)
+                FROM pg_replication_slots WHERE slot_name = $1)",
+                         {move.slot});
+            break;
+        } catch (const ServerError&) {
+            if (Clock::now() > deadline)
+                throw;
+        }
+    }
+    source.run("DROP PUBLICATION IF EXISTS " + move.name);
+}
+
+void drop_state(Connection& connection, const Move& move, const Limits& limits)
+{
+    const Result tables = connection.query(R"(
+        SELECT tgrelid::regclass FROM pg_trigger JOIN pg_proc AS p ON p.oid = tgfoid
+        WHERE pronamespace = to_regnamespace($1) ORDER BY 1)",
+                                           {move.name});
+    for (const std::string& table : texts_of(tables)) /* one is locked at a time */
+        lock_and_run(connection, limits.deadline(),
+                     [&] { connection.run("DROP TRIGGER snowflake_move ON " + table); });
+    connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE");
+}

@@ -1,0 +1,92 @@
+/* The command move on one shard. Its parts are in move.cpp (what a command line means),
+ * forward.cpp (a move, a resumed move and an undo) and ends.cpp (abort, drop-source). */
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "move/obstacles.h"
+#include "move/replication.h"
+#include "move/routers.h"
+#include "move/standing.h"
+#include "output.h"
+#include "verbs.h"
+
+/* An undo names the servers as its move did, and goes from --to to --from. */
+Options in_direction(Options options);
+
+/* Prints them; the exit code. */
+int print_obstacles(const std::vector<Obstacle>& obstacles, bool json);
+
+inline const std::string kWithWayBack = " with a way back";
+
+/* What a command line asks for, on a shard that it has locked. */
+class MoveCommand
+{
+public:
+    explicit MoveCommand(const Options& options)
+        : options_(options), session_(options.from, options.to, options.schema),
+          routers_(choose_routing(options, source_, move_)),
+          limits_{std::chrono::milliseconds(static_cast<int>(options.timeout * 1000)),
+                  static_cast<std::int64_t>(options.max_lag)},
+          source_dsn_(dsn_of(source_, options.source)), target_dsn_(dsn_of(target_, options.target))
+    {
+    }
+
+    int execute();
+    /* Of a move that has not begun; none if it has, or is done. */
+    std::vector<Obstacle> find_obstacles();
+    /* What execute() has done: moved, undone ... */
+    const std::string& end_state() const { return end_state_; }
+    /* How long writes were blocked, in milliseconds, if execute() has blocked them. */
+    std::optional<std::int64_t> pause() const { return pause_; }
+    /* The last lines of an error: the aliases that are paused. */
+    std::string paused() { return routers_.paused(remedy_); }
+
+private:
+    Standing standing() { return {session_.servers, move_}; }
+
+    int begin();
+    int resume();
+    int undo();
+    int abort();
+    int drop_source();
+
+    bool is_there_already(const Standing& now);
+    int lead_there();
+    void tell_size(std::size_t obstacles);
+    bool begins() const { return !options_.is_aborted && !options_.drops_source; }
+    int go_on();
+    void keep_options(const Standing& now);
+    void prepare();
+    void copy_and_switch(std::optional<Connection>& snapshot);
+    int finish(std::optional<Connection>& snapshot);
+    void remove_copy(const Standing& now);
+
+    std::string how_to_move_back() const;
+    std::string command_with(const std::string& option) const
+    {
+        return "snowflake-shard move " + options_.schema + " ... " + option + " goes on";
+    }
+    std::string done() const { return options_.is_undone ? "undone" : "moved"; }
+    int end(const std::string& state)
+    {
+        end_state_ = state;
+        return options_.is_one_of_many ? kDone
+                                       : print_states({{move_.shard, state, ""}}, options_.json);
+    }
+
+    const Options options_;
+    Session session_;
+    Connection& source_ = session_.servers.source;
+    Connection& target_ = session_.servers.target;
+    const Move& move_ = session_.move;
+    Routers routers_;
+    std::string remedy_ = command_with(options_.is_undone ? "--undo" : "--resume");
+    const Limits limits_;
+    const std::string source_dsn_; /* as the target's server reaches it */
+    const std::string target_dsn_; /* as the source's server reaches it */
+    std::string end_state_;
+    std::optional<std::int64_t> pause_;
+};

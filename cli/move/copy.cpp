@@ -1,0 +1,138 @@
+#include "move/copy.h"
+
+#include <algorithm>
+
+#include "move/definition.h"
+#include "move/fence.h"
+#include "move/fingerprint.h"
+#include "move/replication.h"
+#include "move/state.h"
+#include "output.h"
+
+namespace
+{
+
+/* Megabytes of the tables that are copied. */
+std::size_t megabytes(Connection& connection, const Shard& shard)
+{
+    const Result size = connection.query(R"(
+        SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint >> 20
+        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r')",
+                                         {shard.quoted});
+    return static_cast<std::size_t>(size.number(0, 0));
+}
+
+/* Little may be left while no worker runs: the launcher waits for wal_retrieve_retry_interval
+ * before it starts one again. So a row passes through the stream while clients still write. */
+void await_probe(Servers& servers, const Move& move)
+{
+    const Result probe = servers.source.query(
+        move.sql("INSERT INTO @move@.marker VALUES (gen_random_uuid(), '[]') RETURNING id"));
+    const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
+    await_replication(servers, move,
+                      [&] { return servers.target.query(sql, {probe.text(0, 0)}).rows() > 0; });
+}
+
+} // namespace
+
+void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible)
+{
+    auto& [source, target] = servers;
+    if (!read_state(source, move)) {
+        warn("source: publication and slot");
+        source.run("BEGIN");
+        make_state(source, move, "", target.server(), Step::prepared);
+        if (is_reversible)
+            make_reversible(source, move);
+        keep_routing(source, move, routing);
+        make_fence(source, move);
+        make_fingerprint(source, move);
+        make_publication(source, move);
+        source.run("COMMIT");
+    }
+    /* What is written between the first slot and another would never come. */
+    if (read_state(target, move))
+        require_slot(source, move);
+    else
+        make_slot(source, move);
+}
+
+void prepare_target(Servers& servers, const Move& move, const std::string& source_dsn)
+{
+    auto& [source, target] = servers;
+    if (read_state(target, move))
+        return;
+    warn("target: definition and subscription");
+    note_fingerprint(source, move);
+    note_definition(source, move);
+    const Archive archive(source, move.shard.schema, true);
+    const std::string definition = definition_before_rows(source, move.shard, archive);
+    require_no_change(source, move);
+    target.run("BEGIN ISOLATION LEVEL READ COMMITTED");
+    target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
+                 {std::to_string(move.shard.number), move.shard.schema});
+    target.run(definition);
+    make_state(target, move, read_state(source, move)->id, source.server(), Step::copying);
+    make_fence(target, move);
+    /* The apply worker is a replica, which this does not stop. */
+    for (const std::string& statement : fence_triggers(target, move, ""))
+        target.run(statement);
+    close_shard(target, move, move.title() + ", is not open here yet",
+                "It is being moved from " + source.server() + ".");
+    stop_sequences(target, move);
+    hide_statements(target);
+    target.run(subscription_sql(target, move, source_dsn, "slot_name = '" + move.slot + "'"));
+    target.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
+}
+
+void await_copy(Servers& servers, const Move& move)
+{
+    warn("target: rows");
+    const std::size_t total = megabytes(servers.source, move.shard);
+    Progress progress("copy (MB)", total);
+    await_replication(servers, move, [&] {
+        progress.reach(std::min(total, megabytes(servers.target, move.shard)));
+        const Result left = servers.target.query(R"(
+            SELECT FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
+            WHERE subname = $1 AND srsubstate <> 'r')",
+                                                 {move.name});
+        return left.rows() == 0;
+    });
+}
+
+/* The definition locks one table after the other, and the apply worker the tables of a transaction
+ * in their order: together they would deadlock. So the subscription is disabled while it is made.
+ *
+ * A command that is killed here leaves the subscription disabled and the state copying. --resume
+ * comes here again, because all rows are there: await_copy() waits for none. */
+void finish_definition(Servers& servers, const Move& move)
+{
+    auto& [source, target] = servers;
+    if (read_state(target, move)->step != Step::copying)
+        return;
+    warn("target: indexes, foreign keys, triggers");
+    note_fingerprint(source, move);
+    const Archive archive(source, move.shard.schema, true);
+    std::string sql = definition_after_rows(source, move.shard, archive);
+    require_same_definition(source, move);
+    require_no_change(source, move);
+    for (const std::string& table : tables_of(target, move.shard, "rp"))
+        sql += "ANALYZE " + table + ";";
+    stop_subscription(servers, move);
+    target.run("BEGIN;" + sql);
+    write_step(target, move, Step::ready);
+    target.run(move.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
+}
+
+void await_lag(Servers& servers, const Move& move, std::int64_t max_lag)
+{
+    warn("target: waiting until it has caught up");
+    await_replication(servers, move, [&] {
+        const Result lag = servers.source.query(R"(
+            SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)
+            FROM pg_replication_slots WHERE slot_name = $1)",
+                                                {move.slot});
+        return lag.rows() > 0 && lag.number(0, 0) <= max_lag;
+    });
+    await_probe(servers, move);
+}

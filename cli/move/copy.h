@@ -1,0 +1,18 @@
+/* The steps before the switch, in this order: the source is written to all the time. Each does what
+ * is left of it. */
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "move/routing.h"
+#include "move/session.h"
+
+void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);
+/* source_dsn: the source as the target's server reaches it. */
+void prepare_target(Servers& servers, const Move& move, const std::string& source_dsn);
+void await_copy(Servers& servers, const Move& move);
+void finish_definition(Servers& servers, const Move& move);
+/* Returns when no more than so many bytes of WAL are left to be replicated, and the worker runs. */
+void await_lag(Servers& servers, const Move& move, std::int64_t max_lag);

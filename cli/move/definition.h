@@ -1,0 +1,15 @@
+/* The definition of the shard, as pg_dump writes it, in the two parts in which the target gets it.
+ */
+
+#pragma once
+
+#include <string>
+
+#include "dump.h"
+#include "move/session.h"
+
+/* What rows need: tables, and the indexes by which the apply worker finds rows. */
+std::string definition_before_rows(Connection& source, const Shard& shard, const Archive& archive);
+
+/* All other indexes, foreign keys and triggers. It also fills the materialized views. */
+std::string definition_after_rows(Connection& source, const Shard& shard, const Archive& archive);

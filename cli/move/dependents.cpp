@@ -1,0 +1,30 @@
+#include "move/dependents.h"
+
+namespace
+{
+
+/* Members are the schema's objects, and what is dropped with them: row types, constraints, TOAST
+ * tables, rows of a publication. */
+const char* const kDependents = R"(
+WITH RECURSIVE members AS (
+    SELECT 'pg_namespace'::regclass::oid AS classid, $1::regnamespace::oid AS objid
+    UNION
+    SELECT d.classid, d.objid
+    FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
+    WHERE (m.classid = 'pg_namespace'::regclass OR d.deptype IN ('i', 'a', 'P', 'S'))
+    AND NOT EXISTS (SELECT FROM pg_class AS c
+                    WHERE d.classid = c.tableoid AND d.objid = c.oid
+                    AND relnamespace NOT IN ($1::regnamespace, 'pg_toast'::regnamespace))
+)
+SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid) || ' needs ' ||
+                pg_describe_object(d.refclassid, d.refobjid, 0)
+FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
+WHERE d.deptype IN ('n', 'a') AND (d.classid, d.objid) NOT IN (TABLE members)
+AND (pg_identify_object(d.refclassid, d.refobjid, 0)).type NOT LIKE '%index')";
+
+} // namespace
+
+std::vector<std::string> find_dependents(Connection& connection, const Shard& shard)
+{
+    return texts_of(connection.query(kDependents, {shard.quoted}));
+}

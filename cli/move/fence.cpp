@@ -1,0 +1,237 @@
+#include "move/fence.h"
+
+#include <thread>
+
+#include "move/fingerprint.h"
+#include "move/state.h"
+#include "move/transaction.h"
+#include "output.h"
+
+namespace
+{
+
+/* The fence is made of three parts, because there are three ways to make an ID or a row:
+ *
+ * A trigger FOR EACH STATEMENT on every table and partition fires before a DEFAULT is computed. The
+ * DEFAULTs stay, because to change them would lock readers out. The triggers are made before the
+ * switch, one table at a time, and call a function that does nothing. close() replaces its body.
+ *
+ * The native functions raise the same error. CREATE OR REPLACE keeps their OID and privileges. They
+ * stay functions in SQL, but for those that return a record: a statement that looks up the language
+ * before, and reads the body behind, would take it for a text of the old language.
+ *
+ * A sequence gets bounds that leave no value to be drawn, for direct calls of snowflake_next_id()
+ * and nextval(). ALTER SEQUENCE waits for every transaction that has drawn from it, so the position
+ * that is read after the first ALTER is the last one. It writes a new file, so that setval() below
+ * is rolled back with it.
+ *
+ * No table is locked: transactions over several tables take their locks in any order, and would
+ * deadlock with a fence that takes them in one. Nobody writes behind the fence all the same. A
+ * statement locks its table (ROW EXCLUSIVE) and then reads the invalidations that have been
+ * committed by then, so it finds the new body, also in a transaction with an older snapshot,
+ * because catalogues are not read with that. A transaction that had locked a table before close()
+ * was committed is in pg_locks after it, and await_writers() waits until it has ended. */
+const char* const kFence = R"sql(
+-- Published. A row of it says that everything before it has been replicated, and carries the positions of the sequences.
+CREATE TABLE @move@.marker (id uuid PRIMARY KEY, positions jsonb NOT NULL);
+-- The statements that lift the fence.
+CREATE TABLE @move@.undo (number integer GENERATED ALWAYS AS IDENTITY, statement text NOT NULL);
+
+-- Its text is no other function's: fingerprint() tells by it which functions close() has replaced.
+CREATE FUNCTION @move@.fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END -- @move@';
+
+CREATE FUNCTION @move@.close(problem text, place text) RETURNS void
+    LANGUAGE plpgsql SET search_path = '' AS $$
+DECLARE
+    home CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
+    body CONSTANT text := format('BEGIN RAISE EXCEPTION USING ERRCODE = ''read_only_sql_transaction'', '
+                                 'MESSAGE = %L, DETAIL = %L; END', problem, place);
+    function record;
+BEGIN
+    EXECUTE format('CREATE OR REPLACE FUNCTION @move@.refuse() RETURNS void LANGUAGE plpgsql AS %L', body);
+    GRANT EXECUTE ON FUNCTION @move@.refuse() TO PUBLIC;
+    EXECUTE format('CREATE OR REPLACE FUNCTION @move@.fence() RETURNS trigger LANGUAGE plpgsql AS %L', body);
+    INSERT INTO @move@.undo (statement) VALUES
+        ('CREATE OR REPLACE FUNCTION @move@.fence() RETURNS trigger LANGUAGE plpgsql AS ''BEGIN RETURN NULL; END -- @move@''');
+
+    FOR function IN
+        SELECT format('%I.%I(%s) RETURNS %s', n.nspname, p.proname, pg_get_function_arguments(p.oid),
+                      pg_get_function_result(p.oid)) AS signature, pg_get_functiondef(p.oid) AS definition,
+               CASE WHEN p.prorettype = 'record'::regtype THEN format('plpgsql AS %L', body)
+                    ELSE format('sql AS %L', format('SELECT @move@.refuse(); SELECT NULL::%s', p.prorettype::regtype)) END AS closed
+        FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.oid = home AND p.oid IN (SELECT objid FROM snowflake_internal.calls()
+                                         WHERE classid = 'pg_proc'::regclass AND is_direct)
+    LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION %s LANGUAGE %s', function.signature, function.closed);
+        INSERT INTO @move@.undo (statement) VALUES (function.definition);
+    END LOOP;
+END $$;
+
+CREATE FUNCTION @move@.stop_sequences() RETURNS jsonb LANGUAGE plpgsql SET search_path = '' AS $$
+DECLARE
+    object regclass;
+    bounds record;
+    drawn record;
+    is_up boolean;
+    bits integer;
+    low bigint;
+    positions jsonb := '[]';
+BEGIN
+    FOR object IN
+        SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN @move@.state AS s ON s.schema_name = n.nspname
+        WHERE c.relkind = 'S' ORDER BY c.oid
+    LOOP
+        SELECT * INTO bounds FROM pg_sequence WHERE seqrelid = object;
+        EXECUTE format('ALTER SEQUENCE %s NO CYCLE', object);
+        EXECUTE format('SELECT last_value, is_called FROM %s', object) INTO drawn;
+        is_up := bounds.seqincrement > 0;
+        bits := CASE bounds.seqtypid WHEN 'smallint'::regtype THEN 15 WHEN 'integer'::regtype THEN 31 ELSE 63 END;
+        -- Two values, the last of which is drawn: the present one, but at the end of the type.
+        low := drawn.last_value - CASE WHEN is_up THEN (drawn.last_value > -power(2::numeric, bits))::integer
+                                       ELSE (drawn.last_value = power(2::numeric, bits) - 1)::integer END;
+        EXECUTE format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START %s', object, low, low + 1, low);
+        PERFORM setval(object, low + is_up::integer, true);
+        INSERT INTO @move@.undo (statement) VALUES
+            (format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START %s %s', object, bounds.seqmin, bounds.seqmax,
+                    bounds.seqstart, CASE WHEN bounds.seqcycle THEN 'CYCLE' END)),
+            (format('SELECT pg_catalog.setval(%L, %s, %L)', object, drawn.last_value, drawn.is_called));
+        positions := positions || jsonb_build_object('sequence', object, 'last_value', drawn.last_value,
+                                                     'is_called', drawn.is_called);
+    END LOOP;
+    RETURN positions;
+END $$;
+
+CREATE FUNCTION @move@.reopen() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
+DECLARE
+    undo record;
+BEGIN
+    FOR undo IN SELECT u.statement FROM @move@.undo AS u ORDER BY u.number LOOP
+        EXECUTE undo.statement;
+    END LOOP;
+    DELETE FROM @move@.undo;
+END $$;
+)sql";
+
+/* Transactions that have locked a table for writing. A prepared one has no process. */
+const std::string kWriters = R"(
+    FROM pg_locks
+    WHERE locktype = 'relation' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+    AND relation IN (SELECT oid FROM pg_class
+                     WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p')))";
+
+/* Returns when those that write to the shard now have ended. Later ones meet the fence. */
+void await_writers(Connection& source, const Move& move, Clock::time_point deadline)
+{
+    const Result writers = source.query(
+        "SELECT coalesce(array_agg(virtualtransaction), '{}')" + kWriters, {move.shard.quoted});
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+        const Result left = source.query(
+            "SELECT coalesce('process ' || pid, 'prepared transaction ' || virtualtransaction)" +
+                kWriters + " AND (virtualtransaction = ANY ($2::text[]) OR pid IS NULL)",
+            {move.shard.quoted, writers.text(0, 0)});
+        if (left.rows() == 0)
+            return;
+        if (Clock::now() > deadline)
+            throw Late(left.text(0, 0) + " writes to the shard, and did not end in time");
+    }
+}
+
+/* A table that was made between the publication and the copy of the definition has no rows there.
+ */
+void require_published_tables(Connection& source, const Move& move)
+{
+    const Result tables = source.query(R"(
+        SELECT oid::regclass FROM pg_class
+        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND oid NOT IN (
+            SELECT prrelid FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = prpubid
+            WHERE pubname = $2))",
+                                       {move.shard.quoted, move.name});
+    if (tables.rows() > 0)
+        throw Failure("table " + tables.text(0, 0) +
+                      " was made during the move, which does not carry it. Start anew: --abort");
+}
+
+} // namespace
+
+void make_fence(Connection& connection, const Move& move)
+{
+    connection.run(move.sql(kFence));
+}
+
+std::vector<std::string> fence_triggers(Connection& connection, const Move& move,
+                                        const std::string& firing)
+{
+    std::vector<std::string> statements;
+    for (const std::string& table : tables_of(connection, move.shard, "rp"))
+        statements.push_back(
+            "CREATE OR REPLACE TRIGGER snowflake_move BEFORE INSERT OR UPDATE OR DELETE OR "
+            "TRUNCATE ON " +
+            table + move.sql(" FOR EACH STATEMENT EXECUTE FUNCTION @move@.fence(); ") +
+            "ALTER TABLE ONLY " + table + " ENABLE " + firing + " TRIGGER snowflake_move;");
+    return statements;
+}
+
+void close_shard(Connection& connection, const Move& move, const std::string& problem,
+                 const std::string& place)
+{
+    connection.query(move.sql("SELECT @move@.close($1, $2)"), {problem, place});
+}
+
+std::string stop_sequences(Connection& connection, const Move& move)
+{
+    return connection.query(move.sql("SELECT @move@.stop_sequences()")).text(0, 0);
+}
+
+void reopen_shard(Connection& connection, const Move& move)
+{
+    connection.query(move.sql("SELECT @move@.reopen()"));
+}
+
+void prepare_fence(Connection& source, const Move& move, Clock::time_point deadline)
+{
+    for (const std::string& statement : fence_triggers(source, move, "ALWAYS"))
+        lock_and_run(source, deadline, [&] { source.run(statement); });
+}
+
+void raise_fence(Connection& source, const Move& move, const std::string& target,
+                 Clock::time_point deadline, Fence& fence)
+{
+    fence.start = Clock::now();
+    if (read_state(source, move)->step != Step::fenced)
+        lock_and_run(source, deadline, [&] {
+            /* A crash that loses this commit loses those that follow: the source is open. */
+            source.run("SET LOCAL synchronous_commit = off");
+            require_published_tables(source, move);
+            require_no_change(source, move);
+            close_shard(source, move, move.title() + ", has moved", "It is at " + target + " now.");
+            write_step(source, move, Step::fenced);
+        });
+    await_writers(source, move, deadline);
+    lock_and_run(source, deadline, [&] {
+        const Result marker = source.query(
+            move.sql("INSERT INTO @move@.marker VALUES (gen_random_uuid(), $1) RETURNING id"),
+            {stop_sequences(source, move)});
+        write_step(source, move, Step::fenced, marker.text(0, 0));
+        fence.marker = marker.text(0, 0);
+    });
+}
+
+void lower_fence(Connection& source, const Move& move, Clock::time_point deadline)
+{
+    const Watch watch(source, late_at(source, deadline));
+    try {
+        if (read_state(source, move)->step == Step::fenced)
+            lock_and_run(source, deadline, [&] {
+                reopen_shard(source, move);
+                write_step(source, move, Step::prepared);
+            });
+    } catch (const Failure& error) {
+        throw Failure("the source may still be fenced, and closed to every write, until --resume "
+                      "or --abort: " +
+                      std::string(error.what()));
+    }
+}

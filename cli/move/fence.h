@@ -1,0 +1,39 @@
+/* The fence: no row and no ID is made behind it, by anybody. Readers are not blocked. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "move/session.h"
+
+/* Puts the fence into the schema of the move, on either server. It does not stand yet. */
+void make_fence(Connection& connection, const Move& move);
+
+/* The statements that make its triggers, one for each table. firing: "ALWAYS" stops a session with
+ * session_replication_role = replica, too; "" lets it through. */
+std::vector<std::string> fence_triggers(Connection& connection, const Move& move,
+                                        const std::string& firing);
+
+/* The parts of the fence, and its end, in a transaction of the caller. A client that writes gets
+ * the problem as an error, with the place as its detail. */
+void close_shard(Connection& connection, const Move& move, const std::string& problem,
+                 const std::string& place);
+/* Returns the positions of the sequences. */
+std::string stop_sequences(Connection& connection, const Move& move);
+void reopen_shard(Connection& connection, const Move& move);
+
+struct Fence {
+    std::string marker;      /* empty: it was not sent, so nobody opens the target */
+    Clock::time_point start; /* writers have waited or failed since then */
+    bool is_final = false;   /* the target may be open by now */
+};
+
+/* Makes the triggers on the source, while clients write. */
+void prepare_fence(Connection& source, const Move& move, Clock::time_point deadline);
+/* Closes the source, waits until everything that was written is committed, and sends the marker. */
+void raise_fence(Connection& source, const Move& move, const std::string& target,
+                 Clock::time_point deadline, Fence& fence);
+/* Opens the source again. The target must not be open, and be locked. An error says that the fence
+ * still stands. */
+void lower_fence(Connection& source, const Move& move, Clock::time_point deadline);

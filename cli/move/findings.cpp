@@ -1,0 +1,59 @@
+#include "move/findings.h"
+
+#include "moving.h"
+
+namespace
+{
+
+/* A row if the other server does not follow, or is far behind. */
+Result find_broken_way_back(Connection& connection, const std::string& name)
+{
+    return connection.query(R"(
+        SELECT problem, slot_name
+        FROM (SELECT format('%s_%s', $1::text, oid) AS name FROM pg_database WHERE datname = current_database()) AS n
+        LEFT JOIN pg_replication_slots AS s ON s.slot_name = name
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN slot_name IS NULL THEN 'slot ' || name || ' is gone'
+                        WHEN wal_status = 'lost' THEN 'slot ' || name || ' has lost WAL'
+                        WHEN NOT active THEN 'it does not read slot ' || name
+                        WHEN wal_status = 'unreserved' OR behind > 1e9
+                            THEN 'it is behind by ' || pg_size_pretty(behind) END
+            FROM pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) AS behind) AS p (problem)
+        WHERE problem IS NOT NULL)",
+                            {name});
+}
+
+/* The rows of the other server are of no use then, and this one keeps its WAL for them. */
+void check_way_back(Connection& connection, const MoveState& move,
+                    std::vector<MoveFinding>& findings)
+{
+    const std::string name = "snowflake_move_" + std::to_string(move.shard);
+    const Result broken = find_broken_way_back(connection, name);
+    for (int i = 0; i < broken.rows(); i++) {
+        const std::string slot = broken.text(i, 1);
+        findings.push_back(
+            {"way back", "schema " + name,
+             "server " + move.other + " does not follow shard " + std::to_string(move.shard) +
+                 ": " + broken.text(i, 0),
+             "The log of that server says why. " + command_of(move, connection.server()) +
+                 " --drop-source" + " ends the way back; if that server is gone for good: " +
+                 (slot.empty() ? "" : "SELECT pg_drop_replication_slot('" + slot + "'); ") +
+                 "DROP PUBLICATION " + name + "; DROP SCHEMA " + name + " CASCADE;"});
+    }
+}
+
+} // namespace
+
+std::vector<MoveFinding> find_moves(Connection& connection)
+{
+    std::vector<MoveFinding> findings;
+    for (const MoveState& move : read_moves(connection)) {
+        if (move.is_standing_way_back() && move.is_of_source())
+            check_way_back(connection, move, findings);
+        else if (move.step != Step::moved && !move.is_standing_way_back())
+            findings.push_back({"leftover", "schema snowflake_move_" + std::to_string(move.shard),
+                                "a move was interrupted, or is running now: " + text_of(move.step),
+                                command_of(move, connection.server()) + " --resume, or --abort"});
+    }
+    return findings;
+}

@@ -1,0 +1,140 @@
+#include "move/fingerprint.h"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "entries.h"
+
+namespace
+{
+
+/* The rows of the catalogue that define the shard, by the transactions that have written them; of
+ * pg_class, which TRUNCATE and REFRESH MATERIALIZED VIEW write, too, by what they say. What the
+ * fence changes is left out: its triggers, the bounds of sequences, and the native functions, by
+ * what they depend on before and by their body behind it. */
+const char* const kFingerprint = R"sql(
+DROP TABLE IF EXISTS @move@.definition, @move@.noted;
+CREATE TABLE @move@.definition (sql text NOT NULL);
+CREATE TABLE @move@.noted (fingerprint text, at pg_lsn);
+INSERT INTO @move@.noted DEFAULT VALUES;
+
+CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql SET search_path = '' AS $$
+DECLARE
+    home CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
+    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE relnamespace = home AND relkind <> 'S');
+    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE typnamespace = home);
+    functions CONSTANT oid[] := ARRAY(
+        SELECT p.oid FROM pg_proc AS p
+        WHERE p.pronamespace = home
+        AND NOT starts_with(p.prosrc, 'SELECT @move@.refuse();')
+        AND p.prosrc <> (SELECT f.prosrc FROM pg_proc AS f WHERE f.oid = '@move@.fence()'::regprocedure)
+        AND NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_depend AS e ON e.classid = d.refclassid AND e.objid = d.refobjid
+                        WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.refclassid = 'pg_proc'::regclass
+                        AND e.deptype = 'e'
+                        AND e.refobjid = (SELECT x.oid FROM pg_extension AS x WHERE x.extname = 'snowflake')));
+BEGIN
+    RETURN (
+        WITH written (catalog, object, by) AS (
+            SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = home
+            UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, reltablespace, relpersistence, relrowsecurity,
+                                                      relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
+                      FROM pg_class WHERE oid = ANY (tables)
+            UNION ALL SELECT tableoid, attrelid, xmin::text FROM pg_attribute WHERE attrelid = ANY (tables)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_attrdef WHERE adrelid = ANY (tables)
+            UNION ALL SELECT tableoid, indexrelid, xmin::text FROM pg_index WHERE indrelid = ANY (tables)
+            UNION ALL SELECT tableoid, inhrelid, xmin::text FROM pg_inherits WHERE inhrelid = ANY (tables)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_constraint WHERE connamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND tgname <> 'snowflake_move'
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_policy WHERE polrelid = ANY (tables)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE stxnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_proc WHERE oid = ANY (functions)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_type WHERE oid = ANY (types)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = home
+            UNION ALL SELECT tableoid, objoid, xmin::text FROM pg_description
+                      WHERE classoid = 'pg_class'::regclass AND objoid = ANY (tables)
+                      OR classoid = 'pg_proc'::regclass AND objoid = ANY (functions))
+        SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by)) FROM written);
+END $$;
+)sql";
+
+std::vector<std::string> read_definition(Connection& source, const Move& move)
+{
+    const Entries entries = read_entries(source, {move.shard.schema})[move.shard.schema];
+    std::vector<std::string> definition;
+    for (const Entry& entry : entries)
+        definition.push_back(entry.sql);
+    std::sort(definition.begin(), definition.end());
+    return definition;
+}
+
+std::string marked_lines(const std::string& mark, const std::vector<std::string>& statements)
+{
+    std::string text;
+    for (const std::string& statement : statements) {
+        std::istringstream lines(statement);
+        for (std::string line; std::getline(lines, line);)
+            if (!line.empty())
+                text += "\n" + mark + line;
+    }
+    return text;
+}
+
+} // namespace
+
+void make_fingerprint(Connection& source, const Move& move)
+{
+    source.run(move.sql(kFingerprint));
+}
+
+void note_definition(Connection& source, const Move& move)
+{
+    source.run(move.sql("BEGIN; TRUNCATE @move@.definition"));
+    for (const std::string& statement : read_definition(source, move))
+        source.query(move.sql("INSERT INTO @move@.definition VALUES ($1)"), {statement});
+    source.run("COMMIT");
+}
+
+void require_same_definition(Connection& source, const Move& move)
+{
+    std::vector<std::string> noted =
+        texts_of(source.query(move.sql("SELECT sql FROM @move@.definition")));
+    std::sort(noted.begin(), noted.end());
+    const std::vector<std::string> present = read_definition(source, move);
+    std::vector<std::string> gone;
+    std::vector<std::string> added;
+    std::set_difference(noted.begin(), noted.end(), present.begin(), present.end(),
+                        std::back_inserter(gone));
+    std::set_difference(present.begin(), present.end(), noted.begin(), noted.end(),
+                        std::back_inserter(added));
+    const std::string difference = marked_lines("- ", gone) + marked_lines("+ ", added);
+    if (!difference.empty())
+        throw Failure("the definition has changed since it was copied. Start anew: --abort" +
+                      difference);
+}
+
+void note_fingerprint(Connection& source, const Move& move)
+{
+    source.run(move.sql("UPDATE @move@.noted SET fingerprint = @move@.fingerprint(), "
+                        "at = pg_current_wal_insert_lsn()"));
+}
+
+bool has_changed(Connection& source, const Move& move)
+{
+    const Result same =
+        source.query(move.sql("SELECT fingerprint = @move@.fingerprint() FROM @move@.noted"));
+    return !same.flag(0, 0);
+}
+
+void require_no_change(Connection& source, const Move& move)
+{
+    if (has_changed(source, move))
+        throw Late("the definition of the shard is being changed");
+}

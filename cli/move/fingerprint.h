@@ -1,0 +1,24 @@
+/* The definition of the shard as it was copied. If it changes before the target is open, the target
+ * has another one: a column that rounds, a table that is gone, a privilege that was revoked. */
+
+#pragma once
+
+#include "move/session.h"
+
+/* Puts what the functions below need into the schema of the move, in a transaction of the caller.
+ */
+void make_fingerprint(Connection& source, const Move& move);
+
+/* Notes the definition when it is copied, as pg_dump writes it. */
+void note_definition(Connection& source, const Move& move);
+/* Compares it with what was noted. The error shows the difference. */
+void require_same_definition(Connection& source, const Move& move);
+
+/* Notes which transactions have written the definition, and the position in the WAL. It takes
+ * milliseconds, where pg_dump takes tenths of a second, and may change where the definition does
+ * not: REINDEX CONCURRENTLY. */
+void note_fingerprint(Connection& source, const Move& move);
+/* Anything but the fence has changed it since. */
+bool has_changed(Connection& source, const Move& move);
+/* Late if it has. */
+void require_no_change(Connection& source, const Move& move);

@@ -1,0 +1,109 @@
+/* The steps of a move in their order, and what is left of them after a kill. */
+
+#include "interrupt.h"
+#include "move/cleanup.h"
+#include "move/command.h"
+#include "move/compare.h"
+#include "move/copy.h"
+#include "move/switch.h"
+#include "move/way_back.h"
+
+/* Does what is left. */
+int MoveCommand::go_on()
+{
+    note_interrupts();
+    try {
+        if (const Standing now = standing(); now.source && now.source->is_of_source())
+            keep_options(now);
+        std::optional<Connection> snapshot; /* of the target's rows when the switch opened it */
+        if (!standing().is_switched())
+            copy_and_switch(snapshot);
+        return finish(snapshot);
+    } catch (const std::exception& error) {
+        const std::string text = error.what();
+        if (text.find("--abort") != std::string::npos)
+            throw;
+        throw Failure(text + "\nHINT:  " + remedy_ +
+                      ". Before the target is open, --abort undoes what has been done.");
+    }
+}
+
+/* What is given is kept, so that the next --resume cannot forget it. A slot of a way back is made
+ * before the fence. */
+void MoveCommand::keep_options(const Standing& now)
+{
+    if (options_.is_reversible && !now.source->is_reversible) {
+        if (now.source->step != Step::prepared)
+            throw Failure("--reversible comes too late: the switch has begun without it");
+        make_reversible(source_, move_);
+    }
+    source_.run("BEGIN");
+    keep_routing(source_, move_, routers_.routing());
+    source_.run("COMMIT");
+}
+
+/* Up to the switch, Ctrl-C gives up the statement that is under way. */
+void MoveCommand::prepare()
+{
+    Servers& servers = session_.servers;
+    const Watch on_source(servers.source, stop_if_interrupted);
+    const Watch on_target(servers.target, stop_if_interrupted);
+    prepare_source(servers, move_, routers_.routing(), options_.is_reversible);
+    prepare_target(servers, move_, source_dsn_);
+    if (const auto source = standing().source; source->step != Step::fenced) {
+        await_copy(servers, move_);
+        finish_definition(servers, move_);
+        if (source->is_reversible)
+            prepare_way_back(target_, move_);
+        await_lag(servers, move_, limits_.max_lag);
+    }
+}
+
+void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
+{
+    Servers& servers = session_.servers;
+    prepare();
+    routers_.wait_for_turn();
+    stop_if_interrupted();
+    routers_.make_ready(source_, target_);
+    snapshot.emplace(options_.to);
+    pause_ = switch_over(servers, move_, *snapshot, routers_, limits_);
+}
+
+/* The target is open. The rows are compared also if clients are not led there: they can be compared
+ * in this command alone. */
+int MoveCommand::finish(std::optional<Connection>& snapshot)
+{
+    std::exception_ptr not_led;
+    try {
+        routers_.lead_to(target_, move_);
+    } catch (const Failure&) {
+        not_led = std::current_exception();
+    }
+    std::vector<std::string> differences;
+    if (snapshot) {
+        warn("both: comparing rows");
+        differences = compare_rows(source_, *snapshot, move_.shard, options_.verify_size);
+    } else {
+        warn("the rows are not compared: the shard was opened by a command that ended then");
+    }
+    for (const std::string& difference : differences)
+        warn(difference);
+    if (not_led)
+        std::rethrow_exception(not_led);
+    warn("both: subscription, slot and publication");
+    drop_subscription(target_, move_);
+    drop_slot_and_publication(source_, move_, limits_.deadline());
+    if (const auto source = standing().source; source && source->is_reversible) {
+        const std::string problem =
+            make_way_back(session_.servers, move_, target_dsn_, routers_.routing(), limits_);
+        if (problem.empty())
+            return differences.empty() ? end(done() + kWithWayBack) : kFound;
+        warn("no way back is made: " + problem);
+        discard_way_back(target_, move_, limits_);
+        differences.push_back(problem);
+    }
+    write_step(source_, move_, Step::moved);
+    drop_state(target_, move_, limits_);
+    return differences.empty() ? end(done()) : kFound;
+}

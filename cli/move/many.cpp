@@ -1,0 +1,192 @@
+#include "move/many.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "interrupt.h"
+#include "move/command.h"
+#include "move/plan_file.h"
+#include "parallel.h"
+
+namespace
+{
+
+struct Entry {
+    Options options; /* of the move of one shard */
+    int number;
+    std::string state;
+    std::string error;
+    std::optional<std::int64_t> pause; /* milliseconds */
+    bool is_taken;
+};
+
+using Entries = std::vector<Entry>;
+
+Entry make_entry(const Options& options, const PlanEntry& one)
+{
+    Entry entry = {options, one.number, "not begun", "", {}, false};
+    entry.options.schema = one.schema;
+    entry.options.from = one.from;
+    entry.options.to = one.to;
+    entry.options.is_one_of_many = true;
+    return entry;
+}
+
+/* A shard that has moved before is found by what the source knows of its move, or on the target. */
+void find_schemas(Connection& connection, std::map<int, std::string>& schemas)
+{
+    for (const MoveState& move : read_moves(connection))
+        schemas.emplace(move.shard, move.schema);
+    for (const Shard& shard : read_shards(connection))
+        schemas.emplace(shard.number, shard.schema);
+}
+
+std::vector<PlanEntry> plan_shards_of(const Options& options)
+{
+    Connection source(options.from);
+    Connection target(options.to);
+    std::map<int, std::string> schemas;
+    find_schemas(source, schemas);
+    find_schemas(target, schemas);
+    std::vector<PlanEntry> entries;
+    ShardSet missing;
+    for (const int number : parse_shards(options.shards))
+        if (schemas.count(number) > 0)
+            entries.push_back({number, schemas[number], options.from, options.to});
+        else
+            missing.insert(number);
+    if (!missing.empty())
+        throw Failure(count_of(missing.size(), "shard") + " not on " + source.server() + " or " +
+                      target.server() + ": " + format_shards(missing) + "\nNothing was done.");
+    return entries;
+}
+
+/* All of them, before the first move. */
+std::vector<Obstacle> find_obstacles(const Entries& entries, int jobs)
+{
+    std::atomic<std::size_t> next = 0;
+    const auto found_by_each = at_once(static_cast<std::size_t>(jobs), [&](std::size_t) {
+        std::vector<Obstacle> found;
+        for (std::size_t i = next++; i < entries.size(); i = next++) {
+            const Prefix prefix("shard " + std::to_string(entries[i].number) + ": ");
+            for (Obstacle& obstacle : MoveCommand(entries[i].options).find_obstacles()) {
+                obstacle.server =
+                    "shard " + std::to_string(entries[i].number) + ", " + obstacle.server;
+                found.push_back(obstacle);
+            }
+        }
+        return found;
+    });
+    std::vector<Obstacle> all;
+    for (const auto& some : found_by_each)
+        all.insert(all.end(), some.begin(), some.end());
+    return all;
+}
+
+/* Hands out the moves in their order, but none to a server that is in one. */
+class Queue
+{
+public:
+    explicit Queue(Entries& entries) : entries_(entries) {}
+
+    /* Nothing if all are taken, or after Ctrl-C. */
+    Entry* take()
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+        for (;;) {
+            const auto is_left = [](const Entry& entry) { return !entry.is_taken; };
+            if (is_interrupted() || std::none_of(entries_.begin(), entries_.end(), is_left))
+                return nullptr;
+            const auto found =
+                std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+                    return is_left(entry) && busy_.count(entry.options.from) == 0 &&
+                           busy_.count(entry.options.to) == 0;
+                });
+            if (found != entries_.end()) {
+                found->is_taken = true;
+                busy_.insert({found->options.from, found->options.to});
+                return &*found;
+            }
+            is_free_.wait(lock);
+        }
+    }
+
+    void give_back(const Entry& entry)
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        busy_.erase(entry.options.from);
+        busy_.erase(entry.options.to);
+        is_free_.notify_all();
+    }
+
+private:
+    Entries& entries_;
+    std::mutex mutex_;
+    std::condition_variable is_free_;
+    std::set<std::string> busy_;
+};
+
+void move_one(Entry& entry)
+{
+    const Prefix prefix("shard " + std::to_string(entry.number) + ": ");
+    try {
+        MoveCommand command(in_direction(entry.options));
+        try {
+            const bool is_equal = command.execute() == kDone;
+            entry.state = is_equal ? command.end_state() : command.end_state() + ", rows differ";
+            entry.pause = command.pause();
+        } catch (const Failure& error) {
+            throw Failure(error.what() + command.paused());
+        }
+    } catch (const std::exception& error) {
+        entry.state = is_interrupted() ? "interrupted" : "failed";
+        entry.error = error.what();
+        warn(entry.error);
+    }
+}
+
+int print_end(const Entries& entries, bool json)
+{
+    Table table = {{"shard", "schema", "state", "pause_ms", "error"}, {}};
+    bool has_failed = false;
+    bool differs = false;
+    for (const Entry& entry : entries) {
+        has_failed = has_failed || !entry.error.empty() || entry.state == "not begun";
+        differs = differs || entry.state.find("differ") != std::string::npos;
+        table.rows.push_back({entry.number, entry.options.schema, entry.state,
+                              entry.pause ? Cell(*entry.pause) : Cell(),
+                              entry.error.empty() ? Cell() : Cell(first_line(entry.error))});
+    }
+    print(table, json ? Format::json : Format::table);
+    return has_failed ? kFailed : differs ? kFound : kDone;
+}
+
+} // namespace
+
+int move_many(const Options& options)
+{
+    Entries entries;
+    for (const PlanEntry& one :
+         options.plan.empty() ? plan_shards_of(options) : read_plan(options.plan))
+        entries.push_back(make_entry(options, one));
+    const bool begins = !options.is_aborted && !options.is_undone && !options.drops_source;
+    if (begins) {
+        const auto obstacles = find_obstacles(entries, options.jobs);
+        if (options.is_dry_run || !obstacles.empty())
+            return print_obstacles(obstacles, options.json);
+    }
+    note_interrupts();
+    Queue queue(entries);
+    at_once(static_cast<std::size_t>(options.jobs), [&](std::size_t) {
+        while (Entry* entry = queue.take()) {
+            move_one(*entry);
+            queue.give_back(*entry);
+        }
+        return true;
+    });
+    return print_end(entries, options.json);
+}

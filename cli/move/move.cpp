@@ -1,0 +1,202 @@
+/* snowflake-shard move: a shard goes to another server while it is written to.
+ *
+ * What a move has done stands in the two databases: each has a schema snowflake_move_N with a row
+ * of state. Every step looks at what is there and does the rest, so that a move that was killed is
+ * resumed by doing all steps again. The source says that a move exists; the target says whether the
+ * shard is open there. */
+
+#include <iostream>
+
+#include "move/command.h"
+#include "move/many.h"
+#include "move/obstacles.h"
+#include "move/way_back.h"
+
+namespace
+{
+
+/* What a move in the other direction has left on the target is an obstacle, as any schema is. */
+void require_no_move(const Standing& now)
+{
+    if (!now.has_begun())
+        return;
+    const std::string other = (now.source ? now.source : now.target)->other;
+    if (now.is_being_undone())
+        throw Failure("the shard is being moved back from " + other +
+                      "\nHINT:  --undo goes on with that.");
+    if (now.is_undo() && now.source->step == Step::prepared)
+        throw Failure("the shard has been moved back from " + other + ", which follows it" +
+                      "\nHINT:  --undo with --from and --to exchanged leads it there again.");
+    throw Failure("a move of the shard with " + other + " has begun" +
+                  "\nHINT:  --resume goes on, --abort undoes it.");
+}
+
+} // namespace
+
+std::string MoveCommand::how_to_move_back() const
+{
+    return "\nHINT:  The shard is at " + target_.server() +
+           " for good. To move it back, drop the " +
+           "old rows by --drop-source, and move it with --from and --to exchanged.";
+}
+
+bool MoveCommand::is_there_already(const Standing& now)
+{
+    if (now.has_begun() || (now.target && !now.has_way_back()) ||
+        (!now.source && has_shard(source_, move_.shard)))
+        return false;
+    if (!has_shard(target_, move_.shard))
+        throw Failure(move_.title() + ", has left " + source_.server() + " for " +
+                      target_.server() + ", and is not there any more");
+    return true;
+}
+
+/* A loop over moves can be started again. */
+int MoveCommand::lead_there()
+{
+    warn(move_.title() + ", is at " + target_.server() + " already");
+    if (!options_.pgbouncer.empty() || !options_.switch_command.empty())
+        routers_.lead_to(target_, move_);
+    return end(standing().has_way_back() ? done() + kWithWayBack : done());
+}
+
+int print_obstacles(const std::vector<Obstacle>& obstacles, bool json)
+{
+    Table table = {{"obstacle"}, {}};
+    for (const Obstacle& obstacle : obstacles) {
+        table.rows.push_back({obstacle.text()});
+        if (!json)
+            std::cout << obstacle.text() << "\n";
+    }
+    if (json)
+        print(table, Format::json);
+    return obstacles.empty() ? kDone : kFound;
+}
+
+std::vector<Obstacle> MoveCommand::find_obstacles()
+{
+    const Standing now = standing();
+    if (now.has_begun() || is_there_already(now))
+        return {};
+    find_shard(source_, move_.shard.schema); /* an error if it is not there */
+    auto obstacles = ::find_obstacles(session_.servers, move_, source_dsn_, limits_);
+    if (options_.is_reversible)
+        for (const Obstacle& obstacle :
+             find_obstacles_of_way_back(session_.servers, move_, target_dsn_, limits_))
+            obstacles.push_back(obstacle);
+    for (const Obstacle& obstacle : routers_.find_obstacles(source_))
+        obstacles.push_back(obstacle);
+    return obstacles;
+}
+
+/* SQL does not tell how much space is free. */
+void MoveCommand::tell_size(std::size_t obstacles)
+{
+    const Result size = source_.query(R"(
+        SELECT pg_size_pretty(coalesce(sum(pg_total_relation_size(oid)), 0))
+        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
+                                      {move_.shard.quoted});
+    warn(count_of(obstacles, "obstacle") + "; schema " + move_.shard.schema + " has " +
+         size.text(0, 0) + ": the target needs as much free space, and the source keeps WAL " +
+         "until the switch");
+}
+
+int MoveCommand::begin()
+{
+    const Standing now = standing();
+    require_no_move(now);
+    if (is_there_already(now))
+        return lead_there();
+    const std::vector<Obstacle> obstacles = find_obstacles();
+    if (options_.is_one_of_many && !obstacles.empty())
+        throw Failure(obstacles[0].text());
+    if (options_.is_dry_run)
+        tell_size(obstacles.size());
+    if (options_.is_dry_run || !obstacles.empty())
+        return print_obstacles(obstacles, options_.json);
+    return go_on();
+}
+
+int MoveCommand::resume()
+{
+    const Standing now = standing();
+    if (is_there_already(now))
+        return lead_there();
+    if (!now.has_begun())
+        throw Failure("there is no move of schema " + options_.schema + " to be resumed");
+    now.require_same_servers(session_.servers, move_);
+    if (now.is_undo() && now.source->step == Step::prepared)
+        require_no_move(now);
+    return go_on();
+}
+
+/* --from and --to are exchanged here: this is the move in the other direction. */
+int MoveCommand::undo()
+{
+    const Standing now = standing();
+    if (now.is_undo() && !now.has_moved()) {
+        now.require_same_servers(session_.servers, move_);
+        return go_on();
+    }
+    if (is_there_already(now))
+        return lead_there();
+    const std::string why =
+        now.has_begun() ? "the move is not at its end\nHINT:  --resume finishes it. Before the "
+                          "switch, --abort undoes it."
+                        : "the move was made without --reversible" + how_to_move_back();
+    throw Failure("there is no way back from " + source_.server() + ": " + why);
+}
+
+int MoveCommand::execute()
+{
+    finish_way_back(target_, source_, move_);
+    if (options_.is_undone)
+        return undo();
+    if (options_.is_resumed || (options_.is_one_of_many && begins() && standing().has_begun()))
+        return resume();
+    if (options_.is_aborted)
+        return abort();
+    return options_.drops_source ? drop_source() : begin();
+}
+
+Options in_direction(Options options)
+{
+    if (options.is_undone) {
+        std::swap(options.from, options.to);
+        std::swap(options.source, options.target);
+    }
+    return options;
+}
+
+namespace
+{
+
+/* CLI11 does not know which of the arguments go together. */
+void require_arguments(const Options& options)
+{
+    std::string problem;
+    if (!options.plan.empty() + !options.shards.empty() + !options.schema.empty() != 1)
+        problem = "one of these is needed: a schema, --shards, --plan";
+    else if (options.plan.empty() && (options.from.empty() || options.to.empty()))
+        problem = "--from and --to are needed";
+    else if (!options.plan.empty() && !(options.from.empty() && options.to.empty()))
+        problem = "--plan has the servers: no --from, no --to";
+    if (!problem.empty())
+        throw UsageError("move: " + problem +
+                         "\nHINT:  snowflake-shard move --help shows its arguments.");
+}
+
+} // namespace
+
+int move_shard(const Options& options)
+{
+    require_arguments(options);
+    if (options.schema.empty())
+        return move_many(options);
+    MoveCommand command(in_direction(options));
+    try {
+        return command.execute();
+    } catch (const Failure& error) {
+        throw Failure(error.what() + command.paused());
+    }
+}

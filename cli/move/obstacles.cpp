@@ -1,0 +1,175 @@
+#include "move/obstacles.h"
+
+#include "move/dependents.h"
+#include "move/replicable.h"
+#include "move/rights.h"
+#include "move/trial.h"
+#include "output.h"
+
+namespace
+{
+
+/* Queries whose rows are obstacles: the problem, and what mends it. Both the copy and the stream
+ * take a slot, a sender and a worker. A slot waits for the transactions of all databases. */
+const char* const kPublishing = R"(
+SELECT 'wal_level = ' || current_setting('wal_level'),
+       'ALTER SYSTEM SET wal_level = logical; and restart the server'
+WHERE current_setting('wal_level') <> 'logical'
+UNION ALL
+SELECT format('role %I may not make a slot', rolname), format('ALTER ROLE %I REPLICATION;', rolname)
+FROM pg_roles WHERE rolname = current_user AND NOT (rolreplication OR rolsuper)
+UNION ALL
+SELECT format('role %I may make no schema and no publication in database %I', current_user, current_database()),
+       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+UNION ALL
+SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
+       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
+FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots)),
+             ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication))) AS u (name, used)
+JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
+UNION ALL
+SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
+       format('SELECT pg_terminate_backend(%s); or wait', pid)
+FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+AND (datname = current_database() OR backend_xid IS NOT NULL)
+AND age > make_interval(secs => $1::double precision)
+UNION ALL
+SELECT format('transaction %L of database %I is prepared', gid, database),
+       format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
+FROM pg_prepared_xacts)";
+
+/* Workers of parallel queries come and go, and are not counted. */
+const char* const kSubscribing = R"(
+SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
+       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
+FROM (VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription)),
+             ('max_worker_processes', (SELECT count(*) FROM pg_stat_activity
+                                       WHERE backend_type !~ '^(client backend|walsender|walwriter|walreceiver|archiver|parallel worker'
+                                                             '|checkpointer|background writer|autovacuum .*|startup|io worker'
+                                                             '|walsummarizer|slotsync worker)$')),
+             ('max_replication_slots', (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
+JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
+UNION ALL
+SELECT 'max_sync_workers_per_subscription = 0: no rows are copied',
+       'ALTER SYSTEM SET max_sync_workers_per_subscription = 2; SELECT pg_reload_conf();'
+WHERE current_setting('max_sync_workers_per_subscription') = '0')";
+
+/* Of the origin of a way back. */
+const char* const kAdvancing = R"(
+SELECT format('role %I may not set the position of a way back', current_user),
+       format('GRANT EXECUTE ON FUNCTION pg_replication_origin_advance(text, pg_lsn) TO %I;', current_user)
+WHERE NOT has_function_privilege('pg_catalog.pg_replication_origin_advance(text, pg_lsn)', 'EXECUTE'))";
+
+const char* const kOnTarget = R"(
+SELECT format('extension snowflake is %s, and on the source it is %s', there, $3::text),
+       'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
+FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing')
+      FROM pg_extension WHERE extname = 'snowflake') AS e (there)
+WHERE there <> $3
+UNION ALL
+SELECT format('schema %I is there already', nspname),
+       format('If the shard was moved away from there: snowflake-shard move %I --drop-source; else decide by '
+              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $1::text, quote_ident(nspname))
+FROM pg_namespace WHERE nspname IN ($1, $2))";
+
+/* What pg_dump writes of privileges starts from PostgreSQL's own defaults. */
+const char* const kDefaultPrivileges = R"(
+SELECT DISTINCT format('new %s of role %I %s %s %s by default, and so would those of the shard', kind, current_user,
+                       CASE verb WHEN 'REVOKE' THEN 'give' ELSE 'refuse' END, who, privilege),
+       format('ALTER DEFAULT PRIVILEGES FOR ROLE %I %s %s ON %s %s %s;', current_user, verb, privilege, upper(kind),
+              CASE verb WHEN 'REVOKE' THEN 'FROM' ELSE 'TO' END, who)
+FROM pg_default_acl AS d,
+LATERAL (SELECT acldefault(CASE defaclobjtype WHEN 'S' THEN 's' ELSE defaclobjtype END, defaclrole)) AS b (acl),
+LATERAL ((SELECT 'REVOKE', grantee, privilege_type FROM aclexplode(defaclacl)
+          EXCEPT SELECT 'REVOKE', grantee, privilege_type FROM aclexplode(acl))
+         UNION ALL
+         (SELECT 'GRANT', grantee, privilege_type FROM aclexplode(acl)
+          EXCEPT SELECT 'GRANT', grantee, privilege_type FROM aclexplode(defaclacl))) AS x (verb, grantee, privilege),
+LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequences' WHEN 'f' THEN 'functions'
+                                   WHEN 'T' THEN 'types' WHEN 'n' THEN 'schemas' END,
+                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS w (kind, who)
+WHERE defaclnamespace = 0 AND defaclrole = current_user::regrole AND kind IS NOT NULL)";
+
+/* Not an obstacle: the target goes on from the source's positions. */
+void compare_clocks(Servers& servers)
+{
+    const std::string sql = "SELECT EXTRACT(epoch FROM clock_timestamp())::bigint";
+    const std::int64_t here = servers.source.query(sql).number(0, 0);
+    const std::int64_t apart = servers.target.query(sql).number(0, 0) - here;
+    if (apart < -1 || apart > 1)
+        warn("the clock of " + servers.target.server() + " is " + std::to_string(std::abs(apart)) +
+             " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + servers.source.server());
+}
+
+/* They run with each statement of the definition; what they change, diff shows afterwards. */
+void tell_of_event_triggers(Connection& target)
+{
+    const Result triggers = target.query(R"(
+        SELECT format('event trigger %I will run %s', evtname, evtfoid::regprocedure)
+        FROM pg_event_trigger WHERE evtenabled <> 'D' AND evtevent <> 'login' ORDER BY 1)");
+    for (const std::string& trigger : texts_of(triggers))
+        warn(target.server() + ": " + trigger + " while the definition is made there");
+}
+
+std::string seconds_of(const Limits& limits)
+{
+    return std::to_string(std::chrono::duration<double>(limits.timeout).count());
+}
+
+} // namespace
+
+std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& sql,
+                                     const std::vector<std::string>& parameters)
+{
+    const Result rows = connection.query(sql, parameters);
+    std::vector<Obstacle> found;
+    for (int i = 0; i < rows.rows(); i++)
+        found.push_back({connection.server(), rows.text(i, 0), rows.text(i, 1)});
+    return found;
+}
+
+std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
+                                     const std::string& source_dsn, const Limits& limits)
+{
+    auto& [source, target] = servers;
+    const std::string seconds = seconds_of(limits);
+    std::vector<Obstacle> found = read_obstacles(source, kPublishing, {seconds});
+    for (const Obstacle& obstacle : find_not_replicable(source, move.shard))
+        found.push_back(obstacle);
+    for (const std::string& dependent : find_dependents(source, move.shard))
+        found.push_back({source.server(), dependent, "Drop it, or move it into the schema."});
+    const Result version = source.query(R"(
+        SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
+        FROM pg_extension WHERE extname = 'snowflake')");
+    std::vector<Obstacle> on_target =
+        read_obstacles(target, kOnTarget, {move.shard.schema, move.name, version.text(0, 0)});
+    for (const auto& more : {read_obstacles(target, kSubscribing, {}),
+                             find_missing_rights(target, source, move, source_dsn)})
+        on_target.insert(on_target.end(), more.begin(), more.end());
+    if (on_target.empty())
+        on_target = try_definition(servers, move, source_dsn);
+    for (const auto& more : {on_target, read_obstacles(target, kDefaultPrivileges, {})})
+        found.insert(found.end(), more.begin(), more.end());
+    tell_of_large_objects(source, move.shard);
+    tell_of_event_triggers(target);
+    compare_clocks(servers);
+    return found;
+}
+
+std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& move,
+                                                 const std::string& target_dsn,
+                                                 const Limits& limits)
+{
+    auto& [source, target] = servers;
+    std::vector<Obstacle> found = read_obstacles(target, kPublishing, {seconds_of(limits)});
+    std::vector<Obstacle> on_source = read_obstacles(source, kSubscribing, {});
+    for (const auto& more : {read_obstacles(source, kAdvancing, {}),
+                             find_missing_rights(source, source, move, target_dsn)})
+        on_source.insert(on_source.end(), more.begin(), more.end());
+    if (found.empty() && on_source.empty())
+        on_source = try_subscription(source, opposite(move), target_dsn);
+    found.insert(found.end(), on_source.begin(), on_source.end());
+    return found;
+}

@@ -1,0 +1,162 @@
+#include "move/pgbouncer.h"
+
+#include <poll.h>
+
+namespace
+{
+
+constexpr auto kPatience = std::chrono::seconds(5);
+const char* const kPatienceInSeconds = "5";
+
+std::string column(const Result& rows, int row, const std::string& name)
+{
+    const int number = rows.column(name);
+    return number < 0 ? "" : rows.text(row, number);
+}
+
+/* The row in which a column has this value; -1 if there is none. */
+int find_row(const Result& rows, const std::string& name, const std::string& value)
+{
+    for (int i = 0; i < rows.rows(); i++)
+        if (column(rows, i, name) == value)
+            return i;
+    return -1;
+}
+
+} // namespace
+
+PgBouncer::PgBouncer(Pooler pooler) : pooler_(std::move(pooler)), handle_(nullptr, PQfinish) {}
+
+std::string PgBouncer::name() const
+{
+    if (handle_ == nullptr)
+        return "PgBouncer";
+    const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+    return "PgBouncer " + text(PQhost(handle_.get())) + ":" + text(PQport(handle_.get()));
+}
+
+void PgBouncer::connect()
+{
+    /* The connection string may have another time. */
+    const char* keys[] = {"connect_timeout", "dbname", "fallback_application_name", nullptr};
+    const char* values[] = {kPatienceInSeconds, pooler_.console.c_str(), "snowflake-shard",
+                            nullptr};
+    handle_.reset(PQconnectdbParams(keys, values, 1));
+    if (PQstatus(handle_.get()) != CONNECTION_OK)
+        throw Failure(trimmed(PQerrorMessage(handle_.get())));
+}
+
+Result PgBouncer::run(const std::string& command)
+{
+    return run(command, Clock::now() + kPatience);
+}
+
+/* PgBouncer may have been restarted, and a console waits for its PAUSE for ever. */
+bool PgBouncer::is_ready()
+{
+    return handle_ != nullptr && PQconsumeInput(handle_.get()) == 1 &&
+           PQstatus(handle_.get()) == CONNECTION_OK &&
+           PQtransactionStatus(handle_.get()) == PQTRANS_IDLE;
+}
+
+/* The console understands simple queries only. One that is late may still be carried out. */
+Result PgBouncer::run(const std::string& command, Clock::time_point deadline)
+{
+    if (!is_ready())
+        connect();
+    if (PQsendQuery(handle_.get(), command.c_str()) == 1)
+        while (PQconsumeInput(handle_.get()) == 1 && PQisBusy(handle_.get()) == 1) {
+            if (Clock::now() > deadline)
+                throw Late(command + " did not end in time");
+            pollfd socket = {PQsocket(handle_.get()), POLLIN, 0};
+            poll(&socket, 1, 10);
+        }
+    Result result(PQgetResult(handle_.get()));
+    const std::string problem = trimmed(PQerrorMessage(handle_.get()));
+    while (PGresult* next = PQgetResult(handle_.get()))
+        PQclear(next);
+    if (!result.is_done())
+        throw Failure(command + ": " + problem);
+    return result;
+}
+
+void PgBouncer::require_admin()
+{
+    run("SHOW VERSION");
+    run("SHOW CONFIG");
+    /* The console itself cannot be paused. stats_users are told that they may not. */
+    try {
+        run("PAUSE \"pgbouncer\"");
+    } catch (const Failure& error) {
+        const std::string text = error.what();
+        if (text.find("cannot pause admin db") == std::string::npos)
+            throw;
+    }
+}
+
+std::string PgBouncer::setting(const std::string& key)
+{
+    const Result config = run("SHOW CONFIG");
+    const int row = find_row(config, "key", key);
+    return row < 0 ? "" : column(config, row, "value");
+}
+
+std::optional<Place> PgBouncer::place()
+{
+    const Result databases = run("SHOW DATABASES");
+    const int row = find_row(databases, "name", pooler_.alias);
+    if (row < 0)
+        return {};
+    return Place{column(databases, row, "host"), column(databases, row, "port"),
+                 column(databases, row, "database")};
+}
+
+bool PgBouncer::is_paused()
+{
+    const Result databases = run("SHOW DATABASES");
+    const int row = find_row(databases, "name", pooler_.alias);
+    return row >= 0 && column(databases, row, "paused") == "1";
+}
+
+void PgBouncer::pause(Clock::time_point deadline)
+{
+    is_held_ = true;
+    try {
+        run("PAUSE " + alias(), deadline);
+    } catch (const Late& late) {
+        throw Late(late.what() + std::string(": a client has not ended its transaction, or with "
+                                             "session pooling its connection"));
+    }
+}
+
+void PgBouncer::resume()
+{
+    is_held_ = true;
+    try {
+        run("RESUME " + alias());
+    } catch (const Failure&) { /* it may have been running */
+        if (is_paused())
+            throw;
+    }
+    is_held_ = false;
+}
+
+void PgBouncer::reload(const Place& place)
+{
+    is_held_ = true;
+    run("RELOAD");
+    const std::optional<Place> now = this->place();
+    if (!now || !(*now == place))
+        throw Failure("after RELOAD it leads to " + (now ? now->text() : "nothing") + ", not to " +
+                      place.text() + "; PgBouncer's log says why. Let [databases] of " +
+                      pooler_.file + " lead it there, and RELOAD");
+}
+
+std::string PgBouncer::paused()
+{
+    try {
+        return is_paused() ? "is paused" : "";
+    } catch (const Failure&) {
+        return is_held_ ? "may be paused" : "";
+    }
+}

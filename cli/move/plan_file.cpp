@@ -1,0 +1,58 @@
+#include "move/plan_file.h"
+
+#include <fstream>
+#include <iostream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "connection.h"
+
+namespace
+{
+
+using nlohmann::json;
+
+std::string text_of(const json& entry, const std::string& key)
+{
+    if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
+        throw UsageError("\"" + key + "\" is missing, or no text");
+    return entry[key].get<std::string>();
+}
+
+PlanEntry read_entry(const json& entry)
+{
+    if (!entry.is_object())
+        throw UsageError("it is no object");
+    if (!entry.contains("shard") || !entry["shard"].is_number_integer())
+        throw UsageError("\"shard\" is missing, or no number");
+    return {entry["shard"].get<int>(), text_of(entry, "schema"), text_of(entry, "from"),
+            text_of(entry, "to")};
+}
+
+} // namespace
+
+std::vector<PlanEntry> read_plan(const std::string& file)
+{
+    std::ifstream stream(file);
+    if (file != "-" && !stream)
+        throw UsageError("cannot read file " + file);
+    const json plan = json::parse(file == "-" ? std::cin : stream, nullptr, false);
+    if (!plan.is_array())
+        throw UsageError("file " + file + " is no plan: snowflake-shard plan --json writes one");
+    std::vector<PlanEntry> entries;
+    std::set<int> seen;
+    for (const json& entry : plan) {
+        const std::string where =
+            "file " + file + ", entry " + std::to_string(entries.size() + 1) + ": ";
+        try {
+            entries.push_back(read_entry(entry));
+        } catch (const UsageError& error) {
+            throw UsageError(where + error.what());
+        }
+        if (!seen.insert(entries.back().number).second)
+            throw UsageError(where + "shard " + std::to_string(entries.back().number) +
+                             " is there twice");
+    }
+    return entries;
+}

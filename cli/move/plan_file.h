@@ -1,0 +1,17 @@
+/* What move --plan reads: what plan --json writes, also when a person has edited it. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+struct PlanEntry {
+    int number;
+    std::string schema;
+    std::string from; /* connection strings */
+    std::string to;
+};
+
+/* The entries of a file, - for the standard input; an error that names the entry if one cannot be
+ * read, or if a shard is in two. */
+std::vector<PlanEntry> read_plan(const std::string& file);

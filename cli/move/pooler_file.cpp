@@ -1,0 +1,125 @@
+#include "move/pooler_file.h"
+
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "connection.h"
+#include "match.h"
+
+namespace
+{
+
+/* The name. */
+const char* const kSection = R"(^[[:space:]]*\[(.*)\][[:space:]]*$)";
+/* shard5 = host=... of the section [databases]: all up to the settings, the name, the settings, the
+ * space behind them. */
+const char* const kDatabase = R"(^([[:space:]]*("[^"]*"|[^[:space:]=]+)[[:space:]]*=[[:space:]]*))"
+                              R"((.*[^[:space:]])?([[:space:]]*)$)";
+/* A setting, its name, its value, its last character, what follows; '' is a quote between quotes.
+ */
+const char* const kSetting = R"((([[:alnum:]_]+)[[:space:]]*=[[:space:]]*)"
+                             R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)(.*)$)";
+/* The file. */
+const char* const kInclude = R"(^[[:space:]]*%include[[:space:]]+(.*[^[:space:]])[[:space:]]*$)";
+
+using Groups = std::vector<std::string>;
+
+std::string quoted(const std::string& value)
+{
+    if (!value.empty() && value.find_first_of(" '=") == std::string::npos)
+        return value;
+    return "'" + doubled(value) + "'";
+}
+
+std::string unquoted(const std::string& value)
+{
+    if (value.empty() || value[0] != '\'')
+        return value;
+    std::string text;
+    for (std::size_t at = 1; at + 1 < value.size(); at++) {
+        text += value[at];
+        at += value[at] == '\'' ? 1 : 0;
+    }
+    return text;
+}
+
+void for_each_setting(std::string settings, const std::function<void(const Groups&)>& work)
+{
+    for (Groups found; !(found = match(settings, kSetting)).empty(); settings = found.back())
+        work(found);
+}
+
+/* The defaults are PgBouncer's. */
+Place place_of(const std::string& settings, const std::string& alias)
+{
+    std::map<std::string, std::string> values = {{"port", "5432"}, {"dbname", alias}};
+    for_each_setting(settings,
+                     [&](const Groups& setting) { values[setting[2]] = unquoted(setting[3]); });
+    return {values["host"], values["port"], values["dbname"]};
+}
+
+std::string settings_with(const std::string& settings, const Place& place)
+{
+    std::string text =
+        "host=" + quoted(place.host) + " port=" + place.port + " dbname=" + quoted(place.database);
+    for_each_setting(settings, [&](const Groups& setting) {
+        if (setting[2] != "host" && setting[2] != "port" && setting[2] != "dbname")
+            text += " " + setting[1];
+    });
+    return text;
+}
+
+/* The text with what edit makes of each line of the alias, from its number and groups. */
+std::string edited(const std::string& text, const std::string& alias,
+                   const std::function<std::string(int, const Groups&)>& edit)
+{
+    std::istringstream input(text);
+    std::string output;
+    bool is_databases = false;
+    int number = 0;
+    for (std::string line; std::getline(input, line); output += line + (input.eof() ? "" : "\n")) {
+        number++;
+        const Groups section = match(line, kSection);
+        if (!section.empty())
+            is_databases = section[1] == "databases";
+        const Groups database = match(line, kDatabase);
+        if (is_databases && !database.empty() &&
+            (database[2] == alias || database[2] == "\"" + alias + "\""))
+            line = edit(number, database);
+    }
+    return output;
+}
+
+} // namespace
+
+std::vector<AliasLine> lines_of(const std::string& text, const std::string& alias)
+{
+    std::vector<AliasLine> lines;
+    edited(text, alias, [&](int number, const Groups& line) {
+        lines.push_back({number, place_of(line[3], alias)});
+        return line[0];
+    });
+    return lines;
+}
+
+std::string with_place(const std::string& text, const std::string& alias, const Place& place)
+{
+    const std::size_t count = lines_of(text, alias).size();
+    if (count != 1)
+        throw Failure("[databases] has " + std::to_string(count) + " lines of alias " + alias +
+                      ", not 1");
+    return edited(text, alias, [&](int /*number*/, const Groups& line) {
+        return line[1] + settings_with(line[3], place) + line[4];
+    });
+}
+
+std::vector<std::string> includes_of(const std::string& text)
+{
+    std::vector<std::string> files;
+    std::istringstream input(text);
+    for (std::string line; std::getline(input, line);)
+        if (const Groups found = match(line, kInclude); !found.empty())
+            files.push_back(found[1]);
+    return files;
+}

@@ -1,0 +1,173 @@
+#include "move/pooler_obstacles.h"
+
+#include <filesystem>
+#include <map>
+
+#include "move/replacement.h"
+
+namespace
+{
+
+class Inspection
+{
+public:
+    Inspection(PgBouncer& bouncer, Connection& source) : bouncer_(bouncer), source_(source) {}
+
+    std::vector<Obstacle> find()
+    {
+        const bool is_console = has_console();
+        const bool is_readable = has_file();
+        if (is_console)
+            look_where_alias_leads();
+        if (is_console && is_readable)
+            look_at_configuration();
+        return found_;
+    }
+
+private:
+    void add(const std::string& problem, const std::string& hint)
+    {
+        found_.push_back({bouncer_.name(), problem, hint});
+    }
+
+    bool has_console();
+    bool has_file();
+    void look_where_alias_leads();
+    void look_at_configuration();
+
+    void compare_with_source(const Place& place);
+    void read_configuration(const std::string& path, const std::string& reader);
+
+    PgBouncer& bouncer_;
+    Connection& source_;
+    const std::string& file_ = bouncer_.pooler().file;
+    const std::string& alias_ = bouncer_.pooler().alias;
+    std::vector<AliasLine> lines_;
+    std::map<std::string, std::string> texts_; /* of the files that PgBouncer reads */
+    std::vector<Obstacle> found_;
+};
+
+bool Inspection::has_console()
+{
+    try {
+        bouncer_.require_admin();
+        return true;
+    } catch (const Failure& error) {
+        add(std::string("its admin console cannot be used: ") + error.what(),
+            "Give --pgbouncer the database pgbouncer, and a user of admin_users.");
+        return false;
+    }
+}
+
+bool Inspection::has_file()
+{
+    for (const FileProblem& problem : find_problems(file_))
+        add(problem.problem, problem.hint);
+    try {
+        lines_ = lines_of(read_file(file_), alias_);
+    } catch (const Failure&) {
+        return false;
+    }
+    if (lines_.empty())
+        add(file_ + " has no alias " + alias_ + " in a section [databases]",
+            "Give the file of the alias as --config, or another name of the alias as --alias.");
+    if (lines_.size() > 1)
+        add(file_ + " has alias " + alias_ + " " + std::to_string(lines_.size()) +
+                " times, the second time in line " + std::to_string(lines_[1].number),
+            "Remove all but one of these lines, and RELOAD.");
+    return true;
+}
+
+void Inspection::look_where_alias_leads()
+{
+    std::optional<Place> place = bouncer_.place();
+    if (!place)
+        return add("it has no alias " + alias_ + ": SHOW DATABASES does not list it",
+                   "Write its line into [databases], and RELOAD.");
+    if (lines_.size() == 1 && !(lines_[0].place == *place))
+        add("alias " + alias_ + " leads to " + place->text() + ", and to " +
+                lines_[0].place.text() + " in line " + std::to_string(lines_[0].number) + " of " +
+                file_,
+            "Correct the line, or RELOAD.");
+    if (place->host.empty())
+        place->host = bouncer_.setting("unix_socket_dir");
+    compare_with_source(*place);
+}
+
+/* One server may have many names, so it is asked, as the role that we are on the source. */
+void Inspection::compare_with_source(const Place& place)
+{
+    const std::string identity = R"(
+        SELECT format('%s %s %s', (pg_control_system()).system_identifier, oid, pg_is_in_recovery())
+        FROM pg_database WHERE datname = current_database())";
+    const Place source = {source_.host(), source_.port(), source_.database()};
+    bool is_source = place == source;
+    if (!is_source)
+        try {
+            const std::string password = source_.password();
+            Connection there(source_.dsn_without_password() +
+                             (password.empty() ? "" : " " + dsn_setting("password", password)) +
+                             " " + dsn_setting("host", place.host) + " " +
+                             dsn_setting("port", place.port) + " " +
+                             dsn_setting("dbname", place.database) + " connect_timeout=5");
+            is_source = there.query(identity).text(0, 0) == source_.query(identity).text(0, 0);
+        } catch (const Failure&) { /* then its name is all that is known of it */
+        }
+    if (!is_source)
+        add("alias " + alias_ + " leads to " + place.text() + ", which is not the source, " +
+                source.text(),
+            "Let the alias lead to the source, or name it by --alias, or the source by --from.");
+}
+
+/* RELOAD reads the file of the settings, and what it includes. */
+void Inspection::look_at_configuration()
+{
+    const std::string main = bouncer_.setting("conffile");
+    const std::string file = std::filesystem::canonical(file_);
+    const std::size_t before = found_.size();
+    read_configuration(main, "");
+    if (texts_.count(file) == 0) {
+        if (found_.size() == before)
+            add("it does not read " + file + ": its configuration is " + main +
+                    (texts_.size() > 1 ? " with what that includes" : ""),
+                "Write %include " + file + " into the first line of " + main +
+                    ", and RELOAD; or give the file that it reads as --config.");
+        return;
+    }
+    found_.resize(before); /* other files do not matter */
+    for (const auto& [path, text] : texts_)
+        if (path != file && !lines_of(text, alias_).empty())
+            add("alias " + alias_ + " is in " + path + (lines_.empty() ? "" : ", too"),
+                lines_.empty() ? "Give that file as --config."
+                               : "Remove it there, or give that file as --config.");
+}
+
+void Inspection::read_configuration(const std::string& path, const std::string& reader)
+{
+    if (path.empty() || path[0] != '/')
+        return add((reader.empty() ? "its conffile is " : reader + " includes ") + path +
+                       ", which depends on the folder where PgBouncer was started",
+                   reader.empty() ? "SET conffile = '/...' in the console, with the whole path."
+                                  : "Write the whole path into the %include, and RELOAD.");
+    std::error_code error;
+    const std::string real = std::filesystem::canonical(path, error);
+    if (texts_.count(real) > 0)
+        return;
+    try {
+        texts_[real] = read_file(error ? path : real);
+    } catch (const Failure& failure) {
+        return add(std::string(failure.what()) + ", so it is not known whether PgBouncer reads " +
+                       file_,
+                   "Run snowflake-shard on the machine of PgBouncer, as a user who may read its "
+                   "configuration.");
+    }
+    for (const std::string& include : includes_of(texts_[real]))
+        read_configuration(include, real);
+}
+
+} // namespace
+
+std::vector<Obstacle> find_obstacles(PgBouncer& bouncer, Connection& source)
+{
+    return Inspection(bouncer, source).find();
+}

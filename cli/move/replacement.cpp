@@ -1,0 +1,181 @@
+#include "move/replacement.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "connection.h"
+
+namespace
+{
+
+void check(bool is_done, const std::string& what, const std::string& file)
+{
+    if (!is_done)
+        throw Failure("cannot " + what + " " + file + ": " +
+                      std::generic_category().message(errno));
+}
+
+class Handle
+{
+public:
+    Handle(const std::string& file, int flags)
+        : number_(open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600))
+    {
+        check(number_ >= 0, "open", file);
+    }
+    Handle(const Handle&) = delete;
+    Handle& operator=(const Handle&) = delete;
+    ~Handle() { close(number_); }
+
+    int number() const { return number_; }
+
+private:
+    const int number_;
+};
+
+/* A symbolic link stays one. */
+std::string real_path(const std::string& file)
+{
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::canonical(file, error);
+    if (error)
+        throw Failure("cannot read " + file + ": " + error.message());
+    return path;
+}
+
+std::string folder_of(const std::string& path)
+{
+    return std::filesystem::path(path).parent_path();
+}
+
+/* Moves of several shards change one file. */
+struct LockedFolder : Handle {
+    explicit LockedFolder(const std::string& folder) : Handle(folder, O_RDONLY | O_DIRECTORY)
+    {
+        check(flock(number(), LOCK_EX) == 0, "lock", folder);
+    }
+};
+
+std::string scratch_of(const std::string& path)
+{
+    return path + ".snowflake-shard";
+}
+
+/* It is PgBouncer's to read, as the old one was. */
+void write_scratch(const std::string& path, const std::string& text)
+{
+    const std::string scratch = scratch_of(path);
+    struct stat old;
+    check(stat(path.c_str(), &old) == 0, "read", path);
+    check(unlink(scratch.c_str()) == 0 || errno == ENOENT, "remove", scratch);
+    const Handle file(scratch, O_WRONLY | O_CREAT | O_EXCL);
+    struct stat made;
+    const bool is_written =
+        write(file.number(), text.data(), text.size()) == ssize_t(text.size()) &&
+        fstat(file.number(), &made) == 0 &&
+        ((made.st_uid == old.st_uid && made.st_gid == old.st_gid) ||
+         fchown(file.number(), old.st_uid, old.st_gid) == 0) &&
+        fchmod(file.number(), old.st_mode & 07777) == 0 && fsync(file.number()) == 0;
+    check(is_written, "write", scratch);
+    if (read_file(scratch) != text)
+        throw Failure("what was written to " + scratch + " is not what is read from it");
+}
+
+bool is_of_our_groups(gid_t group)
+{
+    std::vector<gid_t> groups(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
+    getgroups(static_cast<int>(groups.size()), groups.data());
+    return group == getegid() || std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+std::string name_of_user(uid_t user)
+{
+    const passwd* entry = getpwuid(user);
+    return entry == nullptr ? std::to_string(user) : entry->pw_name;
+}
+
+std::string name_of_group(gid_t group)
+{
+    const ::group* entry = getgrgid(group);
+    return entry == nullptr ? std::to_string(group) : entry->gr_name;
+}
+
+} // namespace
+
+std::vector<FileProblem> find_problems(const std::string& file)
+{
+    std::string path;
+    try {
+        path = real_path(file);
+        read_file(path);
+    } catch (const Failure& error) {
+        return {{error.what(),
+                 "Run snowflake-shard on the machine of PgBouncer, as a user who may read its "
+                 "configuration, and give the file of the aliases as --config."}};
+    }
+    struct stat old;
+    check(stat(path.c_str(), &old) == 0, "read", path);
+    std::vector<FileProblem> found;
+    if (access(folder_of(path).c_str(), W_OK | X_OK) != 0)
+        found.push_back(
+            {path + " cannot be replaced: user " + name_of_user(geteuid()) + " may not write to " +
+                 folder_of(path),
+             "Put the aliases into a file in a folder of that user, and let "
+             "PgBouncer's configuration %include it: docs/scale-out.md has the steps."});
+    if (geteuid() != 0 && (old.st_uid != geteuid() || !is_of_our_groups(old.st_gid)))
+        found.push_back({path + " cannot be replaced: it belongs to " + name_of_user(old.st_uid) +
+                             ":" + name_of_group(old.st_gid) + ", and user " +
+                             name_of_user(geteuid()) + " cannot give that to a new file",
+                         "Run snowflake-shard as user " + name_of_user(old.st_uid) +
+                             ", who must be a member of group " + name_of_group(old.st_gid) + "."});
+    return found;
+}
+
+std::string read_file(const std::string& file)
+{
+    std::error_code error;
+    errno = std::filesystem::is_directory(file, error) ? EISDIR : 0;
+    std::ifstream input(file);
+    check(errno != EISDIR && input.is_open(), "read", file);
+    std::string text{std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
+    check(!input.bad(), "read", file);
+    return text;
+}
+
+void prepare_file(const std::string& file, const Edit& edit)
+{
+    const std::string path = real_path(file);
+    const LockedFolder folder(folder_of(path));
+    write_scratch(path, edit(read_file(path)));
+}
+
+void replace_file(const std::string& file, const Edit& edit)
+{
+    const std::string path = real_path(file);
+    const std::string scratch = scratch_of(path);
+    const LockedFolder folder(folder_of(path));
+    const std::string old = read_file(path);
+    const std::string text = edit(old);
+    if (text == old)
+        return discard_prepared(path);
+    if (access(scratch.c_str(), F_OK) != 0 || read_file(scratch) != text)
+        write_scratch(path, text);
+    check(rename(scratch.c_str(), path.c_str()) == 0, "replace", path);
+    check(fsync(folder.number()) == 0, "write", folder_of(path));
+}
+
+void discard_prepared(const std::string& file)
+{
+    std::error_code error;
+    std::filesystem::remove(scratch_of(std::filesystem::canonical(file, error)), error);
+}

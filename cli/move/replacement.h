@@ -1,0 +1,28 @@
+/* A file that is replaced as a whole: a reader meets the old text or the new one, also after a
+ * crash of the machine. */
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using Edit = std::function<std::string(const std::string&)>;
+
+/* Why the file cannot be replaced by us, and what mends it; nothing if it can. It is only looked
+ * at. */
+struct FileProblem {
+    std::string problem;
+    std::string hint;
+};
+std::vector<FileProblem> find_problems(const std::string& file);
+
+/* An error if it cannot be read. */
+std::string read_file(const std::string& file);
+
+/* Writes the edited text beside the file, as FILE.snowflake-shard, and reads it back. */
+void prepare_file(const std::string& file, const Edit& edit);
+/* Moves that into its place. If somebody has changed the file since, his text is edited. */
+void replace_file(const std::string& file, const Edit& edit);
+/* Removes what has been prepared. */
+void discard_prepared(const std::string& file);

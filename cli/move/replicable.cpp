@@ -1,0 +1,92 @@
+#include "move/replicable.h"
+
+#include "output.h"
+
+namespace
+{
+
+/* The first part says why UPDATE and DELETE would fail, on the source as soon as the table is
+ * published: RelationGetIndexList() takes an index as replica identity only if it is unique, valid,
+ * not deferrable and not partial. */
+const char* const kTables = R"(
+WITH tables AS (
+    SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p'))
+SELECT CASE WHEN i.indexrelid IS NULL THEN format('table %s has no replica identity', name)
+            WHEN NOT i.indimmediate THEN format('index %s, the replica identity of table %s, is DEFERRABLE: UPDATE and DELETE would fail',
+                                                i.indexrelid::regclass, name)
+            ELSE format('index %s, the replica identity of table %s, is invalid: UPDATE and DELETE would fail',
+                        i.indexrelid::regclass, name) END,
+       CASE WHEN i.indexrelid IS NULL THEN format('ALTER TABLE %s REPLICA IDENTITY FULL; or give it a primary key', name)
+            WHEN NOT i.indimmediate THEN format('ALTER TABLE %s REPLICA IDENTITY FULL; or USING another unique index', name)
+            ELSE format('REINDEX INDEX %s;', i.indexrelid::regclass) END
+FROM tables AS t LEFT JOIN pg_index AS i
+    ON i.indrelid = t.oid AND CASE relreplident WHEN 'i' THEN indisreplident WHEN 'd' THEN indisprimary END
+WHERE relkind = 'r' AND relpersistence = 'p' AND relreplident <> 'f'
+AND (i.indexrelid IS NULL OR NOT i.indimmediate OR NOT i.indisvalid)
+UNION ALL
+SELECT format('table %s is unlogged', name), format('ALTER TABLE %s SET LOGGED;', name)
+FROM tables WHERE relkind = 'r' AND relpersistence = 'u'
+UNION ALL
+SELECT format('trigger %I of table %s would fire for replicated rows, too', tgname, name),
+       format('ALTER TABLE %s ENABLE TRIGGER %I;', name, tgname)
+FROM tables AS t JOIN pg_trigger ON tgrelid = t.oid WHERE tgenabled IN ('A', 'R') AND NOT tgisinternal
+UNION ALL
+SELECT format('column %s.%I points to large objects, which are not replicated', name, attname),
+       'Store them as bytea.'
+FROM tables AS t JOIN pg_attribute ON attrelid = t.oid JOIN pg_type AS y ON y.oid = atttypid
+WHERE typname = 'lo' AND NOT attisdropped
+UNION ALL
+SELECT format('table %s belongs to %s', name, relowner::regrole),
+       format('GRANT %s TO %I;', relowner::regrole, current_user)
+FROM tables WHERE NOT pg_has_role(relowner, 'USAGE'))";
+
+/* With REPLICA IDENTITY FULL the apply worker compares whole rows (tuples_equal() in
+ * execReplication.c), by the equality of each type's default btree or hash operator class: that of
+ * a domain's type, of an array's elements, of a composite type's columns. */
+const char* const kTypes = R"(
+WITH RECURSIVE types AS (
+    SELECT c.oid::regclass AS name, a.attname, a.atttypid AS type
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r' AND c.relreplident = 'f' AND a.attgenerated = ''
+    UNION
+    SELECT t.name, t.attname, part.type
+    FROM types AS t JOIN pg_type AS y ON y.oid = t.type,
+    LATERAL (SELECT y.typbasetype WHERE y.typtype = 'd'
+             UNION ALL SELECT y.typelem WHERE y.typcategory = 'A'
+             UNION ALL SELECT atttypid FROM pg_attribute
+                       WHERE y.typtype = 'c' AND attrelid = y.typrelid AND attnum > 0 AND NOT attisdropped) AS part (type)
+)
+SELECT format('column %s.%I is of type %s, which has no equality, and the table''s REPLICA IDENTITY is FULL: UPDATE and DELETE '
+              'would not be replicated', name, attname, t.type::regtype),
+       format('Give the table a primary key, and ALTER TABLE %s REPLICA IDENTITY DEFAULT;', name)
+FROM types AS t JOIN pg_type AS y ON y.oid = t.type
+WHERE y.typtype = 'b' AND y.typcategory <> 'A' AND NOT EXISTS (
+    SELECT FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
+    WHERE m.amname IN ('btree', 'hash') AND o.opcdefault
+    AND (o.opcintype = t.type
+         OR EXISTS (SELECT FROM pg_cast WHERE castsource = t.type AND casttarget = o.opcintype AND castmethod = 'b'
+                                          AND castcontext = 'i'))))";
+
+} // namespace
+
+std::vector<Obstacle> find_not_replicable(Connection& source, const Shard& shard)
+{
+    std::vector<Obstacle> found = read_obstacles(source, kTables, {shard.quoted});
+    for (const Obstacle& obstacle : read_obstacles(source, kTypes, {shard.quoted}))
+        found.push_back(obstacle);
+    return found;
+}
+
+void tell_of_large_objects(Connection& source, const Shard& shard)
+{
+    const Result columns = source.query(R"(
+        SELECT string_agg(format('%s.%I', c.oid::regclass, attname), ', ')
+        FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped
+        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND atttypid = 'oid'::regtype
+        AND EXISTS (SELECT FROM pg_largeobject_metadata))",
+                                        {shard.quoted});
+    if (!columns.text(0, 0).empty())
+        warn("the source has large objects, which are not replicated. Do these columns point to "
+             "them? " +
+             columns.text(0, 0));
+}

@@ -1,0 +1,140 @@
+#include "move/replication.h"
+
+#include <thread>
+
+#include "interrupt.h"
+#include "move/fingerprint.h"
+#include "move/waiting.h"
+#include "output.h"
+
+namespace
+{
+
+constexpr auto kPoll = std::chrono::milliseconds(100);
+
+/* Since the statistics of the subscription were made. */
+std::int64_t count_failures(Connection& target, const Move& move)
+{
+    /* PostgreSQL 19 has renamed one of the columns, and has one more. */
+    return target
+        .query(R"(
+            SELECT coalesce(sum(value::bigint), 0)
+            FROM pg_stat_subscription_stats AS s CROSS JOIN jsonb_each_text(to_jsonb(s))
+            WHERE subname = $1 AND key LIKE '%\_error\_count')",
+               {move.name})
+        .number(0, 0);
+}
+
+} // namespace
+
+std::string dsn_of(const Connection& server, const std::string& given)
+{
+    std::string dsn = given;
+    if (dsn.empty()) {
+        const std::string password = server.password();
+        dsn = dsn_setting("host", server.host()) + " " + dsn_setting("port", server.port()) + " " +
+              dsn_setting("dbname", server.database()) + " " + dsn_setting("user", server.user()) +
+              (password.empty() ? "" : " " + dsn_setting("password", password));
+    }
+    /* What the role has set there must not end the copy of a table, or leave rows out of it. */
+    return dsn_with_options(dsn,
+                            std::string("-c statement_timeout=0 -c lock_timeout=0 "
+                                        "-c idle_in_transaction_session_timeout=0 "
+                                        "-c idle_session_timeout=0 -c row_security=off") +
+                                (server.version() >= 170000 ? " -c transaction_timeout=0" : ""));
+}
+
+std::string subscription_sql(const Connection& target, const Move& move, const std::string& dsn,
+                             const std::string& options)
+{
+    /* From 16 on the rows are else written by the table's owner, who may have no right on the
+     * schema. */
+    const bool may_be_owner = target.version() >= 160000;
+    return move.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") + target.literal(dsn) +
+           move.sql(" PUBLICATION @move@ WITH (create_slot = false, ") + options +
+           (may_be_owner ? ", run_as_owner = true)" : ")");
+}
+
+void make_publication(Connection& source, const Move& move)
+{
+    std::string tables = move.name + ".marker";
+    for (const std::string& table : tables_of(source, move.shard))
+        tables += ", " + table;
+    source.run(move.sql("CREATE PUBLICATION @move@ FOR TABLE ") + tables);
+}
+
+bool has_slot(Connection& source, const Move& move)
+{
+    return source
+               .query("SELECT FROM pg_replication_slots WHERE slot_name = $1 AND "
+                      "wal_status <> 'lost'",
+                      {move.slot})
+               .rows() > 0;
+}
+
+void require_slot(Connection& source, const Move& move)
+{
+    if (!has_slot(source, move))
+        throw Failure("slot " + move.slot +
+                      " is gone, or max_slot_wal_keep_size is too small and " +
+                      "it has lost WAL that was not replicated yet. Start anew: --abort");
+}
+
+void make_slot(Connection& source, const Move& move)
+{
+    if (has_slot(source, move))
+        return;
+    /* It waits for the transactions that are running in the whole cluster. A slot that is given up
+     * is dropped by the server. */
+    Connection observer = source.another();
+    withstand_settings(observer);
+    Wait wait([&] {
+        const std::string blockers = describe_blockers(observer, source.process_id());
+        return blockers.empty() ? "" : source.server() + ": the slot waits for " + blockers;
+    });
+    const Watch watch(source, [&] {
+        stop_if_interrupted();
+        wait.tell();
+    });
+    source.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", {move.slot});
+}
+
+void stop_if_interrupted()
+{
+    if (is_interrupted())
+        throw Failure("stopped");
+}
+
+void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done)
+{
+    std::int64_t failures = -1;
+    std::string failed; /* no other words follow: worker and sender come and go */
+    Wait wait([&] { return failed.empty() ? describe_replication(servers, move) : failed; });
+    for (;; std::this_thread::sleep_for(kPoll)) {
+        stop_if_interrupted();
+        require_slot(servers.source, move);
+        if (is_done())
+            return;
+        const std::int64_t count = count_failures(servers.target, move);
+        if (failures >= 0 && count > failures) {
+            /* The worker looks for a table that was dropped, and for ever. */
+            require_same_definition(servers.source, move);
+            if (failed.empty())
+                failed = "replication has failed " +
+                         count_of(static_cast<std::size_t>(count), "time") + "; the log of " +
+                         servers.target.server() + " says why. It is tried again.";
+        }
+        failures = count;
+        wait.tell();
+    }
+}
+
+void stop_subscription(Servers& servers, const Move& move)
+{
+    servers.target.run(move.sql("ALTER SUBSCRIPTION @move@ DISABLE"));
+    await_replication(servers, move, [&] {
+        const Result workers = servers.target.query(
+            "SELECT FROM pg_stat_subscription WHERE subname = $1 AND pid IS NOT NULL", {move.name});
+        return workers.rows() == 0;
+    });
+}

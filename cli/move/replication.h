@@ -1,0 +1,37 @@
+/* The objects of a move that carry its rows: publication and slot on the source, subscription on
+ * the target. */
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "move/session.h"
+
+/* A server for a subscription: as given, else as we reach it. */
+std::string dsn_of(const Connection& server, const std::string& given = "");
+
+/* The statement that subscribes the target to the source, which it reaches by the connection
+ * string. options: slot_name = ..., and others. */
+std::string subscription_sql(const Connection& target, const Move& move, const std::string& dsn,
+                             const std::string& options);
+
+void make_publication(Connection& source, const Move& move);
+
+/* If it is not there yet. */
+void make_slot(Connection& source, const Move& move);
+/* It is there, and has lost no WAL. */
+bool has_slot(Connection& source, const Move& move);
+/* An error if not. */
+void require_slot(Connection& source, const Move& move);
+
+/* Throws after Ctrl-C. It is not called during the switch and behind it. */
+void stop_if_interrupted();
+
+/* Waits for something that the subscription does. A worker that fails tries again for ever, and
+ * says why in the log of its server alone. */
+void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done);
+
+/* Disables the subscription, and returns when no worker of it runs. One that the launcher starts
+ * later, because it has read the subscription before, ends before it locks a table. */
+void stop_subscription(Servers& servers, const Move& move);

@@ -1,0 +1,53 @@
+#include "move/rights.h"
+
+namespace
+{
+
+/* The roles that own the shard and its objects. */
+const char* const kOwners = R"(
+SELECT coalesce(array_agg(rolname), '{}') FROM pg_roles WHERE oid IN (
+    SELECT nspowner FROM pg_namespace WHERE nspname = $1
+    UNION SELECT relowner FROM pg_class WHERE relnamespace = $2::regnamespace
+    UNION SELECT proowner FROM pg_proc WHERE pronamespace = $2::regnamespace
+    UNION SELECT typowner FROM pg_type WHERE typnamespace = $2::regnamespace))";
+
+/* From PostgreSQL 16 on. The worker writes the rows as the role of the move, so that one has to
+ * inherit the rights of the owners, too. */
+const char* const kRights = R"(
+SELECT format('role %I may not make a subscription', current_user),
+       format('GRANT pg_create_subscription TO %I;', current_user)
+WHERE NOT pg_has_role('pg_create_subscription', 'USAGE')
+UNION ALL
+SELECT format('role %I may make no schema in database %I', current_user, current_database()),
+       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+UNION ALL
+SELECT format('role %I may not make objects of role %I, and write to them', current_user, rolname),
+       format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE;', rolname, current_user)
+FROM pg_roles WHERE rolname = ANY ($1::name[]) AND NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET')))";
+
+} // namespace
+
+std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& home,
+                                          const Move& move, const std::string& dsn)
+{
+    const Result role =
+        subscriber.query("SELECT current_setting('is_superuser'), quote_ident(current_user)");
+    if (role.text(0, 0) == "on")
+        return {};
+    const std::string name = role.text(0, 1);
+    if (subscriber.version() < 160000)
+        return {{subscriber.server(),
+                 "role " + name + " may not make a subscription: before PostgreSQL 16 only a " +
+                     "superuser may",
+                 "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
+    const Result owners = home.query(kOwners, {move.shard.schema, move.shard.quoted});
+    std::vector<Obstacle> found = read_obstacles(subscriber, kRights, {owners.text(0, 0)});
+    if (!has_password(dsn))
+        found.push_back({subscriber.server(),
+                         "a subscription of role " + name +
+                             ", which is no superuser, takes a password of the other server",
+                         "Give a connection string with a password as --source, or as --target for "
+                         "a way back."});
+    return found;
+}

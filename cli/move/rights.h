@@ -1,0 +1,10 @@
+/* What the role of a move may not do where it subscribes. */
+
+#pragma once
+
+#include "move/obstacles.h"
+
+/* Each right that is missing, with the statement that grants it; nothing for a superuser. home:
+ * where the shard is; dsn: the publisher as the subscriber's server reaches it. */
+std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& home,
+                                          const Move& move, const std::string& dsn);

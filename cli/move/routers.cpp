@@ -1,0 +1,167 @@
+#include "move/routers.h"
+
+#include <algorithm>
+#include <future>
+
+#include "move/pooler_obstacles.h"
+#include "move/replacement.h"
+#include "output.h"
+#include "process.h"
+
+Routers::Routers(Routing routing) : routing_(std::move(routing))
+{
+    for (const Pooler& pooler : routing_.poolers)
+        bouncers_.emplace_back(pooler);
+}
+
+/* All at once: one that is slow or dead does not keep the clients of the others waiting. */
+std::vector<Routers::Problem> Routers::each(const std::function<void(PgBouncer&)>& work)
+{
+    std::vector<std::future<Problem>> running;
+    for (PgBouncer& bouncer : bouncers_)
+        running.push_back(std::async(std::launch::async, [&work, &bouncer]() -> Problem {
+            try {
+                work(bouncer);
+                return {nullptr, ""};
+            } catch (const std::exception& error) {
+                return {&bouncer,
+                        bouncer.name() + ", alias " + bouncer.pooler().alias + ": " + error.what()};
+            }
+        }));
+    std::vector<Problem> problems;
+    for (auto& one : running)
+        if (Problem problem = one.get(); problem.bouncer != nullptr)
+            problems.push_back(std::move(problem));
+    return problems;
+}
+
+std::vector<Obstacle> Routers::find_obstacles(Connection& source)
+{
+    std::vector<Obstacle> found;
+    for (PgBouncer& bouncer : bouncers_)
+        for (const Obstacle& obstacle : ::find_obstacles(bouncer, source))
+            found.push_back(obstacle);
+    return found;
+}
+
+namespace
+{
+
+Place place_of(const Connection& server)
+{
+    return {server.host(), server.port(), server.database()};
+}
+
+Edit edit_of(const PgBouncer& bouncer, const Place& place)
+{
+    return [&bouncer, place](const std::string& text) {
+        return with_place(text, bouncer.pooler().alias, place);
+    };
+}
+
+} // namespace
+
+void Routers::wait_for_turn()
+{
+    static std::mutex mutex;
+    if (!bouncers_.empty() && !turn_.owns_lock())
+        turn_ = std::unique_lock<std::mutex>(mutex);
+}
+
+void Routers::make_ready(Connection& source, const Connection& target)
+{
+    std::string text;
+    for (const Obstacle& obstacle : find_obstacles(source))
+        text += "\n" + obstacle.text();
+    if (!text.empty())
+        throw Failure("PgBouncer cannot be led to the target:" + text);
+    for (const PgBouncer& bouncer : bouncers_)
+        prepare_file(bouncer.pooler().file, edit_of(bouncer, place_of(target)));
+}
+
+void Routers::pause(Clock::time_point deadline)
+{
+    pause_ = Clock::now();
+    const auto problems = each([&](PgBouncer& bouncer) { bouncer.pause(deadline); });
+    if (problems.empty())
+        return;
+    std::string text = "not every client was held:";
+    for (const Problem& problem : problems)
+        text += "\n" + problem.text;
+    throw Late(text);
+}
+
+void Routers::tell_pause()
+{
+    if (pause_ != Clock::time_point() && !bouncers_.empty())
+        warn("PgBouncer held its clients for " + std::to_string(milliseconds_since(pause_)) +
+             " ms");
+    pause_ = {};
+}
+
+bool Routers::resume()
+{
+    const auto problems = each([](PgBouncer& bouncer) { bouncer.resume(); });
+    tell_pause();
+    for (const Problem& problem : problems)
+        warn(problem.text);
+    return problems.empty();
+}
+
+std::string Routers::run_command(const Connection& target, const Move& move)
+{
+    if (routing_.command.empty())
+        return "";
+    warn("--switch-command: " + routing_.command);
+    const std::string end =
+        run_shell(routing_.command, {"SHARD=" + std::to_string(move.shard.number),
+                                     "SCHEMA=" + move.shard.schema, "HOST=" + target.host(),
+                                     "PORT=" + target.port(), "DBNAME=" + target.database()});
+    return end.empty() ? "" : "--switch-command " + end + ": " + routing_.command;
+}
+
+/* Clients are let go when all of the routers lead them to the target. */
+void Routers::lead_to(const Connection& target, const Move& move)
+{
+    wait_for_turn();
+    const Place place = place_of(target);
+    auto problems = each([&](PgBouncer& bouncer) {
+        replace_file(bouncer.pooler().file, edit_of(bouncer, place));
+        bouncer.reload(place);
+    });
+    const std::string of_command = run_command(target, move);
+    const auto is_led = [&](const PgBouncer& bouncer) {
+        return of_command.empty() &&
+               std::none_of(problems.begin(), problems.end(),
+                            [&](const Problem& problem) { return problem.bouncer == &bouncer; });
+    };
+    const auto not_resumed = each([&](PgBouncer& bouncer) {
+        if (is_led(bouncer))
+            bouncer.resume();
+    });
+    problems.insert(problems.end(), not_resumed.begin(), not_resumed.end());
+    std::string text = of_command.empty() ? "" : "\n" + of_command;
+    for (const Problem& problem : problems)
+        text += "\n" + problem.text;
+    if (!text.empty())
+        throw Failure("the shard is open on " + target.server() +
+                      ", and not every client is led there:" + text);
+    tell_pause();
+    turn_ = {};
+}
+
+void Routers::discard_prepared()
+{
+    for (const Pooler& pooler : routing_.poolers)
+        ::discard_prepared(pooler.file);
+}
+
+std::string Routers::paused(const std::string& remedy)
+{
+    std::string text;
+    for (PgBouncer& bouncer : bouncers_)
+        if (const std::string state = bouncer.paused(); !state.empty())
+            text += "\nalias " + bouncer.pooler().alias + " of " + bouncer.name() + " " + state +
+                    ", and its clients wait: " + remedy;
+    return text;
+}

@@ -1,0 +1,57 @@
+/* Leads clients to the target: every PgBouncer of a move, and the command for another router. */
+
+#pragma once
+
+#include <functional>
+#include <list>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "move/obstacles.h"
+#include "move/pgbouncer.h"
+#include "move/routing.h"
+
+class Routers
+{
+public:
+    explicit Routers(Routing routing);
+
+    const Routing& routing() const { return routing_; }
+
+    std::vector<Obstacle> find_obstacles(Connection& source);
+    /* Two moves of a list may have the same file: from here to the end of lead_to(), others wait.
+     */
+    void wait_for_turn();
+    /* Before the switch: an error if something is in the way by now; the files are prepared. */
+    void make_ready(Connection& source, const Connection& target);
+
+    /* Late if one of them cannot do it in time. */
+    void pause(Clock::time_point deadline);
+    /* What does not succeed is a warning; false then. */
+    bool resume();
+
+    /* The target is open. One that fails does not stop the others; its clients stay held. The error
+     * names all that have failed. */
+    void lead_to(const Connection& target, const Move& move);
+    /* After an abort. */
+    void discard_prepared();
+
+    /* A line for each alias that is paused, with what lets its clients go on; else empty. */
+    std::string paused(const std::string& remedy);
+
+private:
+    struct Problem {
+        const PgBouncer* bouncer;
+        std::string text;
+    };
+
+    std::vector<Problem> each(const std::function<void(PgBouncer&)>& work);
+    std::string run_command(const Connection& target, const Move& move);
+    void tell_pause();
+
+    const Routing routing_;
+    std::list<PgBouncer> bouncers_;
+    Clock::time_point pause_;
+    std::unique_lock<std::mutex> turn_;
+};

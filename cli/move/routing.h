@@ -1,0 +1,29 @@
+/* How clients are led to the shard, as the command line says it. The source of a move keeps it, so
+ * that --resume and --abort cannot forget it. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "move/session.h"
+#include "verbs.h"
+
+struct Pooler {
+    std::string console; /* a connection string, which may have a password */
+    std::string file;    /* that has the alias in its [databases] */
+    std::string alias;
+};
+
+struct Routing {
+    std::vector<Pooler> poolers;
+    std::string command; /* of another router, run when the target is open; else empty */
+};
+
+/* Of a move to be resumed or aborted: the PgBouncers that are given replace those that are kept. A
+ * command is never taken from the database, because the shell runs it: UsageError if it has to be
+ * given again. */
+Routing choose_routing(const Options& options, Connection& source, const Move& move);
+
+/* In the schema of the move, for its owner alone; in a transaction of the caller. */
+void keep_routing(Connection& source, const Move& move, const Routing& routing);

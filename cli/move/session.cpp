@@ -1,0 +1,132 @@
+#include "move/session.h"
+
+#include <optional>
+
+#include "move/state.h"
+#include "move/transaction.h"
+
+namespace
+{
+
+/* A shard that is open there, or that a move there knows. */
+std::optional<Shard> look_for_shard(Connection& connection, const std::string& schema)
+{
+    for (const MoveState& move : read_moves(connection))
+        if (move.schema == schema)
+            return Shard{move.shard, schema, connection.identifier(schema)};
+    for (const Shard& shard : read_shards(connection))
+        if (shard.schema == schema)
+            return find_shard(connection, schema); /* an error if it has two numbers */
+    return {};
+}
+
+/* The target has it alone when the old rows have been dropped. */
+Shard find_shard_of_move(Servers& servers, const std::string& schema)
+{
+    if (const auto shard = look_for_shard(servers.source, schema))
+        return *shard;
+    if (const auto shard = look_for_shard(servers.target, schema))
+        return *shard;
+    return find_shard(servers.source, schema);
+}
+
+Move name_move(Servers& servers, const std::string& schema)
+{
+    const Shard shard = find_shard_of_move(servers, schema);
+    const std::string name = "snowflake_move_" + std::to_string(shard.number);
+    const auto slot = [&](Connection& connection) {
+        const std::string sql = "SELECT oid FROM pg_database WHERE datname = current_database()";
+        return name + "_" + connection.query(sql).text(0, 0);
+    };
+    return {shard, name, slot(servers.source), slot(servers.target)};
+}
+
+/* The backend of a command that was killed ends soon, and so does its lock. */
+void lock_shard(Connection& connection, const std::string& name)
+{
+    connection.run("SET lock_timeout = '5s'");
+    try {
+        connection.query("SELECT pg_advisory_lock(hashtextextended($1, 0))", {name});
+    } catch (const ServerError& error) {
+        if (error.sqlstate != kLockTimeout)
+            throw;
+        throw Failure("another snowflake-shard is moving the shard: it has locked " + name +
+                      " on " + connection.server());
+    }
+    connection.run("SET lock_timeout = 0");
+}
+
+} // namespace
+
+/* Settings that this server does not have, or does not let us set, are left out. */
+void withstand_settings(Connection& connection)
+{
+    /* An autovacuum that is in the way is ended after deadlock_timeout. */
+    connection.query(R"(
+        SELECT set_config(name, s.setting, false)
+        FROM (VALUES ('client_min_messages', 'error'), ('synchronous_commit', 'on'), ('row_security', 'off'),
+                     ('statement_timeout', '0'), ('lock_timeout', '0'), ('transaction_timeout', '0'),
+                     ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),
+                     ('default_transaction_read_only', 'off'), ('default_transaction_isolation', 'read committed'),
+                     ('session_replication_role', 'origin'),
+                     ('standard_conforming_strings', 'on'), ('client_connection_check_interval', '500ms'),
+                     ('deadlock_timeout', '10ms')) AS s (name, setting)
+        JOIN pg_settings AS p USING (name)
+        WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
+}
+
+void hide_statements(Connection& connection)
+{
+    connection.query(R"(
+        SELECT set_config(name, s.setting, true)
+        FROM (VALUES ('log_statement', 'none'), ('log_min_duration_statement', '-1'), ('log_min_duration_sample', '-1'),
+                     ('log_transaction_sample_rate', '0'), ('log_min_error_statement', 'panic'), ('log_duration', 'off'),
+                     ('log_parameter_max_length', '0'), ('log_parameter_max_length_on_error', '0'),
+                     ('debug_print_parse', 'off'), ('debug_print_rewritten', 'off'), ('debug_print_plan', 'off'),
+                     ('track_activities', 'off'), ('pg_stat_statements.track', 'none'), ('pgaudit.log', 'none'),
+                     ('auto_explain.log_min_duration', '-1')) AS s (name, setting)
+        JOIN pg_settings AS p USING (name)
+        WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
+}
+
+Servers::Servers(const std::string& from, const std::string& to) : source(from), target(to)
+{
+    withstand_settings(source);
+    withstand_settings(target);
+}
+
+Session::Session(const std::string& from, const std::string& to, const std::string& schema)
+    : servers(from, to), move(name_move(servers, schema))
+{
+    if (servers.source.server() == servers.target.server())
+        throw UsageError("--from and --to are the same: " + servers.source.server());
+    lock_shard(servers.source, move.name);
+    lock_shard(servers.target, move.name);
+}
+
+Move opposite(const Move& move)
+{
+    return {move.shard, move.name, move.back_slot, move.slot};
+}
+
+std::string Move::title() const
+{
+    return "shard " + std::to_string(shard.number) + ", schema " + shard.schema;
+}
+
+std::string Move::sql(std::string text) const
+{
+    const std::string mark = "@move@";
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;)
+        text.replace(at, mark.size(), name);
+    return text;
+}
+
+std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
+                                   const std::string& kinds)
+{
+    return texts_of(connection.query(R"(
+        SELECT oid::regclass FROM pg_class
+        WHERE relnamespace = $1::regnamespace AND strpos($2, relkind::text) > 0 ORDER BY oid)",
+                                     {shard.quoted, kinds}));
+}

@@ -1,0 +1,61 @@
+/* What the steps of a move share: its names, its two servers, and its limits. */
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catalog.h"
+#include "clock.h"
+
+/* Which shard is moved, and what the objects of its move are called on both servers. */
+struct Move {
+    Shard shard;
+    std::string name; /* snowflake_move_5: schemas, publication and subscription */
+    /* On the source; and on the target, for the way back. A slot is the whole cluster's, so it has
+     * the database in its name. */
+    std::string slot;
+    std::string back_slot;
+
+    std::string title() const; /* shard 5, schema insta5 */
+    /* Puts the name of the move in the place of @move@. */
+    std::string sql(std::string text) const;
+};
+
+/* The move in the other direction. */
+Move opposite(const Move& move);
+
+struct Servers {
+    Servers(const std::string& from, const std::string& to);
+
+    Connection source;
+    Connection target;
+};
+
+struct Limits {
+    std::chrono::milliseconds timeout; /* how long writes may wait */
+    std::int64_t max_lag;              /* bytes of WAL that are left when the switch begins */
+
+    Clock::time_point deadline() const { return Clock::now() + timeout; }
+};
+
+/* Nothing that a role or the environment has set may end the statements of a move, or make its
+ * commits unsafe. */
+void withstand_settings(Connection& connection);
+
+/* Until the transaction ends, statements come into no log and no statistics: they hold a connection
+ * string. It does what the role may; a superuser may all of it. */
+void hide_statements(Connection& connection);
+
+/* Connects to both servers, and locks the shard on them, so that no other command moves it. */
+struct Session {
+    Session(const std::string& from, const std::string& to, const std::string& schema);
+
+    Servers servers;
+    const Move move;
+};
+
+/* The shard's tables of these kinds (r: with rows, p: partitioned), as SQL writes their names. */
+std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
+                                   const std::string& kinds = "r");

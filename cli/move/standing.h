@@ -1,0 +1,40 @@
+/* How a move stands, by what both servers know of it. */
+
+#pragma once
+
+#include "move/state.h"
+
+class Standing
+{
+public:
+    Standing(Servers& servers, const Move& move);
+
+    const std::optional<MoveState> source;
+    const std::optional<MoveState> target;
+
+    /* A move of the shard has begun, in this direction or the other, and is not at its end. */
+    bool has_begun() const;
+    /* The target is open, and the move is not at its end. */
+    bool is_switched() const { return is_at(target, Step::open); }
+    /* At its end: the shard is on the target, and no rows follow it. */
+    bool has_moved() const { return is_at(source, Step::moved) && !target; }
+    /* At its end: the shard is on the target, and the source follows it. */
+    bool has_way_back() const;
+    /* The source is the side that follows, whatever has become of the target. */
+    bool is_followed() const;
+    /* An undo of the move has begun, and is not at its end. */
+    bool is_being_undone() const;
+    /* The move is such an undo, or would be: the shard has come from the target, which follows. */
+    bool is_undo() const { return source && source->is_of_source() && source->is_way_back; }
+
+    /* An error if the states are not of one move from this source to this target. A fence must not
+     * be lifted by a command that asks the wrong target, and the rows of a source must not be
+     * dropped as those of a target. */
+    void require_same_servers(const Servers& servers, const Move& move) const;
+
+private:
+    static bool is_at(const std::optional<MoveState>& state, Step step)
+    {
+        return state && state->step == step;
+    }
+};

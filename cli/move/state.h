@@ -1,0 +1,60 @@
+/* What the two databases of a move know of it: each has a schema snowflake_move_N with a row of
+ * state. It is read and written here alone. */
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "move/session.h"
+
+enum class Step {
+    prepared, /* source: published */
+    fenced,   /* source: behind the fence; the target may be open */
+    moved,    /* source: the shard has left for good */
+    copying,  /* target: rows come */
+    ready,    /* target: indexes, foreign keys and triggers are there, too */
+    open,     /* target: the shard is there */
+};
+
+/* As the table has it, and people read it. */
+std::string text_of(Step step);
+
+struct MoveState {
+    int shard;
+    std::string schema;
+    std::string id;    /* of the move, the same on both servers */
+    std::string other; /* the other server */
+    Step step;
+    std::string marker; /* of the fence that stands on the source; empty until it was sent */
+    bool is_reversible; /* source: when the shard has moved, it gets a way back */
+    bool is_way_back;   /* the source is open, and the target follows it until --undo */
+
+    /* The shard has moved; one side is open, and the other follows it. */
+    bool is_standing_way_back() const;
+    /* The row is on the source of the move. */
+    bool is_of_source() const;
+    /* Else a fence stands there, because the shard has left or has not come yet. */
+    bool is_open() const;
+};
+
+/* All moves of a server. */
+std::vector<MoveState> read_moves(Connection& connection);
+
+/* This move; nothing if the server has no part in it. */
+std::optional<MoveState> read_state(Connection& connection, const Move& move);
+
+/* Makes the schema of the move and the row, in a transaction of the caller. The source has no ID
+ * yet, and gets a new one. */
+void make_state(Connection& connection, const Move& move, const std::string& id,
+                const std::string& other, Step step);
+
+void write_step(Connection& connection, const Move& move, Step step,
+                const std::string& marker = "");
+
+void make_reversible(Connection& source, const Move& move);
+
+/* The move is the way back of one that is done, with its sides exchanged: prepared on the source,
+ * ready on the target. */
+void write_way_back(Connection& connection, const Move& move, Step step);

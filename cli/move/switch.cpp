@@ -1,0 +1,194 @@
+#include "move/switch.h"
+
+#include <optional>
+#include <thread>
+
+#include "move/copy.h"
+#include "move/fence.h"
+#include "move/fingerprint.h"
+#include "move/replication.h"
+#include "move/state.h"
+#include "move/transaction.h"
+#include "output.h"
+
+namespace
+{
+
+constexpr int kTries = 3;
+
+/* For a Watch of a statement that must not be given up. */
+std::function<void()> tell_once_at(const Connection& target, Clock::time_point deadline)
+{
+    return [&target, deadline, is_told = false]() mutable {
+        if (is_told || Clock::now() < deadline)
+            return;
+        is_told = true;
+        warn("target: the COMMIT that opens the shard is under way, and " + target.server() +
+             " does not answer. Nobody can write to the shard before it does.");
+    };
+}
+
+/* A statement may have been given up there. */
+void await_answer(Connection& connection)
+{
+    const auto start = Clock::now();
+    const Watch watch(connection, [&, is_told = false]() mutable {
+        stop_if_interrupted();
+        if (!is_told && milliseconds_since(start) > 1000)
+            warn("target: waiting until " + connection.server() + " answers");
+        is_told = is_told || milliseconds_since(start) > 1000;
+    });
+    connection.settle();
+    connection.rollback();
+}
+
+void await_marker(Connection& target, const Move& move, const std::string& marker,
+                  Clock::time_point deadline)
+{
+    warn("target: waiting for the last write");
+    const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
+    while (target.query(sql, {marker}).rows() == 0) {
+        if (Clock::now() > deadline)
+            throw Late("the last write did not come in time");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+/* THE POINT OF NO RETURN is the commit of this transaction. It is called only when the marker of
+ * the fence that stands on the source is here.
+ *
+ * No acknowledged write is lost: the marker was sent when every transaction that the fence does not
+ * stop had ended, so each write was committed before the marker, or fails. The slot sends
+ * transactions in the order of their commits, and the subscription commits them in that order, also
+ * with parallel workers (all tables are 'r'), so what committed before the marker is here. No ID
+ * comes twice: the fence waited for every transaction that had drawn from a sequence, and left
+ * nothing to be drawn. The marker carries the positions, so those it handed out are below.
+ *
+ * A kill at this point:
+ * - of the target: the commit is on its disk or is not. With it is everything that it relies on,
+ *   because the worker's transactions and the positions stand before it in the WAL. If it is there,
+ *   the target is open and the source is closed; else both are closed, and --resume comes here
+ *   again, or --abort lifts the fence.
+ * - of the source: the fence was on its disk before the walsender sent the marker, which it reads
+ *   from the flushed WAL. It stands again after the restart.
+ * - of the command: its backend on the target commits or does not. The next command waits for the
+ *   lock of that backend, and reads the target's state under it before it does anything else.
+ *
+ * A server that hangs: until the COMMIT is sent, the target cannot open, whenever its backend goes
+ * on: the backend rolls back, or waits for the next statement. So a statement that is late is given
+ * up, and the fence is lifted. Once the COMMIT is sent, it is not known whether the target is open
+ * before the answer comes. The fence stays, and the command waits without a deadline: no other
+ * command could do anything before that backend has ended, and clients are led to the target as
+ * soon as it answers.
+ *
+ * So both are never open: the target opens only here, while the fence stands. The fence is lifted
+ * only by a command that has read under the target's lock that it is not open, and has not sent
+ * this COMMIT since. No other command can have sent it then: each takes the locks of both servers
+ * first, and the session that lifts the fence holds the source's. */
+void open_target(Connection& target, const Move& move, Fence& fence, Clock::time_point deadline)
+{
+    warn("target: open");
+    std::optional<Watch> of_commit;
+    lock_and_run(target, deadline, [&] {
+        reopen_shard(target, move);
+        /* It gave the sequences new files, so these values are part of the transaction. */
+        target.query(move.sql(R"(
+                SELECT setval(sequence::regclass, last_value, is_called)
+                FROM @move@.marker, jsonb_to_recordset(positions)
+                     AS p (sequence text, last_value bigint, is_called boolean)
+                WHERE id = $1::uuid)"),
+                     {fence.marker});
+        target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
+                     {std::to_string(move.shard.number), move.shard.schema});
+        write_step(target, move, Step::open);
+        of_commit.emplace(target, tell_once_at(target, deadline));
+        fence.is_final = true;
+    });
+}
+
+/* The fence is raised here, and the target opened, by the deadline. */
+void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, Connection& snapshot,
+               Routers& routers, Fence& fence, bool is_reversible)
+{
+    auto& [source, target] = servers;
+    const Watch on_source(source, late_at(source, deadline));
+    const Watch on_target(target, late_at(target, deadline));
+    const Watch on_snapshot(snapshot, late_at(snapshot, deadline));
+    routers.pause(deadline);
+    if (fence.marker.empty()) {
+        warn("source: fence");
+        raise_fence(source, move, target.server(), deadline, fence);
+    }
+    await_marker(target, move, fence.marker, deadline);
+    snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
+    require_no_change(source, move);
+    if (is_reversible)
+        note_fingerprint(target, opposite(move)); /* later WAL is of clients */
+    open_target(target, move, fence, deadline);
+}
+
+/* The error, and what has become of the fence. */
+[[noreturn]] void end_failed(const std::string& error, const Fence& fence, const Connection& target,
+                             const std::function<void()>& open_again)
+{
+    if (fence.is_final)
+        throw Failure(error + "\nIt is not known whether the shard is open on " + target.server() +
+                      ". Nobody can write to it before --resume.");
+    try {
+        open_again();
+    } catch (const Failure& other) {
+        throw Failure(error + "\n" + other.what());
+    }
+    throw Failure(error);
+}
+
+/* For how many milliseconds writes were blocked; nothing, and a message, if it did not succeed in
+ * time: the source is open then. */
+std::optional<std::int64_t> try_switch(Servers& servers, const Move& move, Connection& snapshot,
+                                       Routers& routers, const Limits& limits)
+{
+    const MoveState state = *read_state(servers.source, move);
+    Fence fence = {state.marker, Clock::now()};
+    const auto open_again = [&] {
+        lower_fence(servers.source, move, limits.deadline());
+        routers.resume();
+    };
+    try {
+        if (state.step != Step::fenced) {
+            warn("source: triggers of the fence");
+            prepare_fence(servers.source, move, limits.deadline());
+            note_fingerprint(servers.source, move);
+            require_same_definition(servers.source, move);
+        }
+        switch_by(limits.deadline(), servers, move, snapshot, routers, fence, state.is_reversible);
+        const std::int64_t blocked = milliseconds_since(fence.start);
+        warn("writes were blocked for " + std::to_string(blocked) + " ms");
+        return blocked;
+    } catch (const Late& late) {
+        warn(late.what());
+    } catch (const std::exception& error) {
+        end_failed(error.what(), fence, servers.target, open_again);
+    }
+    open_again();
+    return {};
+}
+
+} // namespace
+
+std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot, Routers& routers,
+                         const Limits& limits)
+{
+    withstand_settings(snapshot);
+    for (int left = kTries;; left--) {
+        if (const auto blocked = try_switch(servers, move, snapshot, routers, limits))
+            return *blocked;
+        warn("the source is open again");
+        if (left == 1)
+            throw Failure("the switch did not succeed within --timeout, " +
+                          count_of(kTries, "time") + " tried");
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        await_answer(servers.target);
+        await_answer(snapshot);
+        await_lag(servers, move, limits.max_lag);
+    }
+}

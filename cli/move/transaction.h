@@ -1,0 +1,20 @@
+/* Work that ends by a deadline, also when others hold its locks or the server hangs. */
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "clock.h"
+#include "connection.h"
+
+/* The SQLSTATE of a lock that was not had in time. */
+inline const std::string kLockTimeout = "55P03";
+
+/* For a Watch: a statement that has not ended by the deadline is Late. */
+std::function<void()> late_at(const Connection& connection, Clock::time_point deadline);
+
+/* It waits for locks for a short time only, because everybody else waits behind it, and tries again
+ * until the deadline. Then it is Late. */
+void lock_and_run(Connection& connection, Clock::time_point deadline,
+                  const std::function<void()>& work);

@@ -1,0 +1,165 @@
+#include "move/trial.h"
+
+#include <set>
+
+#include "dump.h"
+#include "move/replication.h"
+#include "move/transaction.h"
+
+namespace
+{
+
+enum class Kind { shard, subscription, object };
+
+struct Statement {
+    Kind kind;
+    std::string title;
+    std::string sql;
+};
+
+class Trial
+{
+public:
+    Trial(Connection& target, std::string schema) : target_(target), schema_(std::move(schema)) {}
+
+    bool can_make(const std::vector<Statement>& statements, const std::string& definition)
+    {
+        begin();
+        bool is_made = true;
+        try {
+            for (const Statement& statement : statements)
+                target_.run(statement.sql);
+            target_.run(definition);
+        } catch (const ServerError&) {
+            is_made = false;
+        }
+        target_.rollback();
+        return is_made;
+    }
+
+    std::vector<Obstacle> find_obstacles(const std::vector<Statement>& statements)
+    {
+        begin();
+        for (const Statement& statement : statements)
+            try_statement(statement);
+        target_.rollback();
+        return found_;
+    }
+
+private:
+    void begin()
+    {
+        target_.run("BEGIN; SET LOCAL lock_timeout = '100ms'");
+        hide_statements(target_);
+    }
+
+    void add(const std::string& problem, const std::string& hint)
+    {
+        found_.push_back({target_.server(), problem, hint});
+    }
+
+    void try_statement(const Statement& statement)
+    {
+        target_.run("SAVEPOINT statement");
+        try {
+            target_.run(statement.sql);
+            target_.run("RELEASE statement");
+        } catch (const ServerError& error) {
+            target_.run("ROLLBACK TO statement");
+            note_error(statement, error);
+        }
+    }
+
+    /* An error that names the shard's own schema follows from an earlier one. A role is made (until
+     * the rollback), to see what else is missing. */
+    void note_error(const Statement& statement, const ServerError& error)
+    {
+        const std::string message = message_of(error);
+        const bool is_consequence = message.find(schema_ + ".") != std::string::npos ||
+                                    message.find("\"" + schema_ + "\"") != std::string::npos;
+        if ((is_consequence && !errors_.empty()) || !errors_.insert(message).second)
+            return;
+        const std::string before = "role \"";
+        const std::string behind = "\" does not exist";
+        if (message.compare(0, before.size(), before) == 0 && message.size() > behind.size() &&
+            message.compare(message.size() - behind.size(), behind.size(), behind) == 0) {
+            const std::string create =
+                "CREATE ROLE " +
+                target_.identifier(
+                    message.substr(before.size(), message.size() - before.size() - behind.size())) +
+                ";";
+            add(message, create);
+            target_.run(create);
+            return try_statement(statement);
+        }
+        add(statement.title + ": " + message, hint_of(statement, error));
+    }
+
+    /* The first line, without ERROR. */
+    static std::string message_of(const ServerError& error)
+    {
+        const std::string text = error.what();
+        const std::size_t begin = text.find(":  ");
+        const std::size_t from = begin == std::string::npos ? 0 : begin + 3;
+        return text.substr(from, text.find('\n', from) - from);
+    }
+
+    static std::string hint_of(const Statement& statement, const ServerError& error)
+    {
+        if (error.sqlstate == kLockTimeout)
+            return "A table that it refers to is busy there. Try again.";
+        if (statement.kind == Kind::shard)
+            return "Drop that schema there, if it is not used.";
+        if (statement.kind == Kind::subscription)
+            return "Let pg_hba.conf of the other server allow it, and give --source or --target if "
+                   "that server has another address there.";
+        return "Create the missing object on the target, or change the shard.";
+    }
+
+    Connection& target_;
+    const std::string schema_;
+    std::vector<Obstacle> found_;
+    std::set<std::string> errors_;
+};
+
+Statement subscription_of(const Connection& subscriber, const Move& move, const std::string& dsn)
+{
+    return {Kind::subscription, "SUBSCRIPTION " + move.name,
+            subscription_sql(subscriber, move, dsn, "slot_name = NONE, enabled = false") + ";"};
+}
+
+} // namespace
+
+std::vector<Obstacle> try_subscription(Connection& subscriber, const Move& move,
+                                       const std::string& dsn)
+{
+    return Trial(subscriber, move.shard.schema)
+        .find_obstacles({subscription_of(subscriber, move, dsn)});
+}
+
+std::vector<Obstacle> try_definition(Servers& servers, const Move& move,
+                                     const std::string& source_dsn)
+{
+    auto& [source, target] = servers;
+    const std::string number = std::to_string(move.shard.number);
+    std::vector<Statement> statements = {{Kind::shard, "shard " + number,
+                                          "SELECT snowflake_internal.claim_shard(" + number + ", " +
+                                              target.literal(move.shard.schema) + ");"},
+                                         subscription_of(target, move, source_dsn)};
+    Trial trial(target, move.shard.schema);
+    try {
+        const Archive archive(source, move.shard.schema, false);
+        std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
+        for (const Archive::Item& item : archive.items(Archive::Section::post_data))
+            items.push_back(item);
+        if (trial.can_make(statements, archive.sql(items)))
+            return {};
+        for (const Archive::Item& item : items)
+            statements.push_back({Kind::object, item.title, archive.sql({item})});
+    } catch (const ServerError&) {
+        throw;
+    } catch (const Failure& error) {
+        return {{source.server(), error.what(), "A move needs a working pg_dump and pg_restore."}};
+    }
+    return trial.find_obstacles(statements);
+}

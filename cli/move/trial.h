@@ -1,0 +1,23 @@
+/* A trial of the definition on the target, in a transaction that is rolled back. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "move/obstacles.h"
+
+/* Makes the subscription and the definition. If there is an error, they are made again object by
+ * object, and each error is an obstacle: the target's server does not get to the source; a role,
+ * type, function or table that the shard needs is not there.
+ *
+ * Others do not see these objects. A foreign key locks the table of another schema that it refers
+ * to against writing until the rollback. A table that is locked by others is waited for 100 ms,
+ * because its writers wait behind this transaction; then it is an obstacle, too. There are no rows,
+ * and materialized views are not filled, so no object takes long. */
+std::vector<Obstacle> try_definition(Servers& servers, const Move& move,
+                                     const std::string& source_dsn);
+
+/* The subscription alone. */
+std::vector<Obstacle> try_subscription(Connection& subscriber, const Move& move,
+                                       const std::string& dsn);

@@ -1,0 +1,71 @@
+#include "move/waiting.h"
+
+#include "output.h"
+
+namespace
+{
+
+constexpr auto kBetween = std::chrono::seconds(2);
+
+/* Of a process $pid. A prepared transaction has no process. */
+const std::string kBlockers = R"(
+    (SELECT string_agg(CASE WHEN blocker = 0 THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'
+                            ELSE format('process %s (role %I, database %I), whose transaction began at %s', blocker, usename,
+                                        datname, xact_start::timestamp(0)) END, '; ')
+     FROM unnest(pg_blocking_pids($pid)) AS b (blocker) LEFT JOIN pg_stat_activity AS a ON a.pid = blocker))";
+
+std::string blockers_of(const std::string& pid)
+{
+    std::string sql = kBlockers;
+    return sql.replace(sql.find("$pid"), 4, pid);
+}
+
+/* The sender of the stream, and those that wait to copy a table: each makes a slot, which waits for
+ * the transactions that are running. */
+const std::string kOnSource = R"(
+SELECT concat_ws('; ',
+    coalesce((SELECT format('sender %s is in state %s', pid, state) ||
+                     CASE WHEN reply_time < now() - interval '10 s'
+                          THEN format(', and had its last reply at %s', reply_time::timestamp(0)) ELSE '' END
+              FROM pg_stat_replication JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = $1),
+             'no sender runs'),
+    (SELECT string_agg(format('sender %s waits for %s', pid, )" +
+                              blockers_of("pid") + R"(), '; ')
+     FROM pg_stat_activity
+     WHERE backend_type = 'walsender' AND datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0)))";
+
+const std::string kOnTarget = R"(
+SELECT concat_ws('; ',
+    coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription
+              WHERE subname = $1 AND relid IS NULL AND pid IS NOT NULL), 'no worker runs'),
+    (SELECT format('not all rows are there of %s tables: %s%s', count(*),
+                   array_to_string((array_agg(srrelid::regclass ORDER BY srrelid))[1:5], ', '),
+                   CASE WHEN count(*) > 5 THEN ' ...' END)
+     FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
+     WHERE subname = $1 AND srsubstate <> 'r' HAVING count(*) > 0)))";
+
+} // namespace
+
+void Wait::tell()
+{
+    if (Clock::now() < asked_ + kBetween)
+        return;
+    asked_ = Clock::now();
+    std::string text = describe_();
+    if (text != told_ && !text.empty())
+        warn(text);
+    told_ = std::move(text);
+}
+
+std::string describe_blockers(Connection& connection, int process)
+{
+    const Result found = connection.query("SELECT " + blockers_of("$1"), {std::to_string(process)});
+    return found.text(0, 0);
+}
+
+std::string describe_replication(Servers& servers, const Move& move)
+{
+    auto& [source, target] = servers;
+    return target.server() + ": " + target.query(kOnTarget, {move.name}).text(0, 0) + "\n" +
+           source.server() + ": " + source.query(kOnSource, {move.slot}).text(0, 0);
+}

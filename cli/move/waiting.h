@@ -1,0 +1,30 @@
+/* What a move waits for, in the words of the servers. */
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "move/session.h"
+
+/* Prints what a wait is for: not before it has lasted some seconds, and then once for each change.
+ */
+class Wait
+{
+public:
+    explicit Wait(std::function<std::string()> describe) : describe_(std::move(describe)) {}
+
+    /* To be called several times a second. */
+    void tell();
+
+private:
+    const std::function<std::string()> describe_;
+    Clock::time_point asked_ = Clock::now();
+    std::string told_;
+};
+
+/* The transactions that a process waits for; empty if there are none. */
+std::string describe_blockers(Connection& connection, int process);
+
+/* Workers, senders, and the tables whose rows are not all there. */
+std::string describe_replication(Servers& servers, const Move& move);

@@ -1,0 +1,99 @@
+#include "move/way_back.h"
+
+#include <thread>
+
+#include "move/cleanup.h"
+#include "move/fence.h"
+#include "move/fingerprint.h"
+#include "move/replication.h"
+#include "move/state.h"
+#include "move/transaction.h"
+#include "output.h"
+
+void prepare_way_back(Connection& target, const Move& move)
+{
+    const Move back = opposite(move);
+    const Result publication =
+        target.query("SELECT FROM pg_publication WHERE pubname = $1", {back.name});
+    if (publication.rows() == 0) {
+        warn("target: publication and slot of the way back");
+        target.run("BEGIN");
+        make_fingerprint(target, back);
+        make_publication(target, back);
+        target.run("COMMIT");
+    }
+    make_slot(target, back);
+    require_slot(target, back);
+}
+
+void discard_way_back(Connection& target, const Move& move, const Limits& limits)
+{
+    drop_slot_and_publication(target, opposite(move), limits.deadline());
+}
+
+namespace
+{
+
+/* Not an error: the worker tries again for ever. */
+void await_follower(Connection& target, const Move& back, Clock::time_point deadline)
+{
+    const std::string sql = "SELECT FROM pg_replication_slots WHERE slot_name = $1 AND active";
+    for (; target.query(sql, {back.slot}).rows() == 0;
+         std::this_thread::sleep_for(std::chrono::milliseconds(20)))
+        if (Clock::now() > deadline)
+            return warn("the source does not follow yet; its log says why");
+}
+
+/* What the target's WAL has from the source is not to be sent back. The slot begins before it, and
+ * a slot that is advanced can return to its old position by a crash. So the subscription has its
+ * position itself, as every subscription has: in its replication origin, which is WAL-logged. */
+void begin_at(Connection& source, const Move& back, const std::string& position)
+{
+    source.query(R"(
+        SELECT pg_replication_origin_advance('pg_' || oid, $2::pg_lsn) FROM pg_subscription
+        WHERE subname = $1 AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+                 {back.name, position});
+    source.run("BEGIN");
+    write_way_back(source, back, Step::ready);
+    source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
+}
+
+} // namespace
+
+/* A trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
+std::string make_way_back(Servers& servers, const Move& move, const std::string& target_dsn,
+                          const Routing& routing, const Limits& limits)
+{
+    auto& [source, target] = servers;
+    const Move back = opposite(move);
+    warn("source: subscription of the way back");
+    if (!has_slot(target, back))
+        return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
+    note_definition(target, back);
+    if (has_changed(target, back))
+        return "the definition of the shard has been changed on " + target.server();
+    keep_routing(target, back, routing);
+    for (const std::string& statement : fence_triggers(source, back, ""))
+        lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
+    drop_subscription(source, back); /* of a command that was killed here */
+    source.run("BEGIN");
+    hide_statements(source);
+    source.run(
+        subscription_sql(source, back, target_dsn,
+                         "slot_name = '" + back.slot + "', copy_data = false, enabled = false"));
+    source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
+    begin_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
+    finish_way_back(target, source, move);
+    await_follower(target, back, limits.deadline());
+    return "";
+}
+
+/* The source's commit is the first, so it tells what is left. */
+void finish_way_back(Connection& target, Connection& source, const Move& move)
+{
+    const auto of_source = read_state(source, move);
+    const auto of_target = read_state(target, move);
+    if (of_source && of_source->is_way_back && of_source->step == Step::ready && of_target &&
+        of_target->id == of_source->id && of_target->step == Step::open)
+        write_way_back(target, move, Step::prepared);
+}

@@ -1,0 +1,23 @@
+/* The way back of a move: when the shard is open on the target, the source follows it by logical
+ * replication, closed to everybody else. That is the state of a prepared move in the other
+ * direction, and --undo is its switch. */
+
+#pragma once
+
+#include <string>
+
+#include "move/routing.h"
+#include "move/session.h"
+
+/* Before the fence: publication and slot on the target. A slot waits for running transactions, so
+ * it is not made while writes are blocked. */
+void prepare_way_back(Connection& target, const Move& move);
+/* Removes what has been prepared. */
+void discard_way_back(Connection& target, const Move& move, const Limits& limits);
+
+/* The target is open, and replicates from the source no more. target_dsn: the target as the
+ * source's server reaches it. Returns why there cannot be a way back any more; else nothing. */
+std::string make_way_back(Servers& servers, const Move& move, const std::string& target_dsn,
+                          const Routing& routing, const Limits& limits);
+/* The rest of that, if the command was killed between its two commits. */
+void finish_way_back(Connection& target, Connection& source, const Move& move);

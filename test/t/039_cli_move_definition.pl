@@ -1,0 +1,87 @@
+# snowflake-shard move: the definition of the shard is changed while it moves. Nothing of the change may be
+# lost on the target: the move stops, says what has changed, and the source is open.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nwal_retrieve_retry_interval = 200ms\n";
+my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
+if ($one->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'btree_gist'") eq '0')
+{
+	$_->stop foreach $one, $two;
+	plan skip_all => 'btree_gist is not installed (it is a contrib module)';
+}
+make_real_database($_, 'postgres') foreach $one, $two;
+make_real_shard($one, 'postgres', 5, 'insta5');
+psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
+my @way = ('insta5', '--from', $one, '--to', $two);
+
+sub abort_move
+{
+	my ($name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($status, $out, $err) = run_shard($program, 'move', @way, '--abort');
+	return is($status, 0, "$name: --abort") || diag("$out$err");
+}
+
+# A change of each kind, while the rows are copied, and how it is shown.
+my @changes = (
+	[ 'ALTER TABLE insta5.photos ALTER width TYPE numeric(12,4)', qr/^- .*width numeric\(12,2\).*^\+ .*width numeric\(12,4\)/ms ],
+	[ 'DROP TABLE insta5.bookings', qr/^- CREATE TABLE insta5\.bookings/m ],
+	[ 'REVOKE SELECT ON insta5.photos FROM report', qr/^- GRANT SELECT ON TABLE insta5\.photos TO report/m ],
+	[ q{CREATE OR REPLACE FUNCTION insta5.count_photos() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'},
+		qr/^\+     AS \$\$BEGIN RETURN NULL; END\$\$/m ],
+	[ 'ALTER POLICY all_of_web ON insta5.photos USING (false)', qr/^\+ CREATE POLICY all_of_web .*USING \(false\)/m ],
+	[ q{COMMENT ON TABLE insta5.users IS 'new'}, qr/^\+ COMMENT ON TABLE insta5\.users IS 'new'/m ],
+	[ 'ALTER TABLE insta5.users SET (fillfactor = 90)', qr/^\+ WITH \(fillfactor='?90'?\)/m ]);
+my $move = start_move('target: rows', @way);
+kill 'STOP', $move->{run}{KIDS}[0]{PID};
+$one->safe_psql('postgres', $_->[0]) foreach @changes;
+kill 'CONT', $move->{run}{KIDS}[0]{PID};
+is(end_move($move), 3, 'changes during the copy: exit code 3');
+like($move->{err}, qr/the definition has changed since it was copied\. Start anew: --abort/, 'the error says so');
+like($move->{err}, $_->[1], "it shows: $_->[0]") foreach @changes;
+is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
+abort_move('changes during the copy');
+
+# Behind the fence, when the shard could be opened: the last write is held up by a subscription that is disabled.
+sub move_with_change
+{
+	my ($sql) = @_;
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
+	my $moving = start_move('source: triggers of the fence', @way, '--timeout', '20s');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	$holder->quit;
+	await('the move waits for the last write', sub { $moving->{run}->pump_nb; $moving->{err} =~ /waiting for the last write/ });
+	$one->safe_psql('postgres', $sql);
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+	return $moving;
+}
+$move = move_with_change('ALTER TABLE insta5.users ADD COLUMN late integer');
+is(end_move($move), 3, 'a change behind the fence: exit code 3');
+like($move->{err}, qr/the definition of the shard is being changed\n.*the source is open again\n/s, 'the source is opened again');
+like($move->{err}, qr/Start anew: --abort.*^\+ .*late integer/ms, 'the error shows the change');
+is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
+abort_move('a change behind the fence');
+
+# What does not change the definition stops nothing.
+$move = start_move('target: rows', @way);
+kill 'STOP', $move->{run}{KIDS}[0]{PID};
+my $harmless = 'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'
+  . ' REINDEX TABLE CONCURRENTLY insta5.users; TRUNCATE insta5."Audit Log"';
+$one->safe_psql('postgres', $_) foreach split /;/, $harmless;
+kill 'CONT', $move->{run}{KIDS}[0]{PID};
+is(end_move($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
+is((run_shard($program, 'move', @way, '--drop-source'))[0], 0, '--drop-source');
+$_->stop foreach $one, $two;
+done_testing();
