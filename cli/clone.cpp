@@ -11,7 +11,9 @@
 
 #include "definition.h"
 #include "dump.h"
+#include "placement.h"
 #include "marks.h"
+#include "move/state.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -32,6 +34,43 @@ std::vector<ShardState> find_targets(Connection& connection, const Options& opti
         targets.push_back({shard, row.flag(0, 1) ? "there already" : "not done", ""});
     }
     return targets;
+}
+
+/* Shards that are there already, on the server that gets the new ones or on another. */
+struct Present {
+    Connection& connection;
+    std::vector<Shard> shards;
+};
+
+void find_elsewhere(Present& present, const std::vector<Shard>& shards,
+                    std::vector<ShardState>& targets)
+{
+    for (ShardState& target : targets)
+        for (const Shard& shard : shards)
+            if (shard.number == target.shard.number) {
+                if (shard.schema != target.shard.schema)
+                    throw Failure("shard " + std::to_string(shard.number) + " is schema " +
+                                  shard.schema + " on " + present.connection.server() +
+                                  ", and cannot be made as schema " + target.shard.schema +
+                                  ". Nothing was made.");
+                target.state = "there already";
+                present.shards.push_back(shard);
+            }
+}
+
+std::vector<Present> find_present(ServerSet& servers, const ShardsOfServers& shards, Server& home,
+                                  std::vector<ShardState>& targets)
+{
+    std::vector<Present> present = {{home.connection, {}}};
+    for (const ShardState& target : targets)
+        if (target.state == "there already")
+            present[0].shards.push_back(target.shard);
+    for (std::size_t i = 0; i < servers.size(); i++)
+        if (!is_same_server(servers[i].connection, home.connection)) {
+            present.push_back({servers[i].connection, {}});
+            find_elsewhere(present.back(), shards[i], targets);
+        }
+    return present;
 }
 
 /* A shard or a sequence that is computed would stay the template's in every clone, and two schemas
@@ -88,38 +127,37 @@ void require_equal(const std::vector<Difference>& differences, const Shard& orig
 }
 
 /* The copy has the number of a shard that is to be made: it is not in use. */
-std::vector<Recipe> make_recipes(Connection& connection, const Options& options,
-                                 const Shard& origin, Definition& definition,
-                                 const std::vector<ShardState>& targets)
+std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
+                                 Definition& definition, const std::vector<ShardState>& targets)
 {
     const auto missing = std::find_if(targets.begin(), targets.end(), [](const ShardState& target) {
         return target.state == "not done";
     });
-    Copy copy(options.dsn, origin, definition.dump());
+    Copy copy(server.dsn(), origin, definition.dump());
     copy.renumber(missing == targets.end() ? origin.number : missing->shard.number);
     std::vector<Recipe> recipes;
-    for (int i = 1; i <= options.jobs; i++) {
+    for (int i = 1; i <= count; i++) {
         copy.rename(i);
         const std::string& name = copy.shard().schema;
-        recipes.push_back({name, dump_schemas(connection, {name}), copy.renumbering()});
+        recipes.push_back({name, dump_schemas(server.connection, {name}), copy.renumbering()});
         if (i == 1)
-            require_equal(definition.compare_copy(connection, copy.shard(), recipes[0].dump),
+            require_equal(definition.compare_copy(server.connection, copy.shard(), recipes[0].dump),
                           origin);
     }
     return recipes;
 }
 
 /* Names the shards that are there and are not as the template. */
-void check_present(Connection& connection, Definition& definition,
-                   const std::vector<ShardState>& targets)
+void check_present(const std::vector<Present>& present, const Definition& definition)
 {
-    std::vector<Shard> present;
-    for (const ShardState& target : targets)
-        if (target.state == "there already")
-            present.push_back(target.shard);
     std::string names;
-    for (const auto& [shard, differences] : definition.find_different(connection, present))
-        names += "\n    " + shard.schema + ": " + differences[0].object;
+    Progress progress("compare");
+    for (const auto& [connection, shards] : present) {
+        progress.expect(shards.size());
+        for (const auto& [shard, differences] :
+             definition.find_different(connection, shards, progress))
+            names += "\n    " + shard.schema + ": " + differences[0].object;
+    }
     if (!names.empty())
         throw Failure("there already, and not as the template:" + names +
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
@@ -138,15 +176,14 @@ void make(Connection& connection, ShardState& target, const std::string& sql)
 }
 
 /* Makes the shards that are not there, over several connections, until one fails. */
-void make_all(const Options& options, const std::vector<Recipe>& recipes,
+void make_all(const Server& home, const std::vector<Recipe>& recipes,
               std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
     std::atomic<std::size_t> next{0};
-    std::atomic<std::size_t> next_recipe{0};
-    const std::vector<std::string> connections(recipes.size(), options.dsn);
-    on_all_servers(connections, [&](Connection& connection) {
-        const Recipe& recipe = recipes[next_recipe++];
+    at_once(recipes.size(), [&](std::size_t worker) {
+        const Recipe& recipe = recipes[worker];
+        Connection connection(home.dsn());
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
             const auto& [number, schema, quoted] = target.shard;
@@ -159,25 +196,43 @@ void make_all(const Options& options, const std::vector<Recipe>& recipes,
             if (target.state == "failed")
                 next = targets.size();
         }
-        return 0;
+        return true;
     });
+}
+
+/* The copy would have the triggers of the move, which call its functions. */
+void require_no_move(Connection& connection, const Shard& origin)
+{
+    for (const MoveState& move : read_moves(connection))
+        if (move.schema == origin.schema)
+            throw Failure("schema " + origin.schema + " is being moved, or has a way back to " +
+                          move.other +
+                          "\nHINT:  Clone another shard. move --drop-source ends a way back.");
 }
 
 } // namespace
 
 int clone_shards(const Options& options)
 {
-    Connection connection(options.dsn);
-    const Shard origin = find_shard(connection, options.template_schema);
-    require_no_extension(connection, origin);
-    std::vector<ShardState> targets = find_targets(connection, options);
-    require_constant_calls(connection, origin);
-    Definition definition(connection, origin);
+    ServerSet servers(options.dsns, Access::writes, options.keep_going);
+    const ShardsOfServers shards = read_shards(servers);
+    const auto& [index, origin] = find_template(servers, shards, options.template_schema);
+    Server& source = servers[index];
+    std::optional<Server> other;
+    if (!options.to.empty())
+        other.emplace(connect_to(options.to, Access::writes));
+    Server& home = other ? *other : source;
+    require_no_move(source.connection, origin);
+    require_no_extension(source.connection, origin);
+    std::vector<ShardState> targets = find_targets(home.connection, options);
+    const std::vector<Present> present = find_present(servers, shards, home, targets);
+    require_constant_calls(source.connection, origin);
+    Definition definition(source.connection, origin);
     for (const std::string& function : definition.functions_naming_template())
         warn("the text of " + function + " names schema " + origin.schema +
              ", and does so in every clone");
-    const auto recipes = make_recipes(connection, options, origin, definition, targets);
-    check_present(connection, definition, targets);
-    make_all(options, recipes, targets);
-    return print_states(targets, options.json);
+    const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
+    check_present(present, definition);
+    make_all(home, recipes, targets);
+    return servers.exit_code(print_states(targets, options.json));
 }

@@ -17,7 +17,8 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-/* The entries of each schema, with the privileges that its objects have in effect. */
+/* The entries of each schema, with the privileges that its objects have in effect, and without the
+ * triggers of a move. */
 std::map<std::string, Entries> read_entries(Connection& connection,
                                             const std::vector<std::string>& schemas);
 

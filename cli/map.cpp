@@ -4,7 +4,11 @@
 #include <iostream>
 
 #include "catalog.h"
+#include "citus.h"
+#include "distribution.h"
 #include "output.h"
+#include "picture.h"
+#include "servers.h"
 #include "verbs.h"
 
 namespace
@@ -13,15 +17,16 @@ namespace
 /* Shard, schema, host, port and database. */
 using Row = std::vector<Cell>;
 
-Table read_map(const std::vector<std::string>& dsns)
+Table read_map(ServerSet& servers)
 {
     Table map = {{"shard", "schema", "host", "port", "dbname"}, {}};
     const auto read = [](Connection& connection) {
+        warn_of_citus(connection);
         return connection.query("SELECT *, $1::text, $2::text, $3::text FROM (" +
                                     open_shards_sql(connection) + ") AS open",
                                 {connection.host(), connection.port(), connection.database()});
     };
-    for (const Result& shards : on_all_servers(dsns, read))
+    for (const Result& shards : servers.on_all(read))
         map.add(shards);
     std::sort(map.rows.begin(), map.rows.end());
     return map;
@@ -106,13 +111,18 @@ END $snowflake$;
 
 int map_shards(const Options& options)
 {
-    const Table map = read_map(options.dsns);
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const std::string format = options.json ? "json" : options.format;
+    if (format == "svg") {
+        print_picture(read_distribution(servers), {});
+        return servers.exit_code(kDone);
+    }
+    const Table map = read_map(servers);
     if (format == "pgbouncer")
         print_pgbouncer(map, options.alias);
     else if (format == "plproxy")
         print_plproxy(map, options.cluster);
     else
         print(map, format == "json" ? Format::json : format == "csv" ? Format::csv : Format::table);
-    return kDone;
+    return servers.exit_code(kDone);
 }

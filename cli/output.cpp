@@ -1,6 +1,8 @@
 #include "output.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -110,11 +112,19 @@ void print(const Table& table, Format format)
                             : print_aligned(table);
 }
 
+int exit_code_of(const std::vector<ShardState>& states)
+{
+    const bool is_done = std::all_of(states.begin(), states.end(), [](const ShardState& state) {
+        return state.state != "failed" && state.state != "not done";
+    });
+    return is_done ? kDone : kFailed;
+}
+
 int print_states(const std::vector<ShardState>& states, bool json)
 {
     Table table = {{"shard", "schema", "state", "error"}, {}};
     std::map<std::string, ShardSet> shards;
-    for (const auto& [shard, state, error] : states) {
+    for (const auto& [shard, state, error, server, sqlstate] : states) {
         shards[state].insert(shard.number);
         table.rows.push_back(
             {shard.number, shard.schema, state, error.empty() ? Cell() : Cell(error)});
@@ -128,18 +138,47 @@ int print_states(const std::vector<ShardState>& states, bool json)
         for (const auto& [state, set] : shards)
             std::cout << count_of(set.size(), "shard") << " " << state << ": " << format_shards(set)
                       << "\n";
-    return shards.count("failed") + shards.count("not done") > 0 ? kFailed : kDone;
+    return exit_code_of(states);
 }
 
+thread_local std::string prefix_of_thread;
+
+Prefix::Prefix(const std::string& text)
+{
+    prefix_of_thread = text;
+}
+
+Prefix::~Prefix()
+{
+    prefix_of_thread.clear();
+}
+
+/* In one piece, so that lines of threads do not mix. */
 void warn(const std::string& message)
 {
-    std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") << "snowflake-shard: " << message
-              << std::endl;
+    std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") +
+                     ("snowflake-shard: " + prefix_of_thread + message + "\n")
+              << std::flush;
+}
+
+std::string first_line(const std::string& text)
+{
+    return text.substr(0, text.find('\n'));
 }
 
 std::string count_of(std::size_t count, const std::string& thing)
 {
     return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+std::string pretty_size(std::int64_t bytes)
+{
+    constexpr std::array<const char*, 6> kUnits = {"bytes", "kB", "MB", "GB", "TB", "PB"};
+    auto size = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; size >= 10 * 1024 && unit + 1 < kUnits.size(); unit++)
+        size /= 1024;
+    return std::to_string(std::llround(size)) + " " + kUnits.at(unit);
 }
 
 Progress::Progress(std::string what, std::size_t total)

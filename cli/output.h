@@ -36,17 +36,37 @@ struct ShardState {
     Shard shard;
     std::string state; /* done, failed, not done ... */
     std::string error;
+    std::string server{};
+    std::string sqlstate{};
 };
 
-/* The errors and the shards of each state, or JSON. Returns the exit code: 3 if a shard is not
- * done. */
+/* 3 if a shard has failed or is not done. */
+int exit_code_of(const std::vector<ShardState>& states);
+
+/* The errors and the shards of each state, or JSON. Returns the exit code. */
 int print_states(const std::vector<ShardState>& states, bool json);
 
 /* A line on the standard error. */
 void warn(const std::string& message);
 
+/* While it lives, warn() begins what this thread says with it, because others talk, too. */
+class Prefix
+{
+public:
+    explicit Prefix(const std::string& text);
+    Prefix(const Prefix&) = delete;
+    Prefix& operator=(const Prefix&) = delete;
+    ~Prefix();
+};
+
+/* Of an error, without its HINT. */
+std::string first_line(const std::string& text);
+
 /* "1 shard", "2 shards". */
 std::string count_of(std::size_t count, const std::string& thing);
+
+/* "12 MB", as pg_size_pretty() writes it. */
+std::string pretty_size(std::int64_t bytes);
 
 /* How many are done and how long the rest takes: a line that is renewed on a terminal, else a line
  * every three seconds. Threads may share one. */

@@ -7,12 +7,16 @@ _snowflake_shard()
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=
     ((COMP_CWORD > 1)) && verb=${COMP_WORDS[1]}
     case $previous in
-    --file | --config)
+    --file | --config | --weights)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
+    --dir)
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+        return
+        ;;
     --format)
-        mapfile -t COMPREPLY < <(compgen -W 'table json csv pgbouncer plproxy' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'table json csv pgbouncer plproxy svg' -- "$current")
         return
         ;;
     esac

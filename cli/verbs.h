@@ -11,7 +11,7 @@ enum ExitCode { kDone = 0, kFound = 1, kWrongUsage = 2, kFailed = 3 };
 
 struct Options {
     std::vector<std::string> dsns;
-    std::string dsn;
+    bool keep_going = false;
     std::string template_schema;
     std::string shards;
     bool json = false;
@@ -21,24 +21,44 @@ struct Options {
 
     std::string file; /* run */
     std::string sql;
-    bool keep_going = false;
+    std::string folder;
+    std::string once;
+    double lock_timeout = 0; /* seconds; 0: the server's */
+    int tries = 5;
     bool no_transaction = false;
+
+    double statement_timeout = 0; /* query: seconds; 0: the server's */
 
     bool full = false; /* verify */
 
-    std::string format = "table"; /* map */
+    std::string format = "table"; /* map, query */
     std::string alias = "shard{}";
     std::string cluster = "snowflake";
 
+    std::string to; /* clone, move */
+
+    std::string by = "size"; /* plan */
+    std::string weights;
+    std::vector<std::string> drain;
+    double threshold = 0.1;
+    std::size_t max_moves = 8192;
+    std::string exclude;
+    std::uint64_t rate = 50 << 20; /* bytes per second */
+
     std::string schema; /* move */
+    std::string plan;
+    bool is_one_of_many = false;
     std::string from;
-    std::string to;
-    std::string source; /* the server of --from as the target's server reaches it */
-    std::string pgbouncer;
-    std::string config;
+    std::string source;                 /* the server of --from as that of --to reaches it */
+    std::string target;                 /* the other way round */
+    std::vector<std::string> pgbouncer; /* consoles, and the file of each */
+    std::vector<std::string> config;
+    std::string switch_command;
     bool is_dry_run = false;
     bool is_resumed = false;
     bool is_aborted = false;
+    bool is_undone = false;
+    bool is_reversible = false;
     bool drops_source = false;
     std::uint64_t max_lag = 1 << 20;
     double timeout = 10;
@@ -48,7 +68,9 @@ struct Options {
 int list_shards(const Options& options);
 int clone_shards(const Options& options);
 int run_on_shards(const Options& options);
+int query_shards(const Options& options);
 int diff_shards(const Options& options);
 int verify_shards(const Options& options);
 int map_shards(const Options& options);
+int plan_shards(const Options& options);
 int move_shard(const Options& options);

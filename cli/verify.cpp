@@ -1,4 +1,4 @@
-/* snowflake-shard verify: what is wrong on each server, and shards that are open on two.
+/* snowflake-shard verify: what is wrong on each server, and shard numbers that two servers use.
  *
  * An ID carries its shard. So the same ID on two servers is of a shard that is open on both, or of
  * a wrong shard on one of them: it is found without a comparison of the servers' IDs. */
@@ -7,8 +7,11 @@
 #include <map>
 
 #include "catalog.h"
+#include "citus.h"
 #include "copy.h"
+#include "move/findings.h"
 #include "output.h"
+#include "servers.h"
 #include "verbs.h"
 
 namespace
@@ -17,7 +20,8 @@ namespace
 struct Report {
     std::string server;
     std::vector<Shard> shards;
-    /* The hint is the statement or command that mends it. */
+    std::vector<int> settings; /* of snowflake.shard, if they make IDs here */
+    /* The hint is the statement or command that mends it, or shows what to decide. */
     Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
 
@@ -40,7 +44,8 @@ Result read_columns(Connection& connection)
 }
 
 /* IDs of other shards in the column of a table, its children and its partitions. A query of these
- * tables would run code of their owners while it is planned, so other_ids() reads each of them. */
+ * tables would run code of their owners while it is planned, so other_ids() reads each of them.
+ * Those of a subscription are left out: the rows may have been made at the other side. */
 Result count_other_ids(Connection& connection, const std::string& shard, const std::string& table,
                        const std::string& column, int sample)
 {
@@ -48,12 +53,14 @@ Result count_other_ids(Connection& connection, const std::string& shard, const s
         WITH RECURSIVE tables (tbl) AS (
             SELECT $2::oid
             UNION
-            SELECT i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl)
+            SELECT i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl
+            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl))
         SELECT coalesce(sum(o.count), 0), min(o.smallest)
         FROM tables
         JOIN pg_class AS c ON c.oid = tbl AND c.relkind = 'r' AND c.relpersistence <> 't'
         JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attname = $3
-        CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, a.attnum, $1::integer, $4::integer) AS o)",
+        CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, a.attnum, $1::integer, $4::integer) AS o
+        WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl))",
                             {shard, table, column, std::to_string(sample)});
 }
 
@@ -74,32 +81,6 @@ void check_ids(Connection& connection, bool is_full, Progress& progress, Report&
                                                 ", the smallest is " + ids.text(0, 1),
                                             "SELECT * FROM " + table + " WHERE (" + column +
                                                 " >> 10) & 8191 <> " + shard + ";"});
-    }
-}
-
-/* host:port/database as a connection string. A host is the folder of a socket, too. */
-std::string uri_of(const std::string& server)
-{
-    const std::size_t host_end = server.rfind('/');
-    std::string uri = "postgresql://";
-    for (const char c : server.substr(0, host_end))
-        uri += c == '/' ? "%2F" : std::string(1, c);
-    return uri + server.substr(host_end);
-}
-
-/* A shard that has left with its move at the end is no leftover: it waits for --drop-source. */
-void find_moves(Connection& connection, Report& report)
-{
-    for (const MoveState& move : read_moves(connection)) {
-        const bool is_source = move.step == "prepared" || move.step == "fenced";
-        const std::string from = is_source ? report.server : move.other;
-        const std::string to = is_source ? move.other : report.server;
-        if (move.step != "moved")
-            report.findings.rows.push_back(
-                {"leftover", report.server, "schema snowflake_move_" + std::to_string(move.shard),
-                 "a move was interrupted, or is running now: " + move.step,
-                 "snowflake-shard move " + move.schema + " --from " + uri_of(from) + " --to " +
-                     uri_of(to) + " --resume, or --abort"});
     }
 }
 
@@ -125,59 +106,128 @@ Result find_leftovers(Connection& connection)
           AND substring(name, '^snowflake_move_[0-9]+') NOT IN (SELECT nspname FROM pg_namespace)
         UNION ALL
         SELECT 'leftover', $1, format('schema %s', nspname), 'a clone was killed, or is running now',
-               format('DROP SCHEMA %I CASCADE;', nspname)
+               format('DROP SCHEMA %I; -- the next clone drops it with its contents', nspname)
         FROM pg_namespace
         WHERE nspname ~ $2)",
                             {connection.server(), kCopyPattern});
+}
+
+/* An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is
+ * being made. That of a partitioned table is invalid as long as a partition has none. */
+Result find_invalid_indexes(Connection& connection)
+{
+    return connection.query("WITH open AS MATERIALIZED (" + open_shards_sql(connection) + R"()
+        SELECT 'index', $1::text, i.oid::regclass::text,
+               CASE WHEN i.relkind = 'I' THEN 'it is invalid: a partition has no such index'
+                    ELSE 'it is invalid: queries do not use it, and each write maintains it' END,
+               CASE WHEN i.relkind = 'I'
+                    THEN format('CREATE INDEX on each partition that has none, and ALTER INDEX %s ATTACH PARTITION', i.oid::regclass)
+                    WHEN i.relname ~ '_cc(new|old)[0-9]*$' THEN format('DROP INDEX CONCURRENTLY %s;', i.oid::regclass)
+                    ELSE format('REINDEX INDEX CONCURRENTLY %1$s; -- or DROP INDEX CONCURRENTLY %1$s;', i.oid::regclass) END
+        FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+        WHERE NOT x.indisvalid
+          AND i.relnamespace IN (SELECT quote_ident(schema_name)::regnamespace FROM open)
+          AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p WHERE p.index_relid = i.oid)
+        ORDER BY 3)",
+                            {connection.server()});
+}
+
+/* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
+ * without arguments is called by an object or was called: then it has drawn from its sequence. */
+std::vector<int> read_settings(Connection& connection)
+{
+    const Result rows = connection.query(
+        R"(
+        WITH settings (value) AS (
+            SELECT current_setting('snowflake.shard')
+            UNION
+            SELECT split_part(c, '=', 2)
+            FROM pg_db_role_setting AS r CROSS JOIN unnest(r.setconfig) AS c
+            WHERE r.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+              AND starts_with(c, 'snowflake.shard='))
+        SELECT value FROM settings CROSS JOIN (SELECT $1::regclass::oid AS seq) AS d
+        WHERE value::integer >= 0
+          AND ((snowflake_internal.stored_value(seq)).is_called
+               OR EXISTS (SELECT FROM snowflake_internal.calls() AS k
+                          WHERE k.shard IS NULL AND k.seq = d.seq)))",
+        {extension_schema(connection) + ".snowflake_id_seq"});
+    std::vector<int> settings;
+    for (int i = 0; i < rows.rows(); i++)
+        settings.push_back(static_cast<int>(rows.number(i, 0)));
+    return settings;
 }
 
 Report verify_server(Connection& connection, bool is_full, Progress& progress)
 {
     /* Rows that a policy hides are an error here, not left out. */
     connection.run("SET row_security = off; SET default_transaction_read_only = on");
-    Report report = {connection.server(), read_shards(connection)};
+    warn_of_citus(connection);
+    const std::vector<Shard> shards = read_shards(connection);
+    Report report = {connection.server(), shards, read_settings(connection)};
     report.findings.add(connection.query("SELECT 'check', $1::text, object, problem, hint FROM " +
                                              extension_schema(connection) +
                                              ".snowflake_check() WHERE severity = 'error'",
                                          {report.server}));
     check_ids(connection, is_full, progress, report);
+    report.findings.add(find_invalid_indexes(connection));
     report.findings.add(find_leftovers(connection));
-    find_moves(connection, report);
+    for (const MoveFinding& found : find_moves(connection))
+        report.findings.rows.push_back(
+            {found.kind, report.server, found.object, found.problem, found.hint});
     return report;
 }
 
-/* Two schemas of one server are found by snowflake_check(). */
-void find_shards_twice(std::vector<Report>& reports)
+/* A number is in use on a server: "schema insta5" or "the setting snowflake.shard". */
+struct Place {
+    std::string server;
+    std::string maker;
+};
+
+/* Two makers on one server are found by snowflake_check(). */
+void find_number_twice(std::map<int, Place>& places, Report& report, int number,
+                       const std::string& maker, const std::string& hint)
 {
-    std::map<int, std::pair<std::string, Shard>> places;
-    for (Report& report : reports)
-        for (const Shard& shard : report.shards) {
-            const auto place = places.insert({shard.number, {report.server, shard}}).first;
-            const auto& [server, first] = place->second;
-            if (server != report.server)
-                report.findings.rows.push_back(
-                    {"shard", report.server, "shard " + std::to_string(shard.number),
-                     "it is open as schema " + shard.schema + " here and as schema " +
-                         first.schema + " at " + server,
-                     "Both can make the same IDs. Keep the one that clients write to, add the "
-                     "rows that only the other has, and drop the other: DROP SCHEMA " +
-                         shard.quoted + " CASCADE; here, or DROP SCHEMA " + first.quoted +
-                         " CASCADE; at " + server});
-        }
+    const Place& first = places.insert({number, {report.server, maker}}).first->second;
+    if (first.server != report.server)
+        report.findings.rows.push_back(
+            {"shard", report.server, "shard " + std::to_string(number),
+             "it is open as " + maker + " here and as " + first.maker + " at " + first.server,
+             "Both can make the same IDs. " + hint});
+}
+
+void find_numbers_twice(std::vector<Report>& reports)
+{
+    std::map<int, Place> places;
+    for (Report& report : reports) {
+        for (const Shard& shard : report.shards)
+            find_number_twice(
+                places, report, shard.number, "schema " + shard.schema,
+                "SELECT * FROM snowflake_sequences WHERE shard = " + std::to_string(shard.number) +
+                    "; shows on each server when it made its last ID. Let clients write to one, "
+                    "and add to it the rows that only the other has.");
+        for (const int setting : report.settings)
+            find_number_twice(
+                places, report, setting, "the setting snowflake.shard",
+                "SELECT * FROM pg_file_settings WHERE name = 'snowflake.shard'; TABLE "
+                "pg_db_role_setting; show where it is set. Give each a number of its own: ALTER "
+                "SYSTEM SET snowflake.shard = n; on each server, or ALTER DATABASE for databases "
+                "of one server.");
+    }
 }
 
 } // namespace
 
 int verify_shards(const Options& options)
 {
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
     std::vector<Report> reports;
     {
         Progress progress("verify (columns)");
-        reports = on_all_servers(options.dsns, [&](Connection& connection) {
+        reports = servers.on_all([&](Connection& connection) {
             return verify_server(connection, options.full, progress);
         });
     }
-    find_shards_twice(reports);
+    find_numbers_twice(reports);
     std::size_t shards = 0;
     Table all = {reports[0].findings.columns, {}};
     for (const Report& report : reports) {
@@ -194,5 +244,5 @@ int verify_shards(const Options& options)
         std::cout << count_of(shards, "shard") << " on " << count_of(reports.size(), "server")
                   << ", " << count_of(all.rows.size(), "finding") << "\n";
     }
-    return all.rows.empty() ? kDone : kFound;
+    return servers.exit_code(all.rows.empty() ? kDone : kFound);
 }

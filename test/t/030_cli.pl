@@ -34,9 +34,9 @@ sub completions
 
 # Usage and exit codes.
 is((run_shard($program))[0], 2, 'no verb: exit code 2');
-is((run_shard($program, 'clone', $node, 'insta0', '--schema', 'x{}', '--shards', '5-4'))[0], 2, 'a range that ends before it begins: 2');
-is((run_shard($program, 'clone', $node, 'insta0', '--schema', 'x{}', '--shards', '1-8192'))[0], 2, 'a shard out of range: 2');
-is((run_shard($program, 'clone', $node, 'insta0', '--schema', 'x', '--shards', '1-2'))[0], 2, 'a pattern without {}: 2');
+is((run_shard($program, 'clone', $node, '--template', 'insta0', '--schema', 'x{}', '--shards', '5-4'))[0], 2, 'a range that ends before it begins: 2');
+is((run_shard($program, 'clone', $node, '--template', 'insta0', '--schema', 'x{}', '--shards', '1-8192'))[0], 2, 'a shard out of range: 2');
+is((run_shard($program, 'clone', $node, '--template', 'insta0', '--schema', 'x', '--shards', '1-2'))[0], 2, 'a pattern without {}: 2');
 is((run_shard($program, 'run', $node, '--shards', '0'))[0], 2, 'run without SQL: 2');
 is((run_shard($program, 'list', 'host=/tmp nonsense'))[0], 2, 'a connection string that cannot be read: 2');
 is((run_shard($program, 'list', 'host=/nonexistent'))[0], 3, 'a server that cannot be reached: 3');
@@ -49,15 +49,16 @@ my @wrong_usage = (
 	[ 'clone: no option --shard, did you mean --shards?', 'snowflake-shard clone', qw(clone dbname=app insta5 --shard 6-7) ],
 	[ 'move: no option --dryrun, did you mean --dry-run?', 'snowflake-shard move', qw(move insta5 --dryrun=1 --from x --to y) ],
 	[ 'list: no option -x', 'snowflake-shard list', qw(list -x dbname=app) ],
-	[ 'clone: one argument too many: insta6', 'snowflake-shard clone', qw(clone dbname=app insta5 insta6) ],
-	[ 'move: --from is required', 'snowflake-shard move', qw(move -- insta5) ]);
+	[ 'clone: --template is required', 'snowflake-shard clone', qw(clone dbname=app insta5 --shards 6 --schema x{}) ],
+	[ 'move: one argument too many: insta6', 'snowflake-shard move', qw(move insta5 insta6 --from x --to y) ],
+	[ 'move: --from and --to are needed', 'snowflake-shard move', qw(move -- insta5) ]);
 foreach my $wrong_usage (@wrong_usage)
 {
 	my ($problem, $help, @arguments) = @$wrong_usage;
 	($status, $out, $err) = run_shard($program, @arguments);
 	like("$status $err", qr/^2 snowflake-shard: \Q$problem\E\nHINT:  \Q$help\E --help shows /, "wrong usage: @arguments");
 }
-foreach my $verb (qw(list clone run diff verify map))
+foreach my $verb (qw(list clone run query diff verify map plan))
 {
 	($status, $out) = run_shard($program, $verb, '--help');
 	ok($status == 0 && $out =~ /Examples: *\n *snowflake-shard $verb /, "$verb --help has examples");
@@ -65,7 +66,7 @@ foreach my $verb (qw(list clone run diff verify map))
 }
 
 # clone
-($status, $rows) = shard_json($program, 'clone', $node, 'insta0', '--shards', "1-$count", '--schema', 'insta{}');
+($status, $rows) = shard_json($program, 'clone', $node, '--template', 'insta0', '--shards', "1-$count", '--schema', 'insta{}');
 is($status, 0, 'clone: exit code 0');
 is(states($rows), 'made ' . join(',', 1 .. $count), 'clone: every shard is made');
 is(dump_of($node, 'insta3', name => 'insta0', from => 3, to => 0), dump_of($node, 'insta0'),
@@ -83,7 +84,7 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname
 	'clone: no schema is left behind');
 
 my $more = $count + 5;
-($status, $rows) = shard_json($program, 'clone', $node, 'insta0', '--shards', "1-$more", '--schema', 'insta{}', '--jobs', 3);
+($status, $rows) = shard_json($program, 'clone', $node, '--template', 'insta0', '--shards', "1-$more", '--schema', 'insta{}', '--jobs', 3);
 is("$status " . states($rows),
 	"0 made " . join(',', $count + 1 .. $more) . '; there already ' . join(',', 1 .. $count),
 	'clone: a range is resumed, over three connections');
@@ -105,23 +106,23 @@ like($out, qr/\('p$shard', 'host=\Q$host\E port=$port dbname=postgres'\)/, 'map:
 
 # A shard that differs.
 my $odd = 1 + int(rand($count));
-is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'diff: no difference, exit code 0');
+is((run_shard($program, 'diff', $node, '--template', 'insta0'))[0], 0, 'diff: no difference, exit code 0');
 $node->safe_psql('postgres', "ALTER TABLE insta$odd.users DROP COLUMN m");
-($status, $rows) = shard_json($program, 'diff', $node, 'insta0');
+($status, $rows) = shard_json($program, 'diff', $node, '--template', 'insta0');
 is($status, 1, 'diff: a difference, exit code 1');
 is(join(' ', map { "$_->{schema} $_->{change} $_->{object}" } @$rows),
 	"insta$odd missing TABLE users insta$odd added TABLE users", 'diff: names the shard and the object');
 like($rows->[0]{statement}, qr/m insta$odd\.mood/, 'diff: shows the statement');
 my $another = $odd % $count + 1;
-is((run_shard($program, 'diff', $node, 'insta0', '--shards', $another))[0], 0, 'diff: only the shards that are asked for');
-($status, $out, $err) = run_shard($program, 'clone', $node, 'insta0', '--shards', '1-' . ($more + 1), '--schema', 'insta{}');
+is((run_shard($program, 'diff', $node, '--template', 'insta0', '--shards', $another))[0], 0, 'diff: only the shards that are asked for');
+($status, $out, $err) = run_shard($program, 'clone', $node, '--template', 'insta0', '--shards', '1-' . ($more + 1), '--schema', 'insta{}');
 is($status, 3, 'clone: a shard that differs is an error');
 like($err, qr/insta$odd: TABLE users/, 'clone: names it');
 is($node->safe_psql('postgres', "SELECT to_regnamespace('insta" . ($more + 1) . "') IS NULL"), 't', 'clone: makes nothing then');
 $node->safe_psql('postgres', "ALTER TABLE insta$odd.users ADD COLUMN m insta$odd.mood");
 
 # What leads back to the template, and what may name it.
-is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'diff: the shard is mended');
+is((run_shard($program, 'diff', $node, '--template', 'insta0'))[0], 0, 'diff: the shard is mended');
 my @wrong = (
 	[ 'a DEFAULT with the number of the template', 'TABLE log',
 		"ALTER TABLE insta$odd.log ALTER id SET DEFAULT snowflake_next_id(0, 'insta$odd.log_id_seq')", "snowflake_next_id($odd, 'insta$odd.log_id_seq')" ],
@@ -133,7 +134,7 @@ foreach my $wrong (@wrong)
 {
 	my ($name, $object, $statement, $default) = @$wrong;
 	$node->safe_psql('postgres', $statement);
-	($status, $rows) = shard_json($program, 'diff', $node, 'insta0');
+	($status, $rows) = shard_json($program, 'diff', $node, '--template', 'insta0');
 	is(join(' ', $status, map { "$_->{schema} $_->{change} $_->{object}" } grep { $_->{shard} == $odd } @$rows),
 		"1 insta$odd missing $object insta$odd added $object", "diff: $name");
 	$node->safe_psql('postgres', defined $default ? "ALTER TABLE insta$odd.log ALTER id SET DEFAULT $default"
@@ -142,13 +143,13 @@ foreach my $wrong (@wrong)
 $node->safe_psql('postgres', sprintf(q{COMMENT ON TABLE %1$s.log IS 'of %2$s';
 	CREATE FUNCTION %1$s.users() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN count(*) FROM %2$s.users; END'}, "insta$_",
 	$_ % 2 ? "insta$_" : 'insta0')) foreach 0 .. $more;
-is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'diff: a comment and a body may name the template or the shard');
+is((run_shard($program, 'diff', $node, '--template', 'insta0'))[0], 0, 'diff: a comment and a body may name the template or the shard');
 $node->safe_psql('postgres', "COMMENT ON TABLE insta$_.log IS NULL; DROP FUNCTION insta$_.users") foreach 0 .. $more;
 
 # A number that is taken, a text that names the template.
 $node->safe_psql('postgres', q{SELECT snowflake_create_shard(1001, 'taken');
 	CREATE FUNCTION insta0.users() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN count(*) FROM insta0.users; END'});
-($status, $rows, $err) = shard_json($program, 'clone', $node, 'insta0', '--shards', '1000-1002', '--schema', 'insta{}');
+($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'insta0', '--shards', '1000-1002', '--schema', 'insta{}');
 is("$status " . states($rows), '3 failed 1001; made 1000; not done 1002', 'clone: a number that is taken stops it');
 like($rows->[1]{error}, qr/shard 1001/, 'clone: and is named');
 like($err, qr/FUNCTION users\(\) names schema insta0/, 'clone: a text that names the template is a warning');
@@ -156,12 +157,12 @@ $node->safe_psql('postgres', 'DROP FUNCTION insta0.users; DROP SCHEMA insta1000 
 
 # Two commands at once, then one that is killed.
 my @both = map { my %run = (err => ''); $run{h} = IPC::Run::start(
-	[ $program, shard_command('clone', $node, 'insta0', '--shards', $_, '--schema', 'insta{}') ],
+	[ $program, shard_command('clone', $node, '--template', 'insta0', '--shards', $_, '--schema', 'insta{}') ],
 	'>', \$run{out}, '2>', \$run{err}); \%run } '1100-1109', '1110-1119';
 $_->{h}->finish foreach @both;
 is(join(' ', map { $_->{h}->result(0) } @both), '0 0', 'two clones at once: both succeed');
 diag($_->{err}) foreach grep { $_->{h}->result(0) } @both;
-my $killed = IPC::Run::start([ $program, shard_command('clone', $node, 'insta0', '--shards', '1200-1219', '--schema', 'insta{}', '--jobs', 2) ],
+my $killed = IPC::Run::start([ $program, shard_command('clone', $node, '--template', 'insta0', '--shards', '1200-1219', '--schema', 'insta{}', '--jobs', 2) ],
 	'>', \my $ignored, '2>', \my $ignored_too);
 my $made = q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta12'};
 my $enough = int(rand(15));
@@ -170,9 +171,9 @@ $killed->kill_kill(grace => 0);
 await('its sessions have ended', sub { $node->safe_psql('postgres',
 	q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'}) eq '0' });
 note('killed with ' . $node->safe_psql('postgres', $made) . ' of 20 made');
-($status, $out, $err) = run_shard($program, 'clone', $node, 'insta0', '--shards', '1200-1219', '--schema', 'insta{}');
+($status, $out, $err) = run_shard($program, 'clone', $node, '--template', 'insta0', '--shards', '1200-1219', '--schema', 'insta{}');
 is($status, 0, 'clone: after kill -9 it is resumed') or diag($err);
-is((run_shard($program, 'diff', $node, 'insta0'))[0], 0, 'clone: and every shard is as the template');
+is((run_shard($program, 'diff', $node, '--template', 'insta0'))[0], 0, 'clone: and every shard is as the template');
 
 # run
 my $all = "0-$more";
@@ -193,7 +194,7 @@ foreach my $ended ('COMMIT', 'COMMIT; BEGIN', 'ROLLBACK AND CHAIN', 'COMMIT; SEL
 {
 	($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--keep-going', '--sql', "SELECT 1; $ended");
 	is("$status " . states($rows), '3 failed 0; not done 1', "run: SQL with $ended stops it, --keep-going or not");
-	like($rows->[0]{error}, qr/the SQL ended its transaction itself.*\nHINT: .*remove BEGIN, COMMIT/, 'run: and it is said why');
+	like($rows->[0]{message}, qr/the SQL ended its transaction itself.*\nHINT: .*remove BEGIN, COMMIT/, 'run: and it is said why');
 }
 ($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0', '--no-transaction', '--sql', 'BEGIN');
 is($status, 3, 'run: nor may a transaction stay open with --no-transaction');
@@ -217,7 +218,7 @@ like($err, qr/use --no-transaction/, 'run: with the option to use');
 my $outside = 'CREATE INDEX CONCURRENTLY odd ON photos (caption);';
 ($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--keep-going', '--sql', "$outside VACUUM photos");
 is("$status " . states($rows), '3 failed 0; not done 1', 'run: --no-transaction with two statements is refused by the server');
-like($rows->[0]{error}, qr/HINT:  --no-transaction takes one statement/, 'run: and it is said why');
+like($rows->[0]{message}, qr/HINT:  --no-transaction takes one statement/, 'run: and it is said why');
 ($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--sql', $outside);
 is("$status " . states($rows), '0 done 0,1', 'run: --no-transaction with one runs it');
 # A signal while the run is in its first shard, which ends when there is a row in public.go.
@@ -238,7 +239,8 @@ sub run_with_signal
 is(run_with_signal($_, 'DEFAULT'), "1 shard done: 0\n1 shard not done: 1\n", "run: $_ ends it after the shard, and it says so") foreach qw(INT TERM);
 is(run_with_signal('HUP', 'IGNORE'), "2 shards done: 0-1\n", 'run: under nohup it goes on');
 ($status, $out, $err) = run_shard($program, 'run', $node, '--shards', '0,8000', '--sql', 'SELECT 1');
-like($err, qr/not on .*: 8000/, 'run: says which shards are not on the server');
+like("$status $err", qr/^3 .*1 shard not on .*: 8000\n/, 'run: a number that is not on the server is refused');
+is($out, '', 'run: and nothing runs');
 
 # verify
 ($status, $rows) = shard_json($program, 'verify', $node, $other);
@@ -254,6 +256,13 @@ my @faults = (
 	[ 'a shard twice', "CREATE SCHEMA b; CREATE SEQUENCE b.s; CREATE TABLE b.t (id bigint DEFAULT snowflake_next_id(6, 'b.s'))",
 		qr/^check shard 6 schemas b, insta6 make IDs of the same shard/, "DROP SCHEMA b CASCADE" ],
 	[ 'a clone that was killed', "CREATE SCHEMA snowflake_copy_1_1", qr/^leftover schema snowflake_copy_1_1 a clone was killed/ ],
+	[ 'an index that CREATE INDEX CONCURRENTLY has left', "INSERT INTO insta6.log (t) VALUES ('a'), ('a'); \\! psql -qX -d '"
+		. $node->connstr('postgres') . "' -c 'CREATE UNIQUE INDEX CONCURRENTLY \"Left 1\" ON insta6.log (t)' 2>&1
+		DELETE FROM insta6.log", qr/^index insta6\."Left 1" it is invalid: queries/,
+		'DROP INDEX insta6."Left 1"' ],
+	[ 'an index of a partitioned table', 'CREATE TABLE insta6.parts (n integer) PARTITION BY LIST (n); CREATE TABLE insta6.part PARTITION OF insta6.parts DEFAULT;
+		CREATE INDEX lacking ON ONLY insta6.parts (n)', qr/^index insta6\.lacking it is invalid: a partition has no such index/,
+		'CREATE INDEX added ON insta6.part (n); ALTER INDEX insta6.lacking ATTACH PARTITION insta6.added; DROP TABLE insta6.parts' ],
 	[ 'a publication of no move', "CREATE PUBLICATION snowflake_move_7", qr/^leftover publication snowflake_move_7 / ]);
 foreach my $fault (@faults)
 {
@@ -288,11 +297,31 @@ $other->safe_psql('postgres', "CREATE ROLE app; $dump");
 ($status, $rows) = shard_json($program, 'verify', $node, $other);
 is("$status " . join(' ', map { "$_->{finding} $_->{object}" } @$rows), '1 shard shard 6', 'verify: a shard on two servers');
 like($rows->[0]{problem}, qr/open as schema insta6 here and as schema insta6 at \S+:$port\/postgres/, 'verify: with both places');
-like($rows->[0]{hint}, qr/DROP SCHEMA insta6 CASCADE; here, or DROP SCHEMA insta6 CASCADE; at/, 'verify: and the statements that end it');
+like($rows->[0]{hint}, qr/SELECT \* FROM snowflake_sequences WHERE shard = 6; shows/, 'verify: and a query to decide by');
+unlike($rows->[0]{hint}, qr/DROP/, 'verify: no hint drops a shard');
 is((run_shard($program, 'map', $node, $other, '--format', 'pgbouncer'))[0], 3, 'map: a router gets no shard at two places');
 $node->safe_psql('postgres', 'DROP SCHEMA insta6 CASCADE');
 ($status, $rows) = shard_json($program, 'map', $node, $other);
 is(join(' ', map { $_->{port} } grep { $_->{shard} == 6 } @$rows), $other->port, 'map: a shard that was moved');
+
+
+# The setting on two servers is a finding if both make IDs with it, and if it is a shard elsewhere.
+$_->safe_psql('postgres', 'ALTER DATABASE postgres SET snowflake.shard = 100') foreach $node, $other;
+$node->safe_psql('postgres', 'CREATE TABLE without_arguments (id bigint DEFAULT snowflake_next_id())');
+is((run_shard($program, 'verify', $node, $other))[0], 0, 'verify: the same setting on two servers, one of which makes IDs with it');
+$other->safe_psql('postgres', 'SELECT snowflake_next_id()');
+($status, $rows) = shard_json($program, 'verify', $node, $other);
+is("$status " . join(' ', map { "$_->{finding} $_->{object}" } @$rows), '1 shard shard 100', 'verify: two servers make IDs with the same setting');
+like("$rows->[0]{problem} $rows->[0]{hint}", qr/as the setting snowflake\.shard here and as the setting snowflake\.shard at \S+:$port\/postgres .*ALTER SYSTEM/,
+	'verify: with both places, and the statement for each server');
+is((run_shard($program, 'verify', $node, $node))[0], 0, 'verify: a server that is given twice');
+$other->safe_psql('postgres', 'ALTER DATABASE postgres SET snowflake.shard = 1');
+($status, $rows) = shard_json($program, 'verify', $node, $other);
+like($rows->[0]{problem}, qr/as the setting snowflake\.shard here and as schema insta1 at/, 'verify: the setting of a server is the shard of another');
+$other->safe_psql('postgres', 'ALTER DATABASE postgres SET snowflake.shard = 101');
+is((run_shard($program, 'verify', $node, $other))[0], 0, 'verify: a setting for each server');
+$other->safe_psql('postgres', 'CREATE ROLE reader; ALTER ROLE reader SET snowflake.shard = 100');
+is((run_shard($program, 'verify', $node, $other))[0], 1, 'verify: the setting of a role');
 
 $node->stop;
 $other->stop;

@@ -182,7 +182,7 @@ foreach my $type ('ACL', 'AGGREGATE', 'COLLATION', 'COMMENT', 'CONSTRAINT', 'CON
 	like($headings, qr/^-- Name: .*; Type: $type;/m, "the template has a $type");
 }
 
-my ($status, $rows, $err) = shard_json($program, 'clone', $node, 'kinds', '--shards', '7,8', '--schema', 'copy{}');
+my ($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,8', '--schema', 'copy{}');
 is("$status " . states($rows), '0 made 7,8', 'every kind of object is cloned') or diag($err);
 # What is text stays as it is: a comment, a constant, an alias, a column of the name.
 my $expected = $text;
@@ -196,7 +196,7 @@ foreach my $setting ('default_tablespace=other_space', 'default_table_access_met
 	'extra_float_digits=-10', 'quote_all_identifiers=on', 'search_path=kinds', 'default_transaction_isolation=serializable', 'intervalstyle=sql_standard')
 {
 	local $ENV{PGOPTIONS} = "-c $setting";
-	my ($code, $states, $message) = shard_json($program, 'clone', $node, 'kinds', '--shards', '7,11', '--schema', 'copy{}');
+	my ($code, $states, $message) = shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,11', '--schema', 'copy{}');
 	is("$code " . states($states), '0 made 11; there already 7', "with $setting") or diag($message);
 	local $ENV{PGOPTIONS} = '';
 	is_equal_dump(dump_of($node, 'copy11', name => 'copy7', from => 11, to => 7), dump_of($node, 'copy7'), 'the clone is no other');
@@ -204,7 +204,7 @@ foreach my $setting ('default_tablespace=other_space', 'default_table_access_met
 }
 
 # A table's alias that is the schema's name looks like it in a dump.
-($status, $rows) = shard_json($program, 'diff', $node, 'kinds', '--shards', '7');
+($status, $rows) = shard_json($program, 'diff', $node, '--template', 'kinds', '--shards', '7');
 is(join(', ', map { $_->{object} } @$rows), 'VIEW looks, VIEW looks', 'diff finds only the alias that looks like the schema');
 
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sequences WHERE schemaname = 'copy7' AND last_value IS NOT NULL}),
@@ -225,9 +225,9 @@ my $findings = q{SELECT regexp_replace(replace(concat_ws(' | ', severity, object
 is($node->safe_psql('postgres', sprintf($findings, 'copy7', 7, 7, 'copy7')), $node->safe_psql('postgres', sprintf($findings, 'kinds', 100, 100, 'kinds')),
 	'snowflake_check() says of a clone what it says of the template, and no more');
 # The clone is a template as well, and its name takes quotes.
-($status, $rows, $err) = shard_json($program, 'clone', $node, 'copy7', '--shards', '9', '--schema', q{Te%m "plate" o'clock ünï {}});
+($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'copy7', '--shards', '9', '--schema', q{Te%m "plate" o'clock ünï {}});
 is("$status " . states($rows), '0 made 9', 'a clone of a clone, with a name that has quotes') or diag($err);
-($status, $rows, $err) = shard_json($program, 'clone', $node, q{Te%m "plate" o'clock ünï 9}, '--shards', '9-10', '--schema', q{Te%m "plate" o'clock ünï {}});
+($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', q{Te%m "plate" o'clock ünï 9}, '--shards', '9-10', '--schema', q{Te%m "plate" o'clock ünï {}});
 is("$status " . states($rows), '0 made 10; there already 9', 'which is a template, and found equal to itself') or diag($err);
 
 is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT n.nspacl::text), count(DISTINCT obj_description(n.oid)) FROM pg_namespace AS n
@@ -235,12 +235,12 @@ is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT n.nspacl::text
 
 # A clone that would not be as the template.
 $node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES GRANT INSERT ON TABLES TO app');
-($status, $rows, $err) = run_shard($program, 'clone', $node, 'kinds', '--shards', '20', '--schema', 'copy{}');
+($status, $rows, $err) = run_shard($program, 'clone', $node, '--template', 'kinds', '--shards', '20', '--schema', 'copy{}');
 is($status, 3, 'default privileges that the template has not: an error');
 like($err, qr/clones would differ from schema kinds.*GRANT/s, 'with the statement that would differ');
 $node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES REVOKE INSERT ON TABLES FROM app');
 $node->safe_psql('postgres', 'CREATE SCHEMA plain; CREATE TABLE plain.t ()');
-like((run_shard($program, 'clone', $node, 'plain', '--shards', '20', '--schema', 'copy{}'))[2], qr/schema plain is no shard/, 'a schema that is no shard');
+like((run_shard($program, 'clone', $node, '--template', 'plain', '--shards', '20', '--schema', 'copy{}'))[2], qr/schema plain is no shard/, 'a schema that is no shard');
 is($node->safe_psql('postgres', q{SELECT to_regnamespace('copy20') IS NULL AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname ~ '^snowflake_copy')
 	AND to_regclass('kinds.egg') IS NOT NULL}), 't', 'nothing was made, and the template has its name');
 

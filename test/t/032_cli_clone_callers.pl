@@ -20,7 +20,7 @@ my ($status, $rows, $err, $out);
 sub clone
 {
 	my ($template, $shards, $schema, $server) = @_;
-	($status, $rows, $err) = shard_json($program, 'clone', $server // $node, $template, '--shards', $shards, '--schema', $schema);
+	($status, $rows, $err) = shard_json($program, 'clone', $server // $node, '--template', $template, '--shards', $shards, '--schema', $schema);
 	return "$status " . states($rows);
 }
 
@@ -28,7 +28,7 @@ sub is_refused
 {
 	my ($template, $shards, $schema, $message, $name, $server) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	($status, $out, $err) = run_shard($program, 'clone', $server // $node, $template, '--shards', $shards, '--schema', $schema);
+	($status, $out, $err) = run_shard($program, 'clone', $server // $node, '--template', $template, '--shards', $shards, '--schema', $schema);
 	ok($status == 3 && $err =~ $message, $name) or diag("exit code $status: $out$err");
 	return;
 }
@@ -113,7 +113,7 @@ is(clone('owned', '502', 'owned{}', $as_owner), '0 made 502', 'with the privileg
 # --- two commands that make the same shards ------------------------------------------------------
 
 my @both = map { my %run = (err => ''); $run{h} = IPC::Run::start(
-	[ $program, shard_command('clone', $node, 'owned', '--shards', '1000-1014', '--schema', 'same{}', '--jobs', 2) ],
+	[ $program, shard_command('clone', $node, '--template', 'owned', '--shards', '1000-1014', '--schema', 'same{}', '--jobs', 2) ],
 	'>', \$run{out}, '2>', \$run{err}); \%run } 1, 2;
 $_->{h}->finish foreach @both;
 my @codes = map { $_->{h}->result(0) } @both;
@@ -122,7 +122,7 @@ ok((grep { $_ == 0 || $_ == 3 } @codes) == 2, 'two commands that make the same s
 is((clone('owned', '1000-1014', 'same{}'))[0] =~ /^0 /, 1, 'the command can be run again') or diag($err);
 is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT shard) FROM snowflake_shards WHERE schema_name ~ '^same'}), '15|15',
 	'each shard is there once');
-is((run_shard($program, 'diff', $node, 'owned', '--shards', '1000-1014'))[0], 0, 'and as the template');
+is((run_shard($program, 'diff', $node, '--template', 'owned', '--shards', '1000-1014'))[0], 0, 'and as the template');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^snowflake_copy'}), '0', 'no other schema is left');
 
 # --- refusals ------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ is_refused('owned', '600', 'refused{}', qr/shard 600 is in use by schema taken/,
 is_refused('owned', '500', 'refused{}', qr/shard 500 is in use by schema owned/, 'the number of the template');
 is_refused('owned', '700', 'pg_{}', qr/unacceptable schema name/, 'a name that PostgreSQL keeps for itself');
 is_refused('owned', '700', 'empty{}', qr/there already, and not as the template.*empty700/s, 'a schema that exists and is empty');
-is((run_shard($program, 'clone', $node, 'owned', '--shards', '700', '--schema', 'x' x 61 . '{}'))[0], 2, 'a name of 64 bytes is wrong usage');
+is((run_shard($program, 'clone', $node, '--template', 'owned', '--shards', '700', '--schema', 'x' x 61 . '{}'))[0], 2, 'a name of 64 bytes is wrong usage');
 is($node->safe_psql('postgres', $schemas), $before, 'nothing was made');
 
 # --- the extension in another schema -------------------------------------------------------------

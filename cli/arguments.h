@@ -1,0 +1,326 @@
+/* The arguments of each verb, and their help. */
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "match.h"
+#include "verbs.h"
+
+inline const char* const kDescription =
+    "Makes, changes and checks logical shards, the schemas that the extension snowflake numbers, "
+    "over one or many PostgreSQL servers.";
+inline const char* const kNotes =
+    "Connection strings are those of libpq; passwords come from PGPASSWORD, ~/.pgpass or a service "
+    "file. Exit codes: 0 done, 1 found something, 2 wrong usage, 3 failed.\n"
+    "snowflake-shard VERB --help shows the options of a verb, with examples.";
+
+inline const char* const kServers =
+    "connection strings of servers, as for psql: host=db1 dbname=app; @FILE has one in each line, "
+    "and # begins a comment. Default: the file that SNOWFLAKE_SERVERS names";
+inline const char* const kKeepGoing = "go on with the other servers if one fails";
+inline const char* const kShards = "shard numbers: 0-1999 or 1,5,7-9";
+
+/* "10%" becomes 0.1. Without a % it could mean either. Returns what is wrong. */
+inline std::string read_percentage(std::string& text)
+{
+    const auto parts = match(text, "^([0-9]{1,3}([.][0-9]{1,9})?)%$");
+    if (parts.empty())
+        return "\"" + text + "\" is no percentage; it looks like 10%";
+    text = std::to_string(std::stod(parts[1]) / 100);
+    return "";
+}
+
+/* The arguments of the command line, and the verb that they name. */
+struct Arguments {
+    Arguments()
+    {
+        app.set_version_flag("--version", "snowflake-shard " SNOWFLAKE_VERSION);
+        app.require_subcommand(1);
+        app.footer(kNotes);
+        add_list();
+        add_clone();
+        add_run();
+        add_query();
+        add_diff();
+        add_verify();
+        add_map();
+        add_plan();
+        add_move();
+    }
+
+    CLI::App* add(const char* name, int (*verb_function)(const Options&), const char* description,
+                  const char* examples)
+    {
+        CLI::App* verb = app.add_subcommand(name, description);
+        verb->add_flag("--json", options.json, "print JSON");
+        verb->footer(std::string("Examples:") + examples);
+        verb->callback([this, verb_function] { function = verb_function; });
+        return verb;
+    }
+
+    void add_list()
+    {
+        CLI::App* verb =
+            add("list", list_shards,
+                "Lists shards: schema, tables, rows (estimate), size, time of the last ID, server.",
+                R"(
+  snowflake-shard list 'host=db1 dbname=app' 'host=db2 dbname=app'
+  snowflake-shard list --json service=db1 | jq '.[] | select(.size > 1e9)')");
+        verb->add_option("DSN", options.dsns, kServers);
+    }
+
+    void add_clone()
+    {
+        CLI::App* verb =
+            add("clone", clone_shards,
+                "Makes new shards like a template schema: everything that pg_dump writes of it, "
+                "without its rows. A shard that is there already and equal is skipped, so that a "
+                "range can be resumed; one that differs is an error before anything is made.",
+                R"(
+  snowflake-shard clone dbname=app --template insta0 --shards 1-1999 --schema 'insta{}' --jobs 4
+  snowflake-shard clone @servers.txt --template insta0 --shards 2000-2999 --schema 'insta{}' \
+    --to 'host=db4 dbname=app')");
+        verb->add_option("DSN", options.dsns, kServers);
+        verb->add_option("--template", options.template_schema, "schema to be cloned")->required();
+        verb->add_option("--shards", options.shards, kShards)->required();
+        verb->add_option("--schema", options.schema_pattern,
+                         "names of the schemas, {} is the shard's number: 'insta{}'")
+            ->required();
+        verb->add_option(
+            "--to", options.to,
+            "connection string of the server that gets them (default: the template's)");
+        verb->add_option("--jobs", options.jobs, "number of connections (default 1)")
+            ->check(CLI::Range(1, 64));
+        verb->add_flag("--keep-going", options.keep_going,
+                       "leave out servers that fail: their shards can be made a second time");
+    }
+
+    void add_run()
+    {
+        CLI::App* verb =
+            add("run", run_on_shards,
+                "Runs SQL in every shard: one transaction a shard, with search_path = the shard's "
+                "schema. The SQL has no BEGIN, COMMIT or ROLLBACK of its own. Stops at the first "
+                "error, and says which shards are done. A shard records a change that has a name, "
+                "and has it once.",
+                R"(
+  snowflake-shard run @servers.txt --shards 0-1999 --once 'photos.place' \
+    --sql 'ALTER TABLE photos ADD place text' --lock-timeout 2s --jobs 4
+  snowflake-shard run @servers.txt --shards 0-1999 --dir migrations
+  snowflake-shard run dbname=app --shards 0-1999 --no-transaction \
+    --sql 'CREATE INDEX CONCURRENTLY ON photos (user_id)')");
+        verb->add_option("DSN", options.dsns, kServers);
+        verb->add_option("--shards", options.shards, kShards)->required();
+        auto* sql = verb->add_option("--sql", options.sql, "SQL");
+        auto* file =
+            verb->add_option("--file", options.file, "file with SQL; - is the standard input")
+                ->excludes(sql);
+        auto* once = verb->add_option(
+            "--once", options.once,
+            "name of the change: a shard that has it is skipped, and the others record it");
+        verb->add_option("--dir", options.folder,
+                         "folder: its files *.sql in the order of their names, each once, named by "
+                         "its file")
+            ->excludes(sql)
+            ->excludes(file)
+            ->excludes(once);
+        verb->add_option("--jobs", options.jobs, "number of connections to each server (default 1)")
+            ->check(CLI::Range(1, 64));
+        verb->add_option("--lock-timeout", options.lock_timeout,
+                         "how long a statement may wait for a lock, in s or ms")
+            ->transform(
+                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
+            ->check(CLI::PositiveNumber);
+        auto* tries = verb->add_option(
+            "--tries", options.tries,
+            "how often a shard is tried if others are in the way: lock timeout, deadlock or "
+            "serialization failure (default 5)");
+        tries->check(CLI::Range(1, 1000));
+        verb->add_flag("--keep-going", options.keep_going,
+                       "go on with the other shards and servers after an error");
+        verb->add_flag("--no-transaction", options.no_transaction,
+                       "one statement by itself: for CREATE INDEX CONCURRENTLY, VACUUM")
+            ->excludes(tries);
+    }
+
+    void add_query()
+    {
+        CLI::App* verb =
+            add("query", query_shards,
+                "Runs a query in every shard, with search_path = the shard's schema, in a READ "
+                "ONLY transaction. Prints the rows of all shards as one table, whose first columns "
+                "are shard and schema. Goes on if a shard or a server fails, and names it.",
+                R"(
+  snowflake-shard query @servers.txt --sql 'SELECT count(*) FROM photos'
+  snowflake-shard query @servers.txt --shards 0-99 --timeout 10s --format csv \
+    --sql "SELECT id, caption FROM photos WHERE caption LIKE '%cat%'" > cats.csv)");
+        verb->add_option("DSN", options.dsns, kServers);
+        verb->add_option("--shards", options.shards, kShards);
+        verb->add_option("--sql", options.sql, "one SELECT, VALUES, TABLE or WITH")->required();
+        verb->add_option("--format", options.format, "format of the rows (default table)")
+            ->check(CLI::IsMember({"table", "csv", "json"}));
+        verb->add_option("--jobs", options.jobs, "number of connections to each server (default 1)")
+            ->check(CLI::Range(1, 64));
+        verb->add_option("--timeout", options.statement_timeout,
+                         "statement_timeout of each shard, in s or ms")
+            ->transform(
+                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
+            ->check(CLI::PositiveNumber);
+    }
+
+    void add_diff()
+    {
+        CLI::App* verb = add(
+            "diff", diff_shards,
+            "Shows shards whose definition is not the template's, with the statements that differ: "
+            "- stands in the template alone, + in the shard alone. Exit code 1 if there are any.",
+            R"(
+  snowflake-shard diff dbname=app --template insta0
+  snowflake-shard diff @servers.txt --template insta0 --shards 1-99 --json)");
+        verb->add_option("DSN", options.dsns, kServers);
+        verb->add_option("--template", options.template_schema, "schema to compare with")
+            ->required();
+        verb->add_option("--shards", options.shards, kShards);
+        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
+    }
+
+    void add_verify()
+    {
+        CLI::App* verb = add(
+            "verify", verify_shards,
+            "Looks for what must not be: errors of snowflake_check(), an ID that is not of its "
+            "schema's shard, a shard number that two servers use, leftovers of clones and moves. "
+            "Exit code 1 if there is anything.",
+            R"(
+  snowflake-shard verify 'host=db1 dbname=app' 'host=db2 dbname=app'
+  snowflake-shard verify --full 'host=db1 dbname=app')");
+        verb->add_option("DSN", options.dsns, kServers);
+        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
+        verb->add_flag("--full", options.full,
+                       "all IDs (default: the ends of the index and a sample of each table)");
+    }
+
+    void add_map()
+    {
+        CLI::App* verb = add("map", map_shards, "Shows which shard is where.",
+                             R"(
+  snowflake-shard map 'host=db1 dbname=app' 'host=db2 dbname=app'
+  snowflake-shard map --format pgbouncer 'host=db1 dbname=app' > databases.ini
+  snowflake-shard map --format plproxy service=db1 service=db2 | psql dbname=proxy
+  snowflake-shard map --format svg service=db1 service=db2 > map.svg)");
+        verb->add_option("DSN", options.dsns, kServers);
+        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
+        verb->add_option("--format", options.format,
+                         "pgbouncer: lines of [databases]; plproxy: SQL for the proxy's database; "
+                         "svg: a picture")
+            ->check(CLI::IsMember({"table", "json", "csv", "pgbouncer", "plproxy", "svg"}));
+        verb->add_option("--alias", options.alias,
+                         "name of a shard's database in PgBouncer (default shard{})");
+        verb->add_option("--cluster", options.cluster,
+                         "name of PL/Proxy's cluster (default snowflake)");
+    }
+
+    void add_plan()
+    {
+        CLI::App* verb =
+            add("plan", plan_shards,
+                "Plans the moves that balance the servers, or empty one, and shows each server "
+                "before and after. Moves nothing. Every move improves the balance, so that a plan "
+                "can be stopped anywhere. Shards of less than a tenth of the median count as empty "
+                "and are spread by number. Nothing is moved that gains less than half of its "
+                "weight.",
+                R"(
+  snowflake-shard plan 'host=db1 dbname=app' 'host=db2 dbname=app' 'host=db3 dbname=app'
+  snowflake-shard plan service=db1 service=db2 service=db3 --drain service=db1 --exclude 0-7
+  snowflake-shard plan service=db1 service=db2 --weights load.csv --json > plan.json)");
+        verb->add_option("DSN", options.dsns, kServers);
+        auto* weights = verb->add_option("--weights", options.weights,
+                                         "file of lines shard,weight: load in place of size");
+        verb->add_option("--by", options.by, "size (default), rows, or the number of shards")
+            ->check(CLI::IsMember({"size", "shards", "rows"}))
+            ->excludes(weights);
+        verb->add_option("--drain", options.drain,
+                         "server to be emptied; may be given several times")
+            ->allow_extra_args(false);
+        verb->add_option("--threshold", options.threshold,
+                         "so far from the mean is balanced (default 10%)")
+            ->transform(CLI::Validator(read_percentage, "PERCENTAGE"));
+        verb->add_option("--max-moves", options.max_moves, "no more moves than this")
+            ->check(CLI::Range(1, 8192));
+        verb->add_option("--exclude", options.exclude, "shards that stay: 0-7 or 1,5,7-9");
+        verb->add_option("--rate", options.rate,
+                         "bytes copied in a second, to estimate the time (default 50MB)")
+            ->transform(CLI::AsSizeValue(false))
+            ->check(CLI::PositiveNumber);
+        verb->add_option("--format", options.format, "svg: a picture of the servers and the moves")
+            ->check(CLI::IsMember({"table", "json", "svg"}));
+    }
+
+    void add_move()
+    {
+        CLI::App* verb = add(
+            "move", move_shard,
+            "Moves a shard to another server while it is written to. Its rows stay on the source, "
+            "closed to writing, until --drop-source. Changes of the definition during a move are "
+            "not carried. A move that was interrupted or killed goes on with --resume. A list of "
+            "moves, by --shards or --plan, goes on if the same command is given again.",
+            R"(
+  snowflake-shard move insta5 --from 'host=db1 dbname=app' --to 'host=db2 dbname=app' --dry-run
+  snowflake-shard move insta5 --from service=db1 --to service=db2 \
+    --pgbouncer 'host=pool port=6432 dbname=pgbouncer' --config /etc/pgbouncer/databases.ini
+  snowflake-shard move insta5 --from service=db1 --to service=db2 --drop-source
+  snowflake-shard plan service=db1 service=db2 service=db3 --json > plan.json
+  snowflake-shard move --plan plan.json --jobs 2)");
+        verb->add_option("SCHEMA", options.schema, "schema of the shard");
+        verb->add_option("--shards", options.shards, "several shards: 0-7,9");
+        verb->add_option("--plan", options.plan,
+                         "file that plan --json has written; - is the standard input");
+        verb->add_option("--from", options.from, "connection string of its server");
+        verb->add_option("--to", options.to, "connection string of its new server");
+        verb->add_option("--jobs", options.jobs,
+                         "number of moves at a time, one for each server (default 1)")
+            ->check(CLI::Range(1, 64));
+        auto* kind = verb->add_option_group("kind");
+        kind->add_flag("--dry-run", options.is_dry_run, "list what is in the way; change nothing");
+        kind->add_flag("--resume", options.is_resumed, "go on with a move that was interrupted");
+        kind->add_flag("--abort", options.is_aborted, "undo a move, up to the switch");
+        kind->add_flag("--undo", options.is_undone,
+                       "lead a shard back that was moved with --reversible");
+        kind->add_flag("--drop-source", options.drops_source, "after a move: drop the old rows");
+        kind->require_option(0, 1);
+        verb->add_flag("--reversible", options.is_reversible,
+                       "let the old rows follow the new ones, until --undo or --drop-source");
+        verb->add_option("--source", options.source,
+                         "--from as the server of --to reaches it (default: the same)");
+        verb->add_option("--target", options.target,
+                         "--to as the server of --from reaches it, for --reversible");
+        verb->add_option("--pgbouncer", options.pgbouncer,
+                         "connection string of PgBouncer's admin console; may be given several "
+                         "times, each with a --config")
+            ->allow_extra_args(false);
+        verb->add_option("--config", options.config, "PgBouncer's file with the [databases]")
+            ->allow_extra_args(false);
+        verb->add_option("--switch-command", options.switch_command,
+                         "shell command for another router, run when the target is open, with "
+                         "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
+        verb->add_option("--alias", options.alias,
+                         "name of the shard's database in PgBouncer (default shard{})");
+        verb->add_option("--max-lag", options.max_lag,
+                         "WAL that is left when the switch begins (default 1MB)")
+            ->transform(CLI::AsSizeValue(false));
+        verb->add_option("--timeout", options.timeout,
+                         "how long writes may wait for the switch, in s or ms (default 10s)")
+            ->transform(
+                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
+            ->check(CLI::PositiveNumber);
+        verb->add_option(
+                "--verify", options.verify_size,
+                "compare all rows of tables up to this size, others by number (default 1GB)")
+            ->transform(CLI::AsSizeValue(false));
+    }
+
+    CLI::App app{kDescription, "snowflake-shard"};
+    Options options;
+    int (*function)(const Options&) = nullptr;
+};

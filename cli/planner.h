@@ -1,0 +1,54 @@
+/* Which shards to move so that servers carry the same. Nothing but numbers is read here: no server,
+ * no output.
+ *
+ * Shards of less than a tenth of the median weight count as empty. Most are new and will be filled,
+ * so they are spread by number; all others are spread by weight. The load of a server is the weight
+ * of the shards of one kind there, and each kind is balanced by itself.
+ *
+ * The goal of a server is the mean load, or 0 if it is drained. Every move takes a shard from above
+ * the goal to below the goal, and brings both servers closer to it: the sum of the squares of
+ * load - goal falls with every move, so that a plan can be stopped anywhere. */
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+struct PlannedServer {
+    std::string name; /* settles ties: no two servers have the same */
+    bool is_drained = false;
+};
+
+struct PlannedShard {
+    int number;
+    std::string schema;
+    std::size_t server; /* its place in the list of servers */
+    double weight;
+    bool may_move = true;
+};
+
+struct PlanLimits {
+    double threshold = 0.1; /* so far from the mean, as a part of it, is balanced */
+    std::size_t max_moves = static_cast<std::size_t>(-1);
+};
+
+struct PlannedMove {
+    std::size_t shard; /* its place in the list of shards */
+    std::size_t from;
+    std::size_t to;
+};
+
+/* Which of the shards count as empty. */
+std::vector<bool> find_empty(const std::vector<PlannedShard>& shards);
+
+/* In the order in which they are to be made: first what empties drained servers, then always the
+ * move that gains most. No shard moves twice. The order of the arguments has no influence. At least
+ * one server must not be drained. */
+std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
+                                    const std::vector<PlannedShard>& shards,
+                                    const PlanLimits& limits);
+
+/* Is each server within the threshold of its goal, in both kinds of shards? */
+bool is_balanced(const std::vector<PlannedServer>& servers, const std::vector<PlannedShard>& shards,
+                 double threshold);

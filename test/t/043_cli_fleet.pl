@@ -1,0 +1,220 @@
+# snowflake-shard over several servers: how they are named, a database that is given twice, standbys, a server
+# that is down, a shard that is moving. A verb does what it says on all servers, or says on which it did not.
+# 047_cli_changes.pl has the changes that run records.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my ($status, $out, $err, $rows);
+my $one = new_server('one', init => { allows_streaming => 1 }, conf => "wal_level = logical\n");
+my $two = new_server('two');
+make_template($one);
+$one->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($one, 'base', has_streaming => 1);
+$standby->start;
+my $folder = PostgreSQL::Test::Utils::tempdir();
+
+# A file with one connection string a line.
+sub servers_file
+{
+	my ($name, @lines) = @_;
+	open my $file, '>', "$folder/$name" or die $!;
+	print $file "$_\n" foreach @lines;
+	close $file;
+	return "$folder/$name";
+}
+
+sub names
+{
+	return join(' ', map { $_->{schema} } @{ $_[0] });
+}
+
+# --- clone: the template is on one server, the clones may be made on another -----------------------
+
+$two->safe_psql('postgres', 'CREATE ROLE app');
+($status, $rows) = shard_json($program, 'clone', $one, $two, '--template', 'insta0', '--shards', '1-3', '--schema', 'insta{}');
+is("$status " . states($rows), '0 made 1,2,3', 'clone: beside the template');
+($status, $rows, $err) = shard_json($program, 'clone', $one, '--template', 'insta0', '--shards', '4-7', '--schema', 'insta{}', '--to', $two, '--jobs', 2);
+is("$status " . states($rows), '0 made 4,5,6,7', 'clone: --to makes them on another server') or diag($err);
+is(dump_of($two, 'insta5', name => 'insta0', from => 5, to => 0), dump_of($one, 'insta0'), 'clone: there they are as the template');
+is($two->safe_psql('postgres', q{INSERT INTO insta5.users (name) VALUES ('a') RETURNING snowflake_shard(id)}), 5, 'clone: and make their own IDs');
+($status, $rows, $err) = shard_json($program, 'clone', $one, $two, '--template', 'insta0', '--shards', '0-8', '--schema', 'insta{}');
+is("$status " . states($rows), '0 made 8; there already 0,1,2,3,4,5,6,7', 'clone: a number that another server has is not made a second time')
+  or diag($err);
+($status, $out, $err) = run_shard($program, 'clone', $one, $two, '--template', 'insta0', '--shards', '5,9', '--schema', 'x{}');
+ok($status == 3 && $err =~ /shard 5 is schema insta5 on \S+, and cannot be made as schema x5/, 'clone: nor under another name') or diag($err);
+$two->safe_psql('postgres', 'ALTER TABLE insta6.users DROP COLUMN m');
+($status, $out, $err) = run_shard($program, 'clone', $one, $two, '--template', 'insta0', '--shards', '0-9', '--schema', 'insta{}');
+ok($status == 3 && $err =~ /not as the template:\s+insta6: TABLE users/, 'clone: one that differs on another server is an error') or diag($err);
+is($one->safe_psql('postgres', q{SELECT to_regnamespace('insta9') IS NULL}), 't', 'clone: before anything is made');
+($status, $out, $err) = run_shard($program, 'clone', $two, '--template', 'insta0', '--shards', '9', '--schema', 'insta{}');
+ok($status == 3 && $err =~ /schema insta0 is no shard of/, 'clone: the template is on none of the servers');
+
+# --- diff ----------------------------------------------------------------------------------------
+
+($status, $rows) = shard_json($program, 'diff', $one, $two, '--template', 'insta0');
+is(join(', ', $status, map { "$_->{schema} $_->{change} $_->{object}" } @$rows),
+	'1, insta6 missing TABLE users, insta6 added TABLE users', 'diff: a shard of another server than the template');
+is($rows->[0]{server}, $two->host . ':' . $two->port . '/postgres', 'diff: names its server');
+$two->safe_psql('postgres', 'ALTER TABLE insta6.users ADD COLUMN m insta6.mood');
+($status, $out) = run_shard($program, 'diff', $one, $two, '--template', 'insta0');
+is("$status $out", "0 8 shards compared with insta0, different: none\n", 'diff: all servers');
+($status, $out, $err) = run_shard($program, 'diff', $one, $two, '--template', 'insta0', '--shards', '4,5000-5002');
+ok($status == 3 && $err =~ /3 shards on none of the servers: 5000-5002/, 'diff: numbers that no server has are refused');
+
+# --- how servers are named -----------------------------------------------------------------------
+
+my $by_address = 'host=' . $one->host . ' port=' . $one->port . " dbname=postgres application_name='again # and again'";
+my $file = servers_file('servers', '# all of ours', '', "\t$by_address # the first", $two->connstr('postgres'), '#host=nonexistent');
+($status, $rows) = shard_json($program, 'list', "\@$file");
+is(names($rows), join(' ', map { "insta$_" } 0 .. 3, 8, 4 .. 7), '@FILE: a server a line, and comments');
+{
+	local $ENV{SNOWFLAKE_SERVERS} = $file;
+	is(names((shard_json($program, 'list'))[1]), names($rows), 'SNOWFLAKE_SERVERS names the file');
+	is(names((shard_json($program, 'list', $two))[1]), 'insta4 insta5 insta6 insta7', 'if no server is given');
+}
+is((run_shard($program, 'list'))[0], 2, 'without a server: wrong usage');
+is((run_shard($program, 'list', "\@$folder/nonexistent"))[0], 2, 'without the file, too');
+is((run_shard($program, 'list', '@' . servers_file('none', '# none')))[0], 2, 'or with an empty one');
+($status, $rows, $err) = shard_json($program, 'list', $one, $by_address, "\@$file");
+is(names($rows) . $err, join(' ', map { "insta$_" } 0 .. 3, 8, 4 .. 7), 'a database that is given three times counts once');
+like((run_shard($program, 'verify', $one, $by_address))[1], qr/^5 shards on 1 server, 0 findings$/, 'for verify, too');
+
+# --- standbys ------------------------------------------------------------------------------------
+
+$one->wait_for_catchup($standby);
+my $standby_name = $standby->host . ':' . $standby->port . '/postgres';
+($status, $rows, $err) = shard_json($program, 'list', $standby, $one);
+is($status . names($rows), '0' . join(' ', map { "insta$_" } 0 .. 3, 8), 'a standby of a server that is given counts once');
+is(join(' ', map { $_->{server} =~ /:(\d+)/ } $rows->[0]), $one->port, 'as that server');
+like($err, qr/^snowflake-shard: \Q$standby_name\E is a standby and is left out: /, 'and is named');
+($status, $rows) = shard_json($program, 'list', $standby);
+is($status . names($rows), '0' . join(' ', map { "insta$_" } 0 .. 3, 8), 'a standby alone is read');
+($status, $out, $err) = run_shard($program, 'run', $standby, '--shards', '0', '--sql', 'SELECT 1');
+is($status, 3, 'a standby alone is not written to');
+like($err, qr/^snowflake-shard: \Q$standby_name\E: it is a standby, and cannot be written to\. HINT: Give its primary/, 'and is named');
+my $both = 'host=' . join(',', $standby->host, $one->host) . ' port=' . join(',', $standby->port, $one->port) . ' dbname=postgres';
+is((run_shard($program, 'run', $both, '--shards', '0', '--sql', 'SELECT 1'))[0], 3, 'the first of several hosts is the standby');
+is((run_shard($program, 'run', "$both target_session_attrs=primary", '--shards', '0', '--sql', 'SELECT 1'))[0], 0,
+	'with target_session_attrs=primary the primary is found');
+($status, $rows) = shard_json($program, 'clone', "$both target_session_attrs=primary", '--template', 'insta0', '--shards', '9', '--schema', 'insta{}', '--jobs', 2);
+is("$status " . states($rows), '0 made 9', 'by further connections, too');
+
+# A standby that was promoted is a server of its own, which has the same system identifier.
+$one->wait_for_catchup($standby);
+$standby->promote;
+is(scalar @{ (shard_json($program, 'list', $standby, $one))[1] }, 12, 'a standby that was promoted is another server');
+$standby->stop;
+
+# --- query ---------------------------------------------------------------------------------------
+
+my @counts = (0, 1, 2, 3, 4, 1, 6, 7, 8, 9);    # insta5 has a row
+foreach my $shard (grep { $_ != 5 } 1 .. 9)
+{
+	my $server = $shard >= 4 && $shard <= 7 ? $two : $one;
+	$server->safe_psql('postgres', "INSERT INTO insta$shard.users (name) SELECT 'user' FROM generate_series(1, $counts[$shard])");
+}
+($status, $out) = run_shard($program, 'query', $one, $two, '--sql', 'SELECT count(*), current_schema() AS here FROM users', '--jobs', 2);
+is("$status\n$out", "0\n" . join('', "shard  schema  count  here\n", map { "    $_  insta$_      $counts[$_]  insta$_\n" } 0 .. 9),
+	'query: a table in the order of the shards');
+($status, $rows) = shard_json($program, 'query', $two, $one, '--shards', '3-4', '--format', 'json', '--sql', q{
+	SELECT 5 AS shard, current_schema() AS schema, 2.5::float8 AS f, 123456789012345678 AS id, 1.25 AS n, 'NaN'::float8, true AS b, NULL AS x, E'a"\n' AS t, 7, 8});
+is($status, 0, 'query: JSON');
+my $expected = sub { { shard => $_[0], schema => "insta$_[0]", shard_2 => 5, schema_2 => "insta$_[0]", f => 2.5, id => '123456789012345678', n => 1.25,
+	float8 => 'NaN', b => JSON::PP::true, x => undef, t => "a\"\n", '?column?' => 7, '?column?_2' => 8 } };
+is_deeply($rows, [ $expected->(3), $expected->(4) ], 'query: a column named shard, types, names that come twice');
+($status, $out) = run_shard($program, 'query', $one, $two, '--shards', '4', '--format', 'json', '--sql', 'SELECT 42 AS n, 123456789012345678 AS id');
+is($out, qq([\n  {"shard": 4, "schema": "insta4", "n": 42, "id": "123456789012345678"}\n]\n), 'query: a number that programs would round is text');
+($status, $out) = run_shard($program, 'query', $one, '--shards', '3', '--format', 'csv', '--sql', q{VALUES ('a,"b"', '', NULL, 1)});
+is("$status $out", qq(0 shard,schema,column1,column2,column3,column4\n3,insta3,"a,""b""","",,1\n), 'query: CSV');
+is((run_shard($program, 'query', $one, '--format', $_, '--sql', 'SELECT 1 AS n WHERE false'))[1], { csv => "shard,schema,n\n", json => "[]\n", table => "shard  schema  n\n" }->{$_},
+	"query: no rows as $_") foreach qw(csv json table);
+my @refused = (
+	[ 'it writes', q{SELECT public.snowflake_create_shard(99, 'x')}, qr/read-only transaction/ ], [ 'it is no query', 'DELETE FROM users', qr/syntax error/ ],
+	[ 'it writes before it reads', 'WITH x AS (DELETE FROM users RETURNING 1) SELECT * FROM x', qr/must not contain data-modifying/ ],
+	[ 'it is two statements', 'SELECT 1; COMMIT; DELETE FROM users', qr/cannot insert multiple commands/ ]);
+foreach my $refused (@refused)
+{
+	my ($name, $sql, $message) = @$refused;
+	($status, $out, $err) = run_shard($program, 'query', $one, '--sql', $sql);
+	ok($status == 3 && $err =~ /^snowflake-shard: shards 0-3,8-9: .*$message/s, "query: refused, because $name") or diag("$status $out $err");
+}
+is($one->safe_psql('postgres', 'SELECT count(*) FROM insta9.users'), 9, 'query: nothing was deleted');
+$two->safe_psql('postgres', 'ALTER TABLE insta6.users RENAME TO people');
+($status, $out, $err) = run_shard($program, 'query', $one, $two, '--format', 'csv', '--sql', 'SELECT count(*) FROM users');
+ok($status == 3 && $err =~ /^snowflake-shard: shard 6: ERROR:  relation "users" does not exist/ && (() = $out =~ /,insta/g) == 9,
+	'query: goes on without a shard that fails') or diag("$out$err");
+$two->safe_psql('postgres', 'ALTER TABLE insta6.people RENAME TO users');
+($status, $out, $err) = run_shard($program, 'query', $one, '--shards', '2,3', '--timeout', '20ms', '--sql', q{SELECT pg_sleep(CASE current_schema() WHEN 'insta2' THEN 60 ELSE 0 END)});
+ok($status == 3 && $err =~ /^snowflake-shard: shard 2: ERROR:  canceling statement due to statement timeout/ && $out =~ /insta3/, 'query: --timeout') or diag("$out$err");
+is((run_shard($program, 'query', $one, '--shards', '2,77', '--sql', 'SELECT 1'))[0], 3, 'query: a number that no server has is refused');
+# A million rows, within 100 MB for all that the program writes to.
+($status, $out, $err) = run_shard('prlimit', '--data=100000000', $program, 'query', $one, $two, '--shards', '3-4', '--format', 'csv', '--jobs', 2,
+	'--sql', q{SELECT n, repeat('x', 50) FROM generate_series(1, 500000) AS n});
+is($status . ' ' . ($out =~ tr/\n//), '0 1000001', 'query: a million rows') or diag($err);
+like($out, qr/\n3,insta3,500000,x+\n4,insta4,1,x+\n/, 'query: in order');
+
+# --- a shard that is moving -----------------------------------------------------------------------
+
+my @way = ('insta8', '--from', $one, '--to', $two);
+my $move = start_move('target: rows', @way);
+$move->{run}->signal('INT');
+isnt(end_move($move), 0, 'a move is interrupted');
+my $columns = q{SELECT string_agg(DISTINCT table_schema, ' ') FROM information_schema.columns WHERE column_name = 'place'};
+foreach my $servers ([$one], [$two], [ $one, $two ])
+{
+	($status, $out, $err) = run_shard($program, 'run', @$servers, '--shards', '0-8', '--keep-going', '--sql', 'ALTER TABLE users ADD place text');
+	ok($status == 3 && $out eq '' && $err =~ /^snowflake-shard: shard 8, schema insta8, is moving\nHINT:  snowflake-shard (move insta8 .*) --resume goes on/,
+		'run refuses a shard that is moving, given ' . @$servers) or diag("$status $err");
+}
+my ($command) = $err =~ /snowflake-shard (move insta8 .*) --resume goes on/;
+is(() = $err =~ /is moving/g, 1, 'and names it once');
+is($_->safe_psql('postgres', $columns), '', 'before anything runs') foreach $one, $two;
+is((run_shard($program, split(/ /, $command), '--abort'))[0], 0, 'the command that is named ends the move');
+is((run_shard($program, 'run', $one, $two, '--shards', '0-8', '--sql', 'ALTER TABLE users ADD place text'))[0], 0, 'and run goes on');
+
+# --- a server that is down -----------------------------------------------------------------------
+
+my $down = 'host=/nonexistent/a password=secret dbname=app';
+my $failed = qr{^snowflake-shard: dbname=app host=/nonexistent/a: connection to server on socket "/nonexistent/a/[^\n]*No such file[^\n]*\n}m;
+($status, $out, $err) = run_shard($program, 'query', $one, $down, $two, '--format', 'csv', '--sql', 'SELECT 1');
+ok($status == 3 && $err =~ $failed && (() = $out =~ /,insta/g) == 10, 'query: goes on without a server that is down') or diag("$out$err");
+($status, $rows, $err) = shard_json($program, 'list', $one, $down, $two);
+is($status . ' ' . scalar @$rows, '3 10', 'list: goes on without a server that is down');
+like($err, $failed, 'list: names it in one line');
+unlike($err, qr/secret/, 'list: without its password');
+my @verbs = (
+	[ 'map' ], [ 'verify' ], [ 'diff', '--template', 'insta0' ], [ 'run', '--shards', '0-9', '--sql', 'CREATE TABLE made ()' ],
+	[ 'clone', '--template', 'insta0', '--shards', '10', '--schema', 'insta{}' ]);
+foreach my $verb (@verbs)
+{
+	($status, $out, $err) = run_shard($program, @$verb, $one, $down, $two);
+	ok($status == 3 && $err =~ /$failed/ && $err =~ /1 of 3 servers failed: nothing was done/, "$verb->[0] refuses") or diag("$status $err");
+	is($out, '', "$verb->[0]: and prints nothing");
+	($status, $out, $err) = run_shard($program, @$verb, '--keep-going', $one, $down, $two);
+	ok($status == 3 && $err =~ /$failed/ && $out ne '', "$verb->[0] --keep-going goes on with the others, and ends with 3") or diag("$status $err");
+}
+is($one->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'made' AND relnamespace <> 'insta10'::regnamespace}), 6,
+	'run --keep-going: every shard once');
+is($one->safe_psql('postgres', q{SELECT to_regnamespace('insta10') IS NOT NULL}), 't', 'clone --keep-going: the shard was made');
+($status, $out, $err) = run_shard($program, 'list', $down, $one->connstr('template1'));
+ok($status == 3 && $err =~ /$failed/ && $err =~ /template1: the extension is not installed there/ && $err =~ /none of the servers is left/,
+	'if no server is left, that is said') or diag($err);
+($status, $out, $err) = run_shard($program, 'list', 'host=x password=secret nonsense');
+ok($status == 2 && $err =~ /a connection string cannot be read/ && $err !~ /secret/, 'a string that cannot be read is not repeated with its password')
+  or diag($err);
+
+$_->stop foreach $one, $two;
+done_testing();
