@@ -35,7 +35,7 @@ endif
 EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso \
 	cli/snowflake-shard cli/snowflake-shard.1 cli/precompiled.h.gch $(CLI_OBJS)
 
-CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp)))
+CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp cli/*/*.cpp)))
 
 SERVERLESS_GOALS = checkver dist unit model
 
@@ -105,8 +105,8 @@ cli-is-left-out:
 endif
 uninstall: uninstall-cli
 
-CLI_COMPILE = $(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -I$(includedir)
-cli/%.o: cli/%.cpp $(wildcard cli/*.h) | cli/precompiled.h.gch
+CLI_COMPILE = $(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -Icli -I$(includedir)
+cli/%.o: cli/%.cpp $(wildcard cli/*.h cli/*/*.h) | cli/precompiled.h.gch
 	$(CLI_COMPILE) -include cli/precompiled.h -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
 cli/precompiled.h.gch: cli/precompiled.h
 	$(CLI_COMPILE) -x c++-header $< -o $@
@@ -148,11 +148,12 @@ DIST = $(EXTENSION)-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' META.json)
 dist: checkver
 	git archive --format=zip --prefix=$(DIST)/ --output=$(DIST).zip HEAD
 
-# The properties of the pure headers, without a server.
+# The properties of pure code, without a server: headers of the library, and the command's planner.
+UNIT_SOURCES = $(wildcard test/unit/*.cpp) cli/planner.cpp
 .PHONY: unit
 unit: test/unit/unit
-test/unit/unit: $(wildcard test/unit/*.cpp test/unit/*.h) $(OWN_HEADERS)
-	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc $(wildcard test/unit/*.cpp) -o $@ -lgtest -lgtest_main -pthread
+test/unit/unit: $(UNIT_SOURCES) $(wildcard test/unit/*.h) $(OWN_HEADERS) cli/planner.h
+	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc -Icli $(UNIT_SOURCES) -o $@ -lgtest -lgtest_main -pthread
 
 # A model of the generator, searched through, without a server.
 .PHONY: model

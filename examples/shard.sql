@@ -2,7 +2,7 @@
 -- All of them draw their IDs from the shard's next_id(), so an ID is unique over all tables of the
 -- shard, and so over all tables of all shards. The other shards are clones of it:
 --
---     snowflake-shard clone dbname=app insta0 --shards 1-1999 --schema 'insta{}'
+--     snowflake-shard clone dbname=app --template insta0 --shards 1-1999 --schema 'insta{}'
 
 SELECT snowflake_create_shard(0, 'insta0');
 

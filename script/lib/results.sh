@@ -33,7 +33,7 @@ result_text() {
 # count_results HARNESS LOG: three numbers, from what the harness has printed.
 count_results() {
     case $1 in
-    regress) # also isolation tests; the words are the same from version 15 to 18
+    regress) # also isolation tests; the words are the same from version 15 to 19
         awk '/All [0-9]+ tests passed/ { for (i = 1; i < NF; i++) if ($i == "All") ok = $(i + 1) }
              /[0-9]+ of [0-9]+ tests failed/ {
                  for (i = 1; i < NF; i++) if ($i == "of") { not_ok = $(i - 1); ok = $(i + 1) - not_ok }
