@@ -149,10 +149,10 @@ dist: checkver
 	git archive --format=zip --prefix=$(DIST)/ --output=$(DIST).zip HEAD
 
 # The properties of pure code, without a server: headers of the library, and the command's planner.
-UNIT_SOURCES = $(wildcard test/unit/*.cpp) cli/planner.cpp
+UNIT_SOURCES = $(wildcard test/unit/*.cpp) cli/plan/planner.cpp
 .PHONY: unit
 unit: test/unit/unit
-test/unit/unit: $(UNIT_SOURCES) $(wildcard test/unit/*.h) $(OWN_HEADERS) cli/planner.h
+test/unit/unit: $(UNIT_SOURCES) $(wildcard test/unit/*.h) $(OWN_HEADERS) cli/plan/planner.h
 	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc -Icli $(UNIT_SOURCES) -o $@ -lgtest -lgtest_main -pthread
 
 # A model of the generator, searched through, without a server.

@@ -1,7 +1,7 @@
 /* snowflake-shard: what is wrong with a command line, and the exit code. */
 
 #include "arguments.h"
-#include "connection.h"
+#include "postgres/connection.h"
 #include "output.h"
 #include "similar.h"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "catalog.h"
+#include "postgres/catalog.h"
 #include "clock.h"
 
 /* Nothing, a number or a text. */

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "dump.h"
+#include "postgres/dump.h"
 #include "move/session.h"
 
 /* What rows need: tables, and the indexes by which the apply worker finds rows. */

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "catalog.h"
+#include "postgres/catalog.h"
 
 /* "view v needs table insta5.users": it cannot be moved with the shard, and would be dropped with
  * it. */

@@ -1,6 +1,6 @@
 #include "move/findings.h"
 
-#include "moving.h"
+#include "move/moving.h"
 
 namespace
 {

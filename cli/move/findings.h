@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "connection.h"
+#include "postgres/connection.h"
 
 struct MoveFinding {
     std::string kind; /* leftover, way back */

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "entries.h"
+#include "definition/entries.h"
 
 namespace
 {

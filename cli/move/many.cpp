@@ -10,7 +10,7 @@
 #include "interrupt.h"
 #include "move/command.h"
 #include "move/plan_file.h"
-#include "parallel.h"
+#include "postgres/parallel.h"
 
 namespace
 {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "clock.h"
-#include "connection.h"
+#include "postgres/connection.h"
 #include "move/pooler_file.h"
 #include "move/routing.h"
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "connection.h"
+#include "postgres/connection.h"
 
 namespace
 {

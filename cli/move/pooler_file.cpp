@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "connection.h"
+#include "postgres/connection.h"
 #include "match.h"
 
 namespace

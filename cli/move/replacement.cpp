@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "connection.h"
+#include "postgres/connection.h"
 
 namespace
 {

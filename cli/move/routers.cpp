@@ -6,7 +6,7 @@
 #include "move/pooler_obstacles.h"
 #include "move/replacement.h"
 #include "output.h"
-#include "process.h"
+#include "postgres/process.h"
 
 Routers::Routers(Routing routing) : routing_(std::move(routing))
 {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "catalog.h"
+#include "postgres/catalog.h"
 #include "clock.h"
 
 /* Which shard is moved, and what the objects of its move are called on both servers. */

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "clock.h"
-#include "connection.h"
+#include "postgres/connection.h"
 
 /* The SQLSTATE of a lock that was not had in time. */
 inline const std::string kLockTimeout = "55P03";

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "dump.h"
+#include "postgres/dump.h"
 #include "move/replication.h"
 #include "move/transaction.h"
 

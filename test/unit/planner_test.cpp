@@ -1,5 +1,5 @@
 /* The planner of snowflake-shard: what holds for the plan of any fleet. */
-#include "planner.h"
+#include "plan/planner.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,97 @@
+#include "definition/copy.h"
+
+#include "definition/marks.h"
+#include "definition/renumber.h"
+
+namespace
+{
+
+std::string renaming(const std::string& from, const std::string& to)
+{
+    return "ALTER SCHEMA " + from + " RENAME TO " + to + ";";
+}
+
+/* Another session may read the catalogues while the copy is dropped: a pg_dump of the whole
+ * database locks the tables in another order. */
+void drop_schema(Connection& connection, const std::string& name)
+{
+    const std::string deadlock_detected = "40P01";
+    for (int tries = 3;; tries--)
+        try {
+            return connection.run("DROP SCHEMA IF EXISTS " + name + " CASCADE");
+        } catch (const ServerError& error) {
+            if (error.sqlstate != deadlock_detected || tries == 0)
+                throw;
+        }
+}
+
+/* pg_dump leaves out the privileges that a schema had when the database was made. Only the schema
+ * public has such, under whatever name. */
+std::string initial_privileges(Connection& connection, const Shard& shard, const std::string& name)
+{
+    return connection
+        .query(R"(
+            SELECT coalesce(string_agg(format('GRANT %s ON SCHEMA %s TO %s;', privilege_type, $2::text,
+                       CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END), ''), '')
+            FROM pg_namespace AS n JOIN pg_init_privs AS i ON i.classoid = n.tableoid AND i.objoid = n.oid,
+                 aclexplode(nspacl) WHERE nspname = $1 AND grantee <> nspowner)",
+               {shard.schema, name})
+        .text(0, 0);
+}
+
+} // namespace
+
+Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
+    : connection_(dsn), shard_(shard), named_(shard)
+{
+    const std::string process = std::to_string(connection_.process_id());
+    const std::string away = "snowflake_copy_" + process + "_0";
+    shard_.schema = shard_.quoted = "snowflake_copy_" + process + "_1";
+    connection_.run("SET client_min_messages = error;"
+                    "SELECT pg_advisory_lock(hashtextextended('snowflake-shard copy', 0))");
+    for (const std::string& left : texts_of(connection_.query(
+             "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern})))
+        drop_schema(connection_, left);
+    try {
+        connection_.run("BEGIN;" + renaming(shard.quoted, away) + dump +
+                        renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
+                        initial_privileges(connection_, shard, shard_.quoted) + "COMMIT");
+    } catch (const ServerError& error) {
+        throw ServerError("the definition of schema " + shard.schema +
+                              " cannot be made a second time: " + error.what(),
+                          error.sqlstate);
+    }
+}
+
+Copy::~Copy()
+{
+    try {
+        drop_schema(connection_, shard_.quoted);
+    } catch (const std::exception&) {
+        /* verify shows it, and the next copy drops it. */
+    }
+}
+
+void Copy::renumber(int number)
+{
+    const std::string statements = renumbering();
+    shard_.number = number;
+    named_ = shard_;
+    connection_.run("BEGIN;" + unmark(statements, shard_) + "COMMIT");
+}
+
+void Copy::rename(int suffix)
+{
+    const std::string old = shard_.quoted;
+    const std::string name = old.substr(0, old.rfind('_') + 1) + std::to_string(suffix);
+    if (name == old)
+        return;
+    connection_.run(renaming(old, name));
+    shard_.schema = shard_.quoted = name;
+    renumber(shard_.number);
+}
+
+std::string Copy::renumbering()
+{
+    return renumbering_of(connection_, shard_, named_);
+}

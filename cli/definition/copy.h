@@ -1,0 +1,39 @@
+/* A shard a second time, without rows, in a schema with a name of its own.
+ *
+ * pg_dump writes a definition with the schema's name in it. To make it under another name, its text
+ * is run as it is: in one transaction the shard is renamed away, the text is run, and the two are
+ * renamed. So nothing is replaced in text. What refers to an object of the shard refers to the
+ * copy's own; in the body of a function, which is text, names stay. */
+
+#pragma once
+
+#include <string>
+
+#include "postgres/catalog.h"
+
+class Copy
+{
+public:
+    /* Waits until no other command makes a copy in the database. What one that was killed has left
+     * is dropped. dump: of the shard. */
+    Copy(const std::string& dsn, const Shard& shard, const std::string& dump);
+    ~Copy();
+    Copy(const Copy&) = delete;
+    Copy& operator=(const Copy&) = delete;
+
+    const Shard& shard() const { return shard_; }
+
+    /* Gives it another number, and the name with this at its end. */
+    void renumber(int number);
+    void rename(int suffix);
+    /* Statements that make it a shard of its own in another transaction: see renumbering_of(). */
+    std::string renumbering();
+
+private:
+    Connection connection_;
+    Shard shard_;
+    Shard named_; /* in the settings of its functions */
+};
+
+/* Schemas of that name are copies. */
+inline const std::string kCopyPattern = "^snowflake_copy_[0-9]+_[0-9]+$";

@@ -1,0 +1,130 @@
+#include "definition/definition.h"
+
+#include <algorithm>
+
+#include "postgres/dump.h"
+#include "definition/marks.h"
+#include "definition/restored.h"
+
+namespace
+{
+
+std::string object_of(const Entry& entry)
+{
+    return entry.type + " " + entry.name;
+}
+
+template <typename Changes>
+std::vector<Difference> differences_of(const Changes& changes, const Shard& shard)
+{
+    std::vector<Difference> differences;
+    for (const auto& [is_missing, entry] : changes)
+        differences.push_back(
+            {is_missing, unmark(object_of(entry), shard), unmark(entry.sql, shard)});
+    return differences;
+}
+
+} // namespace
+
+Definition::Definition(Connection& connection, Shard template_shard)
+    : template_(std::move(template_shard)), dump_(dump_schemas(connection, {template_.schema})),
+      entries_(
+          marked(split_dump(connection, {template_.schema}, dump_)[template_.schema], template_))
+{
+}
+
+Entries Definition::marked(const Entries& entries, const Shard& shard) const
+{
+    Entries marked;
+    for (const Entry& entry : entries) {
+        marked.push_back(mark(entry, shard));
+        mark_in_text(marked.back(), template_);
+    }
+    return marked;
+}
+
+std::vector<Definition::Change> Definition::changes_by(const KeyOf& key_of,
+                                                       const Entries& present) const
+{
+    std::multimap<std::string, const Entry*> left;
+    for (const Entry& entry : present)
+        left.emplace(key_of(entry), &entry);
+    std::vector<Change> changes;
+    for (const Entry& entry : entries_) {
+        const auto found = left.find(key_of(entry));
+        if (found != left.end())
+            left.erase(found);
+        else
+            changes.push_back({true, entry});
+    }
+    for (const auto& [key, entry] : left)
+        changes.push_back({false, *entry});
+    return changes;
+}
+
+std::vector<Definition::Change> Definition::changes(const Entries& present) const
+{
+    return changes_by(
+        [this](const Entry& entry) {
+            const std::string text = as_restored(entry.sql);
+            const auto found = in_copy_.find(text);
+            return found == in_copy_.end() ? text : found->second;
+        },
+        present);
+}
+
+std::vector<DifferentShard> Definition::find_different(Connection& connection,
+                                                       const std::vector<Shard>& shards,
+                                                       Progress& progress) const
+{
+    /* pg_dump reads the catalogue from end to end each time, and locks all the tables that it
+     * dumps. */
+    constexpr std::size_t kBatch = 100;
+    std::vector<DifferentShard> different;
+    for (std::size_t begin = 0; begin < shards.size(); begin += kBatch) {
+        const std::size_t end = std::min(begin + kBatch, shards.size());
+        std::vector<std::string> schemas;
+        for (std::size_t i = begin; i < end; i++)
+            schemas.push_back(shards[i].schema);
+        auto entries = read_entries(connection, schemas);
+        for (std::size_t i = begin; i < end; i++, progress.step()) {
+            const auto found = changes(marked(entries[shards[i].schema], shards[i]));
+            if (!found.empty())
+                different.push_back({shards[i], differences_of(found, shards[i])});
+        }
+    }
+    return different;
+}
+
+std::vector<Difference> Definition::compare_copy(Connection& connection, const Shard& copy,
+                                                 const std::string& dump)
+{
+    Entries restored = marked(split_dump(connection, {copy.schema}, dump)[copy.schema], copy);
+    std::multimap<std::string, std::string> left;
+    for (const Entry& entry : restored)
+        left.emplace(object_of(entry), as_restored(entry.sql));
+    for (const Entry& entry : entries_) {
+        const auto found = left.find(object_of(entry));
+        if (found != left.end()) {
+            in_copy_.emplace(as_restored(entry.sql), found->second);
+            left.erase(found);
+        }
+    }
+    /* An alias that is the template's name looks like the schema in the template. In the copy
+     * nothing refers to the template, which was renamed when the copy was made. */
+    const Shard no_number = {-1, template_.schema, template_.quoted};
+    for (Entry& entry : restored)
+        entry = mark(entry, no_number);
+    return differences_of(
+        changes_by([](const Entry& entry) { return without_casts(entry.sql); }, restored),
+        template_);
+}
+
+std::vector<std::string> Definition::functions_naming_template() const
+{
+    std::vector<std::string> functions;
+    for (const Entry& entry : entries_)
+        if (entry.type != "COMMENT" && is_marked_in_text(entry))
+            functions.push_back(unmark(object_of(entry), template_));
+    return functions;
+}

@@ -1,0 +1,62 @@
+/* The definition of a template, and what other shards have in place of it. */
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "definition/copy.h"
+#include "definition/entries.h"
+#include "output.h"
+
+struct Difference {
+    bool is_missing; /* the template has it and the shard has not; false: the other way round */
+    std::string object;
+    std::string sql;
+};
+
+struct DifferentShard {
+    Shard shard;
+    std::vector<Difference> differences;
+};
+
+class Definition
+{
+public:
+    /* Dumps the template. */
+    Definition(Connection& connection, Shard template_shard);
+
+    const std::string& dump() const { return dump_; }
+
+    /* The shards that differ from the template, or from a copy of it. The connection is to the
+     * server of the shards. */
+    std::vector<DifferentShard> find_different(Connection& connection,
+                                               const std::vector<Shard>& shards,
+                                               Progress& progress) const;
+
+    /* Notes how a copy is written, of which this is the dump; returns what default privileges and
+     * event triggers have changed in it. */
+    std::vector<Difference> compare_copy(Connection& connection, const Shard& copy,
+                                         const std::string& dump);
+
+    /* Functions whose text names the template's schema. */
+    std::vector<std::string> functions_naming_template() const;
+
+private:
+    struct Change {
+        bool is_missing;
+        Entry entry; /* with marks */
+    };
+    using KeyOf = std::function<std::string(const Entry&)>;
+
+    Entries marked(const Entries& entries, const Shard& shard) const;
+    std::vector<Change> changes_by(const KeyOf& key_of, const Entries& present) const;
+    std::vector<Change> changes(const Entries& present) const;
+    const Shard template_;
+    std::string dump_;
+    Entries entries_; /* with marks */
+    std::map<std::string, std::string>
+        in_copy_; /* the copy's text for the template's, with marks */
+};

@@ -1,0 +1,166 @@
+#include "definition/entries.h"
+
+#include <algorithm>
+#include <set>
+
+#include "postgres/dump.h"
+#include "postgres/sql_text.h"
+
+namespace
+{
+
+const std::string kMark = "\n--\n-- Name: ";
+
+/* The members of an extension have the privileges that the extension gives them. */
+const char* const kPrivileges = R"(
+WITH objects (catalog, oid, name, columns, acl, default_acl) AS (
+    SELECT tableoid, oid, format('SCHEMA %I', nspname), '', nspacl, acldefault('n', nspowner)
+    FROM pg_namespace WHERE nspname = $1
+    UNION ALL
+    SELECT tableoid, oid, format('%s %s', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass), '',
+           relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner)
+    FROM pg_class WHERE relnamespace = quote_ident($1)::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+    UNION ALL
+    SELECT c.tableoid, c.oid, format('TABLE %s', c.oid::regclass), format(' (%I)', attname), attacl, acldefault('c', relowner)
+    FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid
+    WHERE relnamespace = quote_ident($1)::regnamespace
+    UNION ALL
+    SELECT tableoid, oid, format('ROUTINE %s', oid::regprocedure), '', proacl, acldefault('f', proowner)
+    FROM pg_proc WHERE pronamespace = quote_ident($1)::regnamespace
+    UNION ALL
+    SELECT tableoid, oid, format('TYPE %s', oid::regtype), '', typacl, acldefault('T', typowner)
+    FROM pg_type WHERE typnamespace = quote_ident($1)::regnamespace
+)
+SELECT format(CASE WHEN is_granted THEN 'GRANT %s%s ON %s TO %s%s;' ELSE 'REVOKE %s%s ON %s FROM %s;' END,
+              privilege_type, columns, name,
+              CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
+              CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
+FROM objects, LATERAL (
+    SELECT grantee, privilege_type, is_grantable, bool_or(is_there) AS is_granted
+    FROM (SELECT grantee, privilege_type, is_grantable, true AS is_there FROM aclexplode(acl)
+          UNION
+          SELECT grantee, privilege_type, is_grantable, false FROM aclexplode(default_acl)) AS a
+    GROUP BY 1, 2, 3 HAVING count(*) = 1) AS p
+WHERE acl IS NOT NULL
+AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = catalog AND d.objid = oid AND deptype = 'e')
+ORDER BY 1)";
+
+std::string between(const std::string& text, const std::string& left, const std::string& right)
+{
+    const std::size_t begin = text.rfind(left) + left.size();
+    return text.substr(begin, text.rfind(right) - begin);
+}
+
+/* Moves the last line off the end of the text if it sets this. */
+void cut_setting(std::string& text, const std::string& name, std::string& setting)
+{
+    text.erase(text.find_last_not_of('\n') + 1);
+    const std::size_t line = text.rfind('\n') + 1;
+    if (text.compare(line, name.size() + 4, "SET " + name) == 0) {
+        setting = text.substr(line) + "\n";
+        text.erase(line);
+        text.erase(text.find_last_not_of('\n') + 1);
+    }
+}
+
+/* A heading is
+ *
+ * -- Name: photos; Type: TABLE; Schema: insta5; Owner: app; Tablespace: fast
+ *
+ * pg_dump sets the tablespace and the access method above the heading of the first entry that has
+ * them; here each entry has its own. */
+class Splitter
+{
+public:
+    /* The heading of a schema has the schema "-" and the name that stands here as SCHEMA insta5, as
+     * it does in the headings of the schema's comment and privileges. */
+    explicit Splitter(std::map<std::string, std::string> schema_of)
+        : schema_of_(std::move(schema_of))
+    {
+    }
+
+    std::map<std::string, Entries> split(const std::string& dump)
+    {
+        const std::vector<std::size_t> headings = find_headings(dump);
+        std::string head = dump.substr(0, headings.empty() ? dump.size() : headings[0]);
+        cut_settings(head);
+        for (std::size_t i = 0; i < headings.size(); i++) {
+            const std::size_t line = headings[i] + kMark.size();
+            const std::size_t behind = std::min(dump.find("\n--\n", line), dump.size());
+            const std::size_t end = i + 1 < headings.size() ? headings[i + 1] : dump.size();
+            add(dump.substr(line, behind - line), dump.substr(behind, end - behind));
+        }
+        return schemas_;
+    }
+
+private:
+    /* Outside of names, constants and bodies. */
+    static std::vector<std::size_t> find_headings(const std::string& dump)
+    {
+        std::vector<std::size_t> headings;
+        for (std::size_t at = 0; at < dump.size(); at = end_of_token(dump, at))
+            if (dump.compare(at, kMark.size(), kMark) == 0)
+                headings.push_back(at);
+        return headings;
+    }
+
+    void cut_settings(std::string& text)
+    {
+        cut_setting(text, "default_table_access_method = ", access_method_);
+        cut_setting(text, "default_tablespace = ", tablespace_);
+    }
+
+    void add(const std::string& heading, std::string sql)
+    {
+        const std::string type = between(heading, "; Type: ", "; Schema: ");
+        const std::string schema = between(heading, "; Schema: ", "; Owner: ");
+        const std::string name = heading.substr(0, heading.rfind("; Type: "));
+        std::string set;
+        if (heading.rfind("; Tablespace: ") != std::string::npos)
+            set = tablespace_;
+        if ((type == "TABLE" || type == "MATERIALIZED VIEW") &&
+            access_method_.find(" = heap;") == std::string::npos)
+            set += access_method_;
+        cut_settings(sql);
+        sql.erase(0, std::min(sql.find_first_not_of("\n-"), sql.size()));
+        if (type == "TRIGGER" && sql.find("EXECUTE FUNCTION snowflake_move_") != std::string::npos)
+            return;
+        if (type != "ACL") /* see read_privileges() */
+            schemas_[schema == "-" ? schema_of_[(type == "SCHEMA" ? "SCHEMA " : "") + name]
+                                   : schema]
+                .push_back({type, name, set + sql + "\n\n"});
+    }
+
+    std::map<std::string, std::string> schema_of_;
+    std::map<std::string, Entries> schemas_;
+    std::string tablespace_;
+    std::string access_method_;
+};
+
+} // namespace
+
+std::map<std::string, Entries>
+split_dump(Connection& connection, const std::vector<std::string>& schemas, const std::string& dump)
+{
+    std::map<std::string, std::string> schema_of;
+    for (const std::string& schema : schemas)
+        for (const std::string& name : {schema, connection.identifier(schema)})
+            schema_of["SCHEMA " + name] = schema;
+    std::map<std::string, Entries> entries = Splitter(schema_of).split(dump);
+    /* A schema that makes IDs of two shards is listed twice. */
+    for (const std::string& schema : std::set<std::string>(schemas.begin(), schemas.end()))
+        for (const std::string& statement : read_privileges(connection, schema))
+            entries[schema].push_back({"ACL", statement, statement + "\n"});
+    return entries;
+}
+
+std::map<std::string, Entries> read_entries(Connection& connection,
+                                            const std::vector<std::string>& schemas)
+{
+    return split_dump(connection, schemas, dump_schemas(connection, schemas));
+}
+
+std::vector<std::string> read_privileges(Connection& connection, const std::string& schema)
+{
+    return texts_of(connection.query(kPrivileges, {schema}));
+}

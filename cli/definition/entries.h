@@ -1,0 +1,33 @@
+/* The objects of a shard, as text to be compared with another's. Never run this text: what stands
+ * as an object of its own here can be a part of a function's body. */
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "postgres/catalog.h"
+
+struct Entry {
+    std::string type; /* TABLE, FUNCTION, ACL ... */
+    std::string name;
+    std::string sql;
+};
+
+using Entries = std::vector<Entry>;
+
+/* The entries of each schema, with the privileges that its objects have in effect, and without the
+ * triggers of a move. */
+std::map<std::string, Entries> read_entries(Connection& connection,
+                                            const std::vector<std::string>& schemas);
+
+/* The same of a dump of these schemas. */
+std::map<std::string, Entries> split_dump(Connection& connection,
+                                          const std::vector<std::string>& schemas,
+                                          const std::string& dump);
+
+/* GRANT and REVOKE statements: one for each privilege that a new object would not have, or would
+ * have, in a fixed order. pg_dump leaves out the initial privileges of the schema public, and keeps
+ * the order in which privileges were granted. */
+std::vector<std::string> read_privileges(Connection& connection, const std::string& schema);

@@ -1,0 +1,146 @@
+#include "definition/marks.h"
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "postgres/sql_text.h"
+
+namespace
+{
+
+bool ends_with(std::string_view text, std::string_view end)
+{
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/* Replaces the word where it stands alone and where the condition holds for its position. */
+void replace_word(std::string& text, const std::string& word, char mark,
+                  const std::function<bool(std::size_t)>& condition = nullptr)
+{
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at++)
+        if ((at == 0 || !is_word_part(text[at - 1])) && !is_word_part(text[at + word.size()]) &&
+            (!condition || condition(at)))
+            text.replace(at, word.size(), 1, mark);
+}
+
+/* Whether the number behind this is a shard: snowflake_next_id(5, snowflake_shard(id) = 5 */
+bool ends_before_shard(std::string_view sql)
+{
+    if (!ends_with(sql, ") = "))
+        return ends_with(sql, "snowflake_next_id(") || ends_with(sql, "snowflake_next_ids(") ||
+               ends_with(sql, "shard => ");
+    std::size_t at = sql.size() - 3;
+    int depth = 0;
+    do {
+        at--;
+        depth += sql[at] == ')' ? 1 : sql[at] == '(' ? -1 : 0;
+    } while (depth > 0 && at > 0);
+    return ends_with(sql.substr(0, at), "snowflake_shard");
+}
+
+std::size_t begin_of_token(const std::string& sql, std::size_t at)
+{
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = end_of_token(sql, begin)) <= at;)
+        begin = end;
+    return begin;
+}
+
+/* SCHEMA insta5, insta5.photos, 'insta5.table_id_seq'::regclass; but not 'insta5.x' */
+bool is_schema(const std::string& sql, std::size_t at, std::size_t end)
+{
+    const std::size_t token = begin_of_token(sql, at);
+    if (sql[token] == '\'')
+        return at == token + 1 && sql[end] == '.' &&
+               sql.compare(end_of_quoted(sql, token), 5, "::reg") == 0;
+    return ends_with({sql.data(), at}, "SCHEMA ") ||
+           (sql[end] == '.' && (at == 0 || sql[at - 1] != '.'));
+}
+
+bool is_function(const Entry& entry)
+{
+    return entry.type == "FUNCTION" || entry.type == "PROCEDURE";
+}
+
+/* The text that the server keeps as it was given: a comment, the body of a function between $$. */
+std::optional<Range> text_of(const Entry& entry)
+{
+    if (entry.type == "COMMENT")
+        return Range{0, entry.sql.size()};
+    const std::string before = "\n    AS $";
+    const std::size_t begin = is_function(entry) ? entry.sql.find(before) : std::string::npos;
+    if (begin == std::string::npos)
+        return {};
+    const std::size_t tag = begin + before.size() - 1;
+    const std::size_t body = entry.sql.find('$', tag + 1) + 1;
+    return Range{body, std::min(entry.sql.find(entry.sql.substr(tag, body - tag) + ";\n", body),
+                                entry.sql.size())};
+}
+
+} // namespace
+
+std::string mark_number(std::string sql, int number)
+{
+    /* It changes as the text does: a mark is shorter than a number. */
+    std::string code = code_of(sql);
+    const std::string digits = std::to_string(number);
+    replace_word(sql, digits, kNumberMark, [&](std::size_t at) {
+        if (!ends_before_shard({code.data(), at}))
+            return false;
+        code.replace(at, digits.size(), 1, kNumberMark);
+        return true;
+    });
+    return sql;
+}
+
+Entry mark(Entry entry, const Shard& shard)
+{
+    std::string& sql = entry.sql;
+    if (entry.type == "COMMENT")
+        replace_word(sql, std::to_string(shard.number), kNumberMark, [&](std::size_t at) {
+            return ends_with({sql.data(), at}, " IS 'next ID of shard "); /* of next_id() */
+        });
+    else if (!text_of(entry))
+        sql = mark_number(sql, shard.number);
+    for (const std::string& name : {shard.quoted, doubled(shard.quoted)}) {
+        replace_word(sql, name, kNameMark, [&](std::size_t at) {
+            return entry.type == "COMMENT" || is_function(entry) ||
+                   is_schema(sql, at, at + name.size());
+        });
+        replace_word(entry.name, name, kNameMark);
+    }
+    mark_in_text(entry, shard);
+    return entry;
+}
+
+void mark_in_text(Entry& entry, const Shard& other)
+{
+    for (const auto& name : {other.quoted, other.schema})
+        if (const auto text = text_of(entry)) {
+            std::string body = entry.sql.substr(text->begin, text->end - text->begin);
+            replace_word(body, name, kNameMark);
+            entry.sql.replace(text->begin, text->end - text->begin, body);
+        }
+}
+
+bool is_marked_in_text(const Entry& entry)
+{
+    const auto text = text_of(entry);
+    return text && entry.sql.find(kNameMark, text->begin) < text->end;
+}
+
+std::string unmark(const std::string& marked, const Shard& shard)
+{
+    std::string sql;
+    for (const char c : marked) {
+        const bool is_in_string = !sql.empty() && sql.back() == '\'';
+        if (c == kNameMark)
+            sql += is_in_string ? doubled(shard.quoted) : shard.quoted;
+        else if (c == kNumberMark)
+            sql += std::to_string(shard.number);
+        else
+            sql += c;
+    }
+    return sql;
+}

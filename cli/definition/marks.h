@@ -1,0 +1,28 @@
+/* Text with marks in place of a shard's name and number: what the definitions of two shards have in
+ * common. */
+
+#pragma once
+
+#include <string>
+
+#include "definition/entries.h"
+
+/* The number where the server's text has it as a shard: snowflake_next_id(5, ...),
+ * snowflake_shard(id) = 5. */
+std::string mark_number(std::string sql, int number);
+
+/* The name and the number. Comments and functions are kept as text: in these, the name is marked
+ * wherever it stands alone. */
+Entry mark(Entry entry, const Shard& shard);
+
+/* In comments and bodies of functions, the name of another shard, too. */
+void mark_in_text(Entry& entry, const Shard& other);
+
+/* Whether a name is marked in a comment or in the body of a function. */
+bool is_marked_in_text(const Entry& entry);
+
+std::string unmark(const std::string& marked, const Shard& shard);
+
+/* The marks. A statement that is to be run must not have them of itself. */
+constexpr char kNameMark = '\1';
+constexpr char kNumberMark = '\2';

@@ -1,0 +1,89 @@
+#include "definition/renumber.h"
+
+#include "definition/marks.h"
+
+namespace
+{
+
+/* What drops an object, what makes it anew, and what of that is the owner's text. Constraints of
+ * partitions stand behind those of their parents, because pg_dump makes the parents first. */
+const char* const kStatements = R"(
+SELECT oid, '' AS drop, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s;', name, attname, pg_get_expr(adbin, adrelid)) AS make
+FROM (SELECT d.oid, adrelid::regclass AS name, adbin, adrelid, adnum FROM pg_attrdef AS d JOIN pg_class AS c ON c.oid = adrelid
+      WHERE relnamespace = $1::regnamespace) AS d
+JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum WHERE attgenerated = ''
+UNION ALL
+SELECT oid, '', pg_get_functiondef(oid) || ';' FROM pg_proc WHERE pronamespace = $1::regnamespace AND prosqlbody IS NOT NULL
+UNION ALL
+SELECT oid, '', format('ALTER DOMAIN %s SET DEFAULT %s;', oid::regtype, pg_get_expr(typdefaultbin, 0))
+FROM pg_type WHERE typnamespace = $1::regnamespace AND typtype = 'd' AND typdefaultbin IS NOT NULL
+UNION ALL
+SELECT c.oid, format('ALTER %s DROP CONSTRAINT %I;', parent, conname),
+       format('ALTER %s ADD CONSTRAINT %I %s;', parent, conname, pg_get_constraintdef(c.oid)) ||
+       coalesce(format('COMMENT ON CONSTRAINT %I ON %s IS %L;', conname, regexp_replace(parent, '^TABLE ', ''),
+                       obj_description(c.oid, 'pg_constraint')), '')
+FROM pg_constraint AS c, LATERAL (
+    SELECT CASE WHEN contypid = 0 THEN format('TABLE %s', conrelid::regclass) ELSE format('DOMAIN %s', contypid::regtype) END) AS o (parent)
+WHERE connamespace = $1::regnamespace AND contype = 'c' AND (conislocal OR contypid <> 0)
+ORDER BY 1)";
+
+/* The elements of search_path, which are quoted where they have to be, and whether one is the name.
+ */
+const char* const kSettings = R"(
+SELECT format('ALTER ROUTINE %s SET search_path TO ', oid::regprocedure), n, e, e = $2
+FROM pg_proc, unnest(proconfig) AS setting,
+     regexp_split_to_table(substring(setting, '^search_path=(.*)$'),
+                           ', (?=(?:[^"]*"[^"]*")*[^"]*$)') WITH ORDINALITY AS s (e, n)
+WHERE pronamespace = $1::regnamespace ORDER BY oid, n)";
+
+const char* const kComments = R"(
+SELECT format('COMMENT ON FUNCTION %s IS ''next ID of shard ', oid::regprocedure)
+FROM pg_proc WHERE pronamespace = $1::regnamespace AND obj_description(oid, 'pg_proc') = 'next ID of shard ' || $2)";
+
+/* A mark in a name or in a constant would be replaced within its quotes. */
+std::string checked(const std::string& text)
+{
+    if (text.find_first_of({kNameMark, kNumberMark}) != std::string::npos)
+        throw Failure(
+            "a name or an expression has a control character, and cannot be cloned:\n    " + text);
+    return text;
+}
+
+std::string objects_of(Connection& connection, const Shard& copy)
+{
+    const Result rows = connection.query(kStatements, {copy.quoted});
+    std::string drops;
+    std::string makes;
+    for (int i = 0; i < rows.rows(); i++) {
+        const std::string make = checked(rows.text(i, 2));
+        const std::string marked = mark_number(make, copy.number);
+        if (marked == make)
+            continue;
+        drops += checked(rows.text(i, 1));
+        /* A parent's constraint takes that of its partition over, if it is there. */
+        makes = marked + "\n" + makes;
+    }
+    return drops + makes;
+}
+
+std::string settings_of(Connection& connection, const Shard& copy, const Shard& named)
+{
+    const Result rows = connection.query(kSettings, {copy.quoted, named.quoted});
+    std::string statements;
+    for (int i = 0; i < rows.rows(); i++)
+        statements += (rows.number(i, 1) > 1 ? ", " : checked(rows.text(i, 0))) +
+                      (rows.flag(i, 3) ? std::string(1, kNameMark) : checked(rows.text(i, 2))) +
+                      (i + 1 == rows.rows() || rows.number(i + 1, 1) == 1 ? ";\n" : "");
+    return statements;
+}
+
+} // namespace
+
+std::string renumbering_of(Connection& connection, const Shard& copy, const Shard& named)
+{
+    std::string statements = objects_of(connection, copy) + settings_of(connection, copy, named);
+    const Result rows = connection.query(kComments, {copy.quoted, std::to_string(copy.number)});
+    for (int i = 0; i < rows.rows(); i++)
+        statements += checked(rows.text(i, 0)) + kNumberMark + "';\n";
+    return statements;
+}

@@ -1,0 +1,13 @@
+/* What of a shard's copy has to be changed before it is a shard of its own. */
+
+#pragma once
+
+#include <string>
+
+#include "postgres/catalog.h"
+
+/* Statements that give the copy another number and another name, with marks in place of both. They
+ * are made from the catalogue, object by object: DEFAULTs, domains, functions with an SQL body,
+ * CHECK constraints with the copy's number; settings of functions such as
+ * SET search_path = insta5 with named in them, the schema that the copy was made from. */
+std::string renumbering_of(Connection& connection, const Shard& copy, const Shard& named);

@@ -1,0 +1,85 @@
+#include "plan/distribution.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <tuple>
+
+#include "postgres/citus.h"
+#include "move/state.h"
+
+namespace
+{
+
+struct Report {
+    PlacedServer server;
+    std::vector<PlacedShard> shards;
+    std::vector<MoveState> moves;
+};
+
+std::vector<PlacedShard> read_sizes(Connection& connection)
+{
+    const Result rows =
+        connection.query("WITH shards AS (" + open_shards_sql(connection) + R"(), sizes AS (
+            SELECT relnamespace AS schema, sum(pg_total_relation_size(oid))::bigint AS size,
+                   sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows
+            FROM pg_class WHERE relkind IN ('r', 'm') GROUP BY relnamespace)
+        SELECT shard, schema_name, coalesce(size, 0), coalesce(rows, 0)
+        FROM shards LEFT JOIN sizes ON schema = quote_ident(schema_name)::regnamespace)");
+    std::vector<PlacedShard> shards;
+    for (int i = 0; i < rows.rows(); i++)
+        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), 0,
+                          rows.number(i, 2), rows.number(i, 3)});
+    return shards;
+}
+
+/* Leads to the server that answered, not to another one of a list of hosts. */
+std::string dsn_of(const Connection& connection)
+{
+    return dsn_setting("host", connection.host()) + " " + dsn_setting("port", connection.port()) +
+           " " + dsn_setting("dbname", connection.database());
+}
+
+/* What else a connection string sets. libpq marks passwords and the like by a *. */
+std::string other_settings(const std::string& dsn)
+{
+    const std::set<std::string> left_out = {"host", "hostaddr", "port", "dbname"};
+    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+        PQconninfoParse(dsn.c_str(), nullptr), PQconninfoFree);
+    std::string settings;
+    for (PQconninfoOption* option = options.get(); option != nullptr && option->keyword != nullptr;
+         option++)
+        if (option->val != nullptr && option->dispchar[0] != '*' &&
+            left_out.count(option->keyword) == 0)
+            settings += " " + dsn_setting(option->keyword, option->val);
+    return settings;
+}
+
+Report read_server(Connection& connection)
+{
+    warn_of_citus(connection);
+    return {{connection.server(), dsn_of(connection) + other_settings(connection.dsn())},
+            read_sizes(connection),
+            read_moves(connection)};
+}
+
+} // namespace
+
+Distribution read_distribution(ServerSet& servers)
+{
+    Distribution distribution;
+    for (const Report& report : servers.on_all(read_server)) {
+        distribution.servers.push_back(report.server);
+        for (PlacedShard shard : report.shards) {
+            shard.server = distribution.servers.size() - 1;
+            distribution.shards.push_back(shard);
+        }
+        for (const MoveState& move : report.moves)
+            (move.step == Step::moved ? distribution.kept : distribution.moving).insert(move.shard);
+    }
+    std::sort(distribution.shards.begin(), distribution.shards.end(),
+              [](const PlacedShard& one, const PlacedShard& two) {
+                  return std::tie(one.number, one.schema) < std::tie(two.number, two.schema);
+              });
+    return distribution;
+}

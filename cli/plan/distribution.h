@@ -1,0 +1,33 @@
+/* Which shard is on which server, and how large it is: what plan computes with, and what is drawn.
+ */
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "postgres/catalog.h"
+#include "postgres/servers.h"
+
+struct PlacedServer {
+    std::string name; /* host:port/database */
+    std::string dsn;  /* leads there, without passwords */
+};
+
+struct PlacedShard {
+    int number;
+    std::string schema;
+    std::size_t server; /* its place in the list of servers */
+    std::int64_t size;
+    std::int64_t rows; /* estimate of the last ANALYZE, 0 before the first */
+};
+
+struct Distribution {
+    std::vector<PlacedServer> servers;
+    std::vector<PlacedShard> shards; /* by number */
+    ShardSet moving;                 /* a move has begun on one of the servers */
+    ShardSet kept;                   /* moved; the source keeps the rows until --drop-source */
+};
+
+Distribution read_distribution(ServerSet& servers);

@@ -1,0 +1,155 @@
+/* snowflake-shard plan: the moves that balance the servers, or empty one. */
+
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "output.h"
+#include "plan/picture.h"
+#include "verbs.h"
+#include "plan/weights.h"
+
+namespace
+{
+
+/* Of a shard at two places it is not known which one to move. */
+void require_one_place_each(const Distribution& distribution)
+{
+    for (std::size_t i = 1; i < distribution.shards.size(); i++) {
+        const PlacedShard& one = distribution.shards[i - 1];
+        const PlacedShard& two = distribution.shards[i];
+        if (one.number == two.number)
+            throw Failure("shard " + std::to_string(one.number) + " is at two places: schema " +
+                          one.schema + " at " + distribution.servers[one.server].name +
+                          ", schema " + two.schema + " at " +
+                          distribution.servers[two.server].name +
+                          "\nHINT:  snowflake-shard verify shows what to decide by.");
+    }
+}
+
+ShardSet numbers_of(const Distribution& distribution)
+{
+    ShardSet numbers;
+    for (const PlacedShard& shard : distribution.shards)
+        numbers.insert(shard.number);
+    return numbers;
+}
+
+void warn_of(const std::string& problem, const ShardSet& shards)
+{
+    if (!shards.empty())
+        warn(problem + ": " + format_shards(shards));
+}
+
+/* Those of the numbers that are not among the others. */
+ShardSet missing(const ShardSet& numbers, const ShardSet& others)
+{
+    ShardSet missing;
+    std::set_difference(numbers.begin(), numbers.end(), others.begin(), others.end(),
+                        std::inserter(missing, missing.end()));
+    return missing;
+}
+
+/* By shard. A shard that the file does not name weighs nothing. */
+std::map<int, double> weigh(const Distribution& distribution, const Options& options)
+{
+    std::map<int, double> weights;
+    if (!options.weights.empty()) {
+        weights = read_weights(options.weights);
+        ShardSet named;
+        for (const auto& [shard, weight] : weights)
+            named.insert(shard);
+        const ShardSet placed = numbers_of(distribution);
+        warn_of(options.weights + " names shards that are on none of the servers",
+                missing(named, placed));
+        warn_of(options.weights + " has no weight for shards, which count as empty",
+                missing(placed, named));
+        return weights;
+    }
+    for (const PlacedShard& shard : distribution.shards)
+        weights[shard.number] = options.by == "shards" ? 1
+                                : options.by == "rows" ? static_cast<double>(shard.rows)
+                                                       : static_cast<double>(shard.size);
+    return weights;
+}
+
+std::vector<PlannedServer> servers_of(ServerSet& servers, const Distribution& distribution,
+                                      const std::vector<std::string>& drained)
+{
+    std::vector<PlannedServer> planned;
+    for (const PlacedServer& server : distribution.servers)
+        planned.push_back({server.name, false});
+    for (const std::string& dsn : drained) {
+        Server server = connect_to(dsn, Access::reads);
+        std::size_t at = 0;
+        while (at < servers.size() && !is_same_server(servers[at].connection, server.connection))
+            at++;
+        if (at == servers.size())
+            throw UsageError("--drain " + server.name() + " is none of the servers");
+        planned[at].is_drained = true;
+    }
+    if (std::all_of(planned.begin(), planned.end(),
+                    [](const PlannedServer& server) { return server.is_drained; }))
+        throw UsageError("--drain leaves no server that could take the shards");
+    return planned;
+}
+
+std::vector<PlannedShard> shards_of(const Distribution& distribution, const Options& options)
+{
+    ShardSet staying = options.exclude.empty() ? ShardSet() : parse_shards(options.exclude);
+    warn_of("--exclude names shards that are on none of the servers",
+            missing(staying, numbers_of(distribution)));
+    warn_of("left out, because they are moving", distribution.moving);
+    warn_of("left out until their move is ended by --drop-source", distribution.kept);
+    staying.insert(distribution.moving.begin(), distribution.moving.end());
+    staying.insert(distribution.kept.begin(), distribution.kept.end());
+    std::map<int, double> weights = weigh(distribution, options);
+    std::vector<PlannedShard> shards;
+    for (const PlacedShard& shard : distribution.shards)
+        shards.push_back({shard.number, shard.schema, shard.server, weights[shard.number],
+                          staying.count(shard.number) == 0});
+    return shards;
+}
+
+Plan make_plan(ServerSet& servers, const Options& options)
+{
+    Plan plan;
+    plan.distribution = read_distribution(servers);
+    require_one_place_each(plan.distribution);
+    plan.servers = servers_of(servers, plan.distribution, options.drain);
+    plan.shards = shards_of(plan.distribution, options);
+    plan.moves = plan_moves(plan.servers, plan.shards, {options.threshold, options.max_moves});
+    return plan;
+}
+
+/* What --drain could not move away. */
+void warn_of_rest(const Plan& plan)
+{
+    std::vector<ShardSet> left(plan.servers.size());
+    for (const PlannedShard& shard : plan.shards)
+        left[shard.server].insert(shard.number);
+    for (const PlannedMove& move : plan.moves)
+        left[move.from].erase(plan.shards[move.shard].number);
+    for (std::size_t i = 0; i < plan.servers.size(); i++)
+        if (plan.servers[i].is_drained)
+            warn_of("excluded, moving or beyond --max-moves, so left on " + plan.servers[i].name,
+                    left[i]);
+}
+
+} // namespace
+
+int plan_shards(const Options& options)
+{
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
+    const Plan plan = make_plan(servers, options);
+    warn_of_rest(plan);
+    if (options.json || options.format == "json")
+        print_json(plan);
+    else if (options.format == "svg")
+        print_picture(plan.distribution, plan.moves);
+    else
+        print_text(plan, options);
+    return servers.exit_code(kDone);
+}

@@ -1,0 +1,29 @@
+#include "plan/weights.h"
+
+#include <fstream>
+
+#include "postgres/connection.h"
+#include "match.h"
+
+std::map<int, double> read_weights(const std::string& file)
+{
+    std::ifstream lines(file);
+    std::map<int, double> weights;
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        const std::string place = file + ", line " + std::to_string(++number) + ": ";
+        const std::string content = line.substr(0, line.find('#'));
+        if (content.find_first_not_of(" \t\r") == std::string::npos)
+            continue;
+        const auto parts = match(
+            content, "^[ \t]*([0-9]{1,4})[ \t]*,[ \t]*([0-9]{1,15}([.][0-9]{1,15})?)[ \t\r]*$");
+        if (parts.empty())
+            throw UsageError(place + "\"" + trimmed(content) +
+                             "\" is no shard and weight; a line looks like 5,120.5");
+        if (!weights.insert({std::stoi(parts[1]), std::stod(parts[2])}).second)
+            throw UsageError(place + "shard " + parts[1] + " has a weight already");
+    }
+    if (!lines.eof())
+        throw UsageError("cannot read file " + file);
+    return weights;
+}

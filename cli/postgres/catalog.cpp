@@ -1,0 +1,117 @@
+#include "postgres/catalog.h"
+
+#include <sstream>
+
+#include "match.h"
+#include "move/state.h"
+#include "output.h"
+
+ShardSet parse_shards(const std::string& text)
+{
+    constexpr int kMaxShard = 8191;
+    ShardSet shards;
+    std::istringstream list(text);
+    for (std::string item; std::getline(list, item, ',');) {
+        const auto numbers = match(item, "^([0-9]{1,4})(-([0-9]{1,4}))?$");
+        if (numbers.empty())
+            throw UsageError("\"" + item + "\" is no shard number or range; a list is 0-7,9");
+        const int first = std::stoi(numbers[1]);
+        const int last = numbers[3].empty() ? first : std::stoi(numbers[3]);
+        if (last < first || last > kMaxShard)
+            throw UsageError(item + " is no range of shard numbers, from 0 to " +
+                             std::to_string(kMaxShard));
+        for (int shard = first; shard <= last; shard++)
+            shards.insert(shard);
+    }
+    if (shards.empty())
+        throw UsageError("a list of shards is empty; it looks like 0-7,9");
+    return shards;
+}
+
+std::string format_shards(const ShardSet& shards)
+{
+    std::string text;
+    for (auto i = shards.begin(); i != shards.end();) {
+        const int first = *i;
+        int last = first;
+        while (++i != shards.end() && *i == last + 1)
+            last = *i;
+        text += (text.empty() ? "" : ",") + std::to_string(first) +
+                (first == last ? "" : "-" + std::to_string(last));
+    }
+    return text.empty() ? "none" : text;
+}
+
+std::string schema_name(const std::string& pattern, int shard)
+{
+    const std::size_t at = pattern.find("{}");
+    if (at == std::string::npos)
+        throw UsageError("\"" + pattern + "\" needs {} in the place of the shard's number");
+    return pattern.substr(0, at) + std::to_string(shard) + pattern.substr(at + 2);
+}
+
+std::string extension_schema(Connection& connection)
+{
+    const Result schema = connection.query(
+        "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'");
+    if (schema.rows() == 0)
+        throw Failure(connection.server() + ": the extension is not installed there.\n"
+                                            "HINT:  CREATE EXTENSION snowflake;");
+    return schema.text(0, 0);
+}
+
+std::string open_shards_sql(Connection& connection)
+{
+    std::string closed = "''";
+    for (const MoveState& move : read_moves(connection))
+        if (!move.is_open())
+            closed += ", " + connection.literal(move.schema);
+    return R"(
+        SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name
+        FROM snowflake_internal.calls() AS k
+        JOIN pg_namespace AS n ON n.oid = k.schema
+        LEFT JOIN pg_sequence AS q ON q.seqrelid = k.seq
+        WHERE k.is_direct AND k.shard IS NOT NULL
+          AND snowflake_internal.is_citus_copy(q.seqmin, q.seqmax) IS NOT TRUE
+          AND n.nspname NOT IN ()" +
+           closed + ")";
+}
+
+std::vector<Shard> read_shards(Connection& connection)
+{
+    const Result rows = connection.query("SELECT *, quote_ident(schema_name) FROM (" +
+                                         open_shards_sql(connection) + ") AS open ORDER BY 1, 2");
+    std::vector<Shard> shards;
+    for (int i = 0; i < rows.rows(); i++)
+        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
+    return shards;
+}
+
+bool has_shard(Connection& connection, const Shard& shard)
+{
+    for (const Shard& open : read_shards(connection))
+        if (open.number == shard.number && open.schema == shard.schema)
+            return true;
+    return false;
+}
+
+Shard find_shard(Connection& connection, const std::string& schema)
+{
+    return find_shard(read_shards(connection), schema, connection.server());
+}
+
+Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
+                 const std::string& server)
+{
+    std::vector<Shard> found;
+    for (const Shard& shard : shards)
+        if (shard.schema == schema)
+            found.push_back(shard);
+    if (found.empty())
+        throw Failure("schema " + schema + " is no shard of " + server +
+                      "\nHINT:  snowflake_create_shard() makes a schema a shard.");
+    if (found.size() > 1)
+        throw Failure("schema " + schema + " makes IDs of several shards: " +
+                      std::to_string(found[0].number) + ", " + std::to_string(found[1].number));
+    return found[0];
+}

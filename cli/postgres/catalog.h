@@ -1,0 +1,43 @@
+/* The shards of a server, as its catalogue has them, and sets of shard numbers. */
+
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+
+struct Shard {
+    int number;
+    std::string schema;
+    std::string quoted; /* the schema's name as SQL writes it: "Insta 5" */
+};
+
+using ShardSet = std::set<int>;
+
+/* "0-7,9" and back. */
+ShardSet parse_shards(const std::string& text);
+std::string format_shards(const ShardSet& shards);
+
+/* A pattern with the number in it: insta{} and 5 are insta5. */
+std::string schema_name(const std::string& pattern, int shard);
+
+/* The schema of the extension, as SQL writes it; an error if it is not installed. */
+std::string extension_schema(Connection& connection);
+
+/* A SELECT of shard and schema_name, without those that are somewhere else or not here yet, and
+ * without those whose sequence is a copy on a Citus worker: the coordinator has them. */
+std::string open_shards_sql(Connection& connection);
+
+/* All shards that are open, by number; a number twice if two schemas have it. */
+std::vector<Shard> read_shards(Connection& connection);
+
+/* It is open there. */
+bool has_shard(Connection& connection, const Shard& shard);
+
+/* The one shard of a schema. */
+Shard find_shard(Connection& connection, const std::string& schema);
+/* Among the open shards of a server. */
+Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
+                 const std::string& server);

@@ -1,0 +1,271 @@
+#include "postgres/connection.h"
+
+#include <array>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include <poll.h>
+
+namespace
+{
+
+using Options = std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)>;
+
+/* A string that cannot be read is wrong usage; a server that cannot be reached is not. */
+Options parse(const std::string& dsn)
+{
+    char* message = nullptr;
+    Options options(PQconninfoParse(dsn.c_str(), &message), PQconninfoFree);
+    const std::string text = message == nullptr ? "" : trimmed(message);
+    PQfreemem(message);
+    if (!options)
+        throw UsageError("connection string \"" + dsn + "\": " + text);
+    return options;
+}
+
+/* libpq waits for the server without a limit, so a thread does it. It is left behind if no answer
+ * comes. */
+std::future<void> cancel(PGconn* handle)
+{
+    const std::shared_ptr<PGcancel> request(PQgetCancel(handle), PQfreeCancel);
+    std::packaged_task<void()> task([request] {
+        std::array<char, 256> message = {};
+        PQcancel(request.get(), message.data(), message.size());
+    });
+    std::future<void> end = task.get_future();
+    std::thread(std::move(task)).detach();
+    return end;
+}
+
+/* A COPY is no error of libpq, which waits for its data. */
+void end_copy(PGconn* handle, ExecStatusType status)
+{
+    if (status == PGRES_COPY_IN)
+        PQputCopyEnd(handle, "snowflake-shard has no data");
+    for (char* row = nullptr; status == PGRES_COPY_OUT && PQgetCopyData(handle, &row, 0) > 0;)
+        PQfreemem(row);
+}
+
+std::string taken(char* text)
+{
+    const std::unique_ptr<char, void (*)(void*)> owner(text, PQfreemem);
+    if (text == nullptr)
+        throw Failure("a name or text is not UTF-8, or memory is out");
+    return text;
+}
+
+} // namespace
+
+std::string Result::error() const
+{
+    return trimmed(PQresultErrorMessage(result_.get()));
+}
+
+std::string Result::sqlstate() const
+{
+    const char* code = PQresultErrorField(result_.get(), PG_DIAG_SQLSTATE);
+    return code == nullptr ? "" : code;
+}
+
+std::vector<std::string> texts_of(const Result& rows)
+{
+    std::vector<std::string> texts;
+    for (int i = 0; i < rows.rows(); i++)
+        texts.push_back(rows.text(i, 0));
+    return texts;
+}
+
+Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQfinish)
+{
+    const bool is_database_name = dsn.find_first_of("=:") == std::string::npos;
+    if (!is_database_name)
+        parse(dsn);
+    /* With expand_dbname a DSN may be a database's name alone, as for psql. */
+    const char* keys[] = {"dbname", "fallback_application_name", "client_encoding", nullptr};
+    const char* values[] = {dsn.c_str(), "snowflake-shard", "UTF8", nullptr};
+    handle_.reset(PQconnectdbParams(keys, values, 1));
+    if (!is_alive())
+        throw Failure(trimmed(PQerrorMessage(handle_.get())));
+    PQsetnonblocking(handle_.get(), 1);
+    quotes_all_ = query("SHOW quote_all_identifiers").text(0, 0) == "on";
+    run("SET search_path = ''; SET quote_all_identifiers = off");
+}
+
+/* A statement that was given up shall not go on without us. */
+Connection::~Connection()
+{
+    if (cancel_.valid())
+        cancel_.wait_for(std::chrono::seconds(1));
+}
+
+Result Connection::query(const std::string& sql, const std::vector<std::string>& parameters)
+{
+    std::vector<const char*> values;
+    for (const std::string& parameter : parameters)
+        values.push_back(parameter.c_str());
+    settle();
+    return finish(PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
+                                    nullptr, values.data(), nullptr, nullptr, 0) == 1);
+}
+
+void Connection::run(const std::string& sql)
+{
+    settle();
+    finish(PQsendQuery(handle_.get(), sql.c_str()) == 1);
+}
+
+/* The last result, as PQexec() returns it. */
+Result Connection::finish(bool is_sent)
+{
+    Result last(nullptr);
+    bool has_copy = false;
+    while (PGresult* next = is_sent ? await_result() : nullptr) {
+        const ExecStatusType status = PQresultStatus(next);
+        last = Result(next);
+        end_copy(handle_.get(), status);
+        has_copy = has_copy || status == PGRES_COPY_IN || status == PGRES_COPY_OUT;
+    }
+    if (has_copy)
+        throw ServerError("COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql"
+                          "\nSERVER:  " +
+                              server(),
+                          "");
+    if (!last.is_done())
+        throw ServerError(
+            (last.error().empty() ? trimmed(PQerrorMessage(handle_.get())) : last.error()) +
+                "\nSERVER:  " + server(),
+            last.sqlstate());
+    return last;
+}
+
+PGresult* Connection::await_result()
+{
+    for (;;) {
+        const bool is_unsent = PQflush(handle_.get()) == 1;
+        if (PQconsumeInput(handle_.get()) == 0 || PQisBusy(handle_.get()) == 0)
+            return PQgetResult(handle_.get());
+        check();
+        pollfd socket = {PQsocket(handle_.get()), POLLIN, 0};
+        if (is_unsent)
+            socket.events |= POLLOUT;
+        poll(&socket, 1, 50);
+    }
+}
+
+void Connection::check()
+{
+    try {
+        if (check_)
+            check_();
+    } catch (...) {
+        cancel_ = cancel(handle_.get());
+        throw;
+    }
+}
+
+/* The request must have ended, too: it would cancel the next statement. */
+void Connection::settle()
+{
+    if (!cancel_.valid())
+        return;
+    while (PGresult* result = await_result())
+        PQclear(result);
+    while (cancel_.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
+        check();
+    cancel_ = {};
+    rollback();
+}
+
+void Connection::rollback()
+{
+    if (cancel_.valid() || !is_in_transaction())
+        return;
+    try {
+        run("ROLLBACK");
+    } catch (const std::exception&) {
+        /* The connection is lost, and the transaction with it; or this was given up. */
+    }
+}
+
+std::string Connection::identifier(const std::string& name) const
+{
+    return taken(PQescapeIdentifier(handle_.get(), name.c_str(), name.size()));
+}
+
+std::string Connection::literal(const std::string& text) const
+{
+    return taken(PQescapeLiteral(handle_.get(), text.c_str(), text.size()));
+}
+
+std::string Connection::dsn_without_password() const
+{
+    std::string dsn = dsn_setting("host", host()) + " " + dsn_setting("port", port());
+    const std::set<std::string> left_out = {"host", "hostaddr", "port", "client_encoding"};
+    const Options options(PQconninfo(handle_.get()), PQconninfoFree);
+    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++) {
+        const std::string key = option->keyword;
+        std::string value = option->val == nullptr ? "" : option->val;
+        if (key == "options" && quotes_all_)
+            value += " -c quote_all_identifiers=off";
+        const bool is_secret = *option->dispchar == '*'; /* also that of a key's file */
+        if (!value.empty() && !is_secret && left_out.count(key) == 0)
+            dsn += " " + dsn_setting(key, value);
+    }
+    return dsn;
+}
+
+std::string dsn_setting(const std::string& key, const std::string& value)
+{
+    if (!value.empty() && value.find_first_of(" '\\\t\n") == std::string::npos)
+        return key + "=" + value;
+    std::string quoted;
+    for (const char c : value)
+        quoted += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
+    return key + "='" + quoted + "'";
+}
+
+std::string dsn_with_options(const std::string& dsn, const std::string& more)
+{
+    const Options options = parse(dsn);
+    std::string text;
+    std::string all;
+    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++)
+        if (option->val != nullptr && std::string(option->keyword) == "options")
+            all = option->val + std::string(" ");
+        else if (option->val != nullptr)
+            text += dsn_setting(option->keyword, option->val) + " ";
+    return text + dsn_setting("options", all + more);
+}
+
+bool has_password(const std::string& dsn)
+{
+    const Options options = parse(dsn);
+    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++)
+        if (option->val != nullptr && std::string(option->keyword) == "password")
+            return true;
+    return false;
+}
+
+std::string trimmed(const std::string& message)
+{
+    return message.substr(0, message.find_last_not_of(" \n") + 1);
+}
+
+std::string doubled(const std::string& text, char quote)
+{
+    std::string doubled;
+    for (const char c : text)
+        doubled.append(c == quote ? 2 : 1, c);
+    return doubled;
+}
+
+Watch::Watch(Connection& connection, std::function<void()> check)
+    : connection_(connection), before_(std::exchange(connection.check_, std::move(check)))
+{
+}
+
+Watch::~Watch()
+{
+    connection_.check_ = std::move(before_);
+}

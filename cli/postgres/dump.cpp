@@ -1,0 +1,133 @@
+#include "postgres/dump.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "postgres/process.h"
+
+namespace
+{
+
+/* pg_dump's settings without those that an older server does not know, such as transaction_timeout.
+ */
+const std::string kSettings = R"(
+SET client_min_messages = error; SET check_function_bodies = false; SET row_security = off;
+SET xmloption = content; SET standard_conforming_strings = on; SET search_path = '';
+SET default_tablespace = ''; SET default_table_access_method = heap;
+)";
+
+/* The statements, with our settings in place of those at the head. The head and the end hold
+ * nothing that a user has written, but \restrict and \unrestrict, which are commands of psql. */
+std::string without_frame(const std::string& text)
+{
+    const std::string last_setting = "\nSET row_security = off;\n";
+    const std::size_t head = text.find(last_setting);
+    const std::size_t end = text.rfind("\n--\n-- PostgreSQL database dump complete\n");
+    if (head == std::string::npos || end == std::string::npos)
+        throw Failure("pg_dump has written something that is no dump");
+    const std::size_t begin = head + last_setting.size();
+    return kSettings + (begin < end ? text.substr(begin, end - begin) + "\n" : "");
+}
+
+std::vector<std::string> dump_options(const Connection& connection,
+                                      const std::vector<std::string>& schemas)
+{
+    std::vector<std::string> options = {"--encoding=UTF8", "--no-publications", "-d",
+                                        connection.dsn_without_password()};
+    for (const std::string& schema : schemas) /* a quoted pattern matches the name itself */
+        options.push_back("--schema=" + connection.identifier(schema));
+    return options;
+}
+
+std::string make_private_folder()
+{
+    const char* parent = std::getenv("TMPDIR");
+    std::string name = std::string(parent == nullptr ? "/tmp" : parent) + "/snowflake-shard.XXXXXX";
+    if (mkdtemp(name.data()) == nullptr)
+        throw Failure("cannot make folder " + name + ": " + std::strerror(errno));
+    return name;
+}
+
+void remove_folder(const std::string& folder)
+{
+    for (const char* file : {"/archive", "/list"})
+        unlink((folder + file).c_str());
+    rmdir(folder.c_str());
+}
+
+} // namespace
+
+std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas)
+{
+    std::vector<std::string> options = dump_options(connection, schemas);
+    /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. */
+    options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
+    return without_frame(run_program("pg_dump", options, connection.password()));
+}
+
+Archive::Archive(const Connection& connection, const std::string& schema, bool fills_views)
+    : schema_(schema), folder_(make_private_folder())
+{
+    std::vector<std::string> options = dump_options(connection, {schema});
+    options.insert(options.end(), {"--format=custom", "--file=" + folder_ + "/archive"});
+    if (fills_views)
+        options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
+    else
+        options.emplace_back("--schema-only");
+    try {
+        run_program("pg_dump", options, connection.password());
+    } catch (...) {
+        remove_folder(folder_);
+        throw;
+    }
+}
+
+Archive::~Archive()
+{
+    remove_folder(folder_);
+}
+
+/* Lines: 2917; 2606 17296 CONSTRAINT insta5 bookings bookings_pkey app */
+std::vector<Archive::Item> Archive::items(Section section) const
+{
+    std::istringstream lines(run_program(
+        "pg_restore",
+        {"--list", section == Section::pre_data ? "--section=pre-data" : "--section=post-data",
+         folder_ + "/archive"}));
+    std::vector<Item> items;
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        Item item = {};
+        char semicolon = 0;
+        if (words >> item.id >> semicolon >> item.catalog >> item.object) {
+            std::getline(words >> std::ws, item.title);
+            const std::size_t schema = item.title.find(" " + schema_ + " ");
+            if (schema != std::string::npos)
+                item.title.erase(schema, schema_.size() + 1);
+            item.title.erase(std::min(item.title.rfind(' '), item.title.size())); /* the owner */
+            items.push_back(item);
+        }
+    }
+    return items;
+}
+
+std::string Archive::sql(const std::vector<Item>& items) const
+{
+    const std::string list = folder_ + "/list";
+    std::ofstream file(list);
+    for (const Item& item : items)
+        file << item.id << ";\n";
+    file.close();
+    if (!file)
+        throw Failure("cannot write file " + list);
+    return items.empty()
+               ? ""
+               : without_frame(run_program(
+                     "pg_restore", {"--file=-", "--use-list=" + list, folder_ + "/archive"}));
+}

@@ -1,0 +1,45 @@
+/* The definitions of schemas as pg_dump and pg_restore write them, to be run on a server.
+ *
+ * The body of a function can contain everything that pg_dump writes between its entries. So the
+ * text is run as a whole, or pg_restore writes the part that is wanted: nothing is cut out of it.
+ */
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+
+/* The objects of the schemas without rows; materialized views that are filled are refreshed. The
+ * server must not be newer than pg_dump. A schema that does not exist is an error of pg_dump. */
+std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas);
+
+/* The same for one schema, of which parts can be written. */
+class Archive
+{
+public:
+    enum class Section { pre_data, post_data };
+
+    struct Item {
+        int id;                /* of the archive */
+        std::uint32_t catalog; /* OID of the system catalogue; 0: the item is no object */
+        std::uint32_t object;
+        std::string title; /* FUNCTION next_id() */
+    };
+
+    /* fills_views: with REFRESH MATERIALIZED VIEW. */
+    Archive(const Connection& connection, const std::string& schema, bool fills_views);
+    ~Archive();
+    Archive(const Archive&) = delete;
+    Archive& operator=(const Archive&) = delete;
+
+    /* In the order in which they are to be made. */
+    std::vector<Item> items(Section section) const;
+    std::string sql(const std::vector<Item>& items) const;
+
+private:
+    const std::string schema_;
+    const std::string folder_;
+};

@@ -1,0 +1,135 @@
+#include "postgres/process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "postgres/connection.h"
+#include "interrupt.h"
+
+namespace
+{
+
+/* A name without a slash is looked up in PATH. */
+std::string path_of(const std::string& name)
+{
+    std::array<char, 4096> self = {};
+    const ssize_t size = readlink("/proc/self/exe", self.data(), self.size());
+    const std::string path(self.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    const std::string beside = path.substr(0, path.rfind('/') + 1) + name;
+    return beside != name && access(beside.c_str(), X_OK) == 0 ? beside : name;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts)
+{
+    std::vector<char*> pointers;
+    for (std::string& text : texts)
+        pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+/* Ours, with these variables (KEY=value) in the place of those of the same names. */
+std::vector<std::string> environment_with(const std::vector<std::string>& variables)
+{
+    std::vector<std::string> environment = variables;
+    for (char** variable = environ; *variable != nullptr; variable++) {
+        const std::string key = std::string(*variable).substr(0, std::strcspn(*variable, "=") + 1);
+        if (std::none_of(variables.begin(), variables.end(), [&](const std::string& ours) {
+                return ours.compare(0, key.size(), key) == 0;
+            }))
+            environment.emplace_back(*variable);
+    }
+    return environment;
+}
+
+/* Its standard output is this file. */
+pid_t start(const std::string& path, std::vector<std::string> words, int output,
+            std::vector<std::string> environment)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    pid_t child = 0;
+    const int error = posix_spawnp(&child, path.c_str(), &actions, nullptr,
+                                   pointers_to(words).data(), pointers_to(environment).data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        throw Failure("cannot run " + path + ": " + std::strerror(error));
+    return child;
+}
+
+int await_end(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* Its output until it closes the pipe. Ctrl-C ends it, too: it may wait for a lock. */
+std::string read_all(int file, pid_t child)
+{
+    std::string output;
+    std::array<char, 65536> buffer;
+    for (;;) {
+        pollfd pipe = {file, POLLIN, 0};
+        if (poll(&pipe, 1, 100) <= 0) {
+            if (is_interrupted())
+                kill(child, SIGTERM);
+            continue;
+        }
+        const ssize_t size = read(file, buffer.data(), buffer.size());
+        if (size == 0)
+            return output;
+        if (size > 0)
+            output.append(buffer.data(), static_cast<std::size_t>(size));
+        else if (errno != EINTR)
+            throw Failure(std::string("cannot read from a pipe: ") + std::strerror(errno));
+    }
+}
+
+} // namespace
+
+std::string run_program(const std::string& name, const std::vector<std::string>& arguments,
+                        const std::string& password)
+{
+    std::vector<std::string> words = {name};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::array<int, 2> pipe = {};
+    if (pipe2(pipe.data(), O_CLOEXEC) != 0)
+        throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
+    pid_t child = 0;
+    try {
+        child = start(path_of(name), words, pipe[1],
+                      environment_with(password.empty()
+                                           ? std::vector<std::string>()
+                                           : std::vector<std::string>{"PGPASSWORD=" + password}));
+    } catch (...) {
+        close(pipe[0]);
+        close(pipe[1]);
+        throw;
+    }
+    close(pipe[1]);
+    std::string output = read_all(pipe[0], child);
+    close(pipe[0]);
+    if (await_end(child) != 0)
+        throw Failure(is_interrupted() ? "stopped" : name + " failed; its message stands above");
+    return output;
+}
+
+std::string run_shell(const std::string& command, const std::vector<std::string>& variables)
+{
+    const int status = await_end(
+        start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO, environment_with(variables)));
+    if (WIFSIGNALED(status))
+        return "was ended by signal " + std::to_string(WTERMSIG(status));
+    return status == 0 ? "" : "has failed with exit status " + std::to_string(WEXITSTATUS(status));
+}

@@ -1,0 +1,238 @@
+#include "postgres/servers.h"
+
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+
+#include "output.h"
+#include "verbs.h"
+
+namespace
+{
+
+bool is_space(char c)
+{
+    return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+/* A comment begins at the line's start or behind a space, but not between quotes: a password may
+ * have a # in it. */
+std::string without_comment(const std::string& line)
+{
+    bool is_quoted = false;
+    for (std::size_t i = 0; i < line.size(); i++)
+        if (line[i] == '\\')
+            i++;
+        else if (line[i] == '\'')
+            is_quoted = !is_quoted;
+        else if (line[i] == '#' && !is_quoted && (i == 0 || is_space(line[i - 1])))
+            return line.substr(0, i);
+    return line;
+}
+
+std::vector<std::string> read_file(const std::string& name)
+{
+    std::ifstream file(name);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) {
+        const std::string dsn = without_comment(line);
+        const std::size_t begin = dsn.find_first_not_of(" \t\r");
+        if (begin != std::string::npos)
+            lines.push_back(dsn.substr(begin, dsn.find_last_not_of(" \t\r") + 1 - begin));
+    }
+    if (!file.eof())
+        throw UsageError("cannot read file " + name);
+    if (lines.empty())
+        throw UsageError("file " + name + " names no server: it has a connection string a line");
+    return lines;
+}
+
+std::vector<std::string> read_arguments(const std::vector<std::string>& arguments)
+{
+    std::vector<std::string> dsns;
+    for (const std::string& argument : arguments)
+        if (argument[0] == '@')
+            for (const std::string& dsn : read_file(argument.substr(1)))
+                dsns.push_back(dsn);
+        else
+            dsns.push_back(argument);
+    const char* const file = std::getenv("SNOWFLAKE_SERVERS");
+    if (dsns.empty() && file != nullptr)
+        dsns = read_file(file);
+    if (dsns.empty())
+        throw UsageError("no server is given\nHINT:  Give connection strings or @FILE, or name a "
+                         "file in the environment variable SNOWFLAKE_SERVERS.");
+    return dsns;
+}
+
+/* libpq marks secrets for programs that show its options. A string that it cannot read is not
+ * repeated, because a secret may be in it. */
+std::string without_secrets(const std::string& dsn)
+{
+    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+        PQconninfoParse(dsn.c_str(), nullptr), PQconninfoFree);
+    std::string shown;
+    for (PQconninfoOption* option = options.get(); option != nullptr && option->keyword != nullptr;
+         option++)
+        if (option->val != nullptr && option->dispchar[0] != '*')
+            shown += (shown.empty() ? "" : " ") + dsn_setting(option->keyword, option->val);
+    const bool is_database_name = dsn.find_first_of("=:") == std::string::npos;
+    return is_database_name ? dsn_setting("dbname", dsn) : shown;
+}
+
+/* As Connection does, which shows the whole string. */
+void check_syntax(const std::string& dsn)
+{
+    char* message = nullptr;
+    PQconninfoFree(PQconninfoParse(dsn.c_str(), &message));
+    const std::string text = message == nullptr ? "" : trimmed(message);
+    PQfreemem(message);
+    const bool has_secret = dsn.find("pass") != std::string::npos || dsn.find('@') < dsn.size();
+    if (!text.empty() && dsn.find_first_of("=:") != std::string::npos)
+        throw UsageError("a connection string" + (has_secret ? "" : " \"" + dsn + "\"") +
+                         " cannot be read: " + text);
+}
+
+/* libpq writes a line for each address that it has tried, with a hint in a line of its own. */
+std::string as_one_line(std::string text)
+{
+    for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;)
+        text.replace(at, 1, at + 1 < text.size() && text[at + 1] == '\t' ? " " : "; ");
+    for (std::size_t at = 0; (at = text.find('\t', at)) != std::string::npos;)
+        text.erase(at, 1);
+    return text;
+}
+
+Server connect(const std::string& dsn)
+{
+    try {
+        return Server(dsn);
+    } catch (const Failure& error) {
+        throw Failure(without_secrets(dsn) + ": " + as_one_line(error.what()));
+    }
+}
+
+/* Which database this is. All servers that began as a copy of one, as a standby does, have the same
+ * system identifier. A standby that was promoted is a server of its own: only its start tells it
+ * from the other. */
+struct Identity {
+    std::string database; /* with the system identifier */
+    std::string start;
+    bool is_standby;
+};
+
+Identity identify(Connection& connection)
+{
+    const Result row =
+        connection.query("SELECT format('%s/%s', system_identifier, current_database()), "
+                         "extract(epoch FROM pg_postmaster_start_time()), pg_is_in_recovery() "
+                         "FROM pg_control_system()");
+    return {row.text(0, 0), row.text(0, 1), row.flag(0, 2)};
+}
+
+void require_writable(Connection& connection)
+{
+    if (identify(connection).is_standby)
+        throw Failure(connection.server() + ": it is a standby, and cannot be written to. HINT: "
+                                            "Give its primary, or all hosts of both and "
+                                            "target_session_attrs=primary.");
+}
+
+} // namespace
+
+Server::Server(const std::string& dsn)
+    : owner_(std::make_unique<Connection>(dsn)), connection(*owner_)
+{
+}
+
+std::string Server::dsn() const
+{
+    const std::string password = connection.password();
+    return connection.dsn_without_password() +
+           (password.empty() ? "" : " " + dsn_setting("password", password));
+}
+
+Server connect_to(const std::string& dsn, Access access)
+{
+    check_syntax(dsn);
+    Server server = connect(dsn);
+    if (access == Access::writes)
+        require_writable(server.connection);
+    return server;
+}
+
+ServerSet::ServerSet(const std::vector<std::string>& arguments, Access access, bool keeps_going)
+    : keeps_going_(keeps_going)
+{
+    const std::vector<std::string> dsns = read_arguments(arguments);
+    for (const std::string& dsn : dsns)
+        check_syntax(dsn);
+    given_ = dsns.size();
+    for (auto& [server, error] :
+         attempt<Server>(given_, [&](std::size_t i) { return connect(dsns[i]); }))
+        if (server)
+            servers_.push_back(std::move(*server));
+        else
+            failures_.push_back(error);
+    leave_out_duplicates();
+    if (access == Access::writes)
+        on_all([](Connection& connection) { return require_writable(connection), true; });
+}
+
+bool is_same_server(Connection& one, Connection& other)
+{
+    const Identity first = identify(one);
+    const Identity second = identify(other);
+    return first.database == second.database && first.start == second.start;
+}
+
+void ServerSet::leave_out_duplicates()
+{
+    const std::vector<Identity> identities = on_all(identify);
+    std::vector<std::string> names;
+    for (const Server& server : servers_)
+        names.push_back(server.name());
+    std::vector<Server> kept;
+    for (std::size_t i = 0; i < servers_.size(); i++) {
+        const Identity& one = identities[i];
+        bool is_left_out = false;
+        for (std::size_t j = 0; j < servers_.size() && !is_left_out; j++) {
+            const Identity& other = identities[j];
+            if (i == j || one.database != other.database)
+                continue;
+            const bool is_same = one.start == other.start;
+            is_left_out = is_same ? j < i : one.is_standby && (!other.is_standby || j < i);
+            if (is_left_out && !is_same)
+                warn(names[i] + " is a standby and is left out: " + names[j] +
+                     " has the same shards");
+        }
+        if (!is_left_out)
+            kept.push_back(std::move(servers_[i]));
+    }
+    servers_ = std::move(kept);
+}
+
+void ServerSet::add_failure(const std::string& server, const std::string& error)
+{
+    failures_.push_back((error.find(server) == std::string::npos ? server + ": " : "") + error);
+}
+
+void ServerSet::report_failures()
+{
+    if (failures_.size() == 1 && given_ == 1)
+        throw Failure(failures_[0]);
+    for (const std::string& failure : failures_)
+        warn(failure);
+    failed_ += failures_.size();
+    failures_.clear();
+    if (servers_.empty())
+        throw Failure("none of the servers is left: nothing was done");
+    if (failed_ > 0 && !keeps_going_)
+        throw Failure(std::to_string(failed_) + " of " + count_of(given_, "server") +
+                      " failed: nothing was done");
+}
+
+int ServerSet::exit_code(int code) const
+{
+    return has_failures() ? kFailed : code;
+}

@@ -1,0 +1,114 @@
+/* The servers that a command works on. A server is a database: two databases of one PostgreSQL
+ * server are two here. */
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+#include "postgres/parallel.h"
+
+class Server
+{
+public:
+    explicit Server(const std::string& dsn);
+
+    std::string name() const { return connection.server(); }
+    /* For further connections to the same server, not to another one of a list of hosts. It has the
+     * password. */
+    std::string dsn() const;
+
+private:
+    std::unique_ptr<Connection> owner_;
+
+public:
+    Connection& connection;
+};
+
+enum class Access { reads, writes };
+
+/* One server, with its own error if it cannot be used. */
+Server connect_to(const std::string& dsn, Access access);
+
+/* The same database, whatever its address. */
+bool is_same_server(Connection& one, Connection& other);
+
+class ServerSet
+{
+public:
+    /* Connects to all at the same time. arguments: connection strings, and @FILE for a file with
+     * one in each line; if there are none, the environment variable SNOWFLAKE_SERVERS names the
+     * file. A database that is given twice is one server, and so is a standby of a server that is
+     * given, too. A standby alone can be read.
+     *
+     * A server that fails, here or in on_all(), is named on the standard error. Then nothing more
+     * is done, unless keeps_going: the others remain. */
+    ServerSet(const std::vector<std::string>& arguments, Access access, bool keeps_going);
+
+    std::size_t size() const { return servers_.size(); }
+    Server& operator[](std::size_t i) { return servers_[i]; }
+
+    /* Calls function(connection) for all servers at the same time: result i is of server i. */
+    template <typename Function>
+    auto on_all(Function function)
+    {
+        return on_each([&](std::size_t i) { return function(servers_[i].connection); });
+    }
+
+    /* The same with function(i). Servers that fail are not there any more afterwards. */
+    template <typename Function>
+    auto on_each(Function function)
+    {
+        using Outcome = std::invoke_result_t<Function, std::size_t>;
+        auto outcomes = attempt<Outcome>(servers_.size(), function);
+        std::vector<Outcome> results;
+        std::vector<Server> remaining;
+        for (std::size_t i = 0; i < outcomes.size(); i++)
+            if (outcomes[i].value) {
+                results.push_back(std::move(*outcomes[i].value));
+                remaining.push_back(std::move(servers_[i]));
+            } else {
+                add_failure(servers_[i].name(), outcomes[i].error);
+            }
+        servers_ = std::move(remaining);
+        report_failures();
+        return results;
+    }
+
+    /* Servers were left out. */
+    bool has_failures() const { return failed_ > 0; }
+    /* Of the command that has worked on the others. */
+    int exit_code(int code) const;
+
+private:
+    template <typename Outcome>
+    struct Attempt {
+        std::optional<Outcome> value;
+        std::string error;
+    };
+
+    template <typename Outcome, typename Function>
+    static std::vector<Attempt<Outcome>> attempt(std::size_t count, Function function)
+    {
+        return at_once(count, [&](std::size_t i) -> Attempt<Outcome> {
+            try {
+                return {function(i), ""};
+            } catch (const Failure& error) {
+                return {{}, error.what()};
+            }
+        });
+    }
+
+    void add_failure(const std::string& server, const std::string& error);
+    void report_failures();
+    void leave_out_duplicates();
+
+    const bool keeps_going_;
+    std::vector<Server> servers_;
+    std::vector<std::string> failures_; /* that are not reported yet */
+    std::size_t given_ = 0;
+    std::size_t failed_ = 0;
+};

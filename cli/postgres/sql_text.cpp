@@ -1,0 +1,54 @@
+#include "postgres/sql_text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+bool is_word_part(char c)
+{
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
+}
+
+std::size_t end_of_quoted(std::string_view sql, std::size_t begin)
+{
+    const char quote = sql[begin];
+    std::size_t end = begin + 1;
+    while (end < sql.size() &&
+           (sql[end] != quote || sql.substr(end + 1, 1) == sql.substr(begin, 1)))
+        end += sql[end] == quote ? 2 : 1;
+    return std::min(end + 1, sql.size());
+}
+
+std::size_t end_of_token(std::string_view sql, std::size_t begin)
+{
+    const char c = sql[begin];
+    if (c == '\'' || c == '"')
+        return end_of_quoted(sql, begin);
+    if (c == '-' && sql.substr(begin, 2) == "--")
+        return std::min(sql.find('\n', begin), sql.size());
+    if (c != '$' || (begin > 0 && is_word_part(sql[begin - 1])))
+        return begin + 1;
+    std::size_t tag_end = begin + 1;
+    while (tag_end < sql.size() && is_word_part(sql[tag_end]))
+        tag_end++;
+    if (tag_end == sql.size() || sql[tag_end] != '$')
+        return begin + 1;
+    const std::string_view tag = sql.substr(begin, tag_end + 1 - begin);
+    const std::size_t end = sql.find(tag, tag_end + 1);
+    return end == std::string_view::npos ? sql.size() : end + tag.size();
+}
+
+std::string code_of(std::string sql)
+{
+    for (std::size_t at = 0; (at = sql.find_first_of("'\"", at)) != std::string::npos;) {
+        const std::size_t end = end_of_quoted(sql, at);
+        sql.replace(at, end - at, end - at, ' ');
+        at = end;
+    }
+    return sql;
+}
+
+std::string milliseconds_of(double seconds)
+{
+    return std::to_string(std::max(1L, std::lround(seconds * 1000)));
+}

@@ -1,0 +1,91 @@
+#include "verbs/changes.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+namespace
+{
+
+std::string read_file(const std::string& name)
+{
+    std::ifstream file(name);
+    if (name != "-" && !file)
+        throw UsageError("cannot read file " + name);
+    std::istream& input = name == "-" ? std::cin : file;
+    return {std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
+}
+
+/* source: where it stands. */
+std::string checked_sql(const std::string& sql, const std::string& source)
+{
+    if (sql.find_first_not_of(" \t\r\n;") == std::string::npos || sql.find('\0') < sql.size())
+        throw UsageError("there is no SQL to run: " + source);
+    return sql;
+}
+
+/* Names stand between quotes in the record, one in a line. */
+std::string checked_name(const std::string& name)
+{
+    const auto is_forbidden = [](char c) {
+        return c == '\'' || c == '\\' || static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+    };
+    if (name.empty() || std::any_of(name.begin(), name.end(), is_forbidden))
+        throw UsageError("\"" + name +
+                         "\" cannot be the name of a change: it is empty, or has a "
+                         "quote, a backslash or a control character");
+    return name;
+}
+
+/* In the order of their names, whatever the locale. Hidden files are those of editors. */
+std::vector<std::string> list_files(const std::string& folder)
+{
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
+        const std::string name = file.path().filename().string();
+        if (file.path().extension() == ".sql" && name[0] != '.')
+            names.push_back(name);
+    }
+    if (error)
+        throw UsageError("cannot read folder " + folder + ": " + error.message());
+    if (names.empty())
+        throw UsageError("folder " + folder + " has no files *.sql");
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+} // namespace
+
+std::vector<Change> read_changes(const Options& options)
+{
+    if (options.no_transaction && (!options.once.empty() || !options.folder.empty()))
+        throw UsageError("a change is recorded in the transaction that makes it, and "
+                         "--no-transaction has none\nHINT:  Write a statement that can be run "
+                         "again, such as CREATE INDEX CONCURRENTLY IF NOT EXISTS, without --once.");
+    if (options.folder.empty()) {
+        const std::string sql = options.file.empty() ? options.sql : read_file(options.file);
+        return {{options.once.empty() ? "" : checked_name(options.once),
+                 checked_sql(sql, "--sql, --file or --dir"), ""}};
+    }
+    std::vector<Change> changes;
+    for (const std::string& name : list_files(options.folder)) {
+        const std::string path = options.folder + "/" + name;
+        changes.push_back({checked_name(name), checked_sql(read_file(path), "file " + path), ""});
+    }
+    return changes;
+}
+
+void add_hashes(Connection& connection, std::vector<Change>& changes)
+{
+    for (Change& change : changes)
+        if (!change.name.empty())
+            change.hash =
+                connection
+                    .query("SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, "
+                           "'UTF8')), 'hex')",
+                           {change.sql})
+                    .text(0, 0);
+}

@@ -1,0 +1,238 @@
+/* snowflake-shard clone: new shards like a template.
+ *
+ * A copy of the template is made (see copy.h) and dumped. Each clone is the text of that dump, run
+ * as it is: a schema with the copy's name, which gets its own number and is renamed in the same
+ * transaction. Each connection has a copy's name of its own, so connections do not wait for each
+ * other. The copy has another number than the template, too: a clone that would differ from the
+ * template is found before there is one. */
+
+#include <algorithm>
+#include <atomic>
+
+#include "definition/definition.h"
+#include "postgres/dump.h"
+#include "postgres/placement.h"
+#include "definition/marks.h"
+#include "move/state.h"
+#include "output.h"
+#include "verbs.h"
+
+namespace
+{
+
+std::vector<ShardState> find_targets(Connection& connection, const Options& options)
+{
+    std::vector<ShardState> targets;
+    for (const int number : parse_shards(options.shards)) {
+        const std::string schema = schema_name(options.schema_pattern, number);
+        if (schema.size() > 63)
+            throw UsageError("schema name " + schema + " is longer than 63 bytes");
+        const Result row = connection.query(
+            "SELECT quote_ident($1), EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)",
+            {schema});
+        const Shard shard = {number, schema, row.text(0, 0)};
+        targets.push_back({shard, row.flag(0, 1) ? "there already" : "not done", ""});
+    }
+    return targets;
+}
+
+/* Shards that are there already, on the server that gets the new ones or on another. */
+struct Present {
+    Connection& connection;
+    std::vector<Shard> shards;
+};
+
+void find_elsewhere(Present& present, const std::vector<Shard>& shards,
+                    std::vector<ShardState>& targets)
+{
+    for (ShardState& target : targets)
+        for (const Shard& shard : shards)
+            if (shard.number == target.shard.number) {
+                if (shard.schema != target.shard.schema)
+                    throw Failure("shard " + std::to_string(shard.number) + " is schema " +
+                                  shard.schema + " on " + present.connection.server() +
+                                  ", and cannot be made as schema " + target.shard.schema +
+                                  ". Nothing was made.");
+                target.state = "there already";
+                present.shards.push_back(shard);
+            }
+}
+
+std::vector<Present> find_present(ServerSet& servers, const ShardsOfServers& shards, Server& home,
+                                  std::vector<ShardState>& targets)
+{
+    std::vector<Present> present = {{home.connection, {}}};
+    for (const ShardState& target : targets)
+        if (target.state == "there already")
+            present[0].shards.push_back(target.shard);
+    for (std::size_t i = 0; i < servers.size(); i++)
+        if (!is_same_server(servers[i].connection, home.connection)) {
+            present.push_back({servers[i].connection, {}});
+            find_elsewhere(present.back(), shards[i], targets);
+        }
+    return present;
+}
+
+/* A shard or a sequence that is computed would stay the template's in every clone, and two schemas
+ * would make the same IDs. */
+void require_constant_calls(Connection& connection, const Shard& origin)
+{
+    const Result calls = connection.query(
+        R"(SELECT string_agg(DISTINCT E'\n    ' || i.identity, '')
+           FROM snowflake_internal.calls() AS k, pg_identify_object(classid, objid, objsubid) AS i
+           WHERE k.schema = $1::regnamespace AND is_direct
+               AND (seq IS NULL OR k.shard IS NULL AND seq <> $2::regclass))",
+        {origin.quoted, extension_schema(connection) + ".snowflake_id_seq"});
+    if (!calls.is_null(0, 0))
+        throw Failure("the shard or the sequence is no constant, and would stay that of schema " +
+                      origin.schema + " in every clone:" + calls.text(0, 0) +
+                      "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
+}
+
+void require_no_extension(Connection& connection, const Shard& origin)
+{
+    const Result extension = connection.query(R"(
+        SELECT extname,
+               CASE WHEN extrelocatable
+                    THEN format('CREATE SCHEMA extensions; ALTER EXTENSION %I SET SCHEMA extensions;', extname)
+                    ELSE format('The extension cannot be moved. Move the shard out of schema %I, with '
+                                'ALTER TABLE ... SET SCHEMA and the like.', nspname) END
+        FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace
+        WHERE nspname = $1 ORDER BY extrelocatable, extname)",
+                                              {origin.schema});
+    if (extension.rows() > 0)
+        throw Failure("extension " + extension.text(0, 0) + " is installed in schema " +
+                      origin.schema +
+                      ", and clones cannot have it\nHINT:  " + extension.text(0, 1));
+}
+
+/* What a connection makes its clones of. */
+struct Recipe {
+    std::string schema; /* that the dump makes */
+    std::string dump;
+    std::string renumbering;
+};
+
+/* Differences between the template and its copy would be those of every clone. */
+void require_equal(const std::vector<Difference>& differences, const Shard& origin)
+{
+    std::string statements;
+    for (const auto& [is_missing, object, sql] : differences)
+        statements += (is_missing ? "\n-- template: " : "\n-- clone: ") + object + "\n" + sql;
+    if (!statements.empty())
+        throw Failure("clones would differ from schema " + origin.schema +
+                      "; default privileges or event triggers can cause that, or the shard's "
+                      "number where clone cannot change it." +
+                      statements);
+}
+
+/* The copy has the number of a shard that is to be made: it is not in use. */
+std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
+                                 Definition& definition, const std::vector<ShardState>& targets)
+{
+    const auto missing = std::find_if(targets.begin(), targets.end(), [](const ShardState& target) {
+        return target.state == "not done";
+    });
+    Copy copy(server.dsn(), origin, definition.dump());
+    copy.renumber(missing == targets.end() ? origin.number : missing->shard.number);
+    std::vector<Recipe> recipes;
+    for (int i = 1; i <= count; i++) {
+        copy.rename(i);
+        const std::string& name = copy.shard().schema;
+        recipes.push_back({name, dump_schemas(server.connection, {name}), copy.renumbering()});
+        if (i == 1)
+            require_equal(definition.compare_copy(server.connection, copy.shard(), recipes[0].dump),
+                          origin);
+    }
+    return recipes;
+}
+
+/* Names the shards that are there and are not as the template. */
+void check_present(const std::vector<Present>& present, const Definition& definition)
+{
+    std::string names;
+    Progress progress("compare");
+    for (const auto& [connection, shards] : present) {
+        progress.expect(shards.size());
+        for (const auto& [shard, differences] :
+             definition.find_different(connection, shards, progress))
+            names += "\n    " + shard.schema + ": " + differences[0].object;
+    }
+    if (!names.empty())
+        throw Failure("there already, and not as the template:" + names +
+                      "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
+}
+
+void make(Connection& connection, ShardState& target, const std::string& sql)
+{
+    try {
+        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + sql + "COMMIT");
+        target.state = "made";
+    } catch (const ServerError& error) {
+        connection.rollback();
+        target.state = "failed";
+        target.error = error.what();
+    }
+}
+
+/* Makes the shards that are not there, over several connections, until one fails. */
+void make_all(const Server& home, const std::vector<Recipe>& recipes,
+              std::vector<ShardState>& targets)
+{
+    Progress progress("clone", targets.size());
+    std::atomic<std::size_t> next{0};
+    at_once(recipes.size(), [&](std::size_t worker) {
+        const Recipe& recipe = recipes[worker];
+        Connection connection(home.dsn());
+        for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
+            ShardState& target = targets[i];
+            const auto& [number, schema, quoted] = target.shard;
+            if (target.state == "not done")
+                make(connection, target,
+                     "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
+                         connection.literal(schema) + ");" + recipe.dump +
+                         unmark(recipe.renumbering, target.shard) + "ALTER SCHEMA " +
+                         recipe.schema + " RENAME TO " + quoted + ";");
+            if (target.state == "failed")
+                next = targets.size();
+        }
+        return true;
+    });
+}
+
+/* The copy would have the triggers of the move, which call its functions. */
+void require_no_move(Connection& connection, const Shard& origin)
+{
+    for (const MoveState& move : read_moves(connection))
+        if (move.schema == origin.schema)
+            throw Failure("schema " + origin.schema + " is being moved, or has a way back to " +
+                          move.other +
+                          "\nHINT:  Clone another shard. move --drop-source ends a way back.");
+}
+
+} // namespace
+
+int clone_shards(const Options& options)
+{
+    ServerSet servers(options.dsns, Access::writes, options.keep_going);
+    const ShardsOfServers shards = read_shards(servers);
+    const auto& [index, origin] = find_template(servers, shards, options.template_schema);
+    Server& source = servers[index];
+    std::optional<Server> other;
+    if (!options.to.empty())
+        other.emplace(connect_to(options.to, Access::writes));
+    Server& home = other ? *other : source;
+    require_no_move(source.connection, origin);
+    require_no_extension(source.connection, origin);
+    std::vector<ShardState> targets = find_targets(home.connection, options);
+    const std::vector<Present> present = find_present(servers, shards, home, targets);
+    require_constant_calls(source.connection, origin);
+    Definition definition(source.connection, origin);
+    for (const std::string& function : definition.functions_naming_template())
+        warn("the text of " + function + " names schema " + origin.schema +
+             ", and does so in every clone");
+    const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
+    check_present(present, definition);
+    make_all(home, recipes, targets);
+    return servers.exit_code(print_states(targets, options.json));
+}

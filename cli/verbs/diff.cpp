@@ -1,0 +1,93 @@
+/* snowflake-shard diff: shards whose definition is not the template's. */
+
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+#include <sstream>
+
+#include "definition/definition.h"
+#include "postgres/placement.h"
+#include "output.h"
+#include "verbs.h"
+
+namespace
+{
+
+void print_differences(const Shard& shard, const std::vector<Difference>& differences)
+{
+    std::cout << "shard " << shard.number << ", schema " << shard.schema << ":\n";
+    for (const Difference& difference : differences) {
+        std::istringstream lines(difference.sql);
+        for (std::string line; std::getline(lines, line);)
+            if (!line.empty()) /* between pg_dump's statements */
+                std::cout << (difference.is_missing ? "- " : "+ ") << line << "\n";
+    }
+}
+
+/* The template is not compared with itself. */
+ShardsOfServers choose_others(ServerSet& servers, const ShardsOfServers& all, const Template& home,
+                              const std::string& numbers)
+{
+    ShardsOfServers shards = choose_shards(servers, all, numbers);
+    auto& here = shards[home.server];
+    here.erase(
+        std::remove_if(here.begin(), here.end(),
+                       [&](const Shard& shard) { return shard.schema == home.shard.schema; }),
+        here.end());
+    return shards;
+}
+
+std::size_t count_shards(const ShardsOfServers& shards)
+{
+    return std::accumulate(shards.begin(), shards.end(), std::size_t{0},
+                           [](std::size_t sum, const auto& some) { return sum + some.size(); });
+}
+
+struct DifferentShards {
+    std::string server;
+    std::vector<DifferentShard> shards;
+};
+
+std::vector<DifferentShards> find_all_different(ServerSet& servers, const Template& home,
+                                                const ShardsOfServers& shards)
+{
+    const Definition definition(servers[home.server].connection, home.shard);
+    Progress progress("compare", count_shards(shards));
+    return servers.on_each([&](std::size_t i) -> DifferentShards {
+        Connection& connection = servers[i].connection;
+        return {connection.server(), definition.find_different(connection, shards[i], progress)};
+    });
+}
+
+void add(Table& table, const std::string& server, const DifferentShard& different)
+{
+    const auto& [shard, differences] = different;
+    for (const auto& [is_missing, object, sql] : differences)
+        table.rows.push_back(
+            {shard.number, shard.schema, server, is_missing ? "missing" : "added", object, sql});
+}
+
+} // namespace
+
+int diff_shards(const Options& options)
+{
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
+    const ShardsOfServers all = read_shards(servers);
+    const Template home = find_template(servers, all, options.template_schema);
+    const ShardsOfServers shards = choose_others(servers, all, home, options.shards);
+    Table table = {{"shard", "schema", "server", "change", "object", "statement"}, {}};
+    ShardSet numbers;
+    for (const auto& [server, some] : find_all_different(servers, home, shards))
+        for (const DifferentShard& different : some) {
+            numbers.insert(different.shard.number);
+            add(table, server, different);
+            if (!options.json)
+                print_differences(different.shard, different.differences);
+        }
+    if (options.json)
+        print(table, Format::json);
+    else
+        std::cout << count_of(count_shards(shards), "shard") << " compared with "
+                  << home.shard.schema << ", different: " << format_shards(numbers) << "\n";
+    return servers.exit_code(numbers.empty() ? kDone : kFound);
+}

@@ -1,0 +1,86 @@
+/* snowflake-shard list: the shards of servers, with their sizes. */
+
+#include "postgres/catalog.h"
+#include "postgres/citus.h"
+#include "move/state.h"
+#include "output.h"
+#include "postgres/servers.h"
+#include "verbs.h"
+
+namespace
+{
+
+const char* state_of(const MoveState& move)
+{
+    switch (move.step) {
+    case Step::moved:
+        return "moved";
+    case Step::open:
+        return "open";
+    case Step::prepared:
+        return move.is_way_back ? "open with a way back" : "moving";
+    case Step::ready:
+        return move.is_way_back ? "moved, follows" : "moving";
+    case Step::fenced:
+    case Step::copying:
+        break;
+    }
+    return "moving";
+}
+
+/* Open shards, and those that are closed by a move, if their schema is there. */
+std::string shards_sql(Connection& connection)
+{
+    std::string moves;
+    for (const MoveState& move : read_moves(connection))
+        moves += ", (" + std::to_string(move.shard) + ", " + connection.literal(move.schema) +
+                 ", '" + state_of(move) + "')";
+    return "SELECT shard, schema_name, coalesce(m.state, 'open') AS state FROM (" +
+           open_shards_sql(connection) +
+           ") AS o FULL JOIN (SELECT m.* FROM (VALUES (NULL::bigint, NULL::name, NULL)" + moves +
+           ") AS m (shard, schema_name, state) JOIN pg_namespace ON nspname = schema_name) AS m "
+           "USING (shard, schema_name)";
+}
+
+} // namespace
+
+int list_shards(const Options& options)
+{
+    /* A shard that is moving is on two servers, and one that has moved leaves its rows behind.
+     *
+     * Rows are the estimate of the last ANALYZE, and unknown before the first. Rows and size are of
+     * this server alone, so they are left out where Citus has the rows on another node. */
+    const auto list = [&](Connection& connection) {
+        warn_of_citus(connection);
+        return connection.query("WITH shards AS (" + shards_sql(connection) + R"(), last AS (
+                SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
+                FROM )" + extension_schema(connection) +
+                                    R"(.snowflake_sequences GROUP BY shard
+            ), sizes AS (
+                SELECT relnamespace AS schema,
+                       count(*) FILTER (WHERE relkind IN ('r', 'p') AND NOT relispartition) AS tables,
+                       sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows,
+                       sum(pg_total_relation_size(oid))::bigint AS size
+                FROM pg_class WHERE relkind IN ('r', 'p', 'm') GROUP BY relnamespace
+            ), citus AS ()" + citus_nodes_sql(connection) +
+                                    R"()
+            SELECT shard, schema_name, state, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
+                   CASE WHEN node IS NULL THEN )" +
+                                    (options.json ? "coalesce(size, 0)"
+                                                  : "pg_size_pretty(coalesce(size, 0))") +
+                                    R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                   coalesce(node || '/' || current_database(), $1::text)
+            FROM shards LEFT JOIN last USING (shard)
+            LEFT JOIN sizes ON sizes.schema = quote_ident(schema_name)::regnamespace
+            LEFT JOIN citus ON citus.schema = quote_ident(schema_name)::regnamespace
+            ORDER BY shard, schema_name)",
+                                {connection.server()});
+    };
+    Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server"},
+                   {}};
+    ServerSet servers(options.dsns, Access::reads, true);
+    for (const Result& shards : servers.on_all(list))
+        table.add(shards);
+    print(table, options.json ? Format::json : Format::table);
+    return servers.exit_code(kDone);
+}

@@ -1,0 +1,128 @@
+/* snowflake-shard map: which shard is where, for people, PgBouncer and PL/Proxy. */
+
+#include <algorithm>
+#include <iostream>
+
+#include "postgres/catalog.h"
+#include "postgres/citus.h"
+#include "plan/distribution.h"
+#include "output.h"
+#include "plan/picture.h"
+#include "postgres/servers.h"
+#include "verbs.h"
+
+namespace
+{
+
+/* Shard, schema, host, port and database. */
+using Row = std::vector<Cell>;
+
+Table read_map(ServerSet& servers)
+{
+    Table map = {{"shard", "schema", "host", "port", "dbname"}, {}};
+    const auto read = [](Connection& connection) {
+        warn_of_citus(connection);
+        return connection.query("SELECT *, $1::text, $2::text, $3::text FROM (" +
+                                    open_shards_sql(connection) + ") AS open",
+                                {connection.host(), connection.port(), connection.database()});
+    };
+    for (const Result& shards : servers.on_all(read))
+        map.add(shards);
+    std::sort(map.rows.begin(), map.rows.end());
+    return map;
+}
+
+int shard_of(const Row& row)
+{
+    return static_cast<int>(std::get<std::int64_t>(row[0]));
+}
+
+std::string dsn_of(const Row& row)
+{
+    return dsn_setting("host", text_of(row[2])) + " " + dsn_setting("port", text_of(row[3])) + " " +
+           dsn_setting("dbname", text_of(row[4]));
+}
+
+/* A router needs one place for each shard. */
+void require_one_place_each(const Table& map)
+{
+    if (map.rows.empty())
+        throw Failure("there are no shards");
+    for (std::size_t i = 1; i < map.rows.size(); i++) {
+        const Row& one = map.rows[i - 1];
+        const Row& two = map.rows[i];
+        if (one[0] == two[0])
+            throw Failure("shard " + text_of(one[0]) + " is at two places: schema " +
+                          text_of(one[1]) + " at " + dsn_of(one) + ", schema " + text_of(two[1]) +
+                          " at " + dsn_of(two));
+    }
+}
+
+void print_pgbouncer(const Table& map, const std::string& alias)
+{
+    require_one_place_each(map);
+    std::cout << "[databases]\n";
+    for (const Row& row : map.rows)
+        std::cout << schema_name(alias, shard_of(row)) << " = " << dsn_of(row) << "\n";
+}
+
+/* Partition n is shard n. A number without a shard gets the place of the first, because PL/Proxy
+ * wants every number; a call for it fails there. */
+void print_plproxy(const Table& map, const std::string& cluster)
+{
+    require_one_place_each(map);
+    std::string partitions = "        ('modular_mapping', '1')";
+    int next = 0;
+    for (const Row& row : map.rows)
+        for (const int number = shard_of(row); next <= number; next++)
+            partitions += ",\n        ('p" + std::to_string(next) + "', '" +
+                          doubled(dsn_of(next == number ? row : map.rows[0])) + "')" +
+                          (next == number ? "" : " /* there is no such shard */");
+    std::cout
+        << R"(-- For the proxy's database, which has the extension plproxy; to be run again after a move.
+-- Partition n is shard n: RUN ON snowflake_shard(id). RUN ON ALL runs once on each server.
+DO $snowflake$
+DECLARE
+    cluster CONSTANT name := )"
+        << "'" + doubled(cluster) + "'"
+        << R"(;
+    changes text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_foreign_server WHERE srvname = cluster) THEN
+        EXECUTE format('CREATE SERVER %I FOREIGN DATA WRAPPER plproxy OPTIONS (p0 '''')', cluster);
+    END IF;
+    SELECT string_agg(CASE WHEN n.option IS NULL THEN format('DROP %I', o.option)
+                           WHEN o.option IS NULL THEN format('ADD %I %L', n.option, n.value)
+                           ELSE format('SET %I %L', n.option, n.value) END, ', '
+                      ORDER BY length(n.option), n.option) INTO changes
+    FROM (VALUES
+)" << partitions
+        << R"(
+    ) AS n (option, value)
+    FULL JOIN (SELECT (pg_options_to_table(srvoptions)).option_name AS option
+               FROM pg_foreign_server WHERE srvname = cluster) AS o ON o.option = n.option
+    WHERE n.option IS NOT NULL OR o.option ~ '^p[0-9]+$';
+    EXECUTE format('ALTER SERVER %I OPTIONS (%s)', cluster, changes);
+END $snowflake$;
+)";
+}
+
+} // namespace
+
+int map_shards(const Options& options)
+{
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
+    const std::string format = options.json ? "json" : options.format;
+    if (format == "svg") {
+        print_picture(read_distribution(servers), {});
+        return servers.exit_code(kDone);
+    }
+    const Table map = read_map(servers);
+    if (format == "pgbouncer")
+        print_pgbouncer(map, options.alias);
+    else if (format == "plproxy")
+        print_plproxy(map, options.cluster);
+    else
+        print(map, format == "json" ? Format::json : format == "csv" ? Format::csv : Format::table);
+    return servers.exit_code(kDone);
+}

@@ -1,0 +1,232 @@
+/* snowflake-shard query: the rows of a query in every shard. */
+
+#include <algorithm>
+#include <atomic>
+#include <list>
+#include <map>
+#include <optional>
+
+#include "move/state.h"
+#include "postgres/placement.h"
+#include "verbs/rows.h"
+#include "postgres/sql_text.h"
+#include "verbs.h"
+
+namespace
+{
+
+/* A shard that is asked, and its place in the order of all. */
+struct Asked {
+    Shard shard;
+    std::size_t place = 0;
+};
+
+/* The shards of a server. Each of its connections takes the next one. */
+struct Work {
+    std::string server;
+    std::list<Connection> more; /* connections beside the first */
+    std::vector<Asked> shards;
+    std::vector<MoveState> moves;
+    std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
+};
+
+Work prepare(Server& server, const Options& options)
+{
+    Work work;
+    work.server = server.name();
+    work.moves = read_moves(server.connection);
+    const std::vector<Shard> all = read_shards(server.connection);
+    for (const Shard& shard :
+         options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards)))
+        work.shards.push_back({shard});
+    for (std::size_t i = 1; i < std::min(work.shards.size(), std::size_t(options.jobs)); i++)
+        work.more.emplace_back(server.dsn());
+    return work;
+}
+
+/* By shard. A shard on two servers would be counted twice. */
+std::size_t put_in_order(std::vector<Work>& work)
+{
+    struct Place {
+        Asked* asked;
+        const Work* work;
+    };
+    std::vector<Place> places;
+    for (Work& of_server : work)
+        for (Asked& asked : of_server.shards)
+            places.push_back({&asked, &of_server});
+    std::stable_sort(places.begin(), places.end(), [](const Place& one, const Place& two) {
+        return one.asked->shard.number < two.asked->shard.number;
+    });
+    for (std::size_t i = 0; i < places.size(); i++) {
+        places[i].asked->place = i;
+        if (i == 0 || places[i].work == places[i - 1].work)
+            continue;
+        const Shard& shard = places[i].asked->shard;
+        if (shard.number == places[i - 1].asked->shard.number)
+            throw Failure("shard " + std::to_string(shard.number) + " is open on " +
+                          places[i - 1].work->server + " and on " + places[i].work->server +
+                          "\nHINT:  snowflake-shard verify tells more. If it is moving just now, "
+                          "run the query again.");
+    }
+    return places.size();
+}
+
+/* Behind the fence of a move a shard is open on neither side for a moment. Returns such shards,
+ * which are not asked. */
+ShardSet warn_of_moving(const std::vector<Work>& work, const ShardSet& wanted)
+{
+    ShardSet moving;
+    for (const Work& of_server : work)
+        for (const MoveState& move : of_server.moves)
+            if (move.step != Step::moved && (wanted.empty() || wanted.count(move.shard) > 0))
+                moving.insert(move.shard);
+    for (const Work& of_server : work)
+        for (const Asked& asked : of_server.shards)
+            moving.erase(asked.shard.number);
+    if (!moving.empty())
+        warn("moving, and open on none of the servers just now: " + format_shards(moving));
+    return moving;
+}
+
+/* With a number behind those that are there already: a key of JSON comes once. */
+std::vector<std::string> columns_of(const Result& result)
+{
+    std::vector<std::string> columns = {"shard", "schema"};
+    for (int i = 0; i < result.columns(); i++) {
+        std::string name = result.name(i);
+        for (int n = 2; std::find(columns.begin(), columns.end(), name) != columns.end(); n++)
+            name = result.name(i) + "_" + std::to_string(n);
+        columns.push_back(name);
+    }
+    return columns;
+}
+
+/* The query in all shards, over all connections. */
+class Query
+{
+public:
+    Query(const Options& options, std::vector<Work>& work, std::size_t shards)
+        : options_(options), work_(work),
+          printer_(options.json || options.format == "json" ? Format::json
+                   : options.format == "csv"                ? Format::csv
+                                                            : Format::table),
+          order_(shards, printer_)
+    {
+    }
+
+    /* Returns whether all shards have answered. */
+    bool run(ServerSet& servers)
+    {
+        std::vector<std::pair<Connection*, Work*>> workers;
+        for (std::size_t i = 0; i < servers.size(); i++) {
+            workers.emplace_back(&servers[i].connection, &work_[i]);
+            for (Connection& connection : work_[i].more)
+                workers.emplace_back(&connection, &work_[i]);
+        }
+        at_once(workers.size(), [&](std::size_t i) {
+            set(*workers[i].first);
+            work_on(*workers[i].first, *workers[i].second);
+            return true;
+        });
+        if (!columns_)
+            printer_.begin({"shard", "schema"});
+        printer_.end();
+        for (const auto& [error, shards] : errors_)
+            warn((shards.size() == 1 ? "shard " : "shards ") + format_shards(shards) + ": " +
+                 error);
+        return errors_.empty();
+    }
+
+private:
+    void set(Connection& connection) const
+    {
+        connection.run(
+            "SET cursor_tuple_fraction = 1; SET idle_in_transaction_session_timeout = 0");
+        if (options_.statement_timeout > 0)
+            connection.run("SET statement_timeout = " +
+                           milliseconds_of(options_.statement_timeout));
+    }
+
+    void work_on(Connection& connection, Work& work)
+    {
+        for (std::size_t i = 0; (i = (*work.next)++) < work.shards.size();) {
+            const auto& [shard, place] = work.shards[i];
+            try {
+                if (!connection.is_alive())
+                    throw Failure("not asked, because the connection to " + work.server +
+                                  " was lost");
+                ask(connection, shard, place);
+            } catch (const Failure& error) {
+                connection.rollback();
+                const std::lock_guard<std::mutex> lock(lock_);
+                errors_[error.what()].insert(shard.number);
+            }
+            order_.end(place);
+        }
+    }
+
+    /* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. It takes
+     * one statement, and no other than a query. */
+    void ask(Connection& connection, const Shard& shard, std::size_t place)
+    {
+        connection.run("BEGIN READ ONLY; SET LOCAL search_path = " + shard.quoted);
+        connection.query("DECLARE snowflake_shard NO SCROLL CURSOR FOR\n" + options_.sql);
+        for (bool is_last = false; !is_last;) {
+            const Result result = connection.query("FETCH 1000 FROM snowflake_shard");
+            check_columns(result);
+            std::vector<ValueRow> rows;
+            for (int i = 0; i < result.rows(); i++) {
+                rows.push_back(
+                    {{Kind::number, std::to_string(shard.number)}, {Kind::text, shard.schema}});
+                for (Value& value : row_of(result, i))
+                    rows.back().push_back(std::move(value));
+            }
+            is_last = result.rows() < 1000;
+            order_.add(place, std::move(rows));
+        }
+        connection.run("COMMIT");
+    }
+
+    /* All shards have the columns of the first that has answered. */
+    void check_columns(const Result& result)
+    {
+        const std::vector<std::string> columns = columns_of(result);
+        const std::lock_guard<std::mutex> lock(lock_);
+        if (!columns_) {
+            columns_ = columns;
+            printer_.begin(columns);
+        }
+        if (*columns_ != columns)
+            throw Failure("the columns of the query differ from those of the other shards");
+    }
+
+    const Options& options_;
+    std::vector<Work>& work_;
+    RowPrinter printer_;
+    RowOrder order_;
+    std::mutex lock_;
+    std::optional<std::vector<std::string>> columns_;
+    std::map<std::string, ShardSet> errors_;
+};
+
+} // namespace
+
+int query_shards(const Options& options)
+{
+    const ShardSet wanted = options.shards.empty() ? ShardSet() : parse_shards(options.shards);
+    ServerSet servers(options.dsns, Access::reads, true);
+    std::vector<Work> work =
+        servers.on_each([&](std::size_t i) { return prepare(servers[i], options); });
+    const std::size_t shards = put_in_order(work);
+    const ShardSet moving = warn_of_moving(work, wanted);
+    ShardSet missing = wanted;
+    for (const int number : moving)
+        missing.erase(number);
+    for (const Work& of_server : work)
+        for (const Asked& asked : of_server.shards)
+            missing.erase(asked.shard.number);
+    require_none(servers, missing);
+    const bool is_complete = Query(options, work, shards).run(servers);
+    return servers.exit_code(is_complete && moving.empty() ? kDone : kFailed);
+}

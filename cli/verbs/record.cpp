@@ -1,0 +1,122 @@
+#include "verbs/record.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace
+{
+
+const std::string kHead = "\n"
+                          "-- Written by snowflake-shard run: the changes that this shard has had, "
+                          "with the SHA-256 of their SQL.\n"
+                          "SELECT ARRAY[\n";
+const std::string kEnd = "]::pg_catalog.text[]\n";
+
+/* What does not look like a record has no source. */
+const std::string kSource = "CASE WHEN l.lanname = 'sql' AND p.prokind = 'f' AND p.prosqlbody IS "
+                            "NULL THEN p.prosrc ELSE '' END";
+const std::string kFunctions = R"(
+pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l
+    ON l.oid = p.prolang AND p.proname = 'snowflake_changes' AND p.pronargs = 0)";
+
+} // namespace
+
+Record::Record(const std::string& source)
+{
+    const std::size_t size = kHead.size() + kEnd.size();
+    is_readable_ = source.size() >= size && source.compare(0, kHead.size(), kHead) == 0 &&
+                   source.compare(source.size() - kEnd.size(), kEnd.size(), kEnd) == 0;
+    if (!is_readable_)
+        return;
+    std::istringstream lines(source.substr(kHead.size(), source.size() - size));
+    for (std::string line; std::getline(lines, line);)
+        is_readable_ = read_entry(line) && is_readable_;
+}
+
+/* As source() writes it. There may be hundreds in each of thousands of shards. */
+bool Record::read_entry(const std::string& line)
+{
+    constexpr std::size_t kHashSize = 64;
+    const std::string before = "    '";
+    const std::size_t name_end = line.find('\'', before.size());
+    if (line.compare(0, before.size(), before) != 0 || name_end == std::string::npos)
+        return false;
+    const std::size_t comment = name_end + 1 + (line.compare(name_end, 2, "',") == 0 ? 1 : 0);
+    const std::size_t hash = comment + 4;
+    if (line.compare(comment, 4, " -- ") != 0 || line.size() != hash + kHashSize ||
+        line.find_first_not_of("0123456789abcdef", hash) != std::string::npos)
+        return false;
+    entries_.push_back({line.substr(before.size(), name_end - before.size()), line.substr(hash)});
+    return true;
+}
+
+bool Record::has(const Change& change) const
+{
+    if (!is_readable_)
+        throw Failure("function snowflake_changes() of its schema is no record that run has "
+                      "written\nHINT:  Rename the function if it is yours.");
+    const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.name == change.name; });
+    if (found == entries_.end())
+        return false;
+    if (found->hash != change.hash)
+        throw Failure("it has had change " + change.name + " with another text: SHA-256 was " +
+                      found->hash + ", is " + change.hash +
+                      "\nHINT:  Restore the text, and write what is new as a change with a name of "
+                      "its own.");
+    return true;
+}
+
+std::string Record::source() const
+{
+    std::string source = kHead;
+    for (const Entry& entry : entries_)
+        source += "    '" + entry.name + "'" + (&entry == &entries_.back() ? "" : ",") + " -- " +
+                  entry.hash + "\n";
+    return source + kEnd;
+}
+
+std::map<std::string, Record> read_records(Connection& connection)
+{
+    const Result rows =
+        connection.query("SELECT n.nspname, " + kSource + " FROM " + kFunctions +
+                         " JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace");
+    std::map<std::string, Record> records;
+    for (int i = 0; i < rows.rows(); i++)
+        records.emplace(rows.text(i, 0), Record(rows.text(i, 1)));
+    return records;
+}
+
+std::string locking_of(Connection& connection, const Shard& shard)
+{
+    return "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(" +
+           connection.literal("snowflake_changes " + shard.schema) + ", 0))";
+}
+
+OwnedRecord read_record(Connection& connection, const Shard& shard)
+{
+    const Result row = connection.query(
+        R"(
+        SELECT CASE WHEN pg_catalog.current_setting('is_superuser') = 'on' AND r.rolname <> current_user
+                    THEN pg_catalog.quote_ident(r.rolname) END, p.oid, )" +
+            kSource + R"(
+        FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
+        LEFT JOIN ()" +
+            kFunctions + R"() ON p.pronamespace = n.oid
+        WHERE n.nspname = $1)",
+        {shard.schema});
+    if (row.rows() == 0)
+        throw Failure("its schema is not there any more");
+    return {row.is_null(0, 1) ? Record() : Record(row.text(0, 2)), row.text(0, 0)};
+}
+
+/* The owner of the shard must be able to go on where a superuser has begun. */
+std::string writing_of(Connection& connection, const Shard& shard, const OwnedRecord& record)
+{
+    const std::string function = shard.quoted + ".snowflake_changes()";
+    return "CREATE OR REPLACE FUNCTION " + function +
+           " RETURNS pg_catalog.text[] LANGUAGE sql IMMUTABLE AS " +
+           connection.literal(record.record.source()) +
+           (record.owner.empty() ? ""
+                                 : "; ALTER FUNCTION " + function + " OWNER TO " + record.owner);
+}

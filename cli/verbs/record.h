@@ -1,0 +1,60 @@
+/* The changes that a shard has had, as its definition records them: a function snowflake_changes()
+ * in its schema returns their names in order. A comment behind each name is the hash of its SQL. So
+ * pg_dump, clone and move carry the record, and diff shows which shards lack a change.
+ *
+ * The function is read from the catalogue and never called: the owner of the shard can have put any
+ * code into it. A false record does harm to that shard alone. */
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "postgres/catalog.h"
+#include "verbs/changes.h"
+
+class Record
+{
+public:
+    /* An empty record. */
+    Record() = default;
+    /* source: of the function. If run has not written it, has() is an error. */
+    explicit Record(const std::string& source);
+
+    /* Whether the shard has had the change; an error if its SQL was another. */
+    bool has(const Change& change) const;
+    void add(const Change& change) { entries_.push_back({change.name, change.hash}); }
+
+    /* The source of the function. */
+    std::string source() const;
+
+private:
+    struct Entry {
+        std::string name;
+        std::string hash;
+    };
+
+    bool read_entry(const std::string& line);
+
+    std::vector<Entry> entries_;
+    bool is_readable_ = true;
+};
+
+/* The records of the schemas that have one. */
+std::map<std::string, Record> read_records(Connection& connection);
+
+/* A statement that waits until no other run changes the shard, until the end of the transaction,
+ * which must be READ COMMITTED. */
+std::string locking_of(Connection& connection, const Shard& shard);
+
+/* The shard's record, and the owner of its schema. */
+struct OwnedRecord {
+    Record record;
+    std::string owner; /* as SQL writes it; empty if it is the caller, or the caller no superuser */
+};
+
+OwnedRecord read_record(Connection& connection, const Shard& shard);
+
+/* Statements that write it. */
+std::string writing_of(Connection& connection, const Shard& shard, const OwnedRecord& record);

@@ -1,0 +1,83 @@
+/* The rows of a query, printed as they come: nothing is kept but what the order of the shards and
+ * the widths of a table take. */
+
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "postgres/catalog.h"
+#include "output.h"
+
+enum class Kind {
+    null,
+    text,
+    number,
+    long_number, /* of more digits than programs keep that read JSON: text there */
+    boolean
+};
+
+struct Value {
+    Kind kind;
+    std::string text;
+};
+
+using ValueRow = std::vector<Value>;
+
+ValueRow row_of(const Result& result, int row);
+
+/* Prints rows of the same columns. The columns of a table are as wide as its first rows take; what
+ * is wider later stands out. */
+class RowPrinter
+{
+public:
+    explicit RowPrinter(Format format) : format_(format) {}
+
+    /* Names must differ from each other. */
+    void begin(const std::vector<std::string>& columns);
+    void print(const ValueRow& row);
+    void end();
+
+private:
+    void print_table_row(const ValueRow& row);
+    void print_first_rows();
+
+    const Format format_;
+    std::vector<std::string> columns_;
+    std::vector<ValueRow> first_rows_; /* that the widths are taken of */
+    std::vector<std::size_t> widths_;
+    std::vector<bool> is_number_;
+    bool has_rows_ = false;
+};
+
+/* Puts the rows of shards that are asked at the same time into the order of the shards. Threads add
+ * them; those of the shard whose turn it is are printed at once, and a thread that is too far ahead
+ * waits. */
+class RowOrder
+{
+public:
+    RowOrder(std::size_t shards, RowPrinter& printer) : waiting_(shards), printer_(printer) {}
+
+    /* shard: its place in the order. */
+    void add(std::size_t shard, std::vector<ValueRow> rows);
+    /* The shard has no more rows. */
+    void end(std::size_t shard);
+
+private:
+    struct Waiting {
+        std::vector<ValueRow> rows;
+        std::size_t bytes = 0;
+        bool has_ended = false;
+    };
+
+    void print_waiting();
+
+    std::mutex lock_;
+    std::condition_variable turn_;
+    std::vector<Waiting> waiting_;
+    RowPrinter& printer_;
+    std::size_t now_ = 0; /* whose turn it is */
+    std::size_t bytes_ = 0;
+};

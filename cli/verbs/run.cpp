@@ -1,0 +1,211 @@
+/* snowflake-shard run: changes of the schema in every shard. */
+
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <list>
+#include <memory>
+#include <mutex>
+
+#include <nlohmann/json.hpp>
+
+#include "verbs/apply.h"
+#include "interrupt.h"
+#include "move/moving.h"
+#include "output.h"
+#include "postgres/placement.h"
+#include "verbs/record.h"
+
+namespace
+{
+
+/* The shards of a server. Each of its connections takes the next one. */
+struct Work {
+    std::string server;
+    std::list<Connection> more; /* connections beside the first */
+    std::vector<ShardState> shards;
+    std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
+};
+
+/* Prints the states that are final, a line of JSON each. */
+class Reporter
+{
+public:
+    explicit Reporter(bool json) : json_(json) {}
+
+    void print(const ShardState& state)
+    {
+        if (!json_)
+            return;
+        const auto or_null = [](const std::string& text) {
+            return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+        };
+        const nlohmann::ordered_json line = {
+            {"shard", state.shard.number},         {"schema", or_null(state.shard.schema)},
+            {"server", or_null(state.server)},     {"state", state.state},
+            {"sqlstate", or_null(state.sqlstate)}, {"message", or_null(state.error)}};
+        const std::lock_guard<std::mutex> lock(printing_);
+        std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << std::endl;
+    }
+
+private:
+    const bool json_;
+    std::mutex printing_;
+};
+
+/* What fails before anything runs is a text that has changed, or a record that cannot be read. */
+ShardState look_at(const Shard& shard, const std::string& server, const Record& record,
+                   const std::vector<Change>& changes)
+{
+    ShardState state = {shard, "had it already", "", server, ""};
+    try {
+        for (const Change& change : changes)
+            if (change.name.empty() || !record.has(change))
+                state.state = "not done";
+    } catch (const Failure& error) {
+        state.state = "failed";
+        state.error = error.what();
+    }
+    return state;
+}
+
+Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>& changes,
+             const Options& options)
+{
+    Work work;
+    work.server = server.name();
+    std::map<std::string, Record> records;
+    if (!changes[0].name.empty())
+        records = read_records(server.connection);
+    std::size_t left = 0;
+    for (const Shard& shard : choose_shards(read_shards(server.connection), numbers)) {
+        work.shards.push_back(look_at(shard, work.server, records[shard.schema], changes));
+        left += work.shards.back().state == "not done" ? 1 : 0;
+    }
+    for (std::size_t i = 1; i < std::min(left, static_cast<std::size_t>(options.jobs)); i++)
+        work.more.emplace_back(server.dsn());
+    return work;
+}
+
+/* All changes in all shards, over all connections. */
+class Run
+{
+public:
+    Run(const Options& options, const std::vector<Change>& changes, std::vector<Work>& work)
+        : options_(options), changes_(changes), work_(work), reporter_(options.json)
+    {
+    }
+
+    std::vector<ShardState> run(ServerSet& servers)
+    {
+        each_shard([&](const ShardState& state) {
+            if (state.state == "not done")
+                return progress_.expect(1);
+            reporter_.print(state);
+            is_stopped_ = is_stopped_ || (state.state == "failed" && !options_.keep_going);
+        });
+        std::vector<std::pair<Connection*, Work*>> workers;
+        for (std::size_t i = 0; i < servers.size(); i++) {
+            workers.emplace_back(&servers[i].connection, &work_[i]);
+            for (Connection& connection : work_[i].more)
+                workers.emplace_back(&connection, &work_[i]);
+        }
+        at_once(workers.size(), [&](std::size_t i) {
+            work_on(*workers[i].first, *workers[i].second);
+            return true;
+        });
+        std::vector<ShardState> states;
+        each_shard([&](const ShardState& state) {
+            if (state.state == "not done")
+                reporter_.print(state);
+            states.push_back(state);
+        });
+        return states;
+    }
+
+private:
+    template <typename Function>
+    void each_shard(Function function)
+    {
+        for (const Work& of_server : work_)
+            for (const ShardState& state : of_server.shards)
+                function(state);
+    }
+
+    void work_on(Connection& connection, Work& work)
+    {
+        while (connection.is_alive() && !is_stopped_ && !is_interrupted()) {
+            const std::size_t i = (*work.next)++;
+            if (i >= work.shards.size())
+                return;
+            ShardState& state = work.shards[i];
+            if (state.state != "not done")
+                continue;
+            change(connection, state);
+            if (state.state != "not done")
+                reporter_.print(state);
+            is_stopped_ = is_stopped_ || (!state.error.empty() && !options_.keep_going);
+            progress_.step();
+        }
+    }
+
+    void change(Connection& connection, ShardState& state)
+    {
+        const std::string before = std::exchange(state.state, "failed");
+        try {
+            state.state =
+                apply(connection, state.shard, changes_, options_) ? "done" : "had it already";
+        } catch (const ServerError& error) {
+            state.error = error.what();
+            state.sqlstate = error.sqlstate;
+            if (!connection.is_alive()) /* before COMMIT was sent: it is rolled back */
+                state.state = before;
+        } catch (const Failure& error) {
+            state.error = error.what();
+            is_stopped_ = is_stopped_ || dynamic_cast<const WrongForAll*>(&error) != nullptr;
+        }
+        connection.rollback();
+    }
+
+    const Options& options_;
+    const std::vector<Change>& changes_;
+    std::vector<Work>& work_;
+    Reporter reporter_;
+    Progress progress_{"run"};
+    std::atomic<bool> is_stopped_ = false;
+};
+
+/* Those that no server has, because one was left out. */
+Work missing_of(ServerSet& servers, ShardSet numbers, const std::vector<Work>& work)
+{
+    for (const Work& of_server : work)
+        for (const ShardState& state : of_server.shards)
+            numbers.erase(state.shard.number);
+    require_none(servers, numbers);
+    Work missing;
+    for (const int number : numbers)
+        missing.shards.push_back({{number, "", ""}, "not done", "", "", ""});
+    return missing;
+}
+
+} // namespace
+
+int run_on_shards(const Options& options)
+{
+    std::vector<Change> changes = read_changes(options);
+    const ShardSet numbers = parse_shards(options.shards);
+    ServerSet servers(options.dsns, Access::writes, options.keep_going);
+    require_unmoved(servers, numbers);
+    add_hashes(servers[0].connection, changes);
+    std::vector<Work> work = servers.on_each(
+        [&](std::size_t i) { return prepare(servers[i], numbers, changes, options); });
+    work.push_back(missing_of(servers, numbers, work));
+    /* The run ends after the shards that it is at, so that it can say which are done. */
+    note_interrupts();
+    std::vector<ShardState> states = Run(options, changes, work).run(servers);
+    std::sort(states.begin(), states.end(), [](const ShardState& one, const ShardState& two) {
+        return one.shard.number < two.shard.number;
+    });
+    return servers.exit_code(options.json ? exit_code_of(states) : print_states(states, false));
+}

@@ -1,0 +1,248 @@
+/* snowflake-shard verify: what is wrong on each server, and shard numbers that two servers use.
+ *
+ * An ID carries its shard. So the same ID on two servers is of a shard that is open on both, or of
+ * a wrong shard on one of them: it is found without a comparison of the servers' IDs. */
+
+#include <iostream>
+#include <map>
+
+#include "postgres/catalog.h"
+#include "postgres/citus.h"
+#include "definition/copy.h"
+#include "move/findings.h"
+#include "output.h"
+#include "postgres/servers.h"
+#include "verbs.h"
+
+namespace
+{
+
+struct Report {
+    std::string server;
+    std::vector<Shard> shards;
+    std::vector<int> settings; /* of snowflake.shard, if they make IDs here */
+    /* The hint is the statement or command that mends it, or shows what to decide. */
+    Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
+};
+
+/* Rows of a table that are looked at, where not all are. */
+constexpr int kSample = 10000;
+
+/* The columns whose DEFAULT makes IDs of a shard; names are as SQL writes them. */
+Result read_columns(Connection& connection)
+{
+    return connection.query(R"(
+        SELECT k.shard, c.oid::regclass, quote_ident(a.attname), c.oid, a.attname
+        FROM snowflake_internal.calls() AS k
+        JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
+        JOIN pg_type AS t ON t.oid = a.atttypid
+        WHERE 'bigint'::regtype IN (t.oid, t.typbasetype) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+          AND (c.relnamespace, k.shard) IN (SELECT quote_ident(schema_name)::regnamespace, shard FROM ()" +
+                            open_shards_sql(connection) + R"() AS open)
+        ORDER BY c.oid::regclass::text, 3)");
+}
+
+/* IDs of other shards in the column of a table, its children and its partitions. A query of these
+ * tables would run code of their owners while it is planned, so other_ids() reads each of them.
+ * Those of a subscription are left out: the rows may have been made at the other side. */
+Result count_other_ids(Connection& connection, const std::string& shard, const std::string& table,
+                       const std::string& column, int sample)
+{
+    return connection.query(R"(
+        WITH RECURSIVE tables (tbl) AS (
+            SELECT $2::oid
+            UNION
+            SELECT i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl
+            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl))
+        SELECT coalesce(sum(o.count), 0), min(o.smallest)
+        FROM tables
+        JOIN pg_class AS c ON c.oid = tbl AND c.relkind = 'r' AND c.relpersistence <> 't'
+        JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attname = $3
+        CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, a.attnum, $1::integer, $4::integer) AS o
+        WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl))",
+                            {shard, table, column, std::to_string(sample)});
+}
+
+void check_ids(Connection& connection, bool is_full, Progress& progress, Report& report)
+{
+    const Result columns = read_columns(connection);
+    progress.expect(static_cast<std::size_t>(columns.rows()));
+    for (int i = 0; i < columns.rows(); i++, progress.step()) {
+        const std::string shard = columns.text(i, 0);
+        const std::string table = columns.text(i, 1);
+        const std::string column = columns.text(i, 2);
+        const Result ids = count_other_ids(connection, shard, columns.text(i, 3),
+                                           columns.text(i, 4), is_full ? 0 : kSample);
+        const auto count = static_cast<std::size_t>(ids.number(0, 0));
+        if (count > 0)
+            report.findings.rows.push_back({"id", report.server, table + "." + column,
+                                            count_of(count, "ID") + " not of shard " + shard +
+                                                ", the smallest is " + ids.text(0, 1),
+                                            "SELECT * FROM " + table + " WHERE (" + column +
+                                                " >> 10) & 8191 <> " + shard + ";"});
+    }
+}
+
+Result find_leftovers(Connection& connection)
+{
+    return connection.query(R"(
+        WITH of_moves (kind, name, hint) AS (
+            SELECT 'publication', pubname, 'DROP PUBLICATION %I;'
+            FROM pg_publication
+            UNION ALL
+            SELECT 'subscription', subname, 'ALTER SUBSCRIPTION %1$I DISABLE; '
+                   'ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP SUBSCRIPTION %1$I;'
+            FROM pg_subscription
+            WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+            UNION ALL
+            SELECT 'slot', slot_name, 'SELECT pg_drop_replication_slot(%L);'
+            FROM pg_replication_slots
+            WHERE database = current_database())
+        SELECT 'leftover', $1::text, format('%s %s', kind, name), 'it is of a move that is not there any more',
+               format(hint, name)
+        FROM of_moves
+        WHERE name ~ '^snowflake_move_[0-9]+(_|$)'
+          AND substring(name, '^snowflake_move_[0-9]+') NOT IN (SELECT nspname FROM pg_namespace)
+        UNION ALL
+        SELECT 'leftover', $1, format('schema %s', nspname), 'a clone was killed, or is running now',
+               format('DROP SCHEMA %I; -- the next clone drops it with its contents', nspname)
+        FROM pg_namespace
+        WHERE nspname ~ $2)",
+                            {connection.server(), kCopyPattern});
+}
+
+/* An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is
+ * being made. That of a partitioned table is invalid as long as a partition has none. */
+Result find_invalid_indexes(Connection& connection)
+{
+    return connection.query("WITH open AS MATERIALIZED (" + open_shards_sql(connection) + R"()
+        SELECT 'index', $1::text, i.oid::regclass::text,
+               CASE WHEN i.relkind = 'I' THEN 'it is invalid: a partition has no such index'
+                    ELSE 'it is invalid: queries do not use it, and each write maintains it' END,
+               CASE WHEN i.relkind = 'I'
+                    THEN format('CREATE INDEX on each partition that has none, and ALTER INDEX %s ATTACH PARTITION', i.oid::regclass)
+                    WHEN i.relname ~ '_cc(new|old)[0-9]*$' THEN format('DROP INDEX CONCURRENTLY %s;', i.oid::regclass)
+                    ELSE format('REINDEX INDEX CONCURRENTLY %1$s; -- or DROP INDEX CONCURRENTLY %1$s;', i.oid::regclass) END
+        FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+        WHERE NOT x.indisvalid
+          AND i.relnamespace IN (SELECT quote_ident(schema_name)::regnamespace FROM open)
+          AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p WHERE p.index_relid = i.oid)
+        ORDER BY 3)",
+                            {connection.server()});
+}
+
+/* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
+ * without arguments is called by an object or was called: then it has drawn from its sequence. */
+std::vector<int> read_settings(Connection& connection)
+{
+    const Result rows = connection.query(
+        R"(
+        WITH settings (value) AS (
+            SELECT current_setting('snowflake.shard')
+            UNION
+            SELECT split_part(c, '=', 2)
+            FROM pg_db_role_setting AS r CROSS JOIN unnest(r.setconfig) AS c
+            WHERE r.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+              AND starts_with(c, 'snowflake.shard='))
+        SELECT value FROM settings CROSS JOIN (SELECT $1::regclass::oid AS seq) AS d
+        WHERE value::integer >= 0
+          AND ((snowflake_internal.stored_value(seq)).is_called
+               OR EXISTS (SELECT FROM snowflake_internal.calls() AS k
+                          WHERE k.shard IS NULL AND k.seq = d.seq)))",
+        {extension_schema(connection) + ".snowflake_id_seq"});
+    std::vector<int> settings;
+    for (int i = 0; i < rows.rows(); i++)
+        settings.push_back(static_cast<int>(rows.number(i, 0)));
+    return settings;
+}
+
+Report verify_server(Connection& connection, bool is_full, Progress& progress)
+{
+    /* Rows that a policy hides are an error here, not left out. */
+    connection.run("SET row_security = off; SET default_transaction_read_only = on");
+    warn_of_citus(connection);
+    const std::vector<Shard> shards = read_shards(connection);
+    Report report = {connection.server(), shards, read_settings(connection)};
+    report.findings.add(connection.query("SELECT 'check', $1::text, object, problem, hint FROM " +
+                                             extension_schema(connection) +
+                                             ".snowflake_check() WHERE severity = 'error'",
+                                         {report.server}));
+    check_ids(connection, is_full, progress, report);
+    report.findings.add(find_invalid_indexes(connection));
+    report.findings.add(find_leftovers(connection));
+    for (const MoveFinding& found : find_moves(connection))
+        report.findings.rows.push_back(
+            {found.kind, report.server, found.object, found.problem, found.hint});
+    return report;
+}
+
+/* A number is in use on a server: "schema insta5" or "the setting snowflake.shard". */
+struct Place {
+    std::string server;
+    std::string maker;
+};
+
+/* Two makers on one server are found by snowflake_check(). */
+void find_number_twice(std::map<int, Place>& places, Report& report, int number,
+                       const std::string& maker, const std::string& hint)
+{
+    const Place& first = places.insert({number, {report.server, maker}}).first->second;
+    if (first.server != report.server)
+        report.findings.rows.push_back(
+            {"shard", report.server, "shard " + std::to_string(number),
+             "it is open as " + maker + " here and as " + first.maker + " at " + first.server,
+             "Both can make the same IDs. " + hint});
+}
+
+void find_numbers_twice(std::vector<Report>& reports)
+{
+    std::map<int, Place> places;
+    for (Report& report : reports) {
+        for (const Shard& shard : report.shards)
+            find_number_twice(
+                places, report, shard.number, "schema " + shard.schema,
+                "SELECT * FROM snowflake_sequences WHERE shard = " + std::to_string(shard.number) +
+                    "; shows on each server when it made its last ID. Let clients write to one, "
+                    "and add to it the rows that only the other has.");
+        for (const int setting : report.settings)
+            find_number_twice(
+                places, report, setting, "the setting snowflake.shard",
+                "SELECT * FROM pg_file_settings WHERE name = 'snowflake.shard'; TABLE "
+                "pg_db_role_setting; show where it is set. Give each a number of its own: ALTER "
+                "SYSTEM SET snowflake.shard = n; on each server, or ALTER DATABASE for databases "
+                "of one server.");
+    }
+}
+
+} // namespace
+
+int verify_shards(const Options& options)
+{
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
+    std::vector<Report> reports;
+    {
+        Progress progress("verify (columns)");
+        reports = servers.on_all([&](Connection& connection) {
+            return verify_server(connection, options.full, progress);
+        });
+    }
+    find_numbers_twice(reports);
+    std::size_t shards = 0;
+    Table all = {reports[0].findings.columns, {}};
+    for (const Report& report : reports) {
+        shards += report.shards.size();
+        all.rows.insert(all.rows.end(), report.findings.rows.begin(), report.findings.rows.end());
+    }
+    if (options.json) {
+        print(all, Format::json);
+    } else {
+        for (const auto& row : all.rows) {
+            std::cout << text_of(row[1]) << ": " << text_of(row[2]) << ": " << text_of(row[3])
+                      << "\n    HINT:  " << text_of(row[4]) << "\n";
+        }
+        std::cout << count_of(shards, "shard") << " on " << count_of(reports.size(), "server")
+                  << ", " << count_of(all.rows.size(), "finding") << "\n";
+    }
+    return servers.exit_code(all.rows.empty() ? kDone : kFound);
+}
