@@ -53,10 +53,12 @@ sub backend_of
 	return $node->safe_psql('postgres', "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = 'postgres')");
 }
 
-sub children_of
+# The processes of a server: the postmaster, and all that it has started.
+sub processes_of
 {
-	my ($pid) = @_;
-	return split ' ', qx(ps -o pid= --ppid $pid);
+	my ($node) = @_;
+	my ($postmaster) = split /\n/, slurp_file($node->data_dir . '/postmaster.pid');
+	return ($postmaster, split /\n/, $node->safe_psql('postgres', 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()'));
 }
 
 sub await_text
@@ -76,18 +78,12 @@ sub hold_move
 	return ($move, $holder);
 }
 
-sub pid_file_of
-{
-	my ($node) = @_;
-	return (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-}
-
 # A part of the target is stopped behind the fence. The fence goes down, and the move ends when the target goes on.
 my ($from, $to) = ($one, $two);
 my %victims = (
 	'the backend of the move' => sub { backend_of($_[0]) },
 	'the apply worker' => sub { $_[0]->safe_psql('postgres', 'SELECT pid FROM pg_stat_subscription WHERE pid IS NOT NULL') },
-	'the whole server' => sub { my $postmaster = pid_file_of($_[0]); ($postmaster, children_of($postmaster)) });
+	'the whole server' => \&processes_of);
 foreach my $victim (sort keys %victims)
 {
 	my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
