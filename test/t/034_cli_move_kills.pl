@@ -1,6 +1,6 @@
 # snowflake-shard move: a shard goes to another server while clients write. Each acknowledged write is
-# there exactly once, no ID comes twice, and whatever is killed at whatever step, --resume or --abort
-# leads to a shard that is open on one server, and to nothing that verify finds.
+# there exactly once, no ID comes twice, a client behind PgBouncer reads what it wrote, and whatever is killed at
+# whatever step, --resume or --abort leads to a shard that is open on one server, and to nothing that verify finds.
 
 use strict;
 use warnings;
@@ -10,6 +10,7 @@ use lib $FindBin::RealBin;
 
 use FaultTest;
 use IPC::Run;
+use PoolerTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use ShardWriters;
@@ -52,12 +53,15 @@ make_written_shard(@nodes);
 my $definition = dump_of($nodes[0], 'insta5');
 my $down = $nodes[0]->safe_psql('postgres', 'SELECT last_value, is_called FROM insta5.down');
 
-# There and back, while clients write.
-my $writers = start_writers(4, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
+# There and back, while clients write: some know both servers, some are led there by PgBouncer.
+my $pooler = pgbouncer_program() ? new_pooler(alias_to($nodes[0])) : undef;
+my @routing = $pooler ? ('--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file}) : ();
+my @writers = start_writers(2, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
+push @writers, start_writers(2, 'insta5', [qw(log part)], shard5_of($pooler)) if $pooler;
 usleep(300_000);
 my $old = $nodes[0]->background_psql('postgres', on_error_stop => 0);
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM insta5.users');
-($status, $out, $err) = move(@nodes);
+($status, $out, $err) = move(@nodes, @routing);
 is($status, 0, 'move: exit code 0') or diag("$out$err");
 $old->query('UPDATE insta5.users SET country = NULL');
 like($old->{stderr}, qr/has moved/, 'fence: a transaction whose snapshot is older');
@@ -97,7 +101,7 @@ ok($status == 3 && $err =~ /view (public\.)?v/, '--drop-source names what depend
 $nodes[0]->safe_psql('postgres', 'DROP VIEW public.v');
 is((move(@nodes, '--drop-source'))[0], 0, '--drop-source');
 is($nodes[0]->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move'"), '0', 'the source has nothing left');
-is((move(reverse(@nodes)))[0], 0, 'and back');
+is((move(reverse(@nodes), @routing))[0], 0, 'and back');
 is((move(reverse(@nodes), '--drop-source'))[0], 0, '--drop-source there');
 is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is the same after both moves');
 is_clean('verify finds nothing');
@@ -119,6 +123,7 @@ my %victims = (
 	source => sub { crash($_[1]); start_server($_[1]) },
 	target => sub { crash($_[2]); start_server($_[2]) },
 	both => sub { my (undef, @way) = @_; crash($_) foreach @way; start_server($_) foreach @way },
+	$pooler ? (pooler => sub { kill_pooler($pooler); start_pooler($pooler) }) : (),
 	walsender => sub { terminate($_[1], q{'walsender'}) },
 	worker => sub { terminate($_[2], q{'logical replication worker', 'logical replication apply worker', 'logical replication tablesync worker'}) });
 my $trials = trials(2, 200);
@@ -134,7 +139,7 @@ foreach my $trial (1 .. $trials)
 	my @way = ($nodes[$from], $nodes[ 1 - $from ]);
 	my $text = '';
 	my $run = IPC::Run::start([ $program, 'move', 'insta5', '--from', $way[0]->connstr('postgres'),
-			'--to', $way[1]->connstr('postgres'), '--timeout', '3s' ],
+			'--to', $way[1]->connstr('postgres'), '--timeout', '3s', @routing ],
 		'<', \undef, '>', '/dev/null', '2>', \$text);
 	my $deadline = time() + 60;
 	until ($text =~ /$steps[$step]/ || !$run->pumpable || time() > $deadline) { $run->pump_nb; usleep(500) }
@@ -150,10 +155,11 @@ foreach my $trial (1 .. $trials)
 	{
 		push @faults, "$what, $word: $err" if $err !~ /has been switched|is open on|there is no move of/;
 		$word = places() eq $from && $err =~ /there is no move of/ ? 'anew' : '--resume';
-		($status, $out, $err) = move(@way, $word eq 'anew' ? () : $word, '--timeout', '3s');
+		($status, $out, $err) = move(@way, $word eq 'anew' ? @routing : $word, '--timeout', '3s');
 	}
 	my $place = places();
 	push @faults, "$what, $word: $err" if $status != 0;
+	push @faults, "$what, $word: PgBouncer leads to " . alias_of($pooler) if $pooler && $place =~ /^[01]$/ && alias_of($pooler) ne led_to($nodes[$place]);
 	push @faults, "$what, $word: open at $place" if $place !~ /^[01]$/;
 	$outcomes{ $place eq "$from" ? 'not moved' : 'moved' }++;
 	if ($place eq 1 - $from)
@@ -168,7 +174,7 @@ foreach my $trial (1 .. $trials)
 }
 is(join("\n", @faults), '', "$trials kills: one server has the shard, verify finds nothing ("
 	  . join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes) . ')');
-my @journal = stop_writers($writers);
+my @journal = map { stop_writers($_) } @writers;
 my @lost = lost_writes($nodes[$from], 'postgres', 'insta5', @journal);
 is(@lost, 0, 'each acknowledged transaction is there exactly once, ' . @journal . ' transactions, '
 	  . grep({ $_->{doubt} } @journal) . ' in doubt') or diag(join "\n", @lost[0 .. 4]);

@@ -9,6 +9,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run;
+use PoolerTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -16,8 +17,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $program = shard_program();
-my ($bouncer) = grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
-plan skip_all => 'pgbouncer is not installed' unless $bouncer;
+plan skip_all => 'pgbouncer is not installed' unless pgbouncer_program();
 
 my $user = getpwuid($<);
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
@@ -27,72 +27,6 @@ make_real_database($_, 'postgres') foreach $one, $two;
 make_real_shard($one, 'postgres', 5, 'insta5');
 psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
 my ($status, $out, $err, $rows);
-
-sub alias_to
-{
-	my ($node, $host) = @_;
-	my $place = sprintf('host=%s port=%s dbname=postgres', $host // $node->host, $node->port);
-	return "shard5 = $place user=$user connect_query='SELECT ''host=x port=1''' pool_size=4\n";
-}
-
-# A PgBouncer in a folder of its own, whose pgbouncer.ini includes databases.ini.
-sub new_pooler
-{
-	my ($aliases) = @_;
-	my $dir = PostgreSQL::Test::Utils::tempdir_short();
-	my $pooler = { dir => $dir, file => "$dir/databases.ini", main => "$dir/pgbouncer.ini" };
-	$pooler->{dsn} = "host=$dir port=6432 dbname=pgbouncer password=hushed user=$user";
-	append_to_file($pooler->{file}, "; kept\n[databases]\nshard55 = host=/x\n$aliases");
-	append_to_file("$dir/users", qq("$user" ""\n"stats" ""\n));
-	append_to_file($pooler->{main}, join("\n", "%include $pooler->{file}", '[pgbouncer]', 'listen_addr =',
-			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = trust', "auth_file = $dir/users",
-			'pool_mode = transaction', 'server_login_retry = 1', "admin_users = $user", 'stats_users = stats',
-			"pidfile = $dir/pid", "logfile = $dir/log", ''));
-	start_pooler($pooler);
-	return $pooler;
-}
-
-my @running;
-
-sub start_pooler
-{
-	my ($pooler) = @_;
-	$pooler->{run} = IPC::Run::start([ $bouncer, '-q', $pooler->{main} ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
-	push @running, $pooler->{run};
-	await('PgBouncer listens', sub { eval { console($pooler, 'SHOW VERSION') } });
-	return;
-}
-
-# Also when the test dies.
-END
-{
-	my $status = $?;
-	$_->kill_kill(grace => 0) foreach grep { eval { $_->pumpable } } @running;
-	$? = $status;
-}
-
-sub console
-{
-	my ($pooler, $sql) = @_;
-	my ($answer, $problem);
-	my @psql = ('psql', '-XAtq', '-d', $pooler->{dsn}, '-c', $sql);
-	IPC::Run::run(\@psql, '>', \$answer, '2>', \$problem) or die "$sql: $problem";
-	return $answer;
-}
-
-# "/tmp/x|5432|postgres|0": where the alias leads, and whether it is paused.
-sub alias_of
-{
-	my ($pooler) = @_;
-	my ($line) = console($pooler, 'SHOW DATABASES') =~ /^(shard5\|.*)$/m;
-	return join('|', (split /\|/, $line)[ 1, 2, 3, -2 ]);
-}
-
-sub led_to
-{
-	my ($node, $is_paused) = @_;
-	return join('|', $node->host, $node->port, 'postgres', $is_paused // 0);
-}
 
 sub arguments
 {
@@ -131,12 +65,6 @@ sub go_on
 {
 	my ($target) = @_;
 	return $target->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
-}
-
-sub shard5_of
-{
-	my ($pooler) = @_;
-	return "host=$pooler->{dir} port=6432 dbname=shard5 user=$user";
 }
 
 sub last_line
@@ -266,7 +194,7 @@ is(alias_of($_), led_to($two), 'and all clients go on') foreach $first, $second;
 $in = "COMMIT;\n\\q\n";
 $client->finish;
 hold_switch($move, hold($two), $one, 'source is open again');
-$second->{run}->kill_kill(grace => 0);
+kill_pooler($second);
 unlink "$second->{dir}/.s.PGSQL.6432", "$second->{dir}/pid";
 go_on($one);
 is(end_move($move), 3, 'a PgBouncer that is killed while it is paused: exit code 3');

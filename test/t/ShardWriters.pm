@@ -17,6 +17,8 @@ use ShardTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+my $writers_started = 0;
+
 our @EXPORT = qw(
   make_written_shard
   start_writers
@@ -57,14 +59,16 @@ sub make_written_shard
 }
 
 # Starts processes that write to the schema, and to two more tables in it, which have the columns id and v. Each goes to
-# the next connection string when a server is lost or says that the shard is not there.
+# the next connection string when a server is lost or says that the shard is not there. With one string, which leads to
+# the open shard always, they also look for what they wrote last.
 sub start_writers
 {
 	my ($count, $schema, $tables, @connstrs) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir();
 	my $writers = { stop => "$dir/stop" };
-	foreach my $number (1 .. $count)
+	foreach (1 .. $count)
 	{
+		my $number = ++$writers_started;    # in the tokens of all writers
 		my $journal = "$dir/journal$number";
 		my $pid = fork() // die "fork: $!";
 		if ($pid == 0)
@@ -96,6 +100,7 @@ sub write_rows
 	$log->autoflush(1);
 	local $SIG{PIPE} = 'IGNORE';
 	my ($place, $session) = (0, undef);
+	$writer->{reads} = @connstrs == 1;
 	srand($writer->{number});
 	my $parent = getppid();
 	my $goes_on = sub { !-e $stop && getppid() == $parent };
@@ -133,8 +138,10 @@ sub transaction
 {
 	my ($writer, $n) = @_;
 	my $token = "w$writer->{number}_$n";
+	return look($writer, $token) if $writer->{reads} && $writer->{last} && rand() < 0.3;
 	my @users = sort keys %{ $writer->{users} };
 	return new_user($writer, $token) if !@users || rand() < 0.1;
+	return delete_user($writer, $token, $users[0]) if @users > 30;    # else the copies of a long test grow
 	my $user = $users[ rand @users ];
 	my $photos = $writer->{users}{$user};
 	my @photos = sort grep { defined $photos->{$_} } keys %$photos;
@@ -142,6 +149,17 @@ sub transaction
 	return edit($writer, $token, $user, $photos[ rand @photos ]) if rand() < 0.7;
 	return delete_photo($writer, $token, $user, $photos[ rand @photos ]) if rand() < 0.8;
 	return delete_user($writer, $token, $user);
+}
+
+# The row that was made last.
+sub look
+{
+	my ($writer, $token) = @_;
+	return { token => $token, rows => {},
+		sql => [ "SELECT count(*) AS n1 FROM $writer->{schema}.log WHERE id = $writer->{last} \\gset" ],
+		after => sub {
+			my ($entry, $id1, $id2, $id3, $number, @counts) = @_;
+			$entry->{missed} = "its last row $writer->{last}" if !$counts[0]; } };
 }
 
 # ON CONFLICT on an expression, with a row that all writers want.
@@ -160,6 +178,7 @@ sub new_user
 			my ($entry, $id, @ids) = @_;
 			$entry->{rows} = { "users $id" => $token, map { ("$tables[$_] $ids[$_]" => $token) } 0 .. $#tables };
 			$entry->{made} = [ keys %{ $entry->{rows} } ];
+			$writer->{last} = $ids[0];
 			$writer->{users}{$id} = {}; } };
 }
 
