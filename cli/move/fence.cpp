@@ -151,8 +151,8 @@ void require_published_tables(Connection& source, const Move& move)
             WHERE pubname = $2))",
                                        {move.shard.quoted, move.name});
     if (tables.rows() > 0)
-        throw Failure("table " + tables.text(0, 0) +
-                      " was made during the move, which does not carry it. Start anew: --abort");
+        throw MustStartAnew("table " + tables.text(0, 0) +
+                            " was made during the move, which does not carry it");
 }
 
 } // namespace

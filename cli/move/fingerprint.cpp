@@ -116,8 +116,7 @@ void require_same_definition(Connection& source, const Move& move)
                         std::back_inserter(added));
     const std::string difference = marked_lines("- ", gone) + marked_lines("+ ", added);
     if (!difference.empty())
-        throw Failure("the definition has changed since it was copied. Start anew: --abort" +
-                      difference);
+        throw MustStartAnew("the definition has changed since it was copied", difference);
 }
 
 void note_fingerprint(Connection& source, const Move& move)

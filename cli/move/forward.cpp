@@ -19,11 +19,10 @@ int MoveCommand::go_on()
         if (!standing().is_switched())
             copy_and_switch(snapshot);
         return finish(snapshot);
+    } catch (const MustStartAnew&) {
+        throw;
     } catch (const std::exception& error) {
-        const std::string text = error.what();
-        if (text.find("--abort") != std::string::npos)
-            throw;
-        throw Failure(text + "\nHINT:  " + remedy_ +
+        throw Failure(std::string(error.what()) + "\nHINT:  " + remedy_ +
                       ". Before the target is open, --abort undoes what has been done.");
     }
 }

@@ -75,9 +75,9 @@ bool has_slot(Connection& source, const Move& move)
 void require_slot(Connection& source, const Move& move)
 {
     if (!has_slot(source, move))
-        throw Failure("slot " + move.slot +
-                      " is gone, or max_slot_wal_keep_size is too small and " +
-                      "it has lost WAL that was not replicated yet. Start anew: --abort");
+        throw MustStartAnew("slot " + move.slot +
+                            " is gone, or max_slot_wal_keep_size is too small and " +
+                            "it has lost WAL that was not replicated yet");
 }
 
 void make_slot(Connection& source, const Move& move)

@@ -40,6 +40,14 @@ struct Limits {
     Clock::time_point deadline() const { return Clock::now() + timeout; }
 };
 
+/* What has been done is of no use: --resume would fail in the same way. */
+struct MustStartAnew : Failure {
+    explicit MustStartAnew(const std::string& problem, const std::string& details = "")
+        : Failure(problem + ". Start anew: --abort" + details)
+    {
+    }
+};
+
 /* Nothing that a role or the environment has set may end the statements of a move, or make its
  * commits unsafe. */
 void withstand_settings(Connection& connection);

@@ -127,9 +127,9 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     open_target(target, move, fence, deadline);
 }
 
-/* The error, and what has become of the fence. */
-[[noreturn]] void end_failed(const std::string& error, const Fence& fence, const Connection& target,
-                             const std::function<void()>& open_again)
+/* Says also what has become of the fence, unless the source is open again. */
+void tell_of_fence(const std::string& error, const Fence& fence, const Connection& target,
+                   const std::function<void()>& open_again)
 {
     if (fence.is_final)
         throw Failure(error + "\nIt is not known whether the shard is open on " + target.server() +
@@ -139,7 +139,6 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     } catch (const Failure& other) {
         throw Failure(error + "\n" + other.what());
     }
-    throw Failure(error);
 }
 
 /* For how many milliseconds writes were blocked; nothing, and a message, if it did not succeed in
@@ -167,7 +166,8 @@ std::optional<std::int64_t> try_switch(Servers& servers, const Move& move, Conne
     } catch (const Late& late) {
         warn(late.what());
     } catch (const std::exception& error) {
-        end_failed(error.what(), fence, servers.target, open_again);
+        tell_of_fence(error.what(), fence, servers.target, open_again);
+        throw;
     }
     open_again();
     return {};
