@@ -35,11 +35,10 @@ void define()
         &shard, kShardUnset, kShardUnset, kMaxShard, PGC_USERSET, 0, nullptr, nullptr, nullptr);
 
     DefineCustomIntVariable("snowflake.max_lead",
-                            "How far a burst of IDs may run ahead of the clock before it is paced "
-                            "at 1024 per millisecond.",
-                            "0 paces every burst at once: no ID is ahead of the clock.", &max_lead,
-                            kDefaultMaxLead, 0, kLargestMaxLead, PGC_SUSET, GUC_UNIT_MS, nullptr,
-                            nullptr, nullptr);
+                            "How far a sequence that makes more than 1024 IDs per millisecond may "
+                            "run ahead of the clock before its callers wait.",
+                            "0: no ID is ahead of the clock.", &max_lead, kDefaultMaxLead, 0,
+                            kLargestMaxLead, PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
 
     DefineCustomIntVariable(
         "snowflake.max_drift",

@@ -1,7 +1,7 @@
 -- Shards: the catalogue as their registry, and making one.
 --
--- All functions run with the caller's rights and with a search_path of their own. What is built from
--- names goes through format('%I'), %L or regclass.
+-- All functions run with the caller's rights and with a search_path of their own. Names
+-- in dynamic SQL go through format('%I'), %L or regclass.
 
 CREATE FUNCTION snowflake_shard_for(key bigint, shards integer) RETURNS integer
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
@@ -50,7 +50,7 @@ CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, 
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_stored_value';
 COMMENT ON FUNCTION snowflake_internal.stored_value(oid) IS
-    'what a sequence stores; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE mode: this does not wait';
+    'the stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE mode: this does not wait';
 
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
@@ -144,7 +144,7 @@ BEGIN
             HINT = format('GRANT CREATE ON SCHEMA %I TO %I;', schema_name, current_user);
     END IF;
 
-    -- What is there already is kept if it is what is asked for, and never replaced.
+    -- An existing function is kept if it is the wanted one, and never replaced: DEFAULTs may call it.
     SELECT p.oid::regprocedure AS function, c.shard, c.epoch_ms, c.is_plain INTO present
     FROM pg_proc AS p
     LEFT JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
@@ -171,7 +171,7 @@ BEGIN
         RAISE EXCEPTION '% is not a sequence', found_sequence.name USING
             ERRCODE = 'wrong_object_type',
             DETAIL = format('The IDs of a shard come from the sequence %I.table_id_seq.', schema_name),
-            HINT = 'Rename what has that name, or choose another schema.';
+            HINT = 'Rename the object of that name, or choose another schema.';
     ELSIF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
         RAISE EXCEPTION 'sequence % belongs to %', found_sequence.name, found_sequence.owner USING
             ERRCODE = 'insufficient_privilege',

@@ -9,13 +9,13 @@ BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION '%() cannot run in a % transaction', function, upper(current_setting('transaction_isolation')) USING
             ERRCODE = 'active_sql_transaction',
-            DETAIL = 'It must see what others commit until it has its locks.',
+            DETAIL = 'It must see the commits of other sessions until it has its locks.',
             HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED; SELECT %s(%s); COMMIT;', function, arguments);
     END IF;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.require_read_committed(text, text) IS
-    'refuses a transaction whose snapshot does not show what others commit; function and arguments are for the hint';
+    'refuses a transaction whose snapshot does not show the commits of others; function and arguments are for the hint';
 
 CREATE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -124,7 +124,7 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.require_sequence(regclass) IS
-    'refuses what is no sequence, and a sequence that cannot hold positions for ten years to come';
+    'refuses an object that is no sequence, and a sequence that cannot hold positions for ten years';
 
 CREATE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -152,8 +152,8 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.require_reach(regclass, name, bigint, bigint) IS
     'refuses a column with an ID that is further ahead of the clock than new ones may be';
 
--- Nothing is planned: the planner would compute what is constant in the indexes, statistics and constraints of
--- the table, and so run functions of the roles that made them.
+-- Plans no query: the planner would evaluate constants in the indexes, statistics and constraints of the table, and
+-- so run functions of the roles that made them.
 CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint, OUT nulls bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_column_end';

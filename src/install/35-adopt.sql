@@ -7,7 +7,7 @@
 -- All other steps have a search_path of their own.
 
 CREATE TYPE snowflake_internal.observation AS (
-    id bigint,           -- what the old function returned
+    id bigint,           -- the result of the old function
     before timestamptz,  -- the clock before the call
     after timestamptz,   -- the clock after it
     last_value bigint,   -- lastval() after it
@@ -20,7 +20,7 @@ COMMENT ON TYPE snowflake_internal.observation IS
 --   42883, 42501  no such function; not the owner of the function or of its sequence
 --   42809         it has arguments, or does not return one bigint; seq is no sequence
 --   22004, 22003, 42710   the shard is NULL; is none; is another schema's
---   42P13         its IDs are not those of this shard, sequence and epoch: the message says what was seen
+--   42P13         its IDs are not those of this shard, sequence and epoch: the message shows the observed ones
 --   22008         its IDs are negative: its epoch is in the future, or so old that 41 bits have overflowed
 --   55000         the sequence cannot hold positions, or is used by others; the function was changed meanwhile
 --   25001, 25006  isolation above READ COMMITTED; read-only
@@ -90,7 +90,7 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_check(regprocedure, integer, regclass, bigint) IS
-    'what snowflake_adopt() refuses before it waits or calls; false: the function is native already';
+    'the errors of snowflake_adopt() before it waits or calls; false: the function is native already';
 
 CREATE FUNCTION snowflake_internal.adopt_is_native(legacy regprocedure) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
@@ -142,10 +142,10 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass) IS
-    'keeps others from changing what snowflake_adopt() works on, until the transaction ends; false: the function is native already';
+    'keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function is native already';
 
--- A role that has made a table whose DEFAULT calls the function must not decide an adoption: neither by what
--- its rows, policies and locks are, nor by code that a query of the table runs. So only tables of the function's
+-- A role that has made a table whose DEFAULT calls the function must not decide an adoption: neither by its
+-- rows, policies and locks, nor by code that a query of the table runs. So only tables of the function's
 -- owner and of the caller are looked at.
 CREATE FUNCTION snowflake_internal.adopt_columns(
         legacy regprocedure, OUT tbl regclass, OUT attnum integer, OUT column_name name, OUT is_own boolean, OUT obstacle text)
@@ -155,7 +155,7 @@ CREATE FUNCTION snowflake_internal.adopt_columns(
 AS $$
 SELECT c.oid, a.attnum, a.attname, o.is_own,
        CASE WHEN NOT o.is_own THEN format('the table belongs to %s', c.relowner::regrole)
-            -- what LOCK TABLE asks for
+            -- the privileges that LOCK TABLE needs
             WHEN NOT (has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
             THEN format('%I may not read it', current_user)
             WHEN NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
@@ -189,7 +189,7 @@ BEGIN
     PERFORM @extschema@.snowflake_advance(seq, max(c.id), epoch_ms) FROM unnest(calls) AS c;
     PERFORM snowflake_internal.adopt_pass_columns(legacy, seq, epoch_ms);
 
-    -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and all that depends on it. The body
+    -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and the dependents. The body
     -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
     SELECT n.nspname, p.proname, p.prosecdef INTO old
     FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;

@@ -1,4 +1,4 @@
--- Steps of snowflake_adopt(): what the calls of the old function show.
+-- Steps of snowflake_adopt(): conclusions from the calls of the old function.
 
 CREATE FUNCTION snowflake_internal.adopt_call(legacy regprocedure, seq regclass) RETURNS snowflake_internal.observation
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -13,7 +13,7 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_call(regprocedure, regclass) IS
-    'calls a function with the search_path of the caller, and says what was seen';
+    'calls a function with the search_path of the caller, and returns the observation';
 
 CREATE FUNCTION snowflake_internal.adopt_statement(legacy regprocedure) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -200,4 +200,4 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_attach_text(regprocedure, integer, regclass, bigint, snowflake_internal.observation[]) IS
-    'what to do with a function that cannot be adopted: the statements that attach the columns whose DEFAULT calls it';
+    'the remedy for a function that cannot be adopted: the statements that attach the columns whose DEFAULT calls it';

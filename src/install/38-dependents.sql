@@ -1,4 +1,4 @@
--- What depends on an object, and the statement that drops it. The catalogues are read with a search_path of
+-- The dependents of an object, and the statement that drops one. The catalogues are read with a search_path of
 -- pg_catalog only, so that every name is written with its schema.
 
 CREATE FUNCTION snowflake_internal.dependents(classid oid, objid oid, objsubid integer)
@@ -6,7 +6,7 @@ CREATE FUNCTION snowflake_internal.dependents(classid oid, objid oid, objsubid i
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 3
     SET search_path = pg_catalog, pg_temp
 AS $$
--- A view depends on what it reads through its rule _RETURN. A partition's copy of a trigger is no object of its own.
+-- A view depends on its tables through its rule _RETURN. A partition's copy of a trigger is no object of its own.
 SELECT DISTINCT v.classid, v.objid
 FROM pg_depend AS d
 LEFT JOIN pg_rewrite AS w ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid AND w.rulename = '_RETURN'
@@ -19,7 +19,7 @@ WHERE d.refclassid = $1 AND d.refobjid = $2 AND ($3 = 0 OR d.refobjsubid = $3)
   AND c.relkind IS DISTINCT FROM 't' AND coalesce(t.tgparentid, 0) = 0
 $$;
 COMMENT ON FUNCTION snowflake_internal.dependents(oid, oid, integer) IS
-    'what depends on an object or on one of its columns (0: on any part of it), the rule of a view being the view';
+    'the objects that depend on an object or on one of its columns (0: on any part of it), the rule of a view being the view';
 
 CREATE FUNCTION snowflake_internal.drop_text(classid oid, objid oid) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -40,4 +40,4 @@ SELECT CASE
 FROM pg_identify_object($1, $2, 0) AS o
 $$;
 COMMENT ON FUNCTION snowflake_internal.drop_text(oid, oid) IS
-    'the statement that drops an object; empty for a part of an object, which is dropped with it; NULL if a DROP is not what to do with it';
+    'the statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must not be dropped';

@@ -1,8 +1,8 @@
--- Giving a column native IDs: a sequence, NOT NULL and a DEFAULT, whatever it had before.
+-- Giving a column native IDs: a sequence, NOT NULL and a DEFAULT, in place of its former ones.
 --
 -- snowflake_attach() looks at everything, locks, looks again, and only then changes anything. So each error
 -- comes before a row is written. Its steps are the functions attach_...() in the files after this one.
--- old_ is what the column had, new_ what it gets.
+-- old_ is the state before, new_ the state after.
 --
 -- All run with the caller's rights, in the caller's transaction. In a statement, a table appears as
 -- regclass and a role as regrole, which quote themselves, any other name through %I or %L.
@@ -63,7 +63,7 @@ BEGIN
         SELECT a.shard, a.epoch_ms, a.schema INTO new_call
         FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
         -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
-        -- A number that is in use is an error before any hint says what to drop.
+        -- A number that is in use is an error before any hint names objects to drop.
         IF claimed IS DISTINCT FROM new_call THEN
             PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
             claimed := new_call;

@@ -1,6 +1,6 @@
 -- Steps of snowflake_attach(): the column, its shard and its epoch.
 
--- What can be said of the table and the column alone. It is asked again under the locks, so it reads no row.
+-- Errors that the table and the column alone decide. They are checked again under the locks, so no row is read.
 CREATE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -179,7 +179,7 @@ BEGIN
     SELECT n.nspname, c.relpersistence = 't' INTO STRICT schema, is_temporary
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = tbl;
 
-    -- First what makes IDs of the given shard, then the schema's functions, then its columns.
+    -- First the callers that make IDs of the given shard, then the schema's functions, then its columns.
     SELECT array_agg(DISTINCT v.shard), array_agg(DISTINCT v.epoch_ms) FILTER (WHERE v.epoch_ms IS NOT NULL)
     INTO shards, epochs
     FROM (SELECT s.shard, s.epoch_ms, rank() OVER (ORDER BY given <> s.shard, s.function IS NULL) AS choice

@@ -6,8 +6,8 @@ CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint) R
 AS $$
 -- From the column up and down its table's inheritance tree, and along foreign keys to the columns that
 -- refer to it, until nothing is added. A column that refers to an ID must be able to hold one, and so must
--- one that refers to that column. A wide column may lie between two narrow ones. What the column itself
--- refers to is not reached: a bigint may refer to an integer.
+-- one that refers to that column. A wide column may lie between two narrow ones. The column that it refers to
+-- itself is not reached: a bigint may refer to an integer.
 WITH RECURSIVE reached AS (
     SELECT a.attrelid, a.attnum, a.attname FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attnum = $2
     UNION
@@ -85,8 +85,8 @@ DECLARE
     unlocked text;
 BEGIN
     -- By OID, so that no two sessions wait for each other. The other tables of foreign keys are locked, too,
-    -- as ALTER TABLE would do later; it needs no privilege for that, LOCK TABLE does. What counts is which locks
-    -- are held, not which were named: a table may have been renamed in between.
+    -- as ALTER TABLE would do later; it needs no privilege for that, LOCK TABLE does. The locks that are
+    -- held are compared, not the names: a table may have been renamed in between.
     SELECT string_agg(format('ONLY %s', c.oid::regclass), ', ' ORDER BY c.oid) INTO unlocked
     FROM (SELECT s.tbl::oid FROM unnest(scope) AS s WHERE s.is_attached OR s.is_narrow
           UNION
@@ -189,4 +189,4 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text) IS
-    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one of what to do then';
+    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the sessions that must reconnect';

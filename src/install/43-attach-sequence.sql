@@ -1,4 +1,4 @@
--- Steps of snowflake_attach(): which sequence, and what else draws from it.
+-- Steps of snowflake_attach(): which sequence, and its other users.
 
 CREATE FUNCTION snowflake_internal.attach_old_defaults(scope snowflake_internal.attach_member[])
     RETURNS TABLE (tbl regclass, attnum smallint, column_name name, classid oid, objid oid)
@@ -16,7 +16,7 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_old_defaults(snowflake_internal.attach_member[]) IS
     'the object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from';
 
--- Only what is stored as an expression is seen: a function with a body in text, such as PL/pgSQL, does not depend
+-- Only stored expressions are seen: a function with a body in text, such as PL/pgSQL, does not depend
 -- on its sequence.
 CREATE FUNCTION snowflake_internal.attach_old_sequences(scope snowflake_internal.attach_member[])
     RETURNS TABLE (seq regclass, is_owned boolean, is_drawn boolean)
@@ -53,7 +53,7 @@ LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.clas
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
-    'what else draws from a sequence than the columns that are to be attached: columns, views, functions; natively or not, with which epoch';
+    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with which epoch';
 
 -- The sequence of a serial column is kept: its privileges, its name in scripts, its owner. Not if others draw
 -- from it: their numbers would jump to 2^50 and beyond, and an integer column would take no row any more.
@@ -123,7 +123,7 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_require_unshared(snowflake_internal.attach_member[], integer, bigint) IS
-    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; prints what makes them share it, and what parts them';
+    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to share it, or to part them';
 
 CREATE FUNCTION snowflake_internal.attach_sharing_text(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS text
@@ -245,4 +245,4 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_tell_users(snowflake_internal.attach_member[], regclass) IS
-    'says what draws from a shared sequence by nextval() and not natively';
+    'a NOTICE that names the objects that use a shared sequence by nextval() and not natively';

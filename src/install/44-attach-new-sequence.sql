@@ -120,7 +120,7 @@ BEGIN
         EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', seq, rel.relowner::regrole);
     END IF;
     EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', seq, tbl, column_name);
-    -- The owner grants them all, whoever granted them before.
+    -- All in the name of the owner: another grantor may have no right on the new sequence.
     FOR statement IN
         SELECT format('GRANT %s ON SEQUENCE %s TO %s%s', g.privilege_type, seq, CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
                       CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)

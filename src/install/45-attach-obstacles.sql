@@ -1,6 +1,6 @@
--- Steps of snowflake_attach(): what stands in the way.
+-- Steps of snowflake_attach(): obstacles.
 --
--- It is what ALTER TABLE would refuse one by one, some of it after an hour of rewriting: see
+-- ALTER TABLE would refuse them one by one, some only after an hour of rewriting: see
 -- ATPrepAlterColumnType() and ATExecAlterColumnType() in PostgreSQL's tablecmds.c.
 
 CREATE FUNCTION snowflake_internal.attach_dependents(scope snowflake_internal.attach_member[])
@@ -9,8 +9,8 @@ CREATE FUNCTION snowflake_internal.attach_dependents(scope snowflake_internal.at
     SET search_path = pg_catalog, pg_temp
 AS $$
 -- ALTER TABLE rebuilds indexes, constraints, statistics and the column's own DEFAULT. An owned sequence does
--- not depend on the type. All else that depends on the column must be dropped, and before it what depends on
--- that. Objects of unknown kinds count, too: a later version may have new ones.
+-- not depend on the type. All else that depends on the column must be dropped, and before it its own
+-- dependents. Objects of unknown kinds count, too: a later version may have new ones.
 WITH RECURSIVE found AS (
     SELECT d.classid, d.objid, 0 AS depth, pg_describe_object('pg_class'::regclass, s.tbl, s.attnum) AS depends_on,
            snowflake_internal.drop_text(d.classid, d.objid) AS drop_text
@@ -40,7 +40,7 @@ LEFT JOIN (pg_attrdef AS f JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND 
 WHERE o.drop_text IS DISTINCT FROM ''
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
-    'what depends on the type of a narrow column, and in turn on that: a line to tell it, the object, the statement that drops it (NULL: none), and how far it is from the column';
+    'the dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement that drops it (NULL: none), and how far it is from the column';
 
 CREATE FUNCTION snowflake_internal.attach_row_holders(scope snowflake_internal.attach_member[]) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -155,9 +155,9 @@ CREATE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.at
 AS $$
 -- If all of it is pasted into psql, the transaction stays open: nothing is lost.
 WITH objects AS (
-    -- An object can be reached on several ways. The longest tells when to drop it: before all that it depends on.
+    -- An object can be reached on several ways. The longest tells when to drop it: before the objects it depends on.
     SELECT d.drop_text, max(d.depth) AS depth,
-           -- What pg_dump -t selects the object by. It has no option for a function, or for a table in a publication.
+           -- The pattern by which pg_dump -t selects the object. It has no option for a function, or for a table in a publication.
            CASE WHEN o.type NOT IN ('function', 'procedure', 'publication relation') THEN format('%I.%I', o.object_names[1], o.object_names[2]) END AS pattern,
            o.type <> 'index' AS is_selected -- comes with its materialized view
     FROM snowflake_internal.attach_dependents($1) AS d
@@ -166,7 +166,7 @@ WITH objects AS (
     GROUP BY d.drop_text, o.type, o.object_names
 )
 SELECT concat_ws(E'\n',
-    '-- 1. In a shell, save the definitions of what is dropped, with owners, privileges and comments:',
+    '-- 1. In a shell, save the definitions of the dropped objects, with owners, privileges and comments:',
     format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
            CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
                string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '') FILTER (WHERE o.is_selected) END,
@@ -175,13 +175,13 @@ SELECT concat_ws(E'\n',
     'BEGIN;',
     string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
     format('SELECT snowflake_attach(%s);', $2),
-    '-- 3. Run from before.sql the statements that create again what was dropped, and no others: the file can have the old',
+    '-- 3. Run from before.sql the statements that create the dropped objects, and no others: the file can have the old',
     '--    DEFAULT, too. REFRESH materialized views. Then COMMIT;')
 FROM objects AS o
 HAVING count(*) > 0
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_clear_text(snowflake_internal.attach_member[], text) IS
-    'how to save what depends on the columns, to drop it and to attach; NULL: nothing can be dropped';
+    'statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped';
 
 CREATE FUNCTION snowflake_internal.attach_require_clear(
         scope snowflake_internal.attach_member[], seq regclass, arguments text) RETURNS void
@@ -203,8 +203,8 @@ BEGIN
         RAISE EXCEPTION 'cannot attach column % of table %', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = lines,
-            HINT = CASE WHEN clear_text IS NULL THEN 'Change or drop what is listed, and attach again.'
-                        ELSE concat_ws(E'\n', CASE WHEN by_hand THEN '-- First change or drop by hand what is listed and not dropped here.' END, clear_text) END;
+            HINT = CASE WHEN clear_text IS NULL THEN 'Change or drop the listed objects, and attach again.'
+                        ELSE concat_ws(E'\n', CASE WHEN by_hand THEN '-- First change or drop by hand the listed objects that are not dropped here.' END, clear_text) END;
     END IF;
 END;
 $$;

@@ -1,4 +1,5 @@
--- A step of snowflake_attach(): what the catalogue does not show, and what fails or makes other values after the change.
+-- A step of snowflake_attach(): NOTICEs of functions that may fail or return other values after the change. The catalogue
+-- does not show which do.
 
 CREATE FUNCTION snowflake_internal.attach_tell_broken(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE

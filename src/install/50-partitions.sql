@@ -151,7 +151,7 @@ DECLARE
     made bigint[]; -- the epochs of the DEFAULT; NULL: one that is no constant
     known bigint[];
 BEGIN
-    -- A row that is inserted into a table gets the DEFAULT of that table, whatever its partition has.
+    -- A row that is inserted into a table gets the DEFAULT of that table, and not that of its partition.
     SELECT array_agg(DISTINCT k.epoch_ms) INTO made
     FROM pg_partition_ancestors(parent) AS t(tbl)
     JOIN pg_attribute AS a ON a.attrelid = t.tbl AND a.attname = key

@@ -45,7 +45,7 @@ BEGIN
         RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING
             ERRCODE = 'invalid_parameter_value',
             DETAIL = 'from_ts must be before to_ts, and both must be finite.',
-            HINT = 'For all that is older or younger, make a partition FROM (MINVALUE) or TO (MAXVALUE) yourself.';
+            HINT = 'For older or younger rows, make a partition FROM (MINVALUE) or TO (MAXVALUE) yourself.';
     ELSIF date_trunc('second', from_ts) <> from_ts THEN
         RAISE EXCEPTION 'from_ts % is no full second', from_ts USING
             ERRCODE = 'invalid_parameter_value',
@@ -235,7 +235,7 @@ DECLARE
     bounds CONSTANT text := format('FOR VALUES FROM (%s) TO (%s)', lower(ids), upper(ids));
 BEGIN
     PERFORM snowflake_internal.partition_require_name(parent, relname, partition, bounds);
-    -- CREATE TABLE ... PARTITION OF would lock the parent against all others. This takes from it what that takes;
+    -- CREATE TABLE ... PARTITION OF would lock the parent against all others. LIKE copies the same properties;
     -- indexes, foreign keys, triggers and identity come with ATTACH.
     EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION)%s%s',
                    partition, parent,

@@ -1,5 +1,5 @@
--- What a DBA should know of a database full of shards: a function for each topic, and snowflake_check()
--- over all of them. None waits for a lock, or runs code of the objects that it looks at.
+-- Problems in a database full of shards: a function for each topic, and snowflake_check() over all of
+-- them. None waits for a lock, or runs code of the objects that it looks at.
 
 CREATE FUNCTION snowflake_internal.shard_settings(OUT name text, OUT shard integer) RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -96,7 +96,7 @@ SELECT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
        'Give each table and function the shard of its schema alone.'
 FROM calls WHERE shard IS NOT NULL
 GROUP BY classid, objid, objsubid
--- Not again for all that goes through one such function.
+-- Not again for each column that calls one such function.
 HAVING count(DISTINCT shard) > 1 AND (bool_or(is_direct) OR count(DISTINCT function) > 1)
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
@@ -316,4 +316,4 @@ FROM (SELECT * FROM snowflake_internal.check_shards()
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
 COMMENT ON FUNCTION snowflake_check() IS
-    'what is wrong, or will be, with the shards of this database: severity (error, warning, notice), object, problem, and how to mend it; no rows: nothing';
+    'reports problems of the shards of this database, also coming ones: severity (error, warning, notice), object, problem, and a hint with the remedy; no rows if there are none';
