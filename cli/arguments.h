@@ -21,7 +21,8 @@ inline const char* const kServers =
 inline const char* const kKeepGoing = "go on with the other servers if one fails";
 inline const char* const kShards = "shard numbers: 0-1999 or 1,5,7-9";
 
-/* "10%" becomes 0.1. Without a % it could mean either. Returns what is wrong. */
+/* "10%" becomes 0.1. Without a % it could mean either. Returns the error, empty if there is none.
+ */
 inline std::string read_percentage(std::string& text)
 {
     const auto parts = match(text, "^([0-9]{1,3}([.][0-9]{1,9})?)%$");
@@ -189,7 +190,7 @@ struct Arguments {
     {
         CLI::App* verb = add(
             "verify", verify_shards,
-            "Looks for what must not be: errors of snowflake_check(), an ID that is not of its "
+            "Reports errors: those of snowflake_check(), an ID that is not of its "
             "schema's shard, a shard number that two servers use, leftovers of clones and moves. "
             "Exit code 1 if there is anything.",
             R"(
@@ -203,7 +204,7 @@ struct Arguments {
 
     void add_map()
     {
-        CLI::App* verb = add("map", map_shards, "Shows which shard is where.",
+        CLI::App* verb = add("map", map_shards, "Shows the server of each shard.",
                              R"(
   snowflake-shard map 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard map --format pgbouncer 'host=db1 dbname=app' > databases.ini
@@ -228,8 +229,7 @@ struct Arguments {
                 "Plans the moves that balance the servers, or empty one, and shows each server "
                 "before and after. Moves nothing. Every move improves the balance, so that a plan "
                 "can be stopped anywhere. Shards of less than a tenth of the median count as empty "
-                "and are spread by number. Nothing is moved that gains less than half of its "
-                "weight.",
+                "and are spread by number. A move must gain at least half of the shard's weight.",
                 R"(
   snowflake-shard plan 'host=db1 dbname=app' 'host=db2 dbname=app' 'host=db3 dbname=app'
   snowflake-shard plan service=db1 service=db2 service=db3 --drain service=db1 --exclude 0-7
@@ -244,7 +244,7 @@ struct Arguments {
                          "server to be emptied; may be given several times")
             ->allow_extra_args(false);
         verb->add_option("--threshold", options.threshold,
-                         "so far from the mean is balanced (default 10%)")
+                         "a server this close to the mean counts as balanced (default 10%)")
             ->transform(CLI::Validator(read_percentage, "PERCENTAGE"));
         verb->add_option("--max-moves", options.max_moves, "no more moves than this")
             ->check(CLI::Range(1, 8192));
@@ -262,8 +262,8 @@ struct Arguments {
         CLI::App* verb = add(
             "move", move_shard,
             "Moves a shard to another server while it is written to. Its rows stay on the source, "
-            "closed to writing, until --drop-source. Changes of the definition during a move are "
-            "not carried. A move that was interrupted or killed goes on with --resume. A list of "
+            "closed to writing, until --drop-source. Changes of the definition during a move stop "
+            "it. A move that was interrupted or killed goes on with --resume. A list of "
             "moves, by --shards or --plan, goes on if the same command is given again.",
             R"(
   snowflake-shard move insta5 --from 'host=db1 dbname=app' --to 'host=db2 dbname=app' --dry-run
@@ -282,19 +282,20 @@ struct Arguments {
                          "number of moves at a time, one for each server (default 1)")
             ->check(CLI::Range(1, 64));
         auto* kind = verb->add_option_group("kind");
-        kind->add_flag("--dry-run", options.is_dry_run, "list what is in the way; change nothing");
+        kind->add_flag("--dry-run", options.is_dry_run, "list all obstacles; change nothing");
         kind->add_flag("--resume", options.is_resumed, "go on with a move that was interrupted");
         kind->add_flag("--abort", options.is_aborted, "undo a move, up to the switch");
         kind->add_flag("--undo", options.is_undone,
-                       "lead a shard back that was moved with --reversible");
+                       "move a shard back that was moved with --reversible");
         kind->add_flag("--drop-source", options.drops_source, "after a move: drop the old rows");
         kind->require_option(0, 1);
         verb->add_flag("--reversible", options.is_reversible,
                        "let the old rows follow the new ones, until --undo or --drop-source");
         verb->add_option("--source", options.source,
-                         "--from as the server of --to reaches it (default: the same)");
-        verb->add_option("--target", options.target,
-                         "--to as the server of --from reaches it, for --reversible");
+                         "the source's address as seen from the target (default: --from)");
+        verb->add_option(
+            "--target", options.target,
+            "the target's address as seen from the source, for --reversible (default: --to)");
         verb->add_option("--pgbouncer", options.pgbouncer,
                          "connection string of PgBouncer's admin console; may be given several "
                          "times, each with a --config")
@@ -306,8 +307,9 @@ struct Arguments {
                          "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
         verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
-        verb->add_option("--max-lag", options.max_lag,
-                         "WAL that is left when the switch begins (default 1MB)")
+        verb->add_option(
+                "--max-lag", options.max_lag,
+                "bytes of WAL that the target may be behind when the switch begins (default 1MB)")
             ->transform(CLI::AsSizeValue(false));
         verb->add_option("--timeout", options.timeout,
                          "how long writes may wait for the switch, in s or ms (default 10s)")

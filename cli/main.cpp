@@ -1,4 +1,4 @@
-/* snowflake-shard: what is wrong with a command line, and the exit code. */
+/* snowflake-shard: errors of the command line, and the exit code. */
 
 #include "arguments.h"
 #include "postgres/connection.h"
@@ -30,8 +30,8 @@ std::vector<std::string> verbs_of(const CLI::App& app)
     return names;
 }
 
-/* A word that is not understood is named before what is missing, which often follows from it; CLI11
- * does it the other way round. */
+/* Reports an unknown word before a missing argument, because the second often follows from the
+ * first; CLI11 reports them the other way round. */
 std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error)
 {
     const bool has_verb = app.remaining().empty() && !app.get_subcommands().empty();

@@ -1,5 +1,5 @@
-/* What the command prints: tables, JSON and CSV on the standard output; progress and warnings
- * beside it. */
+/* Output: tables, JSON and CSV on the standard output; progress and warnings on the standard error.
+ */
 
 #pragma once
 
@@ -31,7 +31,7 @@ enum class Format { table, json, csv };
 
 void print(const Table& table, Format format);
 
-/* What has become of a shard. */
+/* The result of a command for a shard. */
 struct ShardState {
     Shard shard;
     std::string state; /* done, failed, not done ... */
@@ -49,7 +49,7 @@ int print_states(const std::vector<ShardState>& states, bool json);
 /* A line on the standard error. */
 void warn(const std::string& message);
 
-/* While it lives, warn() begins what this thread says with it, because others talk, too. */
+/* While it lives, warnings of this thread begin with it, because several threads write at once. */
 class Prefix
 {
 public:

@@ -1,5 +1,5 @@
-/* The verbs. Each takes what stands on the command line and returns the exit code: 0 done, 1 found
- * something, 3 failed. What it throws is 2 for a UsageError, else 3. */
+/* The verbs. Each takes its part of the command line and returns the exit code: 0 done, 1 found
+ * something, 3 failed. An exception is 2 for a UsageError, else 3. */
 
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * What error messages share: names, dates and numbers as text, and the errors that several parts
+ * Common parts of error messages: names, dates and numbers as text, and the errors that several parts
  * raise. All other errors stand where their condition is decided.
  */
 #pragma once

@@ -96,7 +96,7 @@ extern "C" {
 #error "snowflake supports PostgreSQL 15 to 19"
 #endif
 
-/* Before 16 the mark for exported functions was empty; we hide all that is not marked. */
+/* Before 16 the mark for exported functions was empty; we hide every unmarked function. */
 #if PG_VERSION_NUM < 160000
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))

@@ -26,7 +26,7 @@ void drop_schema(Connection& connection, const std::string& name)
 }
 
 /* pg_dump leaves out the privileges that a schema had when the database was made. Only the schema
- * public has such, under whatever name. */
+ * public has such, also if it was renamed. */
 std::string initial_privileges(Connection& connection, const Shard& shard, const std::string& name)
 {
     return connection

@@ -2,8 +2,8 @@
  *
  * pg_dump writes a definition with the schema's name in it. To make it under another name, its text
  * is run as it is: in one transaction the shard is renamed away, the text is run, and the two are
- * renamed. So nothing is replaced in text. What refers to an object of the shard refers to the
- * copy's own; in the body of a function, which is text, names stay. */
+ * renamed. So no text is edited, which could break a quoted name. References to the shard's objects
+ * become references to the copy's own; in the body of a function, which is text, names stay. */
 
 #pragma once
 
@@ -14,8 +14,8 @@
 class Copy
 {
 public:
-    /* Waits until no other command makes a copy in the database. What one that was killed has left
-     * is dropped. dump: of the shard. */
+    /* Waits until no other command makes a copy in the database. Drops the copy of a command that
+     * was killed. dump: of the shard. */
     Copy(const std::string& dsn, const Shard& shard, const std::string& dump);
     ~Copy();
     Copy(const Copy&) = delete;

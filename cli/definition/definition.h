@@ -1,4 +1,4 @@
-/* The definition of a template, and what other shards have in place of it. */
+/* The definition of a template, and the differences of other shards. */
 
 #pragma once
 
@@ -36,8 +36,8 @@ public:
                                                const std::vector<Shard>& shards,
                                                Progress& progress) const;
 
-    /* Notes how a copy is written, of which this is the dump; returns what default privileges and
-     * event triggers have changed in it. */
+    /* Notes how a copy is written, of which this is the dump; returns the changes made by
+     * default privileges and event triggers. */
     std::vector<Difference> compare_copy(Connection& connection, const Shard& copy,
                                          const std::string& dump);
 

@@ -1,5 +1,5 @@
-/* The objects of a shard, as text to be compared with another's. Never run this text: what stands
- * as an object of its own here can be a part of a function's body. */
+/* The objects of a shard, as text to be compared with another's. Never run this text: an
+ * entry can be a part of a function's body that looks like an object. */
 
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Text with marks in place of a shard's name and number: what the definitions of two shards have in
- * common. */
+/* Text with marks in place of a shard's name and number, so that the definitions of two shards can
+ * be compared. */
 
 #pragma once
 

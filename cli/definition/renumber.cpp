@@ -5,8 +5,9 @@
 namespace
 {
 
-/* What drops an object, what makes it anew, and what of that is the owner's text. Constraints of
- * partitions stand behind those of their parents, because pg_dump makes the parents first. */
+/* The statement that drops an object, the one that makes it again, and the owner's part of its
+ * text. Constraints of partitions come after those of their parents, because pg_dump makes the
+ * parents first. */
 const char* const kStatements = R"(
 SELECT oid, '' AS drop, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s;', name, attname, pg_get_expr(adbin, adrelid)) AS make
 FROM (SELECT d.oid, adrelid::regclass AS name, adbin, adrelid, adnum FROM pg_attrdef AS d JOIN pg_class AS c ON c.oid = adrelid

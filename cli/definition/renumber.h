@@ -1,4 +1,4 @@
-/* What of a shard's copy has to be changed before it is a shard of its own. */
+/* Statements that give a shard's copy its own number. */
 
 #pragma once
 

@@ -1,4 +1,5 @@
-/* Removes what a move has made. Nothing is said where it is gone. */
+/* Removes the objects of a move. Those that are gone are passed over, because a cleanup can be
+ * interrupted and repeated. */
 
 #pragma once
 

@@ -1,5 +1,5 @@
-/* The command move on one shard. Its parts are in move.cpp (what a command line means),
- * forward.cpp (a move, a resumed move and an undo) and ends.cpp (abort, drop-source). */
+/* The command move on one shard. Its parts are in move.cpp (reads the command
+ * line), forward.cpp (a move, a resumed move and an undo) and ends.cpp (abort, drop-source). */
 
 #pragma once
 
@@ -21,7 +21,7 @@ int print_obstacles(const std::vector<Obstacle>& obstacles, bool json);
 
 inline const std::string kWithWayBack = " with a way back";
 
-/* What a command line asks for, on a shard that it has locked. */
+/* One command on a shard that it has locked. */
 class MoveCommand
 {
 public:
@@ -37,7 +37,7 @@ public:
     int execute();
     /* Of a move that has not begun; none if it has, or is done. */
     std::vector<Obstacle> find_obstacles();
-    /* What execute() has done: moved, undone ... */
+    /* The result of execute(): moved, undone ... */
     const std::string& end_state() const { return end_state_; }
     /* How long writes were blocked, in milliseconds, if execute() has blocked them. */
     std::optional<std::int64_t> pause() const { return pause_; }

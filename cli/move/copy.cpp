@@ -50,7 +50,7 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
         make_publication(source, move);
         source.run("COMMIT");
     }
-    /* What is written between the first slot and another would never come. */
+    /* A second slot would begin later, and the rows written in between would be lost. */
     if (read_state(target, move))
         require_slot(source, move);
     else

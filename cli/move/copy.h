@@ -1,5 +1,5 @@
-/* The steps before the switch, in this order: the source is written to all the time. Each does what
- * is left of it. */
+/* The steps before the switch, in this order. Clients write to the source meanwhile. Each step
+ * skips its completed parts, because a move can be resumed. */
 
 #pragma once
 

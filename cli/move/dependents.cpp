@@ -3,7 +3,7 @@
 namespace
 {
 
-/* Members are the schema's objects, and what is dropped with them: row types, constraints, TOAST
+/* Members are the schema's objects, and those dropped with them: row types, constraints, TOAST
  * tables, rows of a publication. */
 const char* const kDependents = R"(
 WITH RECURSIVE members AS (

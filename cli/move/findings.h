@@ -1,4 +1,4 @@
-/* What verify says of the moves of a server. */
+/* The findings of verify about the moves of a server. */
 
 #pragma once
 

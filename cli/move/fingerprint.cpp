@@ -9,10 +9,10 @@
 namespace
 {
 
-/* The rows of the catalogue that define the shard, by the transactions that have written them; of
- * pg_class, which TRUNCATE and REFRESH MATERIALIZED VIEW write, too, by what they say. What the
- * fence changes is left out: its triggers, the bounds of sequences, and the native functions, by
- * what they depend on before and by their body behind it. */
+/* The rows of the catalogue that define the shard, by their xmin; those of pg_class by their
+ * contents, because TRUNCATE and REFRESH MATERIALIZED VIEW write them, too. The changes of the
+ * fence are left out: its triggers, the bounds of sequences, and the native functions, which are
+ * found by their dependencies before the fence and by their body behind it. */
 const char* const kFingerprint = R"sql(
 DROP TABLE IF EXISTS @move@.definition, @move@.noted;
 CREATE TABLE @move@.definition (sql text NOT NULL);

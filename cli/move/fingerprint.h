@@ -5,13 +5,13 @@
 
 #include "move/session.h"
 
-/* Puts what the functions below need into the schema of the move, in a transaction of the caller.
- */
+/* Creates the tables and functions of a fingerprint in the schema of the move, in a transaction of
+ * the caller. */
 void make_fingerprint(Connection& source, const Move& move);
 
 /* Notes the definition when it is copied, as pg_dump writes it. */
 void note_definition(Connection& source, const Move& move);
-/* Compares it with what was noted. The error shows the difference. */
+/* Compares it with the noted one. The error shows the difference. */
 void require_same_definition(Connection& source, const Move& move);
 
 /* Notes which transactions have written the definition, and the position in the WAL. It takes

@@ -1,4 +1,4 @@
-/* The steps of a move in their order, and what is left of them after a kill. */
+/* The steps of a move in their order, also from the middle after a kill. */
 
 #include "interrupt.h"
 #include "move/cleanup.h"
@@ -8,7 +8,7 @@
 #include "move/switch.h"
 #include "move/way_back.h"
 
-/* Does what is left. */
+/* Runs the steps that are left. */
 int MoveCommand::go_on()
 {
     note_interrupts();
@@ -23,12 +23,12 @@ int MoveCommand::go_on()
         throw;
     } catch (const std::exception& error) {
         throw Failure(std::string(error.what()) + "\nHINT:  " + remedy_ +
-                      ". Before the target is open, --abort undoes what has been done.");
+                      ". Before the target is open, --abort undoes the move.");
     }
 }
 
-/* What is given is kept, so that the next --resume cannot forget it. A slot of a way back is made
- * before the fence. */
+/* Stores the options, so that the next --resume need not repeat them. A slot of a way back is made
+ * before the fence, because it waits for running transactions. */
 void MoveCommand::keep_options(const Standing& now)
 {
     if (options_.is_reversible && !now.source->is_reversible) {

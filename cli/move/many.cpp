@@ -36,7 +36,8 @@ Entry make_entry(const Options& options, const PlanEntry& one)
     return entry;
 }
 
-/* A shard that has moved before is found by what the source knows of its move, or on the target. */
+/* The source no longer lists a shard that has moved: its schema is in the state of the move, or on
+ * the target. */
 void find_schemas(Connection& connection, std::map<int, std::string>& schemas)
 {
     for (const MoveState& move : read_moves(connection))

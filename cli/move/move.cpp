@@ -1,9 +1,9 @@
 /* snowflake-shard move: a shard goes to another server while it is written to.
  *
- * What a move has done stands in the two databases: each has a schema snowflake_move_N with a row
- * of state. Every step looks at what is there and does the rest, so that a move that was killed is
- * resumed by doing all steps again. The source says that a move exists; the target says whether the
- * shard is open there. */
+ * The state of a move is in the two databases: each has a schema snowflake_move_N with a row of
+ * state. Every step reads both servers and skips its completed parts, so that a move that was
+ * killed is resumed by running all steps again. The source says that a move exists; the target says
+ * whether the shard is open there. */
 
 #include <iostream>
 
@@ -15,7 +15,7 @@
 namespace
 {
 
-/* What a move in the other direction has left on the target is an obstacle, as any schema is. */
+/* Leftovers of a move in the other direction are an obstacle, as any schema of that name is. */
 void require_no_move(const Standing& now)
 {
     if (!now.has_begun())

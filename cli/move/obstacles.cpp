@@ -9,8 +9,9 @@
 namespace
 {
 
-/* Queries whose rows are obstacles: the problem, and what mends it. Both the copy and the stream
- * take a slot, a sender and a worker. A slot waits for the transactions of all databases. */
+/* Queries whose rows are obstacles: the problem, and the statement that mends it. Both the copy and
+ * the stream take a slot, a sender and a worker. A slot waits for the transactions of all
+ * databases. */
 const char* const kPublishing = R"(
 SELECT 'wal_level = ' || current_setting('wal_level'),
        'ALTER SYSTEM SET wal_level = logical; and restart the server'
@@ -74,7 +75,8 @@ SELECT format('schema %I is there already', nspname),
               'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $1::text, quote_ident(nspname))
 FROM pg_namespace WHERE nspname IN ($1, $2))";
 
-/* What pg_dump writes of privileges starts from PostgreSQL's own defaults. */
+/* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
+ * target would be added to them. */
 const char* const kDefaultPrivileges = R"(
 SELECT DISTINCT format('new %s of role %I %s %s %s by default, and so would those of the shard', kind, current_user,
                        CASE verb WHEN 'REVOKE' THEN 'give' ELSE 'refuse' END, who, privilege),
@@ -103,7 +105,7 @@ void compare_clocks(Servers& servers)
              " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + servers.source.server());
 }
 
-/* They run with each statement of the definition; what they change, diff shows afterwards. */
+/* They run with each statement of the definition; diff shows their changes afterwards. */
 void tell_of_event_triggers(Connection& target)
 {
     const Result triggers = target.query(R"(

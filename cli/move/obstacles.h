@@ -1,4 +1,4 @@
-/* What is in the way of a move, all of it at once. */
+/* All obstacles to a move at once, so that an operator mends them in one go. */
 
 #pragma once
 
@@ -10,12 +10,12 @@
 struct Obstacle {
     std::string server;
     std::string problem;
-    std::string hint; /* what mends it */
+    std::string hint; /* the statement or command that mends it */
 
     std::string text() const { return server + ": " + problem + "\n    HINT:  " + hint; }
 };
 
-/* The rows of a query whose columns are the problem, and what mends it. */
+/* The rows of a query with two columns: the problem and the hint. */
 std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& sql,
                                      const std::vector<std::string>& parameters);
 
@@ -23,7 +23,7 @@ std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& 
 std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
                                      const std::string& source_dsn, const Limits& limits);
 
-/* What is in the way of --reversible, besides. target_dsn: the target as the source's server
+/* More obstacles, of --reversible alone. target_dsn: the target as the source's server
  * reaches it. */
 std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& move,
                                                  const std::string& target_dsn,

@@ -1,4 +1,5 @@
-/* What move --plan reads: what plan --json writes, also when a person has edited it. */
+/* The file of move --plan, as plan --json writes it. A person may have edited it, so every field is
+ * checked. */
 
 #pragma once
 

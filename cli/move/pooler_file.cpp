@@ -16,8 +16,8 @@ const char* const kSection = R"(^[[:space:]]*\[(.*)\][[:space:]]*$)";
  * space behind them. */
 const char* const kDatabase = R"(^([[:space:]]*("[^"]*"|[^[:space:]=]+)[[:space:]]*=[[:space:]]*))"
                               R"((.*[^[:space:]])?([[:space:]]*)$)";
-/* A setting, its name, its value, its last character, what follows; '' is a quote between quotes.
- */
+/* A setting, its name, its value, its last character, the rest of the line; '' is a quote between
+ * quotes. */
 const char* const kSetting = R"((([[:alnum:]_]+)[[:space:]]*=[[:space:]]*)"
                              R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)(.*)$)";
 /* The file. */
@@ -70,7 +70,7 @@ std::string settings_with(const std::string& settings, const Place& place)
     return text;
 }
 
-/* The text with what edit makes of each line of the alias, from its number and groups. */
+/* The text with each line of the alias replaced by the result of edit(number, groups). */
 std::string edited(const std::string& text, const std::string& alias,
                    const std::function<std::string(int, const Groups&)>& edit)
 {

@@ -111,7 +111,7 @@ void Inspection::compare_with_source(const Place& place)
                              dsn_setting("port", place.port) + " " +
                              dsn_setting("dbname", place.database) + " connect_timeout=5");
             is_source = there.query(identity).text(0, 0) == source_.query(identity).text(0, 0);
-        } catch (const Failure&) { /* then its name is all that is known of it */
+        } catch (const Failure&) { /* then only its name is known */
         }
     if (!is_source)
         add("alias " + alias_ + " leads to " + place.text() + ", which is not the source, " +
@@ -119,7 +119,7 @@ void Inspection::compare_with_source(const Place& place)
             "Let the alias lead to the source, or name it by --alias, or the source by --from.");
 }
 
-/* RELOAD reads the file of the settings, and what it includes. */
+/* RELOAD reads the file of the settings, and the files that it includes. */
 void Inspection::look_at_configuration()
 {
     const std::string main = bouncer_.setting("conffile");

@@ -1,4 +1,5 @@
-/* What would keep a PgBouncer from leading its clients to the target. Nothing is changed. */
+/* Obstacles to redirecting a PgBouncer, found without a change: during the switch it is too late.
+ */
 
 #pragma once
 

@@ -88,7 +88,7 @@ void write_scratch(const std::string& path, const std::string& text)
         fchmod(file.number(), old.st_mode & 07777) == 0 && fsync(file.number()) == 0;
     check(is_written, "write", scratch);
     if (read_file(scratch) != text)
-        throw Failure("what was written to " + scratch + " is not what is read from it");
+        throw Failure("the text read from " + scratch + " differs from the text written to it");
 }
 
 bool is_of_our_groups(gid_t group)

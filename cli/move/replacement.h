@@ -9,8 +9,7 @@
 
 using Edit = std::function<std::string(const std::string&)>;
 
-/* Why the file cannot be replaced by us, and what mends it; nothing if it can. It is only looked
- * at. */
+/* The reason why we cannot replace the file, and the hint; nothing if we can. Changes nothing. */
 struct FileProblem {
     std::string problem;
     std::string hint;
@@ -24,5 +23,5 @@ std::string read_file(const std::string& file);
 void prepare_file(const std::string& file, const Edit& edit);
 /* Moves that into its place. If somebody has changed the file since, his text is edited. */
 void replace_file(const std::string& file, const Edit& edit);
-/* Removes what has been prepared. */
+/* Removes the prepared file. */
 void discard_prepared(const std::string& file);

@@ -1,4 +1,4 @@
-/* What logical replication cannot carry of a shard. */
+/* Tables whose rows logical replication cannot copy. */
 
 #pragma once
 

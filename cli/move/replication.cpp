@@ -36,7 +36,7 @@ std::string dsn_of(const Connection& server, const std::string& given)
               dsn_setting("dbname", server.database()) + " " + dsn_setting("user", server.user()) +
               (password.empty() ? "" : " " + dsn_setting("password", password));
     }
-    /* What the role has set there must not end the copy of a table, or leave rows out of it. */
+    /* Settings of the role must not end the copy of a table, or hide rows from it. */
     return dsn_with_options(dsn,
                             std::string("-c statement_timeout=0 -c lock_timeout=0 "
                                         "-c idle_in_transaction_session_timeout=0 "

@@ -1,4 +1,4 @@
-/* What the role of a move may not do where it subscribes. */
+/* Rights that the role of a move lacks on the subscribing server. */
 
 #pragma once
 

@@ -28,16 +28,16 @@ public:
 
     /* Late if one of them cannot do it in time. */
     void pause(Clock::time_point deadline);
-    /* What does not succeed is a warning; false then. */
+    /* A failure is a warning, so that the other aliases are resumed too; false then. */
     bool resume();
 
     /* The target is open. One that fails does not stop the others; its clients stay held. The error
-     * names all that have failed. */
+     * names each failed one. */
     void lead_to(const Connection& target, const Move& move);
     /* After an abort. */
     void discard_prepared();
 
-    /* A line for each alias that is paused, with what lets its clients go on; else empty. */
+    /* A line for each paused alias, with the remedy; else empty. */
     std::string paused(const std::string& remedy);
 
 private:

@@ -1,4 +1,4 @@
-/* What the steps of a move share: its names, its two servers, and its limits. */
+/* Shared by the steps of a move: its names, its two servers, and its limits. */
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "postgres/catalog.h"
 #include "clock.h"
 
-/* Which shard is moved, and what the objects of its move are called on both servers. */
+/* The moved shard, and the names of the objects of its move on both servers. */
 struct Move {
     Shard shard;
     std::string name; /* snowflake_move_5: schemas, publication and subscription */
@@ -53,7 +53,7 @@ struct MustStartAnew : Failure {
 void withstand_settings(Connection& connection);
 
 /* Until the transaction ends, statements come into no log and no statistics: they hold a connection
- * string. It does what the role may; a superuser may all of it. */
+ * string. Settings that the role may not change are left as they are. */
 void hide_statements(Connection& connection);
 
 /* Connects to both servers, and locks the shard on them, so that no other command moves it. */

@@ -1,4 +1,4 @@
-/* How a move stands, by what both servers know of it. */
+/* The state of a move, derived from the rows on both servers. */
 
 #pragma once
 
@@ -20,7 +20,7 @@ public:
     bool has_moved() const { return is_at(source, Step::moved) && !target; }
     /* At its end: the shard is on the target, and the source follows it. */
     bool has_way_back() const;
-    /* The source is the side that follows, whatever has become of the target. */
+    /* The source is the side that follows, also if the target's part is lost. */
     bool is_followed() const;
     /* An undo of the move has begun, and is not at its end. */
     bool is_being_undone() const;

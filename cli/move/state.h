@@ -1,5 +1,5 @@
-/* What the two databases of a move know of it: each has a schema snowflake_move_N with a row of
- * state. It is read and written here alone. */
+/* The record of a move in its two databases: each has a schema snowflake_move_N with a row of
+ * state. Only this file reads and writes it. */
 
 #pragma once
 

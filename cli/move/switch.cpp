@@ -60,9 +60,9 @@ void await_marker(Connection& target, const Move& move, const std::string& marke
  * No acknowledged write is lost: the marker was sent when every transaction that the fence does not
  * stop had ended, so each write was committed before the marker, or fails. The slot sends
  * transactions in the order of their commits, and the subscription commits them in that order, also
- * with parallel workers (all tables are 'r'), so what committed before the marker is here. No ID
- * comes twice: the fence waited for every transaction that had drawn from a sequence, and left
- * nothing to be drawn. The marker carries the positions, so those it handed out are below.
+ * with parallel workers (all tables are 'r'), so every write committed before the marker is here.
+ * No ID comes twice: the fence waited for every transaction that had drawn from a sequence, and
+ * left nothing to be drawn. The marker carries the positions, so those it handed out are below.
  *
  * A kill at this point:
  * - of the target: the commit is on its disk or is not. With it is everything that it relies on,
@@ -127,7 +127,7 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     open_target(target, move, fence, deadline);
 }
 
-/* Says also what has become of the fence, unless the source is open again. */
+/* Says also whether clients can write again, if the fence cannot be lifted. */
 void tell_of_fence(const std::string& error, const Fence& fence, const Connection& target,
                    const std::function<void()>& open_again)
 {

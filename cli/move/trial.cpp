@@ -70,8 +70,8 @@ private:
         }
     }
 
-    /* An error that names the shard's own schema follows from an earlier one. A role is made (until
-     * the rollback), to see what else is missing. */
+    /* An error that names the shard's own schema follows from an earlier one. A missing role is
+     * made until the rollback, to find the other obstacles. */
     void note_error(const Statement& statement, const ServerError& error)
     {
         const std::string message = message_of(error);

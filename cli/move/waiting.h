@@ -1,4 +1,4 @@
-/* What a move waits for, in the words of the servers. */
+/* The causes of a wait, as the servers' views name them. */
 
 #pragma once
 
@@ -7,8 +7,8 @@
 
 #include "move/session.h"
 
-/* Prints what a wait is for: not before it has lasted some seconds, and then once for each change.
- */
+/* Prints the cause of a wait: after some seconds, because most waits are short, and then once for
+ * each change. */
 class Wait
 {
 public:

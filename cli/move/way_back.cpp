@@ -44,9 +44,9 @@ void await_follower(Connection& target, const Move& back, Clock::time_point dead
             return warn("the source does not follow yet; its log says why");
 }
 
-/* What the target's WAL has from the source is not to be sent back. The slot begins before it, and
- * a slot that is advanced can return to its old position by a crash. So the subscription has its
- * position itself, as every subscription has: in its replication origin, which is WAL-logged. */
+/* The changes that the target has received from the source must not be sent back. The slot begins
+ * before them, and an advanced slot can return to its old position in a crash. So the position is
+ * in the replication origin of the subscription, which is WAL-logged. */
 void begin_at(Connection& source, const Move& back, const std::string& position)
 {
     source.query(R"(
@@ -88,7 +88,7 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     return "";
 }
 
-/* The source's commit is the first, so it tells what is left. */
+/* The source commits first, so its state shows which steps are left. */
 void finish_way_back(Connection& target, Connection& source, const Move& move)
 {
     const auto of_source = read_state(source, move);

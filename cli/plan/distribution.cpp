@@ -40,7 +40,7 @@ std::string dsn_of(const Connection& connection)
            " " + dsn_setting("dbname", connection.database());
 }
 
-/* What else a connection string sets. libpq marks passwords and the like by a *. */
+/* The other settings of a connection string, without secrets, which libpq marks by a *. */
 std::string other_settings(const std::string& dsn)
 {
     const std::set<std::string> left_out = {"host", "hostaddr", "port", "dbname"};

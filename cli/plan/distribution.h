@@ -1,5 +1,4 @@
-/* Which shard is on which server, and how large it is: what plan computes with, and what is drawn.
- */
+/* The servers with their shards and sizes, for plan and for the picture. */
 
 #pragma once
 

@@ -205,7 +205,7 @@ private:
     const bool is_labelled_;
     const Layout layout_;
     const double median_;
-    std::int64_t largest_ = 1; /* what a server has, before or after */
+    std::int64_t largest_ = 1; /* of all servers, before or after */
     Svg svg_;
 };
 

@@ -25,7 +25,7 @@ void require_one_place_each(const Distribution& distribution)
                           one.schema + " at " + distribution.servers[one.server].name +
                           ", schema " + two.schema + " at " +
                           distribution.servers[two.server].name +
-                          "\nHINT:  snowflake-shard verify shows what to decide by.");
+                          "\nHINT:  snowflake-shard verify shows the facts to decide by.");
     }
 }
 
@@ -124,7 +124,7 @@ Plan make_plan(ServerSet& servers, const Options& options)
     return plan;
 }
 
-/* What --drain could not move away. */
+/* The shards that --drain leaves on their server. */
 void warn_of_rest(const Plan& plan)
 {
     std::vector<ShardSet> left(plan.servers.size());

@@ -75,7 +75,7 @@ std::vector<Load> loads_of(const Plan& plan, bool is_after)
     return loads;
 }
 
-/* What the bars are measured by. */
+/* The scale of the bars. */
 struct Scale {
     double mean;
     double largest;

@@ -26,12 +26,12 @@ struct Step {
     double weight;
 };
 
-/* The shards of one kind, and what they weigh on each server. Servers and shards are numbered in
+/* The shards of one kind, and their weight on each server. Servers and shards are numbered in
  * the order of their names, so that ties are settled in one way. */
 class Loads
 {
 public:
-    /* slack: so far from the goal is balanced, whatever the threshold is. */
+    /* slack: a server that is so close to the goal is balanced at any threshold. */
     Loads(std::vector<bool> drained, double slack)
         : slack_(slack), servers_(drained.size()), drained_(std::move(drained)),
           kept_(static_cast<double>(std::count(drained_.begin(), drained_.end(), false)))
@@ -46,7 +46,7 @@ public:
             servers_[server].movable.insert({weight, shard});
     }
 
-    /* What empties drained servers next: the heaviest shard to the emptiest server. */
+    /* The next move that empties drained servers: the heaviest shard to the emptiest server. */
     std::optional<Step> next_of_drain() const
     {
         std::optional<Step> best;
@@ -61,8 +61,8 @@ public:
         return best;
     }
 
-    /* What gains most, when drained servers are empty. The emptiest server is the best target for
-     * any shard, because gain_of() grows with the room. */
+    /* The move that gains most, when drained servers are empty. The emptiest server is the best
+     * target for any shard, because gain_of() grows with the room. */
     std::optional<Step> next_of_balance(double threshold) const
     {
         const std::size_t target = emptiest();

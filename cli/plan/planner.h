@@ -42,9 +42,9 @@ struct PlannedMove {
 /* Which of the shards count as empty. */
 std::vector<bool> find_empty(const std::vector<PlannedShard>& shards);
 
-/* In the order in which they are to be made: first what empties drained servers, then always the
- * move that gains most. No shard moves twice. The order of the arguments has no influence. At least
- * one server must not be drained. */
+/* In their order: first the moves that empty drained servers, then always the move that gains
+ * most, so that a plan can be stopped anywhere. No shard moves twice. The order of the arguments
+ * has no influence. At least one server must not be drained. */
 std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
                                     const std::vector<PlannedShard>& shards,
                                     const PlanLimits& limits);

@@ -10,7 +10,7 @@ class Svg
 public:
     /* kind: classes of the style. */
     void text(int x, int y, const std::string& kind, const std::string& text);
-    /* title: what a browser shows under the pointer. */
+    /* title: a browser shows it under the pointer. */
     void rect(int x, int y, int width, int height, const std::string& kind,
               const std::string& title = "");
     /* On a background of its own, which looks the same on a white page and on a dark one. */

@@ -33,7 +33,7 @@ enum class Access { reads, writes };
 /* One server, with its own error if it cannot be used. */
 Server connect_to(const std::string& dsn, Access access);
 
-/* The same database, whatever its address. */
+/* The same database, also under two addresses. */
 bool is_same_server(Connection& one, Connection& other);
 
 class ServerSet

@@ -1,4 +1,4 @@
-/* SQL as the server writes it: what is a name, what is a constant. */
+/* Names and constants in SQL text as the server writes it. */
 
 #pragma once
 

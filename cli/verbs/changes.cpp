@@ -39,7 +39,8 @@ std::string checked_name(const std::string& name)
     return name;
 }
 
-/* In the order of their names, whatever the locale. Hidden files are those of editors. */
+/* In the byte order of their names, so that all machines agree. Hidden files are those of editors.
+ */
 std::vector<std::string> list_files(const std::string& folder)
 {
     std::vector<std::string> names;

@@ -106,7 +106,7 @@ void require_no_extension(Connection& connection, const Shard& origin)
                       ", and clones cannot have it\nHINT:  " + extension.text(0, 1));
 }
 
-/* What a connection makes its clones of. */
+/* The copy that a connection makes its clones from. */
 struct Recipe {
     std::string schema; /* that the dump makes */
     std::string dump;

@@ -12,7 +12,7 @@ const std::string kHead = "\n"
                           "SELECT ARRAY[\n";
 const std::string kEnd = "]::pg_catalog.text[]\n";
 
-/* What does not look like a record has no source. */
+/* A function of another kind has no source: it is not a record. */
 const std::string kSource = "CASE WHEN l.lanname = 'sql' AND p.prokind = 'f' AND p.prosqlbody IS "
                             "NULL THEN p.prosrc ELSE '' END";
 const std::string kFunctions = R"(
@@ -60,10 +60,11 @@ bool Record::has(const Change& change) const
     if (found == entries_.end())
         return false;
     if (found->hash != change.hash)
-        throw Failure("it has had change " + change.name + " with another text: SHA-256 was " +
-                      found->hash + ", is " + change.hash +
-                      "\nHINT:  Restore the text, and write what is new as a change with a name of "
-                      "its own.");
+        throw Failure(
+            "it has had change " + change.name + " with another text: SHA-256 was " + found->hash +
+            ", is " + change.hash +
+            "\nHINT:  Restore the text, and write the new part as a change with a name of "
+            "its own.");
     return true;
 }
 

@@ -12,7 +12,7 @@ namespace
 /* How many rows the widths of a table are taken of. */
 constexpr std::size_t kFirstRows = 1000;
 
-/* What waits for its turn, in bytes. */
+/* Bytes of rows that wait for their turn. A bound, because a query may return more than memory. */
 constexpr std::size_t kMaxWaiting = 16 << 20;
 
 /* NaN and Infinity are text. */

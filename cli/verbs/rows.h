@@ -1,5 +1,5 @@
-/* The rows of a query, printed as they come: nothing is kept but what the order of the shards and
- * the widths of a table take. */
+/* The rows of a query, printed as they come. Rows are kept only for the order of the shards and for
+ * the widths of a table, because a query may return more than memory. */
 
 #pragma once
 
@@ -28,8 +28,8 @@ using ValueRow = std::vector<Value>;
 
 ValueRow row_of(const Result& result, int row);
 
-/* Prints rows of the same columns. The columns of a table are as wide as its first rows take; what
- * is wider later stands out. */
+/* Prints rows of the same columns. The first rows decide the widths of a table's columns; wider
+ * values of later rows stand out. */
 class RowPrinter
 {
 public:

@@ -54,7 +54,7 @@ private:
     std::mutex printing_;
 };
 
-/* What fails before anything runs is a text that has changed, or a record that cannot be read. */
+/* A changed text, or a record that cannot be read, is an error before anything runs. */
 ShardState look_at(const Shard& shard, const std::string& server, const Record& record,
                    const std::vector<Change>& changes)
 {

@@ -1,4 +1,4 @@
-/* snowflake-shard verify: what is wrong on each server, and shard numbers that two servers use.
+/* snowflake-shard verify: problems of each server, and shard numbers that two servers use.
  *
  * An ID carries its shard. So the same ID on two servers is of a shard that is open on both, or of
  * a wrong shard on one of them: it is found without a comparison of the servers' IDs. */
@@ -21,7 +21,7 @@ struct Report {
     std::string server;
     std::vector<Shard> shards;
     std::vector<int> settings; /* of snowflake.shard, if they make IDs here */
-    /* The hint is the statement or command that mends it, or shows what to decide. */
+    /* The hint is the statement or command that mends it, or that shows the facts to decide by. */
     Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
 

@@ -114,7 +114,7 @@ bool inherit(Entry* to, const Entry& from)
         use.call.is_plain = false;
         use.is_direct = false;
         if (from.caller.catalog == ProcedureRelationId)
-            use.through = from.caller.object; /* what a domain goes through, its columns do, too */
+            use.through = from.caller.object; /* the columns of a domain call the same function */
         is_grown |= add_use(&to->uses, use);
     }
     return is_grown;

@@ -1,14 +1,14 @@
 /*
- * The catalogue as the registry of shards. Whatever calls a native function depends on it in
+ * The catalogue as the registry of shards. A caller of a native function depends on it in
  * pg_depend, and the call's arguments stand in its stored expression. So renames, drops, dumps and
  * restores keep the registry true by themselves.
  *
  * An object also makes the calls of each function that it depends on. For that pg_depend is enough:
  * only the expressions that name a native function are read, each once. So the time grows with the
- * number of expressions and dependencies, whoever wrote them.
+ * number of expressions and dependencies of all roles.
  *
- * Catalogues are read with a snapshot of the moment, not the transaction's: what another session
- * has just committed counts, in REPEATABLE READ too.
+ * Catalogues are read with a snapshot of the moment, not the transaction's: a shard that another
+ * session has just committed must count, in REPEATABLE READ too.
  */
 #pragma once
 

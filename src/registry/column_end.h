@@ -1,10 +1,10 @@
 /*
- * What the owner of a table asks of its column of whole numbers before it makes IDs: the largest
- * value, and whether there are NULLs. Unlike peek.h it waits for a lock on the table, and never
+ * The largest value of a column of whole numbers, and the count of its NULLs, for the owner of the
+ * table before the column gets IDs. Unlike peek.h it waits for a lock on the table, and never
  * gives up: without an index it reads all rows.
  *
- * No query is planned, so nothing of what others may have stored with the table is run: see
- * index_end.h.
+ * No query is planned, because the planner runs functions that other roles stored with the table:
+ * see index_end.h.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct ColumnEnd {
 };
 
 /*
- * Of one table; its children and partitions are tables of their own. Rows are counted whatever a
- * policy hides, as in the owner's ALTER TABLE.
+ * Of one table; its children and partitions are tables of their own. Rows that a policy
+ * hides count, too, as in the owner's ALTER TABLE.
  *
  * Errors: 42501 not the owner, 42809 no table, or one of another session, 42703 no such column.
  */

@@ -23,7 +23,7 @@ List* calls_of_function(const NativeFunctions& natives, Oid function)
     const int in_body = list_length(calls);
     calls = append_calls(calls, natives, PROCOID, tuple, Anum_pg_proc_proargdefaults);
     ReleaseSysCache(tuple);
-    /* With a call in an argument's default, no call is all that the function does. */
+    /* With a call in an argument's default, the function does more than one call. */
     ListCell* cell = nullptr;
     foreach (cell, calls)
         static_cast<Call*>(lfirst(cell))->is_plain &= list_length(calls) == in_body;
@@ -73,7 +73,7 @@ bool has_defaults(Oid relation)
 }
 
 /*
- * The object of a row of pg_depend, if it calls what it depends on. A function is called by a
+ * The object of a row of pg_depend, if it calls the object that it depends on. A function is called by a
  * DEFAULT, a function or a domain that names it; the DEFAULT of a domain by the columns of that
  * type, if they have no other.
  */

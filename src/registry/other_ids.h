@@ -2,8 +2,8 @@
  * The IDs of a table that are not of its shard, for snowflake-shard verify. Numbers below 2^53 are
  * no IDs of this scheme, and not counted.
  *
- * No query is planned, so nothing of what others may have stored with the table is run: see
- * index_end.h.
+ * No query is planned, because the planner runs functions that other roles stored with the table:
+ * see index_end.h.
  */
 #pragma once
 

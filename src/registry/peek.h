@@ -1,5 +1,5 @@
 /*
- * Looks at what sequences and columns hold, for snowflake_check() and the views. It never waits for
+ * Reads the values of sequences and columns, for snowflake_check() and the views. It never waits for
  * a lock, and releases the one that it takes at once: nobody can make it hang, and thousands of
  * tables need no larger lock table. No expression, policy or operator of the tables' owners is run.
  */

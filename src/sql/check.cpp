@@ -1,4 +1,4 @@
-/* SQL functions that look at data: of snowflake_check(), the views, and what makes shards. */
+/* SQL functions that look at data, for snowflake_check(), the views and the making of shards. */
 #include "pg.h"
 #include "registry/column_end.h"
 #include "registry/other_ids.h"
