@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 #
-# What the scripts share: packages, an ordinary user to run a server as, a private copy of the
+# Common parts of the scripts: packages, an ordinary user to run a server as, a private copy of the
 # PostgreSQL installation, throwaway servers in it, the parts of a test. Sourced by a bash script
 # that has set -euo pipefail. In this order:
 #
 #   make_workdir                      $workdir: when the script ends, in any way, the folder is removed,
 #                                     and the processes that "unprivileged" started are ended
-#   choose_server                     $server_version, and in server_needs what it takes
+#   choose_server                     $server_version, and its packages in server_needs
 #   need_packages "${server_needs[@]}" make=make ...
 #   make_private_tree                 PG_CONFIG and PATH lead into the tree from here on
 #   build_and_install [ARGUMENT...]   a copy of the sources in $build; make's arguments
@@ -159,12 +159,12 @@ as_ordinary_user() {
 }
 
 # unprivileged COMMAND...: as the ordinary user. Root's HOME is closed to others, and a user's own
-# may hold files that change what psql, make or perl do.
+# may hold files that change psql, make or perl.
 unprivileged() {
     as_ordinary_user env HOME="$workdir" PATH="$PATH" "$@"
 }
 
-# -h: of the links themselves, never of what they lead to.
+# -h: of the links themselves, never of their targets.
 give_away() {
     ((EUID != 0)) || chown -hR "$ordinary_user:" "$@"
 }
@@ -190,7 +190,7 @@ run_logged() {
 
 progress=last_line
 progress_interval=300
-step= # what last_line calls the step
+step= # the name of the step for last_line
 
 last_line() {
     tail -n 1 -- "$1" || true

@@ -17,8 +17,8 @@ need_packages() {
     [[ " ${missing[*]} " != *" postgresql-${server_version-} "* ]] || : >"$workdir/new_server"
 }
 
-# want_packages PACKAGE=PROBE...: installs what can be installed. Tests that need one that is not
-# there say so, and are skipped.
+# want_packages PACKAGE=PROBE...: installs those that can be installed. Tests of a missing one are
+# skipped, with a message.
 want_packages() {
     local package missing refused=()
     list_missing "$@"
@@ -134,7 +134,7 @@ apt_install() (
             'case " $*" in *" postgresql"* | *" pgbouncer"*) exit 101 ;; esac'
         as_root chmod 755 "$no_start"
     fi
-    [[ ! -e $workdir/no_mirror ]] || apt_flags+=(--no-download) # apt may have kept what is needed
+    [[ ! -e $workdir/no_mirror ]] || apt_flags+=(--no-download) # apt may have the packages in its cache
     apt_get install "${apt_flags[@]}" -- "$@"
 )
 
@@ -150,7 +150,7 @@ write_as_root() {
     printf '%s\n' "${@:2}" | as_root tee -- "$1" >/dev/null
 }
 
-# What snowflake-shard is built from; without these headers make leaves it out.
+# For snowflake-shard; without these headers make leaves it out.
 # shellcheck disable=SC2034 # for the caller
 readonly command_needs=(libcli11-dev=/usr/include/CLI/CLI.hpp
     nlohmann-json3-dev=/usr/include/nlohmann/json.hpp)

@@ -30,7 +30,7 @@ result_text() {
     printf '%d passed, %d failed, %d skipped' "$@"
 }
 
-# count_results HARNESS LOG: three numbers, from what the harness has printed.
+# count_results HARNESS LOG: three numbers, from the output of the harness.
 count_results() {
     case $1 in
     regress) # also isolation tests; the words are the same from version 15 to 19
@@ -82,7 +82,7 @@ list_skipped() {
         uniq -c | sed 's/^ *\([0-9]*\) /    \1 skipped in /'
 }
 
-# show_failures HARNESS LOG: the log without what went well, and what the harness has left to read.
+# show_failures HARNESS LOG: the failures in the log, and the files that the harness has left to read.
 show_failures() {
     local file
     grep -vE '^ok |\.\.\. +ok |^\[(---| RUN  |       OK )|^=+( |$)|^[A-Z ]*$' "$2" | tail -n 100
