@@ -132,6 +132,7 @@ int print_states(const std::vector<ShardState>& states, bool json)
             warn("shard " + std::to_string(shard.number) + ", schema " + shard.schema + ": " +
                  error);
     }
+    /* Ranges, because a run over thousands of shards must end in a few lines. */
     if (json)
         print_json(table);
     else
@@ -176,6 +177,7 @@ std::string pretty_size(std::int64_t bytes)
     constexpr std::array<const char*, 6> kUnits = {"bytes", "kB", "MB", "GB", "TB", "PB"};
     auto size = static_cast<double>(bytes);
     std::size_t unit = 0;
+    /* As pg_size_pretty(), which psql's users know. */
     for (; size >= 10 * 1024 && unit + 1 < kUnits.size(); unit++)
         size /= 1024;
     return std::to_string(std::llround(size)) + " " + kUnits.at(unit);
@@ -195,6 +197,7 @@ Progress::~Progress()
 void Progress::show(std::size_t done)
 {
     const std::lock_guard<std::mutex> lock(showing_);
+    /* In a file each report is a line of its own, so there are fewer of them. */
     if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 3000))
         return;
     shown_ = Clock::now();

@@ -26,6 +26,7 @@ std::size_t distance(const std::string& from, const std::string& to)
 
 std::string suggestion(const std::string& word, const std::vector<std::string>& words)
 {
+    /* A third of the characters: with more, a short word resembles every other one. */
     std::size_t least = (word.size() + 1) / 3 + 1;
     std::string nearest;
     for (const std::string& candidate : words)

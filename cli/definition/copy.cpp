@@ -47,6 +47,8 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     const std::string process = std::to_string(connection_.process_id());
     const std::string away = "snowflake_copy_" + process + "_0";
     shard_.schema = shard_.quoted = "snowflake_copy_" + process + "_1";
+    /* The advisory lock ends with the session, also if the command is killed, so a copy without a
+     * holder is a leftover. */
     connection_.run("SET client_min_messages = error;"
                     "SELECT pg_advisory_lock(hashtextextended('snowflake-shard copy', 0))");
     for (const std::string& left : texts_of(connection_.query(

@@ -46,6 +46,7 @@ Entries Definition::marked(const Entries& entries, const Shard& shard) const
 std::vector<Definition::Change> Definition::changes_by(const KeyOf& key_of,
                                                        const Entries& present) const
 {
+    /* A multimap: two entries may have the same text. */
     std::multimap<std::string, const Entry*> left;
     for (const Entry& entry : present)
         left.emplace(key_of(entry), &entry);

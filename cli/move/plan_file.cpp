@@ -50,6 +50,7 @@ std::vector<PlanEntry> read_plan(const std::string& file)
         } catch (const UsageError& error) {
             throw UsageError(where + error.what());
         }
+        /* Moves run side by side, so two of one shard have no order. */
         if (!seen.insert(entries.back().number).second)
             throw UsageError(where + "shard " + std::to_string(entries.back().number) +
                              " is there twice");

@@ -29,6 +29,7 @@ class Handle
 {
 public:
     Handle(const std::string& file, int flags)
+        /* O_NOFOLLOW: another user of the folder could have put a link in its place. */
         : number_(open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600))
     {
         check(number_ >= 0, "open", file);
@@ -152,6 +153,7 @@ std::string read_file(const std::string& file)
     return text;
 }
 
+/* Before the switch, so that a full disk or a missing right is found while clients still write. */
 void prepare_file(const std::string& file, const Edit& edit)
 {
     const std::string path = real_path(file);
@@ -171,6 +173,7 @@ void replace_file(const std::string& file, const Edit& edit)
     if (access(scratch.c_str(), F_OK) != 0 || read_file(scratch) != text)
         write_scratch(path, text);
     check(rename(scratch.c_str(), path.c_str()) == 0, "replace", path);
+    /* A crash must not bring back the old aliases, which lead to a fenced source. */
     check(fsync(folder.number()) == 0, "write", folder_of(path));
 }
 

@@ -42,6 +42,8 @@ void Standing::require_same_servers(const Servers& servers, const Move& move) co
     };
     require(source, true, servers.source, servers.target);
     require(target, false, servers.target, servers.source);
+    /* A lost target may have opened the shard and taken writes: neither going on nor going back is
+     * safe. */
     if (is_at(source, Step::fenced) && !target)
         throw Failure("the source is fenced, and schema " + move.name + " is not on " +
                       servers.target.server() +

@@ -24,6 +24,8 @@ std::function<void()> late_at(const Connection& connection, Clock::time_point de
 void lock_and_run(Connection& connection, Clock::time_point deadline,
                   const std::function<void()>& work)
 {
+    /* A short timeout and a pause of the same length: while we wait for a lock, clients queue
+     * behind us; between two tries they go on. */
     for (auto wait = std::chrono::milliseconds(50);; wait = std::min(2 * wait, kLongestWait)) {
         try {
             connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = " +

@@ -22,6 +22,8 @@ class Trial
 public:
     Trial(Connection& target, std::string schema) : target_(target), schema_(std::move(schema)) {}
 
+    /* In one go, because most definitions can be made. Only if not, each statement is tried, to
+     * name those that fail. */
     bool can_make(const std::vector<Statement>& statements, const std::string& definition)
     {
         begin();
@@ -47,6 +49,8 @@ public:
     }
 
 private:
+    /* The trial must not hold up clients of the target: others wait behind a statement that waits.
+     */
     void begin()
     {
         target_.run("BEGIN; SET LOCAL lock_timeout = '100ms'");

@@ -130,6 +130,7 @@ private:
         const auto consider = [&](Movable::const_iterator shard) {
             const double gain = gain_of(shard->first, excess, room);
             const Choice choice = {gain, excess, shard->first, shard->second};
+            /* Copying a shard for a smaller gain costs more than it balances. */
             if (gain >= shard->first / 2 && choice.rank() > best.rank())
                 best = choice;
         };
@@ -212,6 +213,7 @@ std::vector<bool> find_empty(const std::vector<PlannedShard>& shards)
     for (const PlannedShard& shard : shards)
         if (shard.weight > 0)
             weights.push_back(shard.weight);
+    /* The median and not the mean, which one large shard would raise above all others. */
     const auto middle = weights.begin() + static_cast<std::ptrdiff_t>(weights.size() / 2);
     if (middle != weights.end())
         std::nth_element(weights.begin(), middle, weights.end());
@@ -238,6 +240,8 @@ std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
                              fleet.server_order[step->to]});
         }
     };
+    /* Servers are emptied first: with --max-moves the plan may end before the others are balanced.
+     */
     for (Loads& loads : fleet.kinds)
         make_all(loads, [](const Loads& now) { return now.next_of_drain(); });
     for (Loads& loads : fleet.kinds)

@@ -20,6 +20,7 @@ std::map<int, double> read_weights(const std::string& file)
         if (parts.empty())
             throw UsageError(place + "\"" + trimmed(content) +
                              "\" is no shard and weight; a line looks like 5,120.5");
+        /* The last of two weights would win silently, and the plan be wrong. */
         if (!weights.insert({std::stoi(parts[1]), std::stod(parts[2])}).second)
             throw UsageError(place + "shard " + parts[1] + " has a weight already");
     }

@@ -6,6 +6,8 @@
 #include "move/state.h"
 #include "output.h"
 
+/* Digits are matched before they are converted: stoi() would accept "5x" and fail with an exception
+ * of its own for a large number. */
 ShardSet parse_shards(const std::string& text)
 {
     constexpr int kMaxShard = 8191;
@@ -60,6 +62,8 @@ std::string extension_schema(Connection& connection)
     return schema.text(0, 0);
 }
 
+/* A shard that moves is in two databases, and open in one. A sequence that Citus has copied makes
+ * no IDs here. */
 std::string open_shards_sql(Connection& connection)
 {
     std::string closed = "''";
@@ -110,6 +114,7 @@ Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
     if (found.empty())
         throw Failure("schema " + schema + " is no shard of " + server +
                       "\nHINT:  snowflake_create_shard() makes a schema a shard.");
+    /* A clone or a move could keep only one of the numbers. */
     if (found.size() > 1)
         throw Failure("schema " + schema + " makes IDs of several shards: " +
                       std::to_string(found[0].number) + ", " + std::to_string(found[1].number));

@@ -14,6 +14,8 @@ bool has_table(Connection& connection, const std::string& name)
 
 } // namespace
 
+/* Without Citus, or before its version 12, there are no distributed schemas and no such catalogue.
+ */
 std::string citus_nodes_sql(Connection& connection)
 {
     if (!has_table(connection, "pg_dist_schema"))
@@ -29,6 +31,7 @@ std::string citus_nodes_sql(Connection& connection)
 
 void warn_of_citus(Connection& connection)
 {
+    /* A count of local rows or IDs would look complete, and leave out the rows on workers. */
     if (has_table(connection, "pg_dist_node"))
         warn(connection.server() +
              " is a node of Citus: its coordinator makes the IDs of distributed "

@@ -87,8 +87,13 @@ Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQf
     handle_.reset(PQconnectdbParams(keys, values, 1));
     if (!is_alive())
         throw Failure(trimmed(PQerrorMessage(handle_.get())));
+    /* So that await_result() can run check_() meanwhile: a deadline or Ctrl-C must end a statement.
+     */
     PQsetnonblocking(handle_.get(), 1);
     quotes_all_ = query("SHOW quote_all_identifiers").text(0, 0) == "on";
+    /* With an empty path no object that another role planted is found before PostgreSQL's own, and
+     * all names are shown with their schema. They are compared as text, so they are quoted in one
+     * way. */
     run("SET search_path = ''; SET quote_all_identifiers = off");
 }
 
@@ -149,7 +154,7 @@ PGresult* Connection::await_result()
         pollfd socket = {PQsocket(handle_.get()), POLLIN, 0};
         if (is_unsent)
             socket.events |= POLLOUT;
-        poll(&socket, 1, 50);
+        poll(&socket, 1, 50); /* not longer: check() must also run if the server is silent */
     }
 }
 
@@ -200,6 +205,7 @@ std::string Connection::literal(const std::string& text) const
 
 std::string Connection::dsn_without_password() const
 {
+    /* The address that answered, of several that were given: pg_dump must reach the same server. */
     std::string dsn = dsn_setting("host", host()) + " " + dsn_setting("port", port());
     const std::set<std::string> left_out = {"host", "hostaddr", "port", "client_encoding"};
     const Options options(PQconninfo(handle_.get()), PQconninfoFree);

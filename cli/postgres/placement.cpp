@@ -41,12 +41,15 @@ void require_none(ServerSet& servers, const ShardSet& missing)
         count_of(missing.size(), "shard") +
         (servers.size() == 1 ? " not on " + servers[0].name() : " on none of the servers") + ": " +
         format_shards(missing);
+    /* If a server has failed, the missing shards may be there: with --keep-going the others go on.
+     */
     if (!servers.has_failures())
         throw Failure(message +
                       "\nHINT:  snowflake-shard list shows the shards. Nothing was done.");
     warn(message);
 }
 
+/* Two schemas of that name may differ, and nothing tells which one is meant. */
 Template find_template(ServerSet& servers, const ShardsOfServers& shards, const std::string& schema)
 {
     std::string places;

@@ -17,7 +17,8 @@
 namespace
 {
 
-/* A name without a slash is looked up in PATH. */
+/* The program beside this one, because that in PATH may be older than the servers. A name without a
+ * slash is looked up in PATH. */
 std::string path_of(const std::string& name)
 {
     std::array<char, 4096> self = {};
@@ -103,11 +104,14 @@ std::string run_program(const std::string& name, const std::vector<std::string>&
 {
     std::vector<std::string> words = {name};
     words.insert(words.end(), arguments.begin(), arguments.end());
+    /* O_CLOEXEC: a child that another thread starts must not keep the writing end open, or
+     * read_all() never sees the end. */
     std::array<int, 2> pipe = {};
     if (pipe2(pipe.data(), O_CLOEXEC) != 0)
         throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
     pid_t child = 0;
     try {
+        /* The password is in the environment, because ps shows arguments to every user. */
         child = start(path_of(name), words, pipe[1],
                       environment_with(password.empty()
                                            ? std::vector<std::string>()
@@ -127,6 +131,7 @@ std::string run_program(const std::string& name, const std::vector<std::string>&
 
 std::string run_shell(const std::string& command, const std::vector<std::string>& variables)
 {
+    /* Standard output has the results of the command itself, also as JSON. */
     const int status = await_end(
         start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO, environment_with(variables)));
     if (WIFSIGNALED(status))

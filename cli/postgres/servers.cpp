@@ -165,6 +165,7 @@ ServerSet::ServerSet(const std::vector<std::string>& arguments, Access access, b
     : keeps_going_(keeps_going)
 {
     const std::vector<std::string> dsns = read_arguments(arguments);
+    /* All before the first connection: wrong usage must have no effect. */
     for (const std::string& dsn : dsns)
         check_syntax(dsn);
     given_ = dsns.size();
@@ -186,6 +187,7 @@ bool is_same_server(Connection& one, Connection& other)
     return first.database == second.database && first.start == second.start;
 }
 
+/* A standby has the shards of its primary: with both, each shard would be at two places. */
 void ServerSet::leave_out_duplicates()
 {
     const std::vector<Identity> identities = on_all(identify);

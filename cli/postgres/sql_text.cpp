@@ -24,8 +24,10 @@ std::size_t end_of_token(std::string_view sql, std::size_t begin)
     const char c = sql[begin];
     if (c == '\'' || c == '"')
         return end_of_quoted(sql, begin);
+    /* A quote in a comment begins no string. */
     if (c == '-' && sql.substr(begin, 2) == "--")
         return std::min(sql.find('\n', begin), sql.size());
+    /* A $ within a name begins no string. */
     if (c != '$' || (begin > 0 && is_word_part(sql[begin - 1])))
         return begin + 1;
     std::size_t tag_end = begin + 1;
@@ -38,6 +40,7 @@ std::size_t end_of_token(std::string_view sql, std::size_t begin)
     return end == std::string_view::npos ? sql.size() : end + tag.size();
 }
 
+/* Blanks keep the positions of the rest. */
 std::string code_of(std::string sql)
 {
     for (std::size_t at = 0; (at = sql.find_first_of("'\"", at)) != std::string::npos;) {
@@ -48,6 +51,7 @@ std::string code_of(std::string sql)
     return sql;
 }
 
+/* At least 1: PostgreSQL reads a timeout of 0 as none. */
 std::string milliseconds_of(double seconds)
 {
     return std::to_string(std::max(1L, std::lround(seconds * 1000)));

@@ -25,6 +25,7 @@ void leave_savepoint(Connection& connection, const std::string& command)
     }
 }
 
+/* The server may have committed before the connection was lost, so "failed" would be a guess. */
 void commit(Connection& connection)
 {
     try {
@@ -74,6 +75,7 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
     }
     leave_savepoint(connection, "RELEASE");
     if (!change.name.empty())
+        /* In the same transaction as the change: a crash keeps both or none. */
         connection.run("SET LOCAL check_function_bodies = off; " +
                        writing_of(connection, shard, record));
     commit(connection);

@@ -25,6 +25,7 @@ std::vector<ShardState> find_targets(Connection& connection, const Options& opti
     std::vector<ShardState> targets;
     for (const int number : parse_shards(options.shards)) {
         const std::string schema = schema_name(options.schema_pattern, number);
+        /* The server would cut it off, and two shards could get one name. */
         if (schema.size() > 63)
             throw UsageError("schema name " + schema + " is longer than 63 bytes");
         const Result row = connection.query(
@@ -89,6 +90,7 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
+/* A database has an extension once, so its objects cannot be in every clone. */
 void require_no_extension(Connection& connection, const Shard& origin)
 {
     const Result extension = connection.query(R"(
@@ -166,6 +168,7 @@ void check_present(const std::vector<Present>& present, const Definition& defini
 void make(Connection& connection, ShardState& target, const std::string& sql)
 {
     try {
+        /* READ COMMITTED, so that claim_shard() sees a number that was taken while it waited. */
         connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + sql + "COMMIT");
         target.state = "made";
     } catch (const ServerError& error) {
@@ -193,6 +196,7 @@ void make_all(const Server& home, const std::vector<Recipe>& recipes,
                          connection.literal(schema) + ");" + recipe.dump +
                          unmark(recipe.renumbering, target.shard) + "ALTER SCHEMA " +
                          recipe.schema + " RENAME TO " + quoted + ";");
+            /* Ends the other connections, too: the next shards would fail for the same reason. */
             if (target.state == "failed")
                 next = targets.size();
         }

@@ -28,6 +28,7 @@ Table read_map(ServerSet& servers)
     };
     for (const Result& shards : servers.on_all(read))
         map.add(shards);
+    /* By number, so that the same shards on other servers give files that can be compared. */
     std::sort(map.rows.begin(), map.rows.end());
     return map;
 }

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxWaiting = 16 << 20;
 /* NaN and Infinity are text. */
 Kind kind_of_number(const std::string& text)
 {
-    constexpr int kSafeDigits = 15;
+    constexpr int kSafeDigits = 15; /* that every reader of JSON keeps: it may read a double */
     if (text.find_first_of("NI") != std::string::npos)
         return Kind::text;
     const auto digits = std::count_if(text.begin(), text.end(),

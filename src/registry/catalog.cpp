@@ -98,6 +98,7 @@ void find_direct(Walk* walk)
         foreach (cell, dependents_of(ProcedureRelationId, native)) {
             bool is_new = false;
             Entry* entry = entry_of(walk, *static_cast<const Caller*>(lfirst(cell)), &is_new);
+            /* One that calls two native functions depends on both, and has been read already. */
             if (!is_new)
                 continue;
             add_own_uses(&entry->uses, natives, entry->caller, {{}, true, InvalidOid, InvalidOid});
@@ -111,6 +112,7 @@ bool inherit(Entry* to, const Entry& from)
     bool is_grown = false;
     for (int i = 0; i < Min(list_length(from.uses), kMaxInherited); ++i) {
         Use use = *static_cast<const Use*>(list_nth(from.uses, i));
+        /* The body of the function may do more with the ID: its result need not be the ID. */
         use.call.is_plain = false;
         use.is_direct = false;
         if (from.caller.catalog == ProcedureRelationId)
@@ -189,7 +191,11 @@ void visit_uses(const NativeFunctions& natives, Depth depth, Visitor visitor, vo
     }
 }
 
-/* The other way round, from one object towards the native functions. */
+/*
+ * The other way round, from one object towards the native functions: a lookup of one column must
+ * not read all callers of the database. Functions may call each other in a circle, so each is
+ * visited once.
+ */
 List* uses_of(const NativeFunctions& natives, const Caller& caller)
 {
     HASHCTL control = {};

@@ -42,6 +42,8 @@ bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::in
     TupleTableSlot* slot = table_slot_create(table, nullptr);
     const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
     begin_at_end(scan, maximum);
+    /* Entries of dead rows are skipped: an ID that was rolled back or deleted is not in the table.
+     */
     bool found = false;
     while (!found && next_entry(scan))
         found = index_fetch_heap(scan, slot);
@@ -55,6 +57,7 @@ bool read_last_row(Relation table, Relation index, std::int64_t maximum, std::in
     return found;
 }
 
+/* NULLs are at one end of the index, so this reads no other entry. */
 std::int64_t count_nulls(Relation table, Relation index)
 {
     TupleTableSlot* slot = table_slot_create(table, nullptr);
@@ -79,6 +82,8 @@ ColumnEnd read_index(Relation table, Relation index, std::int64_t maximum)
     return end;
 }
 
+/* By a scan and not by max(): a query would be planned, and the planner runs code of other roles.
+ */
 ColumnEnd read_all_rows(Relation table, AttrNumber column, Oid type, std::int64_t maximum)
 {
     ColumnEnd end = {};

@@ -24,6 +24,7 @@ bool is_usable(const FormData_pg_index* form, HeapTuple tuple)
             TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data), TransactionXmin));
 }
 
+/* Compares with an int8 also in an index of int4 or int2: the bound may be larger than the type. */
 void begin(IndexScanDesc scan, StrategyNumber comparison, std::int64_t bound)
 {
     const Oid compare =
@@ -35,6 +36,7 @@ void begin(IndexScanDesc scan, StrategyNumber comparison, std::int64_t bound)
     index_rescan(scan, &key, 1, nullptr, 0);
 }
 
+/* The largest value of a DESC index is at its start. */
 bool is_descending(IndexScanDesc scan)
 {
     return (scan->indexRelation->rd_indoption[0] & INDOPTION_DESC) != 0;
@@ -63,6 +65,7 @@ Oid index_beginning_with(Oid table, std::int32_t column)
     HeapTuple tuple = nullptr;
     while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan))) {
         const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+        /* A partial index may lack the largest value. */
         if (form->indkey.values[0] == column && is_usable(form, tuple) &&
             heap_attisnull(tuple, Anum_pg_index_indpred, nullptr) && is_btree(form->indexrelid))
             found = form->indexrelid;
@@ -72,6 +75,7 @@ Oid index_beginning_with(Oid table, std::int32_t column)
     return found;
 }
 
+/* Another operator class may order in another way, and run other functions. */
 bool orders_integers(Relation index)
 {
     return index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID;

@@ -13,7 +13,8 @@ constexpr const char* kExtension = "snowflake";
                     errmsg("extension \"%s\" does not exist", kExtension)));
 }
 
-/* Of the public functions; the ones in snowflake_internal ask for it. */
+/* Of the public functions. By the extension's row and not by search_path: another role may have
+ * planted functions of the same names in a schema of the path. */
 Oid extension_schema()
 {
     ScanKeyData key;
@@ -45,6 +46,7 @@ NativeFunctions native_functions()
     constexpr const char* name = "snowflake_next_id";
     const Oid arguments[] = {INT4OID, REGCLASSOID, INT8OID};
     const Oid schema = extension_schema();
+    /* Overloads with two, three and no arguments. */
     return {function_in(schema, name, arguments, 2), function_in(schema, name, arguments, 3),
             function_in(schema, name, arguments, 0), get_relname_relid("snowflake_id_seq", schema)};
 }

@@ -73,9 +73,9 @@ bool has_defaults(Oid relation)
 }
 
 /*
- * The object of a row of pg_depend, if it calls the object that it depends on. A function is called by a
- * DEFAULT, a function or a domain that names it; the DEFAULT of a domain by the columns of that
- * type, if they have no other.
+ * The object of a row of pg_depend, if it calls the object that it depends on. A function is called
+ * by a DEFAULT, a function or a domain that names it; the DEFAULT of a domain by the columns of
+ * that type, if they have no other.
  */
 bool read_dependent(const FormData_pg_depend* row, Caller* caller)
 {

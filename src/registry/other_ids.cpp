@@ -10,7 +10,7 @@ namespace
 {
 
 constexpr std::int64_t kFirstId = raw(kMaxPosition) + 1;
-constexpr int kRowsOfEnd = 100;
+constexpr int kRowsOfEnd = 100; /* a sample can miss a few rows; those of today are at the end */
 
 /* As SELECT would check it, for all rows: with row_security = off a policy is an error. */
 void require_select(Oid table, std::int32_t column)

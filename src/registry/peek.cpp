@@ -29,6 +29,7 @@ Relation open_without_waiting(Oid oid, char kind)
 {
     if (get_rel_relkind(oid) != kind || !ConditionalLockRelationOid(oid, AccessShareLock))
         return nullptr;
+    /* It may have been dropped before the lock was taken. */
     const Relation relation = try_relation_open(oid, NoLock);
     if (relation == nullptr) {
         UnlockRelationOid(oid, AccessShareLock);
