@@ -1,6 +1,6 @@
 /*
  * One draw and its commit, in the steps that other sessions can see. A step touches shared memory
- * once, or holds the page's lock over all that it touches.
+ * once, or holds the page's lock meanwhile.
  *
  *   begin    lock_page(), the clock, decide_draw()       draw_positions() in page.cpp
  *   dirty    MarkBufferDirty(), if the page is clean     write_drawn()
@@ -10,7 +10,7 @@
  *   commit   RecordTransactionCommit()                   the server's xact.c
  *
  * decide_draw(), is_record_due() and the lease are the extension's own functions. A guard is taken
- * out by changing what they are told, or by leaving out a step.
+ * out by changing their arguments, or by leaving out a step.
  */
 #pragma once
 

@@ -12,7 +12,7 @@ struct Guards {
     bool xid_before_dirty = true;      /* a clean page is marked by a transaction that can log */
     bool compares_redo = true;         /* a page that is not after the redo pointer is logged */
     bool compares_dirty = true;        /* from 19 on: ... also where it was dirty before */
-    bool lease_has_end = true;         /* a step that is larger than what is left is logged */
+    bool lease_has_end = true;         /* a step that is larger than the rest of it is logged */
     bool zero_step_needs_lease = true; /* a step of 0 without a lease is logged */
     bool record_is_ahead = true;       /* the record holds the horizon, not the position */
     bool record_has_no_lease = true;   /* ... and a count under which nothing is left */

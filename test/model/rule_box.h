@@ -1,6 +1,6 @@
 /*
- * decide_draw() over a box of inputs around its edges: each decision is checked against what
- * decide.h says about it.
+ * decide_draw() over a box of inputs around its edges: each decision is checked against the
+ * comments of decide.h.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Breadth first through all states of a world, so that what is found first is shortest.
+ * Breadth first through all states of a world, so that the first trace found is the shortest.
  *
  * For a state that was met, a fingerprint of 128 bits is kept, and the step that led to it; whole
  * states are kept for two depths only. The sessions are alike, so states that differ only by the

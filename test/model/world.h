@@ -36,7 +36,7 @@ struct World {
     Bounds deep;                                  /* with --deep */
     std::vector<Small> clocks = {kStart, kLater}; /* possible readings, at any time */
     std::vector<Small> wanted = {kOne};           /* how many IDs a draw may ask for */
-    std::vector<Copy> copies = {};                /* what may happen to the page */
+    std::vector<Copy> copies = {};                /* the copies that may be made of the page */
     std::vector<Call> calls = {};
     bool begins_with_wal = true;
     bool clock_runs_on = false;  /* no reading is earlier than the one before it */

@@ -1,4 +1,4 @@
--- Once in each database, before shard.sql: what its shards need of other schemas. Roles are the cluster's.
+-- Once in each database, before shard.sql: objects of other schemas that its shards need. Roles are the cluster's.
 SET client_min_messages = warning;
 DO $$
 DECLARE r text;

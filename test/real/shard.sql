@@ -1,4 +1,4 @@
--- A shard as an application of ten years has it: what tests of clone, diff, run and move work on, in place of two
+-- A shard as an application of ten years has it, for tests of clone, diff, run and move, in place of two
 -- tables with a primary key. To be run by psql as a superuser in a database that has the extension:
 --     psql -v shard=5 -v schema=insta5 -f shard.sql
 -- The roles app (owner), web (writes) and report (reads) must exist; so must public.countries and btree_gist: globals.sql makes them.

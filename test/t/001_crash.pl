@@ -1,4 +1,4 @@
-# After a crash no ID is repeated, and each is greater than all that were seen before it: under
+# After a crash no ID is repeated, and each is greater than each one seen before it: under
 # load, with checkpoints at random, whatever was only in memory.
 #
 # Two things protect an ID that was seen. The lease in the WAL protects committed IDs, whatever the

@@ -4,7 +4,7 @@
 # The commit flushes the lease and waits until the synchronous standby has it, so the ID of a
 # committed transaction is never repeated. Here nothing else flushes the lease: the WAL writer
 # sleeps, and session A, which wrote the lease, keeps its transaction open. nextval() makes no such
-# promise; what it does is shown beside it.
+# promise; its result is shown beside it.
 
 use strict;
 use warnings;
@@ -136,7 +136,7 @@ my @drawn;
 		[$seen], [ draw($node, 'burst') ]);
 }
 
-# For comparison: nextval(). What it does is not asserted.
+# For comparison: nextval(). Its result is not asserted.
 my @core_drawn;
 {
 	my ($sequence, $a) = open_lease($node, q{SELECT nextval('%s')});
@@ -153,7 +153,7 @@ report_fault(
 	rival_findings => findings_from(\@core_drawn));
 $node->stop;
 
-# The synchronous standby does not exist, so whatever waits for it waits forever.
+# The synchronous standby does not exist, so each wait for it lasts forever.
 my $primary = new_server(
 	'primary',
 	conf => $quiet_wal_writer,

@@ -1,6 +1,6 @@
 # Base backup, recovery to a point in time and pg_upgrade, under load, onto a server whose clock is
 # slow: no ID that was committed before the backup's end, the recovery target or the shutdown is
-# repeated, and later IDs are greater. What the old server made after that is lost on purpose, like
+# repeated, and later IDs are greater. The IDs that the old server made after that are lost on purpose, like
 # the rows that it wrote; only the clock protects these IDs.
 
 use strict;

@@ -44,7 +44,7 @@ sub set_timeout_of_others
 	return;
 }
 
-# What is done to the clients, and the log message that shows that a client was hit.
+# The disturbances of the clients, and the log message that shows that a client was hit.
 my %disturbances = (
 	'statements cancelled' => [
 		qr/canceling statement due to user request/,

@@ -53,8 +53,8 @@ sub give_up
 	die 'the standby is gone';
 }
 
-# The sequences whose position on the standby is behind the primary's. There should be none: what
-# was logged is ahead of the position, by the lease or by what nextval() logs ahead.
+# The sequences whose position on the standby is behind the primary's. There should be none: the
+# logged position is ahead, by the lease or by the values that nextval() logs ahead.
 sub sequences_behind
 {
 	my ($database) = @_;

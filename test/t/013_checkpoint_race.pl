@@ -62,7 +62,7 @@ sub evict
 	die 'a page does not leave the buffers';
 }
 
-# Few buffers, so that a page is soon evicted, but enough for what happens between a draw and the
+# Few buffers, so that a page is soon evicted, but enough for the statements between a draw and the
 # crash. The background writer writes no pages, so that in between only the checkpoint does.
 my $node = new_server('race', conf => q{
 shared_buffers = 4MB

@@ -4,7 +4,7 @@
 #  - nextval(), setval() forward, ALTER SEQUENCE, SET UNLOGGED and back, snowflake_advance(): always.
 #  - setval() back, RESTART, TRUNCATE ... RESTART IDENTITY: for IDs that are not ahead of the clock. So
 #    there max_lead is 0, and after a crash the commands wait until the clock has passed the lease.
-#  - DROP and CREATE, and a crash while the sequence is UNLOGGED: nothing is promised, and what happens
+#  - DROP and CREATE, and a crash while the sequence is UNLOGGED: nothing is promised, and the result
 #    is reported.
 
 use strict;

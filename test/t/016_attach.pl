@@ -26,7 +26,7 @@ sub entries
 	return split /^(?=--\n-- (?:Name|Data for Name): )/m, slurp_file($_[0]);
 }
 
-# The definition in an entry without what may change: a restored expression is written with other casts and brackets once.
+# The definition in an entry without the parts that may change: a restored expression is written with other casts and brackets once.
 sub definition
 {
 	my ($entry) = @_;
@@ -36,7 +36,7 @@ sub definition
 	return $entry;
 }
 
-# What must not change. Sequences and DEFAULTs are those of the attached columns.
+# The definitions that must not change. Sequences and DEFAULTs are those of the attached columns.
 sub state_of
 {
 	my ($file) = @_;
@@ -44,7 +44,7 @@ sub state_of
 	return join('', map { definition($_) } grep { !/^-- Name: [^;]*; Type: (?:DEFAULT|SEQUENCE)/m } entries("$folder/$file"));
 }
 
-# Does what the hint says, in the shell and in psql, and then what it leaves to the reader.
+# Runs the statements of the hint, in the shell and in psql, and then does the reader's part.
 sub attach
 {
 	my ($arguments) = @_;
@@ -78,7 +78,7 @@ sub attach
 	return;
 }
 
-# An application's shard with integer keys: pg_dump -t has all that is in the way.
+# An application's shard with integer keys: pg_dump -t has all obstacles.
 $node->safe_psql('postgres', q{
 	CREATE SCHEMA "Shop";
 	SET search_path = "Shop", public;

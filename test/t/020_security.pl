@@ -1,8 +1,8 @@
 # A hostile role plants functions, operators, tables and types wherever it may: in the schema that
 # the extension is installed into, first in the search_path, in the schemas that others convert and
 # clone. The installation runs none of it; and a superuser who calls the functions of the extension, or
-# snowflake-shard, on the hostile role's objects runs only what the equivalent plain statement or
-# pg_dump would run, too.
+# snowflake-shard, on the hostile role's objects runs only the code that the equivalent plain statement
+# or pg_dump would run, too.
 #
 # Planted code writes its name into the server's log, which a ROLLBACK does not take back.
 
@@ -271,12 +271,12 @@ hostile_schema('plain');
 hostile_schema('hosted', 11);
 planted_code_run();
 
-# For comparison: what the plain statements run.
+# For comparison: the code that the plain statements run.
 as('super', 'ALTER TABLE plain.rows ALTER COLUMN id TYPE bigint');
 my $run_by_alter = planted_code_run();
 note("ALTER COLUMN TYPE runs: $run_by_alter");
 
-# A table that snowflake_check() looks into. The planner computes what is constant in an index, for
+# A table that snowflake_check() looks into. The planner evaluates the constants in an index, for
 # each query of the table.
 as('hostile', q{
 	CREATE SEQUENCE plain.s;

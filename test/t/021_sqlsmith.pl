@@ -1,4 +1,4 @@
-# sqlsmith writes random queries from what is in the catalog, here almost only this extension's
+# sqlsmith writes random queries from the objects in the catalog, here almost only this extension's
 # functions, with rows of awkward arguments. No query may end in a crash or in an internal error
 # (XX000).
 #
@@ -250,7 +250,7 @@ sub read_log
 		$states{$state}++;
 		next unless $state eq 'XX000';
 		my ($place) = $message =~ /^LOCATION:  (.*)/m;
-		# What pg_identify_object() of core raises for a class that is no catalog: before version 17 and since.
+		# The errors of core's pg_identify_object() for a class that is no catalog: before version 17 and since.
 		next if ($place // '') =~ /^getObject(?:Class|TypeDescription),/;
 		$text =~ s/\d+/N/g;
 		$internal_errors{ "$text at " . ($place // '?') } //= $message;

@@ -1,8 +1,8 @@
-# PostgreSQL's planner computes what is constant in an index expression, an index predicate, an extended
+# PostgreSQL's planner evaluates the constants in an index expression, an index predicate, an extended
 # statistics object or a CHECK of a child each time that it plans a query on the table. So a query on
 # another owner's table runs functions of that owner, with the rights of the caller. A hostile role plants
 # such constants in every place of its tables. The functions of the extension run none of them, whether a
-# superuser or an ordinary role calls them, except for what PostgreSQL's own ALTER TABLE and CREATE TABLE run.
+# superuser or an ordinary role calls them, except for those that PostgreSQL's own ALTER TABLE and CREATE TABLE run.
 #
 # Planted code writes the place into the server's log, which a ROLLBACK does not take back.
 
@@ -38,7 +38,7 @@ sub planted_code_run
 	return join ', ', sort keys %run;
 }
 
-# What a call of a role runs of the planted code; with the error where it fails.
+# The planted code that a role's call runs, and the error if it fails.
 sub run_by
 {
 	my ($role, $sql) = @_;

@@ -1,6 +1,6 @@
 # snowflake-shard clones a template into many shards, changes them, finds those that differ, and finds
-# every fault that verify promises to find; what it cannot do it says, with the exit code that is
-# documented, and nothing is half done: a shard is changed as a whole or not at all, and a clone that was
+# every fault that verify promises to find; it reports its failures, with the documented exit
+# code, and nothing is half done: a shard is changed as a whole or not at all, and a clone that was
 # killed is resumed.
 
 use strict;
@@ -23,7 +23,7 @@ my $other = new_server('two');
 make_template($node);
 my ($status, $out, $err, $rows);
 
-# What bash completes behind these words, the last of which is not complete.
+# The completions of bash behind these words, the last of which is not complete.
 sub completions
 {
 	my @words = ($program, @_);
@@ -121,7 +121,7 @@ like($err, qr/insta$odd: TABLE users/, 'clone: names it');
 is($node->safe_psql('postgres', "SELECT to_regnamespace('insta" . ($more + 1) . "') IS NULL"), 't', 'clone: makes nothing then');
 $node->safe_psql('postgres', "ALTER TABLE insta$odd.users ADD COLUMN m insta$odd.mood");
 
-# What leads back to the template, and what may name it.
+# References to the template, and texts that may name it.
 is((run_shard($program, 'diff', $node, '--template', 'insta0'))[0], 0, 'diff: the shard is mended');
 my @wrong = (
 	[ 'a DEFAULT with the number of the template', 'TABLE log',
@@ -245,7 +245,7 @@ is($out, '', 'run: and nothing runs');
 # verify
 ($status, $rows) = shard_json($program, 'verify', $node, $other);
 is("$status " . @$rows, '0 0', 'verify: nothing found, exit code 0');
-# The statements that make a fault, what verify says of it, the statements that mend it: none where they are the hint.
+# The statements that make a fault, the finding of verify, the statements that mend it: none where they are the hint.
 my $id = $node->safe_psql('postgres', "SELECT snowflake_encode(now(), 7, 1)");
 my $largest = $node->safe_psql('postgres', "SELECT snowflake_encode(now() + '1 minute', 6, 0)");
 my @faults = (

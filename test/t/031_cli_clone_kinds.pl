@@ -1,6 +1,6 @@
 # A clone is its template: pg_dump -s of the two is equal but for the schema's name and the shard's number,
 # on a schema with every kind of object that a schema can hold, under names with everything that a name can
-# have; sequences start anew, what was filled is filled, and every reference leads to the clone's own
+# have; sequences start anew, filled views are filled, and every reference leads to the clone's own
 # objects. A clone that would not be equal is refused before anything is made.
 
 use strict;
@@ -184,7 +184,7 @@ foreach my $type ('ACL', 'AGGREGATE', 'COLLATION', 'COMMENT', 'CONSTRAINT', 'CON
 
 my ($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,8', '--schema', 'copy{}');
 is("$status " . states($rows), '0 made 7,8', 'every kind of object is cloned') or diag($err);
-# What is text stays as it is: a comment, a constant, an alias, a column of the name.
+# Text stays as it is: a comment, a constant, an alias, a column of the name.
 my $expected = $text;
 $expected =~ s/(SELECT u\.id,\n\s+)kinds\.m/$1ALIAS.m/;
 my $is = dump_of($node, 'copy7', name => 'kinds', from => 7, to => 100);

@@ -1,6 +1,6 @@
-# Who may clone, and what: an ordinary role clones a template of its own; a template without next_id(), or with
+# Roles that may clone, and their templates: an ordinary role clones a template of its own; a template without next_id(), or with
 # functions that draw from elsewhere, is one as well; the extension may have a schema of its own; two
-# commands may make the same shards. What is refused leaves nothing behind.
+# commands may make the same shards. A refused clone leaves nothing behind.
 
 use strict;
 use warnings;

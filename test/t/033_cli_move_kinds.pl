@@ -1,4 +1,4 @@
-# snowflake-shard move: what is in its way is listed all at once; it goes on beside another move, from
+# snowflake-shard move: all obstacles are listed at once; it goes on beside another move, from
 # one database to another of the same server, and to a server whose clock is slow; Ctrl-C stops it; a
 # difference of the rows is found.
 
@@ -45,7 +45,7 @@ sub obstacles
 	return ($status, join("\n", map { $_->{obstacle} } @$rows), $err);
 }
 
-# Obstacles: what makes it, what is said, what mends it.
+# Obstacles: the cause, the message, the remedy.
 my @obstacles = (
 	[ $one, 'CREATE TABLE insta0.o (n integer)', qr/table insta0\.o has no replica identity/, 'DROP TABLE insta0.o' ],
 	[ $one, 'CREATE UNLOGGED TABLE insta0.u (n integer PRIMARY KEY)', qr/table insta0\.u is unlogged/, 'DROP TABLE insta0.u' ],
@@ -94,7 +94,7 @@ my $count = 2;
 $count += $_->[4] // 1 foreach @obstacles;
 is(() = $out =~ /HINT/g, $count, '--dry-run: nothing else') or diag($out);
 
-# What is told, and stops nothing.
+# Warnings that stop nothing.
 $one->safe_psql('postgres', 'CREATE TABLE insta0.pictures (n integer PRIMARY KEY, picture oid)');
 unlike((obstacles($one, $two))[2], qr/large objects|event trigger/, '--dry-run: no word of large objects where there are none');
 my $object = $one->safe_psql('postgres', 'SELECT lo_create(0)');
@@ -191,7 +191,7 @@ is((move('insta0', $one, $two, '--abort'))[0], 3, '--abort again: there is no mo
 is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
 $one->safe_psql('postgres', 'DROP TABLE insta0.late');
 
-# A command that is killed behind the fence, and a target that is lost for good: what docs/scale-out.md
+# A command that is killed behind the fence, and a target that is lost for good: the statements of docs/scale-out.md
 # says for this. (The subscription is disabled, so that the last write does not come. A lock holds the fence up until
 # then.)
 my $holder = $one->background_psql('postgres');

@@ -21,7 +21,7 @@ my ($status, $rows, $out, $err);
 make_real_database($node, 'postgres');
 make_real_shard($node, 'postgres', 5, 'insta5');
 
-# What PostgreSQL 15 to 18 write otherwise after a restore: an IN list over varchar, wherever an expression is
+# Expressions that PostgreSQL 15 to 18 write otherwise after a restore: an IN list over varchar, wherever an expression is
 # stored.
 my $expressions = q{
 	ALTER TABLE %1$s.users ADD is_known boolean GENERATED ALWAYS AS (kind IN ('person', 'business')) STORED,
@@ -123,7 +123,7 @@ is("$status @$rows $err", '0  ', 'diff: after a dump and a restore');
 ($status, $rows, $err) = shard_json($program, 'clone', $again, '--template', 'insta5', '--shards', '13', '--schema', 'insta{}');
 is("$status " . states($rows), '0 made 13', 'clone: after a dump and a restore') or diag($err);
 
-# What makes clones differ is found before there is one.
+# A difference of the clones is found before there is one.
 foreach my $cause (
 	[ 'default privileges', 'ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER GRANT SELECT ON TABLES TO report', qr/GRANT SELECT ON TABLE insta5\.bookings TO report;/,
 		'ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER REVOKE SELECT ON TABLES FROM report' ],

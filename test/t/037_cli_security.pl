@@ -1,7 +1,7 @@
-# A superuser runs snowflake-shard on the shard of a hostile role. That role has written what pg_dump and psql
-# would read as statements into bodies, comments, constants and names; and functions that PostgreSQL calls when
+# A superuser runs snowflake-shard on the shard of a hostile role. That role has written text that pg_dump and
+# psql would read as statements into bodies, comments, constants and names; and functions that PostgreSQL calls when
 # it plans a query, or makes an object, into every place for an expression. None of the text is run as a
-# statement. list, map and diff run no function, nor does run but for what its SQL runs; clone and move run those that a restore of the dump runs, and
+# statement. list, map and diff run no function, nor does run, except its own SQL; clone and move run those that a restore of the dump runs, and
 # no others.
 
 use strict;
@@ -48,7 +48,7 @@ my $superusers = q{SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_role
 
 # --- text ----------------------------------------------------------------------------------------
 
-# What ends an entry, a dump and a string, and begins others.
+# Text that ends an entry, a dump and a string, and begins others.
 my $text = q{
 --
 -- Name: t; Type: TABLE; Schema: vs; Owner: hostile
@@ -143,7 +143,7 @@ foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'diff', $super[
 	is($status . planted_code_run(), '0', "$verb->[0] runs no function of the shard's owner") or diag("$out$err");
 }
 
-# What a restore of the whole dump runs, in a database where the schema is not.
+# The code that a restore of the whole dump runs, in a database where the schema is not.
 $one->safe_psql('postgres', 'CREATE DATABASE restored');
 $one->safe_psql('restored', 'CREATE EXTENSION snowflake');
 planted_code_run();
@@ -185,7 +185,7 @@ like((run_shard($program, 'list', $super[0]))[1], qr/\bplanted\b/, 'a planted st
 
 # --- the record of changes ------------------------------------------------------------------------
 
-# A shard's owner has planted a record. It is read, and never called; what another owner has in it stays in that shard.
+# A shard's owner has planted a record. It is read, and never called; the entries of another owner stay in that shard.
 as_hostile(q{
 	CREATE FUNCTION planted.snowflake_changes() RETURNS text[] LANGUAGE plpgsql AS $$ BEGIN RAISE LOG 'PLANTED record as %', current_user; RETURN '{}'; END $$});
 $one->safe_psql('postgres', q{SET ROLE super; SELECT snowflake_create_shard(12, 'ours')});

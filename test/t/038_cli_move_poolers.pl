@@ -1,6 +1,6 @@
-# snowflake-shard move with several PgBouncers and another router: what would keep a PgBouncer from leading its
-# clients to the target is told beforehand; clients of all of them meet no error and find their own rows; whatever
-# fails, the aliases that stay paused are named; --resume and --abort know all of them without being told again.
+# snowflake-shard move with several PgBouncers and another router: obstacles to redirecting a PgBouncer are
+# reported beforehand; clients of all of them meet no error and find their own rows; after any failure, the
+# aliases that stay paused are named; --resume and --abort know all of them without being told again.
 
 use strict;
 use warnings;
@@ -82,7 +82,7 @@ my $empty = new_pooler('');
 rename $first->{file}, "$first->{dir}/real.ini" or die 'rename';
 symlink "$first->{dir}/real.ini", $first->{file} or die 'symlink';
 
-# Obstacles: console, file, what is said. All in one dry run.
+# Obstacles: console, file, message. All in one dry run.
 append_to_file("$dir/$_->[0]", "[databases]\n$_->[1]") foreach [ 'none.ini', '' ], [ 'twice.ini', alias_to($one) x 2 ],
   [ 'unread.ini', alias_to($one) ], [ 'other.ini', alias_to($two) ];
 mkdir "$dir/locked" or die 'mkdir';
@@ -240,7 +240,7 @@ is(alias_of($_), led_to($two), 'leads all to the target, and lets them go on') f
 is(slurp_file("$dir/tries"), "tried\ntried\n", 'the command was run again');
 is((run_shard($program, 'move', arguments($one, $two), '--drop-source'))[0], 0, '--drop-source');
 
-# The command is killed while clients are held. Nobody else may read what it has kept of them.
+# The command is killed while clients are held. Nobody else may read its record of them.
 $two->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO web');
 foreach my $way ('--abort', '--resume')
 {

@@ -1,5 +1,5 @@
 # snowflake-shard move: the definition of the shard is changed while it moves. Nothing of the change may be
-# lost on the target: the move stops, says what has changed, and the source is open.
+# lost on the target: the move stops, names the change, and the source is open.
 
 use strict;
 use warnings;
@@ -74,7 +74,7 @@ like($move->{err}, qr/Start anew: --abort.*^\+ .*late integer/ms, 'the error sho
 is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
 abort_move('a change behind the fence');
 
-# What does not change the definition stops nothing.
+# Statements that leave the definition as it is stop nothing.
 $move = start_move('target: rows', @way);
 kill 'STOP', $move->{run}{KIDS}[0]{PID};
 my $harmless = 'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'

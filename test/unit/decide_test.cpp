@@ -1,4 +1,4 @@
-/* The rule: how a stored value is read, what a draw issues, and where an advance goes. */
+/* The rule: reading a stored value, the position of a draw, and that of an advance. */
 #include "rule/decide.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ constexpr Position at(UnixMs ms, std::int64_t counter)
     return Position{raw(ms) * kPositionsPerMs + counter};
 }
 
-/* What a draw leaves behind; what setval(), RESTART or an advance leaves behind. */
+/* The tuple after a draw; the tuple after setval(), RESTART or an advance. */
 constexpr Stored drawn(Position position)
 {
     return {raw(position), true, false};

@@ -1,4 +1,4 @@
-/* The planner of snowflake-shard: what holds for the plan of any fleet. */
+/* The planner of snowflake-shard: properties of the plan of any fleet. */
 #include "plan/planner.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ Loads goals_of(const Fleet& fleet)
     return goals;
 }
 
-/* What is too much or too little, of each kind: the sum of the squares, and the largest. */
+/* The distances from the mean, of each kind: the sum of their squares, and the largest. */
 struct Imbalance {
     std::array<double, 2> sums = {};
     std::array<double, 2> largest = {};

@@ -59,7 +59,7 @@ TEST(TextForm, FixedWidthSortsAsTheIds)
         }
 }
 
-/* Whatever is read is the text that is written for it, but for the aliases of base32. */
+/* Each text that is read is the one that is written for its ID, but for the aliases of base32. */
 TEST(TextForm, NoOtherTextIsRead)
 {
     auto random = seeded_random("NoOtherTextIsRead");
