@@ -1,5 +1,6 @@
-/* What the Makefile compiles once for all files, because most of the compiler's time went into
- * reading it in each of them. A file still includes what it uses: without this it compiles, too. */
+/* The headers that the Makefile compiles once for all files, because most of the compiler's time
+ * went into reading them in each file. Each file still includes its own, and compiles without this
+ * one. */
 
 #include <algorithm>
 #include <atomic>

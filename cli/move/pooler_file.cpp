@@ -70,7 +70,7 @@ std::string settings_with(const std::string& settings, const Place& place)
     return text;
 }
 
-/* The text with each line of the alias replaced by the result of edit(number, groups). */
+/* The text with what edit makes of each line of the alias, from its number and groups. */
 std::string edited(const std::string& text, const std::string& alias,
                    const std::function<std::string(int, const Groups&)>& edit)
 {

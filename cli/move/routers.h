@@ -32,7 +32,7 @@ public:
     bool resume();
 
     /* The target is open. One that fails does not stop the others; its clients stay held. The error
-     * names each failed one. */
+     * names all that have failed. */
     void lead_to(const Connection& target, const Move& move);
     /* After an abort. */
     void discard_prepared();
