@@ -1,6 +1,6 @@
 # snowflake-shard move: a shard goes to another server while clients write. Each acknowledged write is
-# there exactly once, no ID comes twice, a client behind PgBouncer reads what it wrote, and whatever is killed at
-# whatever step, --resume or --abort leads to a shard that is open on one server, and to nothing that verify finds.
+# there exactly once, no ID comes twice, a client behind PgBouncer reads what it wrote, and after a kill of any part at
+# any step, --resume or --abort leads to a shard that is open on one server, and to nothing that verify finds.
 
 use strict;
 use warnings;
