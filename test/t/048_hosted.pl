@@ -74,7 +74,8 @@ sub refuses
 
 $node->safe_psql('app', q{
 	SELECT snowflake_create_shard(5, 'insta5'), snowflake_create_shard(8191, 'A "Shard" %');
-	CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), caption text);
+	CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), caption text,
+		made_at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id)) STORED);
 	CREATE TABLE insta5.likes (id bigint PRIMARY KEY DEFAULT insta5.next_id(), photo_id bigint);
 });
 refuses(q{SELECT snowflake_create_shard(8192, 'insta8192')}, '22003', 'shard 8192 is refused');
@@ -110,11 +111,15 @@ sub await_rows
 
 await_rows(2000, 'true');
 refuses('CREATE EXTENSION snowflake', '42723', 'the extension does not replace these functions');
-$node->safe_psql('app', q{
+my $timestamp = 'snowflake_timestamp(bigint)';
+my $others = join ', ', 'snowflake_shard(bigint)', 'snowflake_seq(bigint)', 'snowflake_decode(bigint)', 'snowflake_min_id(timestamptz)',
+	'snowflake_max_id(timestamptz)', 'snowflake_between(bigint, timestamptz, timestamptz)', 'snowflake_create_shard(integer, name)';
+refuses("DROP FUNCTION $timestamp, $others", '2BP01', 'a function that a generated column uses is not dropped');
+$node->safe_psql('app', qq{
 	BEGIN;
-	DROP FUNCTION snowflake_timestamp(bigint), snowflake_shard(bigint), snowflake_seq(bigint), snowflake_decode(bigint),
-		snowflake_min_id(timestamptz), snowflake_max_id(timestamptz), snowflake_between(bigint, timestamptz, timestamptz),
-		snowflake_create_shard(integer, name);
+	CREATE SCHEMA hosted;
+	ALTER FUNCTION $timestamp SET SCHEMA hosted;
+	DROP FUNCTION $others;
 	CREATE EXTENSION snowflake;
 	COMMIT;
 });
@@ -136,6 +141,7 @@ unlike($errors, qr/ERROR:/, 'no client met an error') or diag($errors);
 is($node->safe_psql('app', "SELECT count(*) FROM $rows WHERE id <= $last_old"), $old_rows, 'every new ID is above all old ones');
 is($node->safe_psql('app', "SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE snowflake_shard(id) <> 5) FROM $rows"),
 	'0|0', 'no ID came twice, and all are of the shard');
+is($node->safe_psql('app', 'SELECT count(*) FROM insta5.photos WHERE made_at <> snowflake_timestamp(id)'), '0', 'the generated column goes on');
 is($node->safe_psql('app', 'SELECT shard, schema_name, seq FROM snowflake_shards'), '5|insta5|insta5.table_id_seq', 'the shard is one of the extension');
 is($node->safe_psql('app', q{SELECT snowflake_adopt('"A ""Shard"" %".next_id()', 8191); SELECT object FROM snowflake_check()}),
 	'', 'so is the other one, and nothing is left to do');
