@@ -13,6 +13,7 @@ use lib $FindBin::RealBin;
 
 use FaultTest;
 use File::Path qw(rmtree);
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -47,6 +48,64 @@ sub make_standby
 	set_clock($node->{clock}, $offset) if libfaketime();
 	start_server($node, $node->{clock});
 	return $node;
+}
+
+# Starts clients that repeat their statements until the server ends their sessions. An ID is
+# recorded when psql has the whole result: for a statement outside a transaction block, after its
+# commit.
+sub start_clients
+{
+	my ($node, @scripts) = @_;
+	my @clients;
+	foreach my $statements (@scripts)
+	{
+		my $dir = PostgreSQL::Test::Utils::tempdir();
+		my $client = { output => "$dir/ids", stderr => '' };
+		append_to_file("$dir/script.sql", join("\n", (@$statements) x int(30_000 / @$statements)));
+		$client->{run} = IPC::Run::start(
+			[
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/script.sql", '-d',
+				$node->connstr('postgres') . ' application_name=snowflake_client'
+			],
+			'<', '/dev/null', '>', $client->{output}, '2>', \$client->{stderr});
+		push @clients, $client;
+	}
+	foreach my $client (@clients)
+	{
+		await('every client has a result',
+			sub { $client->{run}->pump_nb; -s $client->{output} || $client->{stderr} ne '' });
+	}
+	return @clients;
+}
+
+# Terminates the sessions of the clients, if no crash has ended them.
+sub stop_clients
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres',
+		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		  WHERE application_name = 'snowflake_client'});
+	return;
+}
+
+# The IDs of each client that has seen any. $name is the assertion that no client met an error
+# before its session was ended from outside. psql exits with 2 if it finds the connection lost, and
+# with 3 if a statement finds that.
+sub seen_by_clients
+{
+	my ($name, @clients) = @_;
+	my @seen;
+	my @trouble;
+	foreach my $client (@clients)
+	{
+		$client->{run}->finish;
+		my $status = $client->{run}->result(0);
+		push @trouble, "psql ended with status $status: $client->{stderr}"
+		  unless ($status == 2 || $status == 3) && $client->{stderr} !~ /ERROR:|PANIC:/;
+		push @seen, [ grep { $_ ne '' } split /\n/, slurp_file($client->{output}) ];
+	}
+	is(join("\n", @trouble), '', $name);
+	return grep { @$_ } @seen;
 }
 
 my $primary = new_server('primary', %replicated);

@@ -1,6 +1,5 @@
-# Helpers of the TAP tests: they crash a server, set its clock, run clients that record every ID
-# they see, and compare these IDs. SNOWFLAKE_TEST_SEED in the environment repeats the random choices
-# of an earlier run.
+# Helpers of the TAP tests: they crash a server, set its clock, and compare IDs. SNOWFLAKE_TEST_SEED in
+# the environment repeats the random choices of an earlier run.
 
 package SnowflakeTest;
 
@@ -9,7 +8,6 @@ use warnings;
 
 use Exporter 'import';
 use IPC::Open2;
-use IPC::Run;
 use IPC::SysV qw(IPC_RMID);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -23,9 +21,6 @@ our @EXPORT = qw(
   crash
   sqlstate
   draw
-  start_clients
-  stop_clients
-  seen_by_clients
   await
   is_strictly_increasing
   are_later
@@ -139,64 +134,6 @@ sub draw
 	my ($node, $sequence, $database) = @_;
 	return $node->safe_psql($database // 'postgres',
 		sprintf(q{SELECT snowflake_next_id(5, '%s')}, $sequence // 's'));
-}
-
-# Starts clients that repeat their statements until the server ends their sessions. An ID is
-# recorded when psql has the whole result: for a statement outside a transaction block, after its
-# commit.
-sub start_clients
-{
-	my ($node, @scripts) = @_;
-	my @clients;
-	foreach my $statements (@scripts)
-	{
-		my $dir = PostgreSQL::Test::Utils::tempdir();
-		my $client = { output => "$dir/ids", stderr => '' };
-		append_to_file("$dir/script.sql", join("\n", (@$statements) x int(30_000 / @$statements)));
-		$client->{run} = IPC::Run::start(
-			[
-				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/script.sql", '-d',
-				$node->connstr('postgres') . ' application_name=snowflake_client'
-			],
-			'<', '/dev/null', '>', $client->{output}, '2>', \$client->{stderr});
-		push @clients, $client;
-	}
-	foreach my $client (@clients)
-	{
-		await('every client has a result',
-			sub { $client->{run}->pump_nb; -s $client->{output} || $client->{stderr} ne '' });
-	}
-	return @clients;
-}
-
-# Terminates the sessions of the clients, if no crash has ended them.
-sub stop_clients
-{
-	my ($node) = @_;
-	$node->safe_psql('postgres',
-		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		  WHERE application_name = 'snowflake_client'});
-	return;
-}
-
-# The IDs of each client that has seen any. $name is the assertion that no client met an error
-# before its session was ended from outside. psql exits with 2 if it finds the connection lost, and
-# with 3 if a statement finds that.
-sub seen_by_clients
-{
-	my ($name, @clients) = @_;
-	my @seen;
-	my @trouble;
-	foreach my $client (@clients)
-	{
-		$client->{run}->finish;
-		my $status = $client->{run}->result(0);
-		push @trouble, "psql ended with status $status: $client->{stderr}"
-		  unless ($status == 2 || $status == 3) && $client->{stderr} !~ /ERROR:|PANIC:/;
-		push @seen, [ grep { $_ ne '' } split /\n/, slurp_file($client->{output}) ];
-	}
-	is(join("\n", @trouble), '', $name);
-	return grep { @$_ } @seen;
 }
 
 # Asserts that IDs increase within each session (one array for each) and are distinct over all.
