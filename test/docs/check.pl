@@ -23,35 +23,26 @@
 # The blocks find psql, pg_dump and snowflake-shard on PATH. The folder of the server's socket is shown as
 # /var/run/postgresql.
 #
-# Outputs are compared word by word, blank lines and widths of columns apart. IDs and times of the
-# run differ from those of the page, so they are compared by what they say:
+# Outputs are compared line by line, blank lines and widths of columns apart, after these are masked on both sides:
 #
-#   an ID (or a position)  has the shard and the counter of the real one, and stands for the same
-#                          real one wherever the page shows it, in commands too: there the real one
-#                          is put in its place before the command is run
-#   a time                 is the time in the page's ID wherever the real one is that of the real ID
-#   a lead, a duration     has the same shape
+#   an ID, a position      becomes its shard and counter, and its place among the different ones of this output
+#   a time                 becomes its zone, unless it is before 2026 or after tomorrow: such a time is no time of a run
+#   a lead, a duration     becomes a word
 #
-# Only times within a day of the run may differ; all others stand in the page as they are.
+# A command on the page may name an ID that an output before it shows. It is run with the ID that stood there in this run.
 #
 # --update writes the real outputs into the pages that differ.
 use strict;
 use warnings;
 
 use IO::Handle;
+use POSIX qw(strftime);
 
-my $default_epoch = 1314220021721;
-my $max_position  = (1 << 53) - 1;
-my $one_day_ms    = 24 * 60 * 60 * 1000;
-my $number        = qr/(?<![\w.])(\d{16,19})(?![\w.])/;    # an ID or a position
-
-# What may differ in an output, but for its blanks.
-my $token = qr/
-	(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d(?::\d\d)?|\ UTC|Z)?)   # a time
-	| (-?(?<!\d)\d\d:\d\d:\d\d\.\d+                                       # a lead or a duration
-		| (?<![\w.])\d+(?=\ ms\ behind) | (?<![\w.])\d+\.\d(?=\ s(?!\w)))
-	| $number
-/x;
+my $max_position = (1 << 53) - 1;
+my $number       = qr/(?<![\w.])(\d{16,19})(?![\w.])/;    # an ID or a position
+my $time         = qr/(\d{4}-\d\d-\d\d)[ T]\d\d:\d\d:\d\d(?:\.\d+)?([+-]\d\d(?::\d\d)?|\ UTC|Z)?/;
+my $span         = qr/-?(?<!\d)\d\d:\d\d:\d\d\.\d+|(?<![\w.])\d+(?=\ ms\ behind)|(?<![\w.])\d+\.\d(?=\ s(?!\w))/;
+my $tomorrow     = strftime('%Y-%m-%d', gmtime(time + 24 * 60 * 60));
 
 my $block_count  = 0;
 my $output_count = 0;
@@ -62,8 +53,7 @@ my $expected;    # outputs of the regression tests
 # State of the page that is being read.
 my $page;
 my ($psql_input, $psql_output, $psql_pid);
-my %epochs;
-my (%real_of, %shown_of);    # numbers: of the page, and of this run
+my %real_of;    # numbers of the page, and those of this run in their places
 
 $ENV{PGTZ} = 'UTC';
 $ENV{PAGER} = 'cat';
@@ -85,9 +75,7 @@ exit(@failures ? 1 : 0);
 sub check_page
 {
 	($page) = @_;
-	%epochs   = ($default_epoch => 1);
-	%real_of  = ();
-	%shown_of = ();
+	%real_of = ();
 	my $failures_before = @failures;
 	my @lines = read_lines($page);
 	my @blocks = read_blocks(@lines);
@@ -231,9 +219,8 @@ sub check_block
 		return;
 	}
 
-	$epochs{$1} = 1 while $block->{text} =~ /\b(\d{13})\b/g;
 	my $command = $block->{text};
-	$command =~ s/$number/real_number($1)/ge;
+	$command =~ s/$number/$real_of{$1} \/\/ $1/ge;
 	my ($real, $status) = $block->{kind} eq 'sql' ? psql($command) : shell($command);
 	$real = with_usual_socket($real);
 	$block_count++;
@@ -269,14 +256,6 @@ sub with_usual_socket
 	$text =~ s/\Q$real\E(?=  )/$filled/g;
 	$text =~ s/\Q$real\E/$shown/g;
 	return $text;
-}
-
-# A number that no output has shown before is a literal, and stands for itself.
-sub real_number
-{
-	my ($shown) = @_;
-	$shown_of{$shown} //= $shown unless exists $real_of{$shown};
-	return $real_of{$shown} //= $shown;
 }
 
 # stdbuf: a query's result comes before the messages of the next one.
@@ -377,127 +356,43 @@ sub trim
 sub differs
 {
 	my ($shown, $real) = @_;
-	my @shown = map { [ tokens($_) ] } grep { /\S/ } split /\n/, $shown;
-	my @real = map { [ tokens($_) ] } grep { /\S/ } split /\n/, $real;
-	pair_numbers(\@shown, \@real);
+	remember_numbers($shown, $real);
+	my @shown = masked($shown);
+	my @real = masked($real);
 	foreach my $i (0 .. $#real)
 	{
 		return 'the page shows fewer lines' if $i > $#shown;
-		return 'line ' . ($i + 1) . ' is of another shape' if @{ $shown[$i] } != @{ $real[$i] };
-		foreach my $j (0 .. $#{ $real[$i] })
-		{
-			my $problem = token_differs($shown[$i][$j], $real[$i][$j]);
-			return 'line ' . ($i + 1) . ": $problem" if $problem;
-		}
+		return 'line ' . ($i + 1) . ": \"$real[$i]\" stands where the page has \"$shown[$i]\"" if $shown[$i] ne $real[$i];
 	}
 	return @shown > @real ? 'the page shows more lines' : undef;
 }
 
-# Pairs of kind and text.
-sub tokens
+sub remember_numbers
 {
-	my ($line) = @_;
-	my @tokens;
-	while ($line =~ /\G(.*?)(?:$token|$)/g)
-	{
-		my ($text, $time, $span, $id) = ($1, $2, $3, $4);
-		$text =~ s/-{2,}/--/g;
-		$text =~ s/\s+/ /g;
-		$text =~ s/^ | $//g;
-		push @tokens, [ 'text', $text ] if length $text;
-		push @tokens, [ 'time', $time ] if defined $time;
-		push @tokens, [ 'span', $span ] if defined $span;
-		push @tokens, [ 'number', $id ] if defined $id;
-		last if !defined($time // $span // $id);
-	}
-	return @tokens;
-}
-
-# Before times are compared: a time may stand before the ID that it belongs to. A number has one
-# partner; with an update, that of this run.
-sub pair_numbers
-{
-	my ($shown, $real) = @_;
-	my @shown = map { $_->[1] } grep { $_->[0] eq 'number' } map { @$_ } @$shown;
-	my @real = map { $_->[1] } grep { $_->[0] eq 'number' } map { @$_ } @$real;
+	my @shown = $_[0] =~ /$number/g;
+	my @real = $_[1] =~ /$number/g;
 	return if @shown != @real;
-	foreach my $i (0 .. $#real)
-	{
-		next if exists $real_of{ $shown[$i] } || exists $shown_of{ $real[$i] };
-		$real_of{ $shown[$i] } = $real[$i];
-		$shown_of{ $real[$i] } = $shown[$i];
-	}
+	$real_of{ $shown[$_] } //= $real[$_] foreach 0 .. $#real;
 }
 
-sub token_differs
+# The lines that are not blank.
+sub masked
 {
-	my ($shown, $real) = map { $_->[1] } @_;
-	my $kind = $_[1][0];
-	return "$kind $real stands where the page has $_[0][0] $shown" if $_[0][0] ne $kind;
-	return if $kind eq 'span';
-	return $shown eq $real ? undef : "\"$real\" stands where the page has \"$shown\"" if $kind eq 'text';
-	return number_differs($shown, $real) if $kind eq 'number';
-	return time_differs($shown, $real);
-}
-
-sub number_differs
-{
-	my ($shown, $real) = @_;
-	return if $shown eq $real;
-	return "$real is not of this run, and the page shows $shown" unless grep { is_now($_) } times_of($real);
-	return "$real stands for $shown, which stood for " . ($real_of{$shown} // 'another number')
-		if ($real_of{$shown} // '') ne $real;
-	my ($shown_fields, $real_fields) = (fields($shown), fields($real));
-	return $shown_fields eq $real_fields ? undef : "the page's $shown has $shown_fields, the real $real has $real_fields";
+	my ($text) = @_;
+	my ($count, %places) = (0);
+	$text =~ s{$number|$time|$span}{
+		defined $1 ? 'ID ' . ($places{$1} //= ++$count) . fields($1)
+		: !defined $2 ? 'SPAN'
+		: $2 ge '2026' && $2 le $tomorrow ? 'TIME' . ($3 // '')
+		: $&}ge;
+	$text =~ s/-{2,}/--/g;
+	$text =~ s/[ \t]+/ /g;
+	return grep { /\S/ } map { s/^ | $//gr } split /\n/, $text;
 }
 
 sub fields
 {
 	my ($number) = @_;
-	my $counter = 'counter ' . ($number & 1023);
-	return $number > $max_position ? 'shard ' . ($number >> 10 & 8191) . ", $counter" : "no shard, $counter";
-}
-
-# Unix milliseconds of a position, or of an ID in the epochs that the page names.
-sub times_of
-{
-	my ($number) = @_;
-	return $number > $max_position ? map { ($number >> 23) + $_ } keys %epochs : $number >> 10;
-}
-
-sub is_now
-{
-	my ($ms) = @_;
-	return abs($ms - 1000 * time) < $one_day_ms;
-}
-
-sub time_differs
-{
-	my ($shown, $real) = @_;
-	return if $shown eq $real;
-	my ($shown_us, $real_us) = (microseconds($shown), microseconds($real));
-	return "$real is not of this run, and the page shows $shown" unless is_now(int($real_us / 1000));
-	my ($shown_zone, $real_zone) = map { /([+-]\d\d(?::\d\d)?| UTC|Z)$/ ? $1 : '' } $shown, $real;
-	return "$real and $shown have other zones" if $shown_zone ne $real_zone;
-	my @numbers = grep { is_time_of($real_us, $_) } keys %shown_of;
-	return if !@numbers || grep { is_time_of($shown_us, $shown_of{$_}) } @numbers;
-	return "$real is the time of $numbers[0], but $shown is not that of the page's $shown_of{$numbers[0]}";
-}
-
-sub is_time_of
-{
-	my ($us, $number) = @_;
-	return scalar grep { $_ * 1000 == $us } times_of($number);
-}
-
-# Unix microseconds. Days as in "days_from_civil": the year begins in March.
-sub microseconds
-{
-	my ($year, $month, $day, $hour, $minute, $second, $fraction) =
-		$_[0] =~ /^(\d+)-(\d+)-(\d+)[ T](\d+):(\d+):(\d+)(?:\.(\d+))?/;
-	($year, $month) = $month > 2 ? ($year, $month - 3) : ($year - 1, $month + 9);
-	my $days = 365 * $year + int($year / 4) - int($year / 100) + int($year / 400)
-		+ int((153 * $month + 2) / 5) + $day - 1 - 719468;
-	my $seconds = (($days * 24 + $hour) * 60 + $minute) * 60 + $second;
-	return $seconds * 1_000_000 + substr(($fraction // '') . '000000', 0, 6);
+	my $shard = $number > $max_position ? ' of shard ' . ($number >> 10 & 8191) : '';
+	return "$shard, counter " . ($number & 1023);
 }
