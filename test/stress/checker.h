@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace stress
 {
@@ -34,6 +35,11 @@ struct Findings {
 };
 
 constexpr std::size_t kExamples = 5;
+
+/* Bytes in a history and in check(): the ID and its sorted copy; the statement and two references
+ * to it. */
+constexpr std::size_t kBytesOfId = 2 * sizeof(Id);
+constexpr std::size_t kBytesOfStatement = sizeof(Statement) + 4 * sizeof(void*);
 
 inline std::vector<Id> sorted_ids(const std::vector<History>& histories)
 {
@@ -102,9 +108,8 @@ inline void find_duplicates(const std::vector<History>& histories, Findings& fin
 inline void find_session_inversions(const std::vector<History>& histories, Findings& findings)
 {
     for (const History& history : histories) {
-        const std::vector<Id>& ids = history.ids;
-        for (std::size_t i = 1; i < ids.size(); ++i)
-            findings.session_inversions += ids[i] <= ids[i - 1] ? 1 : 0;
+        for (std::size_t i = 1; i < history.ids.size(); ++i)
+            findings.session_inversions += history.ids[i] <= history.ids[i - 1] ? 1 : 0;
     }
 }
 
@@ -119,45 +124,51 @@ inline void find_session_inversions(const std::vector<History>& histories, Findi
  */
 inline void find_late_ids(const std::vector<History>& histories, Findings& findings)
 {
-    struct Span {
-        const Id* begin;
-        const Id* end;
-        Instant sent;
-        Instant seen;
-        bool durable;
-    };
-    std::vector<Span> by_sent;
-    for (const History& history : histories) {
-        for (const Statement& statement : history.statements) {
-            const Id* begin = history.ids.data() + statement.first;
-            by_sent.push_back({begin, begin + statement.count, statement.sent, statement.seen,
-                               statement.durable});
+    struct Sent {
+        const History* history;
+        const Statement* statement;
+        std::deque<Id>::const_iterator begin() const
+        {
+            return history->ids.begin() + static_cast<std::ptrdiff_t>(statement->first);
         }
+        std::deque<Id>::const_iterator end() const
+        {
+            return begin() + static_cast<std::ptrdiff_t>(statement->count);
+        }
+    };
+    std::size_t count = 0;
+    for (const History& history : histories)
+        count += history.statements.size();
+    std::vector<Sent> by_sent;
+    by_sent.reserve(count);
+    for (const History& history : histories) {
+        for (const Statement& statement : history.statements)
+            by_sent.push_back({&history, &statement});
     }
-    std::vector<Span> by_seen = by_sent;
+    std::vector<Sent> by_seen = by_sent;
     std::sort(by_sent.begin(), by_sent.end(),
-              [](const Span& a, const Span& b) { return a.sent < b.sent; });
+              [](const Sent& a, const Sent& b) { return a.statement->sent < b.statement->sent; });
     std::sort(by_seen.begin(), by_seen.end(),
-              [](const Span& a, const Span& b) { return a.seen < b.seen; });
+              [](const Sent& a, const Sent& b) { return a.statement->seen < b.statement->seen; });
 
     /* The smallest bigint is never an ID, so no ID is late before another one was seen. */
     Id largest_durable = std::numeric_limits<Id>::min();
     Id largest_seen = largest_durable;
     auto seen = by_seen.begin();
-    for (const Span& span : by_sent) {
+    for (const Sent& sent : by_sent) {
         /* Strictly less: equal readings do not tell which came first. */
-        for (; seen != by_seen.end() && seen->seen < span.sent; ++seen) {
-            if (seen->begin == seen->end)
+        for (; seen != by_seen.end() && seen->statement->seen < sent.statement->sent; ++seen) {
+            if (seen->statement->count == 0)
                 continue;
-            const Id largest = *std::max_element(seen->begin, seen->end);
+            const Id largest = *std::max_element(seen->begin(), seen->end());
             largest_seen = std::max(largest_seen, largest);
-            if (seen->durable)
+            if (seen->statement->durable)
                 largest_durable = std::max(largest_durable, largest);
         }
-        for (const Id* id = span.begin; id != span.end; ++id) {
-            if (*id <= largest_durable)
+        for (const Id id : sent) {
+            if (id <= largest_durable)
                 ++findings.late_ids;
-            else if (*id <= largest_seen)
+            else if (id <= largest_seen)
                 ++findings.late_after_seen;
         }
     }

@@ -1,8 +1,8 @@
 /* One session: it draws IDs in one of several modes and records what it sees. */
 #pragma once
 
+#include "checker.h"
 #include "connection.h"
-#include "history.h"
 #include "options.h"
 
 #include <endian.h>
@@ -30,6 +30,7 @@ struct Load {
     std::string original; /* the call of the PL/pgSQL function */
     bool asynchronous;    /* commits do not wait for their flush */
     int rest_ms;          /* average pause after each step */
+    std::size_t memory;   /* bytes that what it has seen may take */
 };
 
 /* Shared with the thread that started the client: counters to read, flags to set. */
@@ -68,15 +69,15 @@ public:
         prepare("many", "SELECT " + call + " FROM generate_series(1, $3)");
         if (load_.generator == Generator::native)
             prepare("block", "SELECT * FROM snowflake_next_ids($1, $2, $3)");
-        /* Reserve: a reallocation in the middle of the run would delay this client. */
-        constexpr std::size_t kReserve = 1000000;
-        history_.ids.reserve(std::min(load_.ids, kReserve));
     }
 
     void run()
     {
         while (remaining() > 0 && !progress_.stopping) {
-            step(load_.mode, load_.rows);
+            if (bytes_left() < load_.memory / 2)
+                save_memory();
+            else
+                step(load_.mode, load_.rows);
             if (load_.rest_ms > 0)
                 rest();
         }
@@ -86,6 +87,27 @@ public:
 
 private:
     std::size_t remaining() const { return load_.ids - history_.ids.size(); }
+
+    /* Of all sessions of this client. */
+    std::size_t bytes_left() const
+    {
+        const std::size_t used =
+            progress_.ids * kBytesOfId + progress_.statements * kBytesOfStatement;
+        return load_.memory > used ? load_.memory - used : 1;
+    }
+
+    /*
+     * One ID, and then a rest so long that at this rate the memory left would last kHorizon. So it
+     * never ends, however long the test runs.
+     */
+    void save_memory()
+    {
+        constexpr std::chrono::duration<double> kHorizon = std::chrono::minutes(10);
+        step(Mode::single, 1);
+        const auto share =
+            static_cast<double>(kBytesOfId + kBytesOfStatement) / static_cast<double>(bytes_left());
+        std::this_thread::sleep_for(std::min(share, 1.0) * kHorizon);
+    }
 
     std::string one_id() const
     {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <deque>
 
 namespace stress
 {
@@ -31,9 +31,10 @@ struct Statement {
     bool durable = true;
 };
 
+/* Deques: a vector would double its memory, and delay its client meanwhile. */
 struct History {
-    std::vector<Id> ids;
-    std::vector<Statement> statements;
+    std::deque<Id> ids;
+    std::deque<Statement> statements;
 };
 
 } // namespace stress

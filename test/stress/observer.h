@@ -111,7 +111,6 @@ private:
     {
         if (history.ids.empty())
             return;
-        history.ids.shrink_to_fit();
         const std::lock_guard<std::mutex> guard(mutex_);
         histories_.push_back(std::move(history));
     }

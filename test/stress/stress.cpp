@@ -96,7 +96,8 @@ Load load_of(const Options& options, const std::optional<Scratch>& scratch, Gene
               options.sequence,
               options.original,
               false,
-              options.rest_ms};
+              options.rest_ms,
+              std::numeric_limits<std::size_t>::max()};
     if (scratch) {
         load.original = scratch->original();
         load.sequence = generator == Generator::native ? scratch->native_sequence()
@@ -120,6 +121,9 @@ ExitStatus run(const Options& options)
     return run_one(options, scratch, options.generator).clean() ? kClean : kFaultFound;
 }
 
+/* On a busy machine a test may wait for minutes, while its clients go on. */
+constexpr std::size_t kMemory = 200000000;
+
 /* The caller makes the faults and judges the findings, so a fault found is not a failure here. */
 ExitStatus observe(const Options& options)
 {
@@ -130,6 +134,7 @@ ExitStatus observe(const Options& options)
         loads.back().rows = static_cast<std::size_t>(kind.rows);
         loads.back().asynchronous = kind.asynchronous;
         loads.back().ids = std::numeric_limits<std::size_t>::max();
+        loads.back().memory = kMemory / options.observed.size();
     }
     Observer observer(options, std::move(loads));
     observer.answer_until_told_to_stop();
