@@ -21,6 +21,7 @@ REGRESS_OPTS = --load-extension=snowflake $(addprefix --outputdir=,$(OUTPUT))
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=snowflake $(patsubst %,--outputdir=%/isolation,$(OUTPUT))
 PROVE_TESTS = test/t/*.pl
+export HARNESS_RULESFILE = test/t/rules.yml
 # They start servers of their own: not as root. They write into this folder, and need IPC::Run.
 TAP_TESTS := $(shell [ "$$(id -u)" -ne 0 ] && [ -w . ] && perl -MIPC::Run -e 'print 1' 2>/dev/null)
 

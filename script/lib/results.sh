@@ -84,25 +84,35 @@ list_skipped() {
 
 # show_failures HARNESS LOG: the failures in the log, and the files that the harness has left to read.
 show_failures() {
-    local file
-    grep -vE '^ok |\.\.\. +ok |^\[(---| RUN  |       OK )|^=+( |$)|^[A-Z ]*$' "$2" | tail -n 100
+    local file well='^ok |\.\.\. +ok |^\[(---| RUN  |       OK )|^=+( |$)|^[A-Z ]*$'
+    [[ $1 != prove ]] || well+='|^#' # they stand in the files' logs, too
+    grep -vE "$well" "$2" | tail -n 100
     case $1 in
     regress)
         for file in "$build"/{,output_iso/}regression.diffs; do
             [[ ! -s $file ]] || head -n 200 -- "$file"
         done
         ;;
-    prove) # the output of a test file, and that of the programs it calls
+    prove)
         for file in "$build"/tmp_check/log/regress_log_*; do
-            if grep -qw 'not ok' "$file" || ! grep -q ' 1\.\.' "$file"; then
-                say "--- ${file##*/}"
-                grep -w -A 10 'not ok' "$file" | head -n 50
-                say '... and at the end'
-                tail -n 20 -- "$file"
-            fi
+            show_failed_assertions "$file"
         done
         ;;
     esac
+}
+
+# show_failed_assertions LOG: of a TAP file, with the output of the programs that it called. What led to a failure stands
+# before it, its diagnosis after it.
+show_failed_assertions() {
+    local failure='^(\[[0-9:.]+\]\([0-9.]+s\) )?not ok '
+    if grep -qE "$failure" "$1"; then
+        say "--- ${1##*/}"
+        grep -E -m 5 -B 60 -A 20 "$failure" "$1"
+    fi
+    if ! grep -qE '(^| )1\.\.[0-9]' "$1"; then
+        say "--- ${1##*/} ends before its last test"
+        tail -n 60 -- "$1"
+    fi
 }
 
 # check NAME COMMAND...: a test of one command, reported as a line of TAP after the command's output.
