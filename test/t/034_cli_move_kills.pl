@@ -20,7 +20,7 @@ use Time::HiRes qw(time usleep);
 
 my $program = shard_program();
 seed_random();
-my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\nwal_retrieve_retry_interval = 200ms\n"
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
   . "max_worker_processes = 12\nmax_logical_replication_workers = 8\nmax_sync_workers_per_subscription = 6\n";
 my @nodes = map { new_server($_, conf => $conf) } qw(one two);
 my ($status, $out, $err);

@@ -13,7 +13,7 @@ use SnowflakeTest;
 use Test::More;
 
 my $program = shard_program();
-my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nwal_retrieve_retry_interval = 200ms\n";
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
 my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
 if ($one->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'btree_gist'") eq '0')
 {

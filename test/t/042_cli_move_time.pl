@@ -15,7 +15,7 @@ use SnowflakeTest;
 use Test::More;
 
 my $program = shard_program();
-my ($one, $two) = map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nwal_retrieve_retry_interval = 200ms\n") } qw(one two);
+my ($one, $two) = map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n") } qw(one two);
 make_template($one);
 $two->safe_psql('postgres', 'CREATE ROLE app');
 my $insert = "INSERT INTO insta0.log (t) VALUES ('x')";

@@ -157,7 +157,7 @@ $two->safe_psql('postgres', 'ALTER TABLE insta6.users RENAME TO people');
 ok($status == 3 && $err =~ /^snowflake-shard: shard 6: ERROR:  relation "users" does not exist/ && (() = $out =~ /,insta/g) == 9,
 	'query: goes on without a shard that fails') or diag("$out$err");
 $two->safe_psql('postgres', 'ALTER TABLE insta6.people RENAME TO users');
-($status, $out, $err) = run_shard($program, 'query', $one, '--shards', '2,3', '--timeout', '20ms', '--sql', q{SELECT pg_sleep(CASE current_schema() WHEN 'insta2' THEN 60 ELSE 0 END)});
+($status, $out, $err) = run_shard($program, 'query', $one, '--shards', '2,3', '--timeout', '1s', '--sql', q{SELECT pg_sleep(CASE current_schema() WHEN 'insta2' THEN 60 ELSE 0 END)});
 ok($status == 3 && $err =~ /^snowflake-shard: shard 2: ERROR:  canceling statement due to statement timeout/ && $out =~ /insta3/, 'query: --timeout') or diag("$out$err");
 is((run_shard($program, 'query', $one, '--shards', '2,77', '--sql', 'SELECT 1'))[0], 3, 'query: a number that no server has is refused');
 # A million rows, within 100 MB for all that the program writes to.

@@ -18,7 +18,7 @@ use Time::HiRes qw(usleep);
 
 my $program = shard_program();
 seed_random();
-my $conf = "wal_level = logical\nmax_wal_senders = 20\nmax_replication_slots = 20\nmax_connections = 80\nwal_retrieve_retry_interval = 200ms\n"
+my $conf = "wal_level = logical\nmax_wal_senders = 20\nmax_replication_slots = 20\nmax_connections = 80\n"
   . "max_worker_processes = 20\nmax_logical_replication_workers = 12\n";
 my @nodes = map { new_server($_, conf => $conf) } qw(one two three);
 my ($status, $rows, $out, $err);

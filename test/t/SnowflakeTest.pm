@@ -31,12 +31,14 @@ our @EXPORT = qw(
 
 # Settings of every test server. Cluster.pm sets log_statement = all; these tests send hundreds of
 # thousands of statements. The default kind of dynamic shared memory stays in /dev/shm when a server
-# is killed; this one is in the data directory.
+# is killed; this one is in the data directory. A worker of replication that has ended comes back after
+# wal_retrieve_retry_interval, by default 5 s.
 my $common_conf = q{
 autovacuum = off
 dynamic_shared_memory_type = mmap
 log_statement = none
 max_connections = 30
+wal_retrieve_retry_interval = 200ms
 };
 
 # Prints the seed with which the test can be repeated.
@@ -104,15 +106,17 @@ sub state_and_parent
 	return (readline($file) // '') =~ /.*\) (\w) (\d+) / ? ($1, $2) : ('', 0);
 }
 
-# Waits until the condition holds. Dies after the timeout of PostgreSQL's test modules.
+# Waits until the condition holds. Dies after the timeout of PostgreSQL's test modules. Most conditions start a psql: after a
+# while they are tried less often, so that a wait leaves the processors to others.
 sub await
 {
 	my ($what, $condition) = @_;
-	my $deadline = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $start = time();
 	until ($condition->())
 	{
-		die "timed out waiting until $what" if time() > $deadline;
-		usleep(5_000);
+		my $waited = time() - $start;
+		die "timed out waiting until $what" if $waited > $PostgreSQL::Test::Utils::timeout_default;
+		usleep($waited < 0.05 ? 5_000 : $waited < 0.5 ? 100_000 * $waited : 50_000);
 	}
 	return;
 }
