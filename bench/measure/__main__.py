@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import clients
 import keys
+import planned
 import rows
 from bounds import all_bounds
 from plots import write_plots
@@ -28,6 +29,8 @@ class Sizes:
     insert_rounds: int = 21
     seconds: int = 3  # of a run of pgbench
     pace_seconds: int = 10
+    planned_rows: int = 20_000
+    planned_rounds: int = 10
     bulk_rows: int = 1_000_000
     bulk_rounds: int = 5
     index_rows: int = 10_000_000
@@ -36,7 +39,8 @@ class Sizes:
 
 
 QUICK = Sizes(rounds=5, few_rounds=1, keys=100_000, rate_clients=(1, 8), insert_clients=(1, 8), insert_rounds=3, seconds=1,
-              pace_seconds=3, bulk_rows=100_000, bulk_rounds=1, index_rows=500_000, decoded=1_000_000, shard_keys=50_000)
+              pace_seconds=3, planned_rows=2_000, planned_rounds=3, bulk_rows=100_000, bulk_rounds=1, index_rows=500_000,
+              decoded=1_000_000, shard_keys=50_000)
 
 
 class Progress:
@@ -96,6 +100,7 @@ def stages_of(server, rivals, sizes, results, arguments):
         ("keys a second", 200 * scale, lambda: clients.measure_rates(server, sizes, results)),
         ("the pace of one sequence", 14, lambda: clients.measure_pace(server, sizes, results)),
         ("INSERTs", 570 * scale, lambda: clients.measure_inserts(server, rivals, sizes, results)),
+        ("planned INSERTs", 60 * scale, lambda: planned.measure_planned(server, sizes, results)),
         ("many rows", 180 * scale, lambda: rows.measure_bulk(server, rivals, sizes, results)),
         ("indexes", 240 * scale, lambda: rows.measure_index(server, rivals, sizes, results)),
     ]

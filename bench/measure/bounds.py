@@ -24,7 +24,7 @@ def all_bounds(results, sizes):
     at_least("PL/pgSQL original / an ID", 60, time(PLPGSQL, NATIVE))
     at_least("gen_random_uuid() / an ID", 15, time(UUID_4, NATIVE))
     for clients in sizes.insert_clients:
-        at_least(f"INSERTs a second / those with nextval(), {clients} clients", 0.98,
+        at_least(f"INSERTs a second / those with nextval(), {clients} {'client' if clients == 1 else 'clients'}", 0.98,
                  results.ratio("INSERT", "transactions", NATIVE.name, NEXTVAL.name, clients))
     at_least("INSERT ... SELECT, rows a second / those with nextval()", 1,
              results.ratio("bulk", "INSERT ... SELECT", NATIVE.name, NEXTVAL.name))

@@ -79,6 +79,11 @@ class Server:
         command = ["pgbench", "-n", "-c", str(clients), "-j", "2", "-T", str(seconds), "-f", file]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
+    def session_cpu_ns(self):
+        """Of the session's backend, which waits for the next statement: the kernel's count is complete."""
+        with open(f"/proc/{self.session.connection.get_backend_pid()}/schedstat", encoding="ascii") as schedstat:
+            return int(schedstat.read().split()[0])
+
     def cpu_seconds(self):
         """Of all backends that pgbench uses."""
         self.session.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench'")
