@@ -10,7 +10,7 @@
 #   need_packages "${server_needs[@]}" make=make ...
 #   make_private_tree                 PG_CONFIG and PATH lead into the tree from here on
 #   build_and_install [ARGUMENT...]   a copy of the sources in $build; make's arguments
-#   start_server DIR [SETTING...]     PGHOST and its like lead to that server from here on
+#   start_server DIR [SETTING...]     libpq's variables (PGHOST ...) lead to that server
 #   unprivileged COMMAND...           psql, pgbench, make -C "$build" installcheck ...
 #   run_logged LOG COMMAND...         a long step
 #   run_part NAME HARNESS COMMAND...  a part of the tests

@@ -107,7 +107,7 @@ OwnedRecord read_record(Connection& connection, const Shard& shard)
         WHERE n.nspname = $1)",
         {shard.schema});
     if (row.rows() == 0)
-        throw Failure("its schema is not there any more");
+        throw Failure("its schema is gone");
     return {row.is_null(0, 1) ? Record() : Record(row.text(0, 2)), row.text(0, 0)};
 }
 

@@ -99,7 +99,7 @@ Result find_leftovers(Connection& connection)
             SELECT 'slot', slot_name, 'SELECT pg_drop_replication_slot(%L);'
             FROM pg_replication_slots
             WHERE database = current_database())
-        SELECT 'leftover', $1::text, format('%s %s', kind, name), 'it is of a move that is not there any more',
+        SELECT 'leftover', $1::text, format('%s %s', kind, name), 'it is of a move that is gone',
                format(hint, name)
         FROM of_moves
         WHERE name ~ '^snowflake_move_[0-9]+(_|$)'

@@ -3,7 +3,7 @@
 # Packages that a script needs: a part of lib.sh.
 
 # need_packages PACKAGE=PROBE...: installs the packages whose probe is not there, and ends the script if it cannot.
-# A probe is a program, a file (/...) or a Perl module (perl:...), so that any system will do that has them.
+# A probe is a program, a file (/...) or a Perl module (perl:...), so that every system that has them passes.
 need_packages() {
     local item missing
     list_missing "$@"

@@ -163,7 +163,7 @@ BEGIN
                         ELSE 'Choose another schema.' END;
     END IF;
 
-    -- One that is there is used on, but not a stranger's: its owner can make it anew.
+    -- Reuse an existing sequence unless another role owns it: that role could restart it, and IDs would come twice.
     SELECT c.oid::regclass AS name, c.relkind, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relname = 'table_id_seq' AND n.nspname = schema_name;

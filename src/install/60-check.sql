@@ -46,7 +46,7 @@ WITH shards AS MATERIALIZED (
 )
 SELECT 'error', format('shard %s', shard),
        format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema COLLATE "C", ', ')),
-       'Give each schema a number of its own; IDs that both have made are in both.'
+       'Give each schema a number of its own; until then both schemas can make the same IDs.'
 FROM shards GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
 SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('shard %s is out of range', shard), 'A shard number is 0 to 8191.'
