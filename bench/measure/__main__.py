@@ -29,8 +29,8 @@ class Sizes:
     insert_rounds: int = 21
     seconds: int = 3  # of a run of pgbench
     pace_seconds: int = 10
-    planned_rows: int = 20_000
-    planned_rounds: int = 10
+    planned_rows: int = 2_000
+    planned_rounds: int = 100
     bulk_rows: int = 1_000_000
     bulk_rounds: int = 5
     index_rows: int = 10_000_000
@@ -39,7 +39,7 @@ class Sizes:
 
 
 QUICK = Sizes(rounds=5, few_rounds=1, keys=100_000, rate_clients=(1, 8), insert_clients=(1, 8), insert_rounds=3, seconds=1,
-              pace_seconds=3, planned_rows=2_000, planned_rounds=3, bulk_rows=100_000, bulk_rounds=1, index_rows=500_000,
+              pace_seconds=3, planned_rows=500, planned_rounds=10, bulk_rows=100_000, bulk_rounds=1, index_rows=500_000,
               decoded=1_000_000, shard_keys=50_000)
 
 

@@ -4,7 +4,7 @@ from rivals import NATIVE
 
 
 def measure_planned(server, sizes, results):
-    """Interleaved runs in one session: what slows the machine down for a while slows all of them."""
+    """Many short runs, interleaved: what slows the machine down for a while slows the runs with each DEFAULT."""
     server.run("SELECT snowflake_create_shard(5, 'insta5'); CREATE SEQUENCE planned_s")
     defaults = {
         NATIVE.name: "bigint DEFAULT snowflake_next_id(5, 'planned_s')",
