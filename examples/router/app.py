@@ -5,17 +5,24 @@
 
 DSN is PgBouncer's, without a database: "host=/tmp/router port=6432 user=app". The database is the alias
 of a shard: shard5. A new photo goes to the shard of its user, user_id % 24. A photo that is there is
-found by its ID alone, which carries the shard.
+found by its ID alone, which carries the shard. SIGTERM ends the writing before its time.
 
-Exit code: 0 if no statement failed and every write that was acknowledged is there, else 1.
+At the end all rows are compared with those before the start and the writes that were acknowledged. A write
+is lost if its row is not as it left it, and a row is doubled if no write, or another one, has made it.
+
+Exit code: 0 if no statement failed, and no write is lost or doubled, else 1.
 """
 
 import argparse
+import collections
 import random
+import signal
 import threading
 import time
 
 import psycopg
+
+FILTERS = ("plain", "lo-fi", "sutro")  # as in global.sql
 
 
 def shard_of(photo_id):
@@ -36,18 +43,25 @@ class Router:
             self.connections[shard] = psycopg.connect(
                 self.dsn, dbname=f"shard{shard}", autocommit=True, prepare_threshold=None)
         schema = psycopg.sql.Identifier(f"insta{shard}")
-        return self.connections[shard].execute(psycopg.sql.SQL(query).format(schema), parameters).fetchone()
+        return self.connections[shard].execute(psycopg.sql.SQL(query).format(schema), parameters).fetchall()
+
+    def captions(self, shards):
+        """Of all photos, by ID."""
+        return {photo_id: caption for shard in range(shards)
+                for photo_id, caption in self.execute(shard, "SELECT id, caption FROM {}.photos", ())}
 
 
 class Client(threading.Thread):
     """Inserts, updates and deletes, and remembers what was acknowledged."""
 
-    def __init__(self, number, options):
+    def __init__(self, number, options, end):
         super().__init__()
+        self.end = end
         self.random = random.Random(options.seed + number)
         self.router = Router(options.dsn)
         self.options = options
         self.captions = {}
+        self.made = []
         self.deleted = []
         self.errors = []
         self.writes = 0
@@ -55,7 +69,7 @@ class Client(threading.Thread):
 
     def run(self):
         deadline = time.monotonic() + self.options.seconds
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and not self.end.is_set():
             start = time.monotonic()
             try:
                 self.write()
@@ -71,10 +85,12 @@ class Client(threading.Thread):
             user_id = self.random.randrange(1, 1_000_000)
             caption = f"new {self.random.random()}"
             shard = user_id % self.options.shards
-            photo_id, = self.router.execute(
-                shard, "INSERT INTO {}.photos (user_id, caption) VALUES (%s, %s) RETURNING id", (user_id, caption))
+            (photo_id,), = self.router.execute(
+                shard, "INSERT INTO {}.photos (user_id, filter, caption) VALUES (%s, %s, %s) RETURNING id",
+                (user_id, self.random.choice(FILTERS), caption))
             assert shard_of(photo_id) == shard
             self.captions[photo_id] = caption
+            self.made.append(photo_id)
             return
         photo_id = self.random.choice(list(self.captions)[-50:])
         if chance < 0.9:
@@ -88,16 +104,16 @@ class Client(threading.Thread):
             self.deleted.append(photo_id)
 
 
-def lost_writes(options, clients):
-    """The IDs whose row is not what was acknowledged last."""
-    router = Router(options.dsn)
-    lost = []
-    for client in clients:
-        for photo_id in list(client.captions) + client.deleted:
-            row = router.execute(shard_of(photo_id), "SELECT caption FROM {}.photos WHERE id = %s", (photo_id,))
-            if (row[0] if row else None) != client.captions.get(photo_id):
-                lost.append(photo_id)
-    return lost
+def faults(before, clients, after):
+    """The IDs whose row is not what was acknowledged last; those that were made twice, or that nobody made."""
+    made = [photo_id for client in clients for photo_id in client.made]
+    expected = before | {photo_id: caption for client in clients for photo_id, caption in client.captions.items()}
+    deleted = {photo_id for client in clients for photo_id in client.deleted}
+    lost = [photo_id for photo_id, caption in expected.items() if after.get(photo_id) != caption]
+    lost += [photo_id for photo_id in deleted if photo_id in after]
+    doubled = [photo_id for photo_id in after if photo_id not in expected and photo_id not in deleted]
+    doubled += [photo_id for photo_id, times in collections.Counter(made).items() if times > 1 or photo_id in before]
+    return lost, doubled
 
 
 def main():
@@ -109,19 +125,23 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     options = parser.parse_args()
 
-    clients = [Client(number, options) for number in range(options.clients)]
+    end = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: end.set())
+    before = Router(options.dsn).captions(options.shards)
+    clients = [Client(number, options, end) for number in range(options.clients)]
     for client in clients:
         client.start()
     for client in clients:
         client.join()
 
     errors = [error for client in clients for error in client.errors]
-    lost = lost_writes(options, clients)
-    print(f"{sum(client.writes for client in clients)} writes, {len(errors)} errors, {len(lost)} lost; "
-          f"the slowest took {max(client.slowest for client in clients) * 1000:.0f} ms (seed {options.seed})")
-    for line in errors + [f"lost: {photo_id}" for photo_id in lost[:10]]:
+    lost, doubled = faults(before, clients, Router(options.dsn).captions(options.shards))
+    print(f"{sum(client.writes for client in clients)} writes, {len(errors)} errors, {len(lost)} lost, "
+          f"{len(doubled)} doubled; the slowest took {max(client.slowest for client in clients) * 1000:.0f} ms "
+          f"(seed {options.seed})")
+    for line in errors + [f"lost: {photo_id}" for photo_id in lost[:10]] + [f"doubled: {photo_id}" for photo_id in doubled[:10]]:
         print(line)
-    return 1 if errors or lost else 0
+    return 1 if errors or lost or doubled else 0
 
 
 if __name__ == "__main__":

@@ -1,3 +1,6 @@
+-- A global table: it has the same rows on all servers. They are written on one of them.
+CREATE TABLE filters (name text PRIMARY KEY);
+
 -- The functions of one server for questions over all shards: PL/Proxy calls them from the proxy's
 -- database. snowflake_shards tells which shards this server has at the moment.
 CREATE FUNCTION photo_caption(photo_id bigint) RETURNS text

@@ -1,9 +1,10 @@
--- The first shard of a server: psql -v shard=8 -v schema=insta8. The others are its clones.
-SELECT snowflake_create_shard(:shard, :'schema');
-SET search_path = :"schema", public;
+-- The first shard. The others are its clones.
+SELECT snowflake_create_shard(0, 'insta0');
+SET search_path = insta0, public;
 CREATE TABLE photos (
     id       bigint PRIMARY KEY DEFAULT next_id(),
     user_id  bigint NOT NULL,
+    filter   text NOT NULL DEFAULT 'plain' REFERENCES filters,
     caption  text NOT NULL
 );
 CREATE INDEX ON photos (user_id);

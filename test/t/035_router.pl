@@ -1,5 +1,6 @@
-# examples/router as docs/scale-out.md shows it: an application writes through PgBouncer while shards
-# move. No statement fails, no acknowledged write is lost, and PL/Proxy's answers are right after it.
+# examples/router as docs/scale-out.md shows it: an application writes through PgBouncer while an operator adds a server,
+# moves shards, changes them and takes a server away. No statement fails, no acknowledged write is lost or doubled, the
+# shards are where the plans say, and the page shows such outputs. The application's own check can fail.
 
 use strict;
 use warnings;
@@ -9,76 +10,125 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run;
+use JSON::PP;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
 use Test::More;
 
 my $program = shard_program();
-my $examples = abs_path("$FindBin::RealBin/../../examples/router");
+my $source = abs_path("$FindBin::RealBin/../..");
+local $ENV{PATH} = "$ENV{PATH}:/usr/sbin:$source/examples/router";
 plan skip_all => 'pgbouncer is not installed' unless grep { -x "$_/pgbouncer" } split /:/, $ENV{PATH};
 plan skip_all => 'python3-psycopg is not installed' if system('python3 -c "import psycopg" 2>/dev/null') != 0;
 
 # The path of a socket is short.
 my $dir = PostgreSQL::Test::Utils::tempdir_short() . '/r';
-local $ENV{PATH} = "$ENV{PATH}:/usr/sbin";
+local $ENV{ROUTER_DIR} = $dir;
 delete local @ENV{qw(PGHOST PGPORT PGDATABASE PGUSER)};
 
-sub router
+# Exit code and output.
+sub output_of
 {
-	my (@arguments) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my (@command) = @_;
 	my $output = '';
-	my $done = IPC::Run::run([ "$examples/router", @arguments, $dir ], '<', \undef, '>&', \$output);
-	ok($done, "router @arguments") or diag($output);
-	return $output;
+	IPC::Run::run(\@command, '<', \undef, '>&', \$output);
+	return ($? >> 8, $output);
 }
 
-sub ask_proxy
+sub sql
 {
-	my ($sql) = @_;
-	my $answer = '';
-	IPC::Run::run([ 'psql', '-XAt', '-d', "host=$dir/db1 port=5432 dbname=proxy", '-c', $sql ], '>', \$answer);
+	my ($server, $sql, $database) = @_;
+	my (undef, $answer) = output_of('psql', '-XAt', '-d', dsn($server, $database), '-c', $sql);
 	chomp $answer;
 	return $answer;
 }
 
-router('up');
-my $user = getpwuid($<);
-my $said = '';
-my $application = IPC::Run::start(
-	[ "$examples/app.py", "host=$dir port=6432 user=$user", '--seconds', '10' ], '<', \undef, '>&', \$said);
-foreach my $way ([ 5, 'db2' ], [ 17, 'db1' ])
+sub dsn
 {
-	like(router('move', @$way), qr/PgBouncer held its clients for \d+ ms/, 'the pause is printed');
+	my ($server, $database) = @_;
+	return "host=$dir/$server port=5432 dbname=" . ($database // 'app');
 }
-$application->finish;
-is($application->result(0), 0, 'no statement of the application failed, and no write is lost') or diag($said);
-like($said, qr/^\d{3,} writes, 0 errors, 0 lost/, 'it wrote while the shards moved');
 
-my ($status, $found) = shard_json($program, 'verify', map { "host=$dir/$_ port=5432 dbname=app" } qw(db1 db2 db3));
+# What a run does not repeat: numbers, bars, and the width of columns.
+sub shape
+{
+	my ($line) = @_;
+	$line =~ s/\Q$dir\E/\/tmp\/router/g;
+	$line =~ s/ +[#| ]+$//;
+	$line =~ s/\b\d+( bytes| kB| MB)/N size/g;
+	$line =~ s/\d+/N/g;
+	return $line =~ s/ +/ /gr;
+}
+
+# The outputs that the page shows behind lines of the script.
+sub outputs_of_page
+{
+	my ($text) = @_;
+	my @outputs;
+	while ($text =~ /<!-- part of examples\/router\/play -->\n```sh\n.*?\n```\n(?:```\n(.*?)\n```\n)?/sg) { push @outputs, $1 if defined $1 }
+	return @outputs;
+}
+
+my ($status, $said) = output_of('play');
+is($status, 0, 'an operator adds a server, moves shards, changes them, and takes a server away') or diag($said);
+my @moves = map { @{ decode_json(slurp_file("$dir/$_.json")) } } qw(grow drain);
+my $count = @moves;
+cmp_ok($count, '>=', 10, 'the plans have moves');
+my ($figures) = $said =~ /^(\d+ moves; .*)/m;
+note($figures // 'no figures');
+like($said, qr/^$count moves; writes were blocked for \d+ ms \(median\), \d+ ms \(largest\)\n\d{3,} writes, 0 errors, 0 lost, 0 doubled; the slowest took/m,
+	'every move was made, and no write failed, is lost or doubled');
+
+my @servers = map { dsn($_) } qw(db1 db3 db4);
+is(slurp_file("$dir/servers"), join('', map { "$_\n" } @servers), 'three servers are left');
+my (undef, $map) = shard_json($program, 'map', @servers);
+my %place = map { $_->{shard} => "host=$_->{host} port=$_->{port} dbname=$_->{dbname}" } @$map;
+is(scalar keys %place, 24, 'with all shards');
+my %planned = map { $_->{shard} => $_->{to} } @moves;    # the later plan decides
+is_deeply({ map { $_ => $place{$_} } keys %planned }, \%planned, 'which are where the plans say');
+my (undef, $found) = shard_json($program, 'verify', @servers);
 is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
+
+foreach my $output (outputs_of_page(slurp_file("$source/docs/scale-out.md")))
+{
+	my $shape = join "\n", map { shape($_) } split /\n/, $output;
+	my $shapes = join "\n", map { shape($_) } split /\n/, $said;
+	like($shapes, qr/^\Q$shape\E$/m, 'docs/scale-out.md shows such an output: ' . ($output =~ /(.*)/)[0]);
+}
+
+# Global tables.
+is(sql('db1', q{SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots}), 'global_db3 global_db4', 'a slot for each other server');
+sql('db1', q{INSERT INTO filters VALUES ('valencia')});
+foreach my $server (qw(db3 db4))
+{
+	await("$server has the row", sub { sql($server, q{SELECT count(*) FROM filters WHERE name = 'valencia'}) eq '1' });
+}
+like((output_of('router', 'remove', 'db3'))[1], qr/^db3 has shards:\n\d+,insta\d+,/, 'a server with shards is not removed');
 
 SKIP:
 {
-	skip 'the extension plproxy is not installed', 2
-	  if ask_proxy("SELECT count(*) FROM pg_extension WHERE extname = 'plproxy'") ne '1';
+	skip 'the extension plproxy is not installed', 2 if sql('db1', q{SELECT count(*) FROM pg_extension WHERE extname = 'plproxy'}, 'proxy') ne '1';
 	my $total = 0;
-	my @moved;
-	foreach my $server (qw(db1 db2 db3))
-	{
-		my $rows = '';
-		IPC::Run::run([ 'psql', '-XAt', '-d', "host=$dir/$server port=5432 dbname=app", '-c',
-				"SELECT count FROM count_photos() AS count" ], '>', \$rows);
-		$total += $_ foreach split /\n/, $rows;
-	}
-	IPC::Run::run([ 'psql', '-XAt', '-d', "host=$dir/db2 port=5432 dbname=app", '-c',
-			'SELECT id, caption FROM insta5.photos ORDER BY id DESC LIMIT 1' ], '>', \my $photo);
-	my ($id, $caption) = $photo =~ /^(\d+)\|(.*)$/;
-	is(ask_proxy('SELECT count_all_photos()'), $total, 'RUN ON ALL adds up over the servers');
-	is(ask_proxy("SELECT photo_caption($id)"), $caption, 'RUN ON the shard of an ID that has moved');
+	$total += $_ foreach map { split /\n/, sql($_, 'SELECT count_photos()') } qw(db1 db3 db4);
+	is(sql('db1', 'SELECT count_all_photos()', 'proxy'), $total, 'RUN ON ALL adds up over the servers');
+	my ($server) = $place{ $moves[0]{shard} } =~ /(db\d)/;
+	my ($id, $caption) = split /\|/, sql($server, "SELECT id, caption FROM $moves[0]{schema}.photos ORDER BY id DESC LIMIT 1");
+	is(sql('db1', "SELECT photo_caption($id)", 'proxy'), $caption, 'RUN ON the shard of an ID that has moved');
 }
 
-router('down');
+# A row that is taken away behind the application's back, and one that is put there.
+my $user = getpwuid($<);
+my $application = IPC::Run::start([ 'app.py', "host=$dir port=6432 user=$user", '--seconds', '600' ], '<', \undef, '>&', \my $told);
+my $before = sql('db1', 'SELECT max(id) FROM insta0.photos');
+await('the application writes', sub { sql('db1', 'SELECT max(id) FROM insta0.photos') gt $before });
+sql('db1', q{DELETE FROM insta0.photos WHERE id = (SELECT min(id) FROM insta0.photos)});
+sql('db1', q{INSERT INTO insta0.photos (user_id, caption) VALUES (24, 'by nobody')});
+$application->signal('TERM');
+$application->finish;
+is($application->result(0), 1, 'the application finds a lost write and a doubled one');
+like($told, qr/^\d+ writes, 0 errors, 1 lost, 1 doubled; /, 'and counts them');
+
+is((output_of('router', 'down'))[0], 0, 'router down');
 ok(!-e $dir, 'nothing is left');
 done_testing();
