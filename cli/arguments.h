@@ -250,9 +250,11 @@ struct Arguments {
             ->check(CLI::Range(1, 8192));
         verb->add_option("--exclude", options.exclude, "shards that stay: 0-7 or 1,5,7-9");
         verb->add_option("--rate", options.rate,
-                         "bytes copied in a second, to estimate the time (default 50MB)")
+                         "bytes copied in a second, to estimate the time of one move after the "
+                         "other (default 50MB)")
             ->transform(CLI::AsSizeValue(false))
             ->check(CLI::PositiveNumber);
+        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
         verb->add_option("--format", options.format, "svg: a picture of the servers and the moves")
             ->check(CLI::IsMember({"table", "json", "svg"}));
     }

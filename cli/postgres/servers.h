@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "postgres/connection.h"
@@ -112,3 +113,20 @@ private:
     std::size_t given_ = 0;
     std::size_t failed_ = 0;
 };
+
+/* Calls function(connection, work[i]) for each connection to server i at the same time: its own,
+ * and those in work[i].more. */
+template <typename Work, typename Function>
+void on_all_connections(ServerSet& servers, std::vector<Work>& work, Function function)
+{
+    std::vector<std::pair<Connection*, Work*>> workers;
+    for (std::size_t i = 0; i < servers.size(); i++) {
+        workers.emplace_back(&servers[i].connection, &work[i]);
+        for (Connection& connection : work[i].more)
+            workers.emplace_back(&connection, &work[i]);
+    }
+    at_once(workers.size(), [&](std::size_t i) {
+        function(*workers[i].first, *workers[i].second);
+        return true;
+    });
+}

@@ -118,17 +118,8 @@ public:
     /* Returns whether all shards have answered. */
     bool run(ServerSet& servers)
     {
-        std::vector<std::pair<Connection*, Work*>> workers;
-        for (std::size_t i = 0; i < servers.size(); i++) {
-            workers.emplace_back(&servers[i].connection, &work_[i]);
-            for (Connection& connection : work_[i].more)
-                workers.emplace_back(&connection, &work_[i]);
-        }
-        at_once(workers.size(), [&](std::size_t i) {
-            set(*workers[i].first);
-            work_on(*workers[i].first, *workers[i].second);
-            return true;
-        });
+        on_all_connections(servers, work_,
+                           [&](Connection& connection, Work& work) { work_on(connection, work); });
         if (!columns_)
             printer_.begin({"shard", "schema"});
         printer_.end();
@@ -139,13 +130,15 @@ public:
     }
 
 private:
-    void set(Connection& connection) const
+    /* Here, so that an error of it is one of the shard: the server may be lost at any time. */
+    std::string begin(const Shard& shard) const
     {
-        connection.run(
-            "SET cursor_tuple_fraction = 1; SET idle_in_transaction_session_timeout = 0");
+        std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
+                          "SET LOCAL idle_in_transaction_session_timeout = 0; ";
         if (options_.statement_timeout > 0)
-            connection.run("SET statement_timeout = " +
-                           milliseconds_of(options_.statement_timeout));
+            sql += "SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout) +
+                   "; ";
+        return sql + "SET LOCAL search_path = " + shard.quoted;
     }
 
     void work_on(Connection& connection, Work& work)
@@ -170,7 +163,7 @@ private:
      * one statement, and no other than a query. */
     void ask(Connection& connection, const Shard& shard, std::size_t place)
     {
-        connection.run("BEGIN READ ONLY; SET LOCAL search_path = " + shard.quoted);
+        connection.run(begin(shard));
         connection.query("DECLARE snowflake_shard NO SCROLL CURSOR FOR\n" + options_.sql);
         for (bool is_last = false; !is_last;) {
             const Result result = connection.query("FETCH 1000 FROM snowflake_shard");

@@ -105,16 +105,8 @@ public:
             reporter_.print(state);
             is_stopped_ = is_stopped_ || (state.state == "failed" && !options_.keep_going);
         });
-        std::vector<std::pair<Connection*, Work*>> workers;
-        for (std::size_t i = 0; i < servers.size(); i++) {
-            workers.emplace_back(&servers[i].connection, &work_[i]);
-            for (Connection& connection : work_[i].more)
-                workers.emplace_back(&connection, &work_[i]);
-        }
-        at_once(workers.size(), [&](std::size_t i) {
-            work_on(*workers[i].first, *workers[i].second);
-            return true;
-        });
+        on_all_connections(servers, work_,
+                           [&](Connection& connection, Work& work) { work_on(connection, work); });
         std::vector<ShardState> states;
         each_shard([&](const ShardState& state) {
             if (state.state == "not done")

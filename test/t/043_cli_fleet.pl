@@ -185,6 +185,49 @@ is($_->safe_psql('postgres', $columns), '', 'before anything runs') foreach $one
 is((run_shard($program, split(/ /, $command), '--abort'))[0], 0, 'the command that is named ends the move');
 is((run_shard($program, 'run', $one, $two, '--shards', '0-8', '--sql', 'ALTER TABLE users ADD place text'))[0], 0, 'and run goes on');
 
+# --- a server that is stopped in the middle of query and plan ----------------------------------------
+
+my $three = new_server('three');
+$three->safe_psql('postgres', 'CREATE ROLE app');
+is((run_shard($program, 'clone', $one, $two, '--template', 'insta0', '--shards', '20-21', '--schema', 'insta{}', '--to', $three))[0], 0, 'a third server');
+$_->safe_psql('postgres', q{
+	CREATE TABLE gate ();
+	CREATE FUNCTION await_gate() RETURNS integer LANGUAGE plpgsql AS
+		'BEGIN WHILE NOT EXISTS (SELECT FROM public.gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN 1; END'}) foreach $one, $two, $three;
+my $two_name = $two->host . ':' . $two->port . '/postgres';
+my $waiting = q{SELECT count(*) = %d FROM pg_stat_activity WHERE application_name = 'snowflake-shard' AND state = 'active' AND %s};
+foreach my $jobs (1, 2)
+{
+	$_->safe_psql('postgres', 'TRUNCATE gate') foreach $one, $two, $three;
+	my $query = background('query', $one, $two, $three, '--format', 'csv', '--jobs', $jobs, '--sql', 'SELECT public.await_gate() AS n');
+	$_->poll_query_until('postgres', sprintf($waiting, $jobs, q{query LIKE 'FETCH%'})) foreach $one, $two, $three;
+	$two->stop('immediate');
+	$_->safe_psql('postgres', 'INSERT INTO gate DEFAULT VALUES') foreach $one, $three;
+	$query->{h}->finish;
+	is($query->{h}->result(0), 3, "query --jobs $jobs, and a server is stopped: exit code 3");
+	is($query->{out}, join('', "shard,schema,n\n", map { "$_,insta$_,1\n" } 0 .. 3, 8, 9, 20, 21), 'the rows of all other shards');
+	my ($asked, $left) = $jobs == 1 ? ('shard 4', '5-7') : ('shards 4-5', '6-7');
+	like($query->{err}, qr/^snowflake-shard: $asked: server closed the connection.*^SERVER:  \Q$two_name\E$/ms, 'the shards that were asked, and the server');
+	like($query->{err}, qr/^snowflake-shard: shards $left: not asked, because the connection to \Q$two_name\E was lost$/m, 'those that were not');
+	start_server($two);
+}
+foreach my $keep_going ([], ['--keep-going'])
+{
+	my $lock = $two->background_psql('postgres', on_error_stop => 0);
+	$lock->query_safe('BEGIN; LOCK TABLE insta5.users');
+	my $plan = background('plan', $one, $two, $three, '--json', @$keep_going);
+	$two->poll_query_until('postgres', sprintf($waiting, 1, q{wait_event_type = 'Lock'}));
+	$two->stop('immediate');
+	$plan->{h}->finish;
+	eval { $lock->quit };
+	is($plan->{h}->result(0), 3, "plan @$keep_going, and a server is stopped: exit code 3");
+	like($plan->{err}, qr/^snowflake-shard: server closed the connection.*^SERVER:  \Q$two_name\E$/ms, 'which is named');
+	is($plan->{out}, '', 'no plan is made') unless @$keep_going;
+	ok($plan->{out} =~ /^\[/ && $plan->{out} !~ /port=${\$two->port}\b/, 'the plan is for the other servers') if @$keep_going;
+	start_server($two);
+}
+$three->stop;
+
 # --- a server that is down -----------------------------------------------------------------------
 
 my $down = 'host=/nonexistent/a password=secret dbname=app';

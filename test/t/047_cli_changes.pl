@@ -7,7 +7,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use IPC::Run;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -106,12 +105,6 @@ ok($status == 3 && $out eq "1 shard done: 1\n1 shard failed: 20\n" && $err =~ /s
 # --- others are in the way -----------------------------------------------------------------------
 
 # Two runs at once, both in insta1, where a lock holds the first.
-sub background
-{
-	my %started = (out => '', err => '');
-	$started{h} = IPC::Run::start([ $program, shard_command(@_) ], '<', \undef, '>', \$started{out}, '2>', \$started{err});
-	return \%started;
-}
 sub locked
 {
 	my ($table) = @_;

@@ -28,6 +28,7 @@ our @EXPORT = qw(
   shard_command
   run_shard
   shard_json
+  background
   states
   dump_of
   make_template
@@ -76,6 +77,16 @@ sub shard_json
 	my $json = eval { $out =~ /^\[/ ? decode_json($out) : [ map { decode_json($_) } split /\n/, $out ] };
 	diag("no JSON: $out $err") unless defined $json;
 	return ($status, $json // [], $err);
+}
+
+# Starts the program: h, and what it prints in out and err.
+sub background
+{
+	my (@arguments) = @_;
+	my %started = (out => '', err => '');
+	$started{h} = IPC::Run::start([ shard_program_if_built(), shard_command(@arguments) ],
+		'<', \undef, '>', \$started{out}, '2>', \$started{err});
+	return \%started;
 }
 
 # Starts a move, and waits until it has printed the text.
