@@ -3,7 +3,7 @@
 
     app.py DSN [--seconds 10] [--clients 4] [--shards 24]
 
-DSN is PgBouncer's, without a database: "host=/tmp/router port=6432 user=app". The database is the alias
+DSN is PgBouncer's, without a database: "host=/tmp/app port=6432 user=app". The database is the alias
 of a shard: shard5. A new photo goes to the shard of its user, user_id % 24. A photo that is there is
 found by its ID alone, which carries the shard. SIGTERM ends the writing before its time.
 

@@ -50,24 +50,25 @@ sub dsn
 	return "host=$dir/$server port=5432 dbname=" . ($database // 'app');
 }
 
-# What a run does not repeat: numbers, bars, and the width of columns.
+# Without what a run does not repeat: numbers, bars, and the widths of columns.
 sub shape
 {
 	my ($line) = @_;
-	$line =~ s/\Q$dir\E/\/tmp\/router/g;
+	$line =~ s/\Q$dir\E/\/tmp\/app/g;
 	$line =~ s/ +[#| ]+$//;
-	$line =~ s/\b\d+( bytes| kB| MB)/N size/g;
+	$line =~ s/\b\d+ (?:bytes|kB|MB)\b/N size/g;
 	$line =~ s/\d+/N/g;
 	return $line =~ s/ +/ /gr;
 }
 
-# The outputs that the page shows behind lines of the script.
-sub outputs_of_page
+# The outputs that the page shows behind lines of the script, or says that this test checks.
+sub shown_lines
 {
-	my ($text) = @_;
-	my @outputs;
-	while ($text =~ /<!-- part of examples\/router\/play -->\n```sh\n.*?\n```\n(?:```\n(.*?)\n```\n)?/sg) { push @outputs, $1 if defined $1 }
-	return @outputs;
+	my ($page) = @_;
+	my $text = slurp_file($page);
+	my $kind = qr/part of examples\/router\/play -->\n```sh\n.*?\n```\n|not run: an output; test\/t\/035_router.pl checks it -->\n/s;
+	my @blocks = $text =~ /<!-- $kind```\n(.*?)\n```/sg;
+	return grep { /\S/ } map { split /\n/ } @blocks;
 }
 
 my ($status, $said) = output_of('play');
@@ -90,12 +91,10 @@ is_deeply({ map { $_ => $place{$_} } keys %planned }, \%planned, 'which are wher
 my (undef, $found) = shard_json($program, 'verify', @servers);
 is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
 
-foreach my $output (outputs_of_page(slurp_file("$source/docs/scale-out.md")))
-{
-	my $shape = join "\n", map { shape($_) } split /\n/, $output;
-	my $shapes = join "\n", map { shape($_) } split /\n/, $said;
-	like($shapes, qr/^\Q$shape\E$/m, 'docs/scale-out.md shows such an output: ' . ($output =~ /(.*)/)[0]);
-}
+my @shown = shown_lines("$source/docs/scale-out.md");
+my %shapes = map { (shape($_) => 1) } split /\n/, $said;
+cmp_ok(scalar @shown, '>', 40, 'docs/scale-out.md shows outputs');
+is(join("\n", grep { !$shapes{ shape($_) } } @shown), '', 'of such a run');
 
 # Global tables.
 is(sql('db1', q{SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots}), 'global_db3 global_db4', 'a slot for each other server');
