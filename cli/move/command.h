@@ -37,7 +37,8 @@ public:
     int execute();
     /* Of a move that has not begun; none if it has, or is done. */
     std::vector<Obstacle> find_obstacles();
-    /* The result of execute(): moved, undone ... */
+    /* The result of execute(): moved, undone ...; also if an error ended it when the target was
+     * open. */
     const std::string& end_state() const { return end_state_; }
     /* How long writes were blocked, in milliseconds, if execute() has blocked them. */
     std::optional<std::int64_t> pause() const { return pause_; }
@@ -70,11 +71,12 @@ private:
         return "snowflake-shard move " + options_.schema + " ... " + option + " goes on";
     }
     std::string done() const { return options_.is_undone ? "undone" : "moved"; }
-    int end(const std::string& state)
+    int end(const std::string& state, bool is_equal = true)
     {
         end_state_ = state;
-        return options_.is_one_of_many ? kDone
-                                       : print_states({{move_.shard, state, ""}}, options_.json);
+        return !is_equal                 ? kFound
+               : options_.is_one_of_many ? kDone
+                                         : print_states({{move_.shard, state, ""}}, options_.json);
     }
 
     const Options options_;

@@ -73,6 +73,7 @@ void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
  * in this command alone. */
 int MoveCommand::finish(std::optional<Connection>& snapshot)
 {
+    end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;
     try {
         routers_.lead_to(target_, move_);
@@ -93,16 +94,18 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     warn("both: subscription, slot and publication");
     drop_subscription(target_, move_);
     drop_slot_and_publication(source_, move_, limits_.deadline());
+    const std::string rows = differences.empty() ? "" : ", rows differ";
+    std::string way_back;
     if (const auto source = standing().source; source && source->is_reversible) {
         const std::string problem =
             make_way_back(session_.servers, move_, target_dsn_, routers_.routing(), limits_);
         if (problem.empty())
-            return differences.empty() ? end(done() + kWithWayBack) : kFound;
+            return end(done() + kWithWayBack + rows, rows.empty());
         warn("no way back is made: " + problem);
         discard_way_back(target_, move_, limits_);
-        differences.push_back(problem);
+        way_back = ", without a way back";
     }
     write_step(source_, move_, Step::moved);
     drop_state(target_, move_, limits_);
-    return differences.empty() ? end(done()) : kFound;
+    return end(done() + way_back + rows, way_back.empty() && rows.empty());
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 #include "interrupt.h"
 #include "move/command.h"
@@ -22,13 +23,14 @@ struct Entry {
     std::string error;
     std::optional<std::int64_t> pause; /* milliseconds */
     bool is_taken;
+    bool differs; /* rows, or no way back was made */
 };
 
 using Entries = std::vector<Entry>;
 
 Entry make_entry(const Options& options, const PlanEntry& one)
 {
-    Entry entry = {options, one.number, "not begun", "", {}, false};
+    Entry entry = {options, one.number, "not begun", "", {}, false, false};
     entry.options.schema = one.schema;
     entry.options.from = one.from;
     entry.options.to = one.to;
@@ -134,20 +136,34 @@ private:
 void move_one(Entry& entry)
 {
     const Prefix prefix("shard " + std::to_string(entry.number) + ": ");
+    std::string reached;
     try {
         MoveCommand command(in_direction(entry.options));
         try {
-            const bool is_equal = command.execute() == kDone;
-            entry.state = is_equal ? command.end_state() : command.end_state() + ", rows differ";
+            entry.differs = command.execute() == kFound;
+            entry.state = command.end_state();
             entry.pause = command.pause();
         } catch (const Failure& error) {
+            reached = command.end_state();
+            entry.pause = command.pause();
             throw Failure(error.what() + command.paused());
         }
     } catch (const std::exception& error) {
-        entry.state = is_interrupted() ? "interrupted" : "failed";
+        entry.state = !reached.empty() ? reached : is_interrupted() ? "interrupted" : "failed";
         entry.error = error.what();
         warn(entry.error);
     }
+}
+
+/* For a table: the first line, the server, and whether the shard may be open on the target. */
+std::string in_one_line(const std::string& error)
+{
+    std::string text = first_line(error);
+    std::istringstream lines(error);
+    for (std::string line; std::getline(lines, line);)
+        if (line.rfind("SERVER:", 0) == 0 || line.rfind("It is not known", 0) == 0)
+            text += "; " + line;
+    return text;
 }
 
 int print_end(const Entries& entries, bool json)
@@ -157,10 +173,10 @@ int print_end(const Entries& entries, bool json)
     bool differs = false;
     for (const Entry& entry : entries) {
         has_failed = has_failed || !entry.error.empty() || entry.state == "not begun";
-        differs = differs || entry.state.find("differ") != std::string::npos;
+        differs = differs || entry.differs;
         table.rows.push_back({entry.number, entry.options.schema, entry.state,
                               entry.pause ? Cell(*entry.pause) : Cell(),
-                              entry.error.empty() ? Cell() : Cell(first_line(entry.error))});
+                              entry.error.empty() ? Cell() : Cell(in_one_line(entry.error))});
     }
     print(table, json ? Format::json : Format::table);
     return has_failed ? kFailed : differs ? kFound : kDone;

@@ -8,10 +8,10 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FaultTest;
-use IPC::Run;
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use ShardTest;
+use ShardWriters;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(usleep);
@@ -99,27 +99,95 @@ is(places(), '4 5 6 7|0 1 2 3|', 'they are back');
 is(many('--plan', plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]), '--drop-source'), '0, 4 dropped, 5 dropped, 6 dropped',
 	'the other copies are dropped');
 
-# A planner's plan, and a command that is killed at a random moment, and given again.
-($status, $out, $err) = run_shard($program, 'plan', @nodes, '--by', 'shards', '--json');
-$file = plan_file($out);
-cmp_ok(scalar @{ decode_json($out) }, '>=', 2, 'plan --json has moves');
+# --- a server is stopped in the middle of a plan: what is reported is what happened, and the same line does the rest ---
+
+my %dsn = map { $_->name => $_->connstr('postgres') } @nodes;
+my @ways = ([ 5, qw(one three) ], [ 4, qw(one two) ], [ 0, qw(two three) ], [ 6, qw(one two) ]);
+@plan = map { { shard => $_->[0], schema => "insta$_->[0]", from => $dsn{ $_->[1] }, to => $dsn{ $_->[2] } } } @ways;
+my @steps = ('target: rows', 'source: fence', 'target: open', 'both: comparing');
+my @stops = map { my $step = $_; map { [ $_, $step ] } @nodes[ 0, 2 ] } @steps;
+my $first = int(rand(@stops));
+foreach my $trial (1 .. trials(2, scalar @stops))
+{
+	my ($victim, $step) = @{ $stops[ ($first + $trial) % @stops ] };
+	my $name = $victim->name . " stopped at \"$step\"";
+	$file = plan_file(\@plan);
+	my $run = background('move', '--plan', $file, '--jobs', 2, '--timeout', '5s', '--json');
+	await("shard 5: $step", sub { $run->{h}->pump_nb; $run->{err} =~ /shard 5: $step/ || !$run->{h}->pumpable });
+	$victim->stop('immediate');
+	$run->{h}->finish;
+	is($run->{h}->result(0), 3, "$name: exit code 3");
+	$rows = decode_json($run->{out});
+	my %states = map { $_->{shard} => $_ } @$rows;
+	my @lost = grep { grep { $_ eq $victim->name } @$_[ 1, 2 ] } @ways;
+	start_server($victim);
+	my @open = map { [ split ' ', $_ ] } split /\|/, places() . ' ';
+	my %open;
+	foreach my $server (0 .. 2) { $open{$_} .= $nodes[$server]->name foreach @{ $open[$server] } }
+	foreach my $way (@ways)
+	{
+		my ($shard, undef, $to) = @$way;
+		my ($state, $error) = map { $_ // '' } @{ $states{$shard} }{qw(state error)};
+		my $is_there = ($open{$shard} // '') eq $to;
+		my $told = "$name: shard $shard is told to be $state" . ($error =~ /not known/ ? ', or not' : '');
+		is($state, 'moved', "$name: shard $shard is moved, which is on the other servers") unless grep { $_ == $way } @lost;
+		ok($is_there, $told) if $state =~ /^(moved|open on)/;
+		ok(!$is_there, $told) if $state eq 'failed' && $error !~ /^.*It is not known whether/;
+		like($error, qr/\b${\$victim->port}\b/, "$name: the error of shard $shard names the server") if $state ne 'moved';
+	}
+	is(many('--plan', $file, '--jobs', 2), '0, 5 moved, 4 moved, 0 moved, 6 moved', "$name: the same line does the rest") or diag($err);
+	is(many('--plan', $file, '--drop-source', '--jobs', 2), '0, 5 dropped, 4 dropped, 0 dropped, 6 dropped', "$name: --drop-source");
+	$file = plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]);
+	is((run_shard($program, 'move', '--plan', $file, $_))[0], 0, "$name: back, $_") foreach '--jobs=2', '--drop-source';
+}
+
+# --- a plan of many moves while clients write; the command is killed at random moments, and the same line is given again ---
+
 my $trials = trials(3, 20);
+my $count = 3 * $trials;    # shards, two thirds of which move
+my @servers = map { $_->connstr('many') } @nodes;
+make_real_database($_, 'many') foreach @nodes;
+make_real_shard($nodes[0], 'many', 0, 'insta0');
+is((run_shard($program, 'clone', $servers[0], '--template', 'insta0', '--shards', '1-' . ($count - 1), '--schema', 'insta{}'))[0], 0, "$count real shards");
+psql_file($nodes[0], 'many', 'rows', schema => "insta$_", n => 30) foreach 0 .. $count - 1;
+($status, $out, $err) = run_shard($program, 'plan', @servers, qw(--by shards --threshold 0% --json));
+$file = plan_file($out);
+my %target = map { $_->{shard} => $_->{to} =~ /port=(\d+)/ } @{ decode_json($out) };
+is(scalar keys %target, 2 * $trials, 'plan --json moves two thirds of them');
+my @written = (1, (sort { $a <=> $b } keys %target)[ 0, $trials, -1 ], (grep { !$target{$_} } 0 .. $count - 1)[0]);
+my %writers = map { $_ => start_writers(1, "insta$_", [], @servers) } @written;
+
+my @line = ('move', '--plan', $file, '--jobs', 2, '--timeout', '10s');
+my $killed = 0;
 foreach my $trial (1 .. $trials)
 {
-	my $text = '';
-	my $run = IPC::Run::start([ $program, 'move', '--plan', $file, '--jobs', 2 ], '<', \undef, '>', '/dev/null', '2>', \$text);
-	my $at = qr/(target: definition|target: rows|source: fence|target: open|both: comparing)/;
-	await('a move goes on', sub { $run->pump_nb; $text =~ $at || !$run->pumpable });
-	usleep(rand(300_000));
-	$run->kill_kill(grace => 0);
-	eval { $run->finish };
+	show_progress('plan', $trial, $trials);
+	# A move prints at least these five lines, so that no command ends before it is killed.
+	my $steps = 1 + int(rand(5 * keys(%target) / ($trials + 1)));
+	my $run = background(@line);
+	my $at = qr/target: definition|target: rows|source: fence|target: open|both: comparing/;
+	await('a move goes on', sub { $run->{h}->pump_nb; (() = $run->{err} =~ /$at/g) >= $steps || !$run->{h}->pumpable });
+	usleep(rand(50_000));
+	$killed++ if $run->{h}->pumpable;
+	$run->{h}->kill_kill(grace => 0);
+	eval { $run->{h}->finish };
 }
-($status, $rows, $err) = shard_json($program, 'move', '--plan', $file, '--jobs', 2);
-is($status, 0, "after $trials kills the same line finishes the plan") or diag($err);
-is(join(' ', sort { $a <=> $b } map { split ' ' } split /\|/, places()), '0 1 2 3 4 5 6 7', 'each shard is at one place');
-is(scalar(grep { split(' ') >= 2 } split /\|/, places()), 3, 'and no server has less than two');
+is($killed, $trials, 'the command was killed ' . $trials . ' times');
+($status, $rows, $err) = shard_json($program, @line);
+is($status, 0, 'the same line finishes the plan') or diag($err);
+my %journals = map { $_ => [ stop_writers($writers{$_}) ] } keys %writers;
+my %place = map { @$_{qw(shard port)} } @{ (shard_json($program, 'map', @servers))[1] };
+is_deeply(\%place, { map { $_ => $target{$_} // $nodes[0]->port } 0 .. $count - 1 }, 'each shard is open where the plan says');
+foreach my $shard (sort { $a <=> $b } keys %journals)
+{
+	my @journal = @{ $journals{$shard} };
+	my ($node) = grep { $_->port == $place{$shard} } @nodes;
+	my @lost = lost_writes($node, 'many', "insta$shard", @journal);
+	is(@lost, 0, "each transaction of shard $shard is there exactly once: " . @journal . ', in doubt ' . grep { $_->{doubt} } @journal) or diag(join "\n", @lost[ 0 .. 4 ]);
+	cmp_ok(scalar @journal, '>', 10, 'and there are some');
+}
 is((run_shard($program, 'move', '--plan', $file, '--drop-source'))[0], 0, '--drop-source of the plan');
-($status, $rows) = shard_json($program, 'verify', @nodes);
+($status, $rows) = shard_json($program, 'verify', @servers);
 is(join("\n", map { "$_->{object}: $_->{problem}" } @$rows), '', 'verify finds nothing');
 
 $_->stop foreach @nodes;
