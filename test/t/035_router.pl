@@ -66,7 +66,7 @@ sub shown_lines
 {
 	my ($page) = @_;
 	my $text = slurp_file($page);
-	my $kind = qr/part of examples\/router\/play -->\n```sh\n.*?\n```\n|not run: an output; test\/t\/035_router.pl checks it -->\n/s;
+	my $kind = qr/part of examples\/router\/play -->\n```sh\n(?:(?!```).)*```\n|not run: an output; test\/t\/035_router.pl checks it -->\n/s;
 	my @blocks = $text =~ /<!-- $kind```\n(.*?)\n```/sg;
 	return grep { /\S/ } map { split /\n/ } @blocks;
 }
