@@ -13,5 +13,5 @@ CREATE FUNCTION snowflake_internal.default_epoch() RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     RETURN 1314220021721;
-COMMENT ON FUNCTION snowflake_internal.default_epoch() IS
+COMMENT ON FUNCTION snowflake_internal.default_epoch IS
     'the epoch of a call without epoch_ms: 2011-08-24 21:07:01.721 UTC in Unix milliseconds';

@@ -30,7 +30,8 @@ CREATE FUNCTION snowflake_decode(id bigint, OUT created_at timestamptz, OUT shar
 COMMENT ON FUNCTION snowflake_decode(bigint) IS
     'time, shard and counter of an ID';
 
-CREATE FUNCTION snowflake_decode(id bigint, epoch_ms bigint, OUT created_at timestamptz, OUT shard integer, OUT seq integer)
+CREATE FUNCTION snowflake_decode(id bigint, epoch_ms bigint, OUT created_at timestamptz, OUT shard integer,
+                                 OUT seq integer)
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_decode';
 COMMENT ON FUNCTION snowflake_decode(bigint, bigint) IS
@@ -75,7 +76,7 @@ COMMENT ON FUNCTION snowflake_max_id(timestamptz, bigint) IS
 CREATE FUNCTION snowflake_internal.between_support(internal) RETURNS internal
     LANGUAGE c STRICT
     AS 'MODULE_PATHNAME', 'snowflake_between_support';
-COMMENT ON FUNCTION snowflake_internal.between_support(internal) IS
+COMMENT ON FUNCTION snowflake_internal.between_support IS
     'planner support of snowflake_between: its index condition and selectivity';
 
 CREATE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_ts timestamptz) RETURNS boolean

@@ -4,7 +4,8 @@ CREATE FUNCTION snowflake_to_text(id bigint, encoding text DEFAULT 'base32') RET
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_to_text';
 COMMENT ON FUNCTION snowflake_to_text(bigint, text) IS
-    'an ID as text: base32 (Crockford, 13 characters), base62 or base58 (11; all three sort as the IDs do under COLLATE "C"), base64url (Instagram''s shortcode)';
+    'an ID as text: base32 (Crockford, 13 characters), base62 or base58 (11; '
+    'all three sort as the IDs do under COLLATE "C"), base64url (Instagram''s shortcode)';
 
 CREATE FUNCTION snowflake_from_text(id text, encoding text DEFAULT 'base32') RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE

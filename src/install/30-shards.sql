@@ -25,25 +25,27 @@ CREATE TYPE snowflake_internal.call AS (
 CREATE FUNCTION snowflake_internal.calls() RETURNS SETOF snowflake_internal.call
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000
     AS 'MODULE_PATHNAME', 'snowflake_calls';
-COMMENT ON FUNCTION snowflake_internal.calls() IS
+COMMENT ON FUNCTION snowflake_internal.calls IS
     'the calls of every column default, SQL function and domain';
 
-CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid integer) RETURNS SETOF snowflake_internal.call
+CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid integer)
+    RETURNS SETOF snowflake_internal.call
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_call_of';
-COMMENT ON FUNCTION snowflake_internal.call_of(oid, oid, integer) IS
+COMMENT ON FUNCTION snowflake_internal.call_of IS
     'the calls of one object, direct ones first; no rows where it makes no IDs';
 
 CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
-COMMENT ON FUNCTION snowflake_internal.claim_shard(integer, name) IS
-    'locks a shard number and a schema name until the transaction ends; an error if another schema makes IDs of that shard';
+COMMENT ON FUNCTION snowflake_internal.claim_shard IS
+    'locks a shard number and a schema name until the transaction ends; '
+    'an error if another schema makes IDs of that shard';
 
 CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_stored_ms';
-COMMENT ON FUNCTION snowflake_internal.stored_ms(bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.stored_ms IS
     'the Unix millisecond of a sequence''s last_value: a position, or an ID of this epoch that setval() has stored';
 
 CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean)
@@ -63,7 +65,8 @@ CREATE VIEW snowflake_columns AS
       ON a.attrelid OPERATOR(pg_catalog.=) k.objid AND a.attnum OPERATOR(pg_catalog.=) k.objsubid
     WHERE k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid;
 COMMENT ON VIEW snowflake_columns IS
-    'columns whose DEFAULT makes IDs, a row for each call in it: through which function, of which shard, from which sequence, with which epoch';
+    'columns whose DEFAULT makes IDs, a row for each call in it: through which function, of which shard, '
+    'from which sequence, with which epoch';
 GRANT SELECT ON snowflake_columns TO PUBLIC;
 
 CREATE VIEW snowflake_shards AS
@@ -76,20 +79,24 @@ CREATE VIEW snowflake_shards AS
                 THEN pg_catalog.min(k.seq)
            END::pg_catalog.regclass AS seq,
            k.epoch_ms
-    FROM (SELECT d.*, CASE WHEN d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
-                           THEN d.objid END AS proc
+    FROM (SELECT d.*,
+                 CASE WHEN d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+                      THEN d.objid END AS proc
           FROM snowflake_internal.calls() AS d
           -- A column that goes through a function or a domain is of that one's schema.
           WHERE d.is_direct AND d.shard IS NOT NULL) AS k
     JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) k.schema
     GROUP BY k.shard, n.nspname, k.epoch_ms;
 COMMENT ON VIEW snowflake_shards IS
-    'shards of this database, a row each (more where a schema uses two epochs): its schema, its function and that one''s sequence; function NULL: its columns draw directly, seq NULL: from sequences of their own';
+    'shards of this database, a row each (more where a schema uses two epochs): its schema, '
+    'its function and that one''s sequence; function NULL: its columns draw directly, seq NULL: '
+    'from sequences of their own';
 GRANT SELECT ON snowflake_shards TO PUBLIC;
 
 CREATE VIEW snowflake_sequences AS
     SELECT s.seq::pg_catalog.regclass AS seq, s.shard, s.epoch_ms,
-           CASE WHEN s.used THEN pg_catalog.to_timestamp(s.ms OPERATOR(pg_catalog./) 1000::pg_catalog.float8) END AS last_id_at,
+           CASE WHEN s.used THEN pg_catalog.to_timestamp(s.ms OPERATOR(pg_catalog./) 1000::pg_catalog.float8)
+               END AS last_id_at,
            CASE WHEN s.used THEN s.last_value OPERATOR(pg_catalog.&) 1023 END::integer AS last_counter,
            CASE WHEN s.used THEN pg_catalog.to_timestamp(s.ms OPERATOR(pg_catalog./) 1000::pg_catalog.float8)
                                  OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp() END AS lead
@@ -104,7 +111,9 @@ CREATE VIEW snowflake_sequences AS
                 JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq
                 CROSS JOIN LATERAL snowflake_internal.stored_value(k.seq) AS v) AS m) AS s;
 COMMENT ON VIEW snowflake_sequences IS
-    'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, and how far it leads the clock (negative: how long ago it was made); NULL where the sequence is unused or may not be read';
+    'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, '
+    'and how far it leads the clock (negative: how long ago it was made); '
+    'NULL where the sequence is unused or may not be read';
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
 
 CREATE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
@@ -118,10 +127,11 @@ BEGIN
                   CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s::bigint', epoch_ms) END);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.call_text(integer, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.call_text IS
     'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';
 
-CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name, epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
+CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name,
+                                       epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
     RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -157,9 +167,11 @@ BEGIN
         RAISE EXCEPTION 'function % exists already', present.function USING
             ERRCODE = 'duplicate_function',
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
-                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
+                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard,
+                                      present.epoch_ms) END,
             HINT = CASE WHEN present.shard IS NULL
-                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).', present.function, shard)
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).',
+                                    present.function, shard)
                         ELSE 'Choose another schema.' END;
     END IF;
 
@@ -187,4 +199,5 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
-    'makes a schema a logical shard: its sequence table_id_seq and its function next_id(), for DEFAULTs of all its tables';
+    'makes a schema a logical shard: its sequence table_id_seq and its function next_id(), '
+    'for DEFAULTs of all its tables';

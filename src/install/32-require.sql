@@ -7,7 +7,8 @@ AS $$
 BEGIN
     -- A snapshot older than the locks shows an old catalogue, and an old max() of a column.
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-        RAISE EXCEPTION '%() cannot run in a % transaction', function, upper(current_setting('transaction_isolation')) USING
+        RAISE EXCEPTION '%() cannot run in a % transaction',
+            function, upper(current_setting('transaction_isolation')) USING
             ERRCODE = 'active_sql_transaction',
             DETAIL = 'It must see the commits of other sessions until it has its locks.',
             HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED; SELECT %s(%s); COMMIT;', function, arguments);
@@ -26,7 +27,7 @@ BEGIN
     PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_epoch(bigint) IS
+COMMENT ON FUNCTION snowflake_internal.require_epoch IS
     'refuses an epoch with which no ID can be made now';
 
 CREATE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
@@ -39,7 +40,7 @@ BEGIN
            AND seqmax >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.holds_position(oid, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.holds_position IS
     'whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come';
 
 CREATE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
@@ -50,33 +51,36 @@ BEGIN
     RETURN format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.reshape_text(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.reshape_text IS
     'the statement after which a sequence can hold positions';
 
 CREATE FUNCTION snowflake_internal.reshape_hint(seq regclass) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
--- Servers that replicate to each other may share a range by limits of their own. A serial column's are those of its type.
+-- Servers that replicate to each other may share a range by limits of their own. A serial column's are those of its
+-- type.
 SELECT CASE WHEN s.seqincrement = 1 AND s.seqmax IN (32767, 2147483647) THEN snowflake_internal.reshape_text($1)
-            ELSE format('If no replication or other program has set these limits: %s If one has, draw from another sequence.',
+            ELSE format('If no replication or other program has set these limits: %s If one has, '
+                        'draw from another sequence.',
                         snowflake_internal.reshape_text($1)) END
 FROM pg_sequence AS s WHERE s.seqrelid = $1
 $$;
-COMMENT ON FUNCTION snowflake_internal.reshape_hint(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.reshape_hint IS
     'that statement as a hint; with a condition where the limits may be there on purpose';
 
 CREATE FUNCTION snowflake_internal.is_citus_copy(seqmin bigint, seqmax bigint) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_is_citus_copy';
-COMMENT ON FUNCTION snowflake_internal.is_citus_copy(bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.is_citus_copy IS
     'whether a sequence has the bounds that Citus gives a copy on a worker';
 
 CREATE FUNCTION snowflake_internal.is_open(seqmin bigint, seqmax bigint) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_is_open';
-COMMENT ON FUNCTION snowflake_internal.is_open(bigint, bigint) IS
-    'false for a sequence that snowflake-shard move has closed, and for a copy on a Citus worker: they make no IDs on this server';
+COMMENT ON FUNCTION snowflake_internal.is_open IS
+    'false for a sequence that snowflake-shard move has closed, and for a copy on a Citus worker: '
+    'they make no IDs on this server';
 
 CREATE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -89,18 +93,20 @@ BEGIN
     IF snowflake_internal.is_citus_copy(bounds.seqmin, bounds.seqmax) THEN
         RAISE EXCEPTION 'sequence % makes no IDs on this Citus worker', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a worker of group %s. Two copies would make the same IDs.',
+            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a '
+                            'worker of group %s. Two copies would make the same IDs.',
                             bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
             HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
     ELSIF bounds.seqmin = bounds.seqmax - 1 THEN
         RAISE EXCEPTION 'sequence % is closed', seq USING
             ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, as snowflake-shard move sets them when a shard has left.',
+            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
+                     'as snowflake-shard move sets them when a shard has left.',
             HINT = 'snowflake-shard map shows the server that has the shard.';
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_open(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.require_open IS
     'refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker';
 
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass) RETURNS void
@@ -117,7 +123,8 @@ BEGIN
     ELSIF NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
+            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; '
+                            'a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
                             shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
             HINT = snowflake_internal.reshape_hint(seq);
     END IF;
@@ -126,7 +133,8 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.require_sequence(regclass) IS
     'refuses an object that is no sequence, and a sequence that cannot hold positions for ten years';
 
-CREATE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint) RETURNS void
+CREATE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint)
+    RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -142,14 +150,17 @@ BEGIN
     INTO max_drift, max_lead FROM pg_settings AS p;
     lead := (largest >> 23) + epoch_ms - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
     IF largest > 0 AND max_drift >= 0 AND lead > greatest(max_drift, max_lead) THEN
-        RAISE EXCEPTION 'column % of table % holds %: new IDs cannot be above that', quote_ident(column_name), tbl, largest USING
+        RAISE EXCEPTION 'column % of table % holds %: new IDs cannot be above that',
+            quote_ident(column_name), tbl, largest USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.', lead, max_drift),
-            HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);', tbl, column_name, epoch_ms);
+            DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.', lead,
+                            max_drift),
+            HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);',
+                          tbl, column_name, epoch_ms);
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_reach(regclass, name, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.require_reach IS
     'refuses a column with an ID that is further ahead of the clock than new ones may be';
 
 -- Plans no query: the planner would evaluate constants in the indexes, statistics and constraints of the table, and
@@ -157,5 +168,6 @@ COMMENT ON FUNCTION snowflake_internal.require_reach(regclass, name, bigint, big
 CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint, OUT nulls bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_column_end';
-COMMENT ON FUNCTION snowflake_internal.column_end(oid, integer, bigint) IS
-    'the largest value up to a maximum, and the number of NULLs, in a column of the caller''s table: by an index that begins with it, or all rows';
+COMMENT ON FUNCTION snowflake_internal.column_end IS
+    'the largest value up to a maximum, and the number of NULLs, in a column of the caller''s table: '
+    'by an index that begins with it, or all rows';

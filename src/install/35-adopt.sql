@@ -25,7 +25,8 @@ COMMENT ON TYPE snowflake_internal.observation IS
 --   55000         the sequence cannot hold positions, or is used by others; the function was changed meanwhile
 --   25001, 25006  isolation above READ COMMITTED; read-only
 --   An error of the old function itself is raised as it is.
-CREATE FUNCTION snowflake_adopt(legacy regprocedure, shard integer, seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL)
+CREATE FUNCTION snowflake_adopt(legacy regprocedure, shard integer, seq regclass DEFAULT NULL,
+                                epoch_ms bigint DEFAULT NULL)
     RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS $$
@@ -59,9 +60,11 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS
-    'replaces an Instagram-style function by the native one in place, after it has observed that its IDs are of this shard';
+    'replaces an Instagram-style function by the native one in place, '
+    'after it has observed that its IDs are of this shard';
 
-CREATE FUNCTION snowflake_internal.adopt_check(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint) RETURNS boolean
+CREATE FUNCTION snowflake_internal.adopt_check(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
+    RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -70,7 +73,8 @@ DECLARE
 BEGIN
     SELECT * INTO old FROM pg_proc AS p WHERE p.oid = legacy;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'function % does not exist', coalesce(legacy::oid::text, 'NULL') USING ERRCODE = 'undefined_function';
+        RAISE EXCEPTION 'function % does not exist', coalesce(legacy::oid::text, 'NULL') USING
+            ERRCODE = 'undefined_function';
     ELSIF NOT pg_has_role(old.proowner, 'USAGE') THEN
         RAISE EXCEPTION 'must be owner of function %', legacy USING ERRCODE = 'insufficient_privilege';
     ELSIF shard IS NULL THEN
@@ -78,13 +82,15 @@ BEGIN
     END IF;
     PERFORM snowflake_internal.require_read_committed(
         'snowflake_adopt'::text,
-        concat_ws(', ', quote_literal(legacy::text), shard, 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms));
+        concat_ws(', ', quote_literal(legacy::text), shard, 'seq => ' || quote_literal(seq::text),
+                  'epoch_ms => ' || epoch_ms));
     IF snowflake_internal.adopt_is_native(legacy) THEN
         RETURN false;
     ELSIF old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset OR old.prorettype <> 'bigint'::regtype THEN
         RAISE EXCEPTION 'function % is not a function without arguments that returns bigint', legacy USING
             ERRCODE = 'wrong_object_type',
-            HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL, coalesce(epoch_ms, snowflake_internal.default_epoch()), NULL);
+            HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL,
+                                                        coalesce(epoch_ms, snowflake_internal.default_epoch()), NULL);
     END IF;
     RETURN true;
 END;
@@ -104,7 +110,7 @@ BEGIN
     RETURN true;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_is_native(regprocedure) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_is_native IS
     'whether a function makes native IDs, with a NOTICE if it does';
 
 CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass) RETURNS boolean
@@ -131,7 +137,8 @@ BEGIN
     END LOOP;
     IF NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
                    WHERE p.oid = legacy AND (n.nspname, p.proname) = (old.nspname, old.proname)) THEN
-        RAISE EXCEPTION 'function %.%() was renamed or moved meanwhile', quote_ident(old.nspname), quote_ident(old.proname) USING
+        RAISE EXCEPTION 'function %.%() was renamed or moved meanwhile',
+            quote_ident(old.nspname), quote_ident(old.proname) USING
             ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'Look for its new name, and try again.';
     END IF;
@@ -148,7 +155,8 @@ COMMENT ON FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regcla
 -- rows, policies and locks, nor by code that a query of the table runs. So only tables of the function's
 -- owner and of the caller are looked at.
 CREATE FUNCTION snowflake_internal.adopt_columns(
-        legacy regprocedure, OUT tbl regclass, OUT attnum integer, OUT column_name name, OUT is_own boolean, OUT obstacle text)
+        legacy regprocedure, OUT tbl regclass, OUT attnum integer, OUT column_name name, OUT is_own boolean,
+        OUT obstacle text)
     RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -173,11 +181,12 @@ WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass 
   AND NOT pg_is_other_temp_schema(c.relnamespace) -- nobody else can look into that
 ORDER BY c.oid, a.attnum
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_columns(regprocedure) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_columns IS
     'bigint columns whose DEFAULT calls a function, and why their largest ID is not looked up (NULL: it is)';
 
 CREATE FUNCTION snowflake_internal.adopt_replace(
-        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[]) RETURNS void
+        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
+        RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -193,12 +202,14 @@ BEGIN
     -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
     SELECT n.nspname, p.proname, p.prosecdef INTO old
     FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s '
+                   'RETURN %s',
                    old.nspname, old.proname, pg_get_function_arguments(legacy),
                    CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
                    snowflake_internal.call_text(shard, seq, epoch_ms));
     -- Schemas can be renamed all the same, and others be given their names.
-    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0) AS k WHERE k.seq = $3) THEN
+    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0) AS k
+                   WHERE k.seq = $3) THEN
         RAISE EXCEPTION 'the schema of function % or sequence % was renamed meanwhile', legacy, seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
             HINT = format('Try again: SELECT snowflake_adopt(%L, %s);', legacy, shard);
@@ -207,7 +218,7 @@ BEGIN
     EXECUTE format('SELECT %I.%I()', old.nspname, old.proname);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_replace(regprocedure, integer, regclass, bigint, snowflake_internal.observation[]) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_replace IS
     'puts the sequence past the observed IDs, and the native function in the place of the old one';
 
 -- The new IDs are above the old ones as far as the clock is right. If it was not, and an index shows the
@@ -217,7 +228,8 @@ CREATE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq r
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    more CONSTANT text := CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) ELSE '' END;
+    more CONSTANT text := CASE WHEN epoch_ms = snowflake_internal.default_epoch() THEN ''
+                               ELSE format(', %s', epoch_ms) END;
     col record;
     newest bigint;
 BEGIN
@@ -226,9 +238,11 @@ BEGIN
             RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
                 quote_ident(col.column_name), col.tbl, col.obstacle USING
                 HINT = CASE WHEN col.is_own
-                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, col.column_name, more, col.tbl)
+                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, col.column_name, more,
+                                        col.tbl)
                             -- In a query by another role code of the table's owner would run with that role's rights.
-                            ELSE format('Ask that role for max(%I). If new IDs must be above it: SELECT snowflake_advance(%L, ...%s);',
+                            ELSE format('Ask that role for max(%I). If new IDs must be above it: '
+                                        'SELECT snowflake_advance(%L, ...%s);',
                                         col.column_name, seq, more) END;
             CONTINUE;
         END IF;
@@ -241,5 +255,5 @@ BEGIN
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_pass_columns(regprocedure, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_pass_columns IS
     'puts a sequence past the IDs ahead of the clock in the columns whose DEFAULT calls a function';

@@ -14,16 +14,19 @@ BEGIN
         RAISE EXCEPTION 'function % draws from no sequence', legacy USING
             ERRCODE = 'invalid_function_definition',
             DETAIL = format('lastval() was %s after one call, and %s after the next.',
-                            coalesce(calls[1].last_value::text, 'not defined'), coalesce(calls[2].last_value::text, 'not defined')),
+                            coalesce(calls[1].last_value::text, 'not defined'),
+                                coalesce(calls[2].last_value::text, 'not defined')),
             HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL, snowflake_internal.default_epoch(), calls);
     ELSIF cardinality(found) = 0 AND seq IS NOT NULL THEN
         RAISE EXCEPTION 'function % does not draw from sequence %', legacy, seq USING
             ERRCODE = 'invalid_function_definition',
-            DETAIL = format('lastval() was %s after a call, and is not the currval() of this sequence.', calls[2].last_value);
+            DETAIL = format('lastval() was %s after a call, and is not the currval() of this sequence.',
+                            calls[2].last_value);
     ELSIF cardinality(found) = 0 THEN
         RAISE EXCEPTION 'function % draws from no sequence of schema %', legacy, schema USING
             ERRCODE = 'invalid_function_definition',
-            DETAIL = format('lastval() was %s after a call, and is the currval() of none of them.', calls[2].last_value),
+            DETAIL = format('lastval() was %s after a call, and is the currval() of none of them.',
+                            calls[2].last_value),
             HINT = format('Give the sequence by name: SELECT snowflake_adopt(%L, %s, seq => ...);', legacy, shard);
     ELSIF cardinality(found) > 1 THEN
         RAISE EXCEPTION 'function % draws from several sequences', legacy USING
@@ -36,7 +39,7 @@ BEGIN
     RETURN found[1];
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_sequence(regprocedure, integer, regclass, snowflake_internal.observation[]) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_sequence IS
     'the one sequence that two calls of a function have drawn from, locked';
 
 CREATE FUNCTION snowflake_internal.adopt_drawn(legacy regprocedure, seq regclass, OUT last_value bigint, OUT seqs oid[])
@@ -54,7 +57,8 @@ BEGIN
           AND CASE WHEN seq IS NOT NULL THEN c.oid = seq
                    ELSE c.relnamespace = (SELECT p.pronamespace FROM pg_proc AS p WHERE p.oid = legacy)
                         -- currval() would lock each sequence of the schema; one that was drawn from is locked.
-                        AND EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'relation' AND l.relation = c.oid AND l.pid = pg_backend_pid()) END
+                        AND EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'relation' AND l.relation = c.oid
+                                    AND l.pid = pg_backend_pid()) END
     LOOP
         BEGIN
             IF currval(candidate) = last_value THEN
@@ -68,10 +72,11 @@ EXCEPTION WHEN object_not_in_prerequisite_state OR insufficient_privilege THEN
     NULL; -- nothing was drawn
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_drawn(regprocedure, regclass) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_drawn IS
     'lastval(), and which sequences have it as their currval(): of the schema of a function, or the given one alone';
 
-CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean) RETURNS void
+CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
+    RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -84,9 +89,13 @@ BEGIN
         -- The hint changes the sequence for the old function, too: it must not make IDs after that.
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s.', shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
-            HINT = CASE WHEN shape.seqcycle THEN E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n' ELSE '' END
-                   || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
+            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s.', shape.seqtypid::regtype, shape.seqincrement,
+                            shape.seqmax),
+            HINT = CASE WHEN shape.seqcycle
+                THEN E'-- If the function has nextval() without % 1024, write that first: '
+                      'the sequence will not cycle any more.\n' ELSE '' END
+                   || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; '
+                             'SELECT snowflake_adopt(%L, %s%s); COMMIT;',
                              seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
     END IF;
     PERFORM snowflake_internal.require_sequence(seq);
@@ -95,13 +104,15 @@ BEGIN
     EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_lock(regprocedure, integer, regclass, boolean) IS
-    'refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction ends';
+COMMENT ON FUNCTION snowflake_internal.adopt_lock IS
+    'refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the '
+    'transaction ends';
 
 -- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
 -- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence in
 -- a DEFAULT of its own: such an object decides nothing if its owner may not draw.
-CREATE FUNCTION snowflake_internal.adopt_check_users(legacy regprocedure, shard integer, seq regclass, is_given boolean) RETURNS void
+CREATE FUNCTION snowflake_internal.adopt_check_users(legacy regprocedure, shard integer, seq regclass, is_given boolean)
+    RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -124,16 +135,20 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Numbers above 2^50 would go to: %s.', listed),
             HINT = 'Give each of them a sequence of its own.'
-                   || CASE WHEN all_bigint THEN format(' Or accept such numbers there: SELECT snowflake_adopt(%L, %s, seq => %L);', legacy, shard, seq)
+                   || CASE WHEN all_bigint
+                       THEN format(' Or accept such numbers there: SELECT snowflake_adopt(%L, %s, seq => %L);', legacy,
+                                   shard, seq)
                            ELSE '' END;
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_check_users(regprocedure, integer, regclass, boolean) IS
-    'refuses a sequence that others draw from; if they are bigint columns and the sequence was given by name, it is a NOTICE';
+COMMENT ON FUNCTION snowflake_internal.adopt_check_users IS
+    'refuses a sequence that others draw from; if they are bigint columns and the sequence was given by name, '
+    'it is a NOTICE';
 
 CREATE FUNCTION snowflake_internal.adopt_users(
-        legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean) RETURNS SETOF record
+        legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
+        RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -148,7 +163,8 @@ FROM (SELECT d.classid, d.objid, d.objsubid, f.adrelid AS tbl, f.adnum::integer 
       -- an identity column: its sequence depends on it
       SELECT d.refclassid, d.refobjid, d.refobjsubid, d.refobjid, d.refobjsubid
       FROM pg_depend AS d
-      WHERE d.classid = 'pg_class'::regclass AND d.objid = $2 AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i') AS u
+      WHERE d.classid = 'pg_class'::regclass AND d.objid = $2 AND d.refclassid = 'pg_class'::regclass
+          AND d.deptype = 'i') AS u
 LEFT JOIN pg_attribute AS a ON a.attrelid = u.tbl AND a.attnum = u.attnum
 LEFT JOIN pg_type AS t ON t.oid = a.atttypid
 -- the owner of the table, view, function or domain
@@ -172,7 +188,7 @@ BEGIN
     EXECUTE format('ALTER SEQUENCE %s RESTART WITH %s', seq, value);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_restart(regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_restart IS
     'the next nextval() of the sequence returns this value';
 
 -- With 8 in the sequence, a counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of
@@ -189,5 +205,5 @@ BEGIN
     RETURN present + 1;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_jump(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_jump IS
     'sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that';

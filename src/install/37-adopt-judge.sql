@@ -22,7 +22,7 @@ AS $$
 SELECT format('SELECT pg_catalog.clock_timestamp(), %I.%I(), pg_catalog.clock_timestamp()', n.nspname, p.proname)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = $1
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_statement(regprocedure) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_statement IS
     'the statement that calls a function and reads the clock before and after it';
 
 -- Before a call the clock was in millisecond b, after it in a. If the function rounds the clock down, its epoch
@@ -43,8 +43,9 @@ FROM (SELECT r.later_us,
 WHERE e.lowest <= e.highest
 ORDER BY e.later_us
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_epochs(snowflake_internal.observation[]) IS
-    'the epochs that fit all calls: of a function that rounds the clock down, then of one that rounds it to the nearest';
+COMMENT ON FUNCTION snowflake_internal.adopt_epochs IS
+    'the epochs that fit all calls: of a function that rounds the clock down, '
+    'then of one that rounds it to the nearest';
 
 CREATE FUNCTION snowflake_internal.adopt_needs_more(calls snowflake_internal.observation[]) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -54,11 +55,12 @@ SELECT cardinality($1) < 200
        AND ((SELECT count(DISTINCT date_trunc('milliseconds', c.before)) < 20 FROM unnest($1) AS c)
             OR (SELECT min(e.lowest) < max(e.highest) FROM snowflake_internal.adopt_epochs($1) AS e))
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_needs_more(snowflake_internal.observation[]) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_needs_more IS
     'whether there are calls in less than 20 milliseconds, or more than one epoch fits; never after 200 calls';
 
 CREATE FUNCTION snowflake_internal.adopt_judge(
-        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[]) RETURNS bigint
+        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
+        RETURNS bigint
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -81,7 +83,8 @@ BEGIN
     IF negative IS NOT NULL THEN
         RAISE EXCEPTION 'function %: its IDs are negative', legacy USING
             ERRCODE = 'datetime_field_overflow',
-            DETAIL = format('It returned %s. Either its epoch_ms is %s, and its time has overflowed, or it is %s, which is in the future.',
+            DETAIL = format('It returned %s. Either its epoch_ms is %s, and its time has overflowed, or it is %s, '
+                            'which is in the future.',
                             negative, found_ms - (1::bigint << 41), found_ms),
             HINT = instead;
     END IF;
@@ -95,7 +98,7 @@ BEGIN
     RETURN found_ms;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_judge(regprocedure, integer, regclass, bigint, snowflake_internal.observation[]) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_judge IS
     'the epoch of a function; refuses one whose IDs are not of the layout, the shard and the sequence';
 
 CREATE FUNCTION snowflake_internal.adopt_judge_time(
@@ -115,26 +118,29 @@ BEGIN
         RAISE EXCEPTION 'function %: the time in its IDs stands still', legacy USING
             ERRCODE = 'invalid_function_definition',
             DETAIL = format('In %s calls the clock moved by %s ms, and id >> 23 was %s in all of them.',
-                            cardinality(calls), round(extract(epoch FROM last_call.before - first_call.before) * 1000), first_call.id >> 23),
+                            cardinality(calls), round(extract(epoch FROM last_call.before - first_call.before) * 1000),
+                                first_call.id >> 23),
             HINT = 'If it calls now() or statement_timestamp(), write clock_timestamp() there, and adopt it then.';
     ELSIF epochs IS NULL THEN
         RAISE EXCEPTION 'function %: the time field is not milliseconds at bit 23', legacy USING
             ERRCODE = 'invalid_function_definition',
-            DETAIL = format('From the first of %s calls to the last the clock moved by %s ms, and id >> 23 by %s, from %s to %s. No epoch fits all calls.',
+            DETAIL = format('From the first of %s calls to the last the clock moved by %s ms, and id >> 23 by %s, '
+                            'from %s to %s. No epoch fits all calls.',
                             cardinality(calls), round(extract(epoch FROM last_call.before - first_call.before) * 1000),
                             (last_call.id >> 23) - (first_call.id >> 23), first_call.id >> 23, last_call.id >> 23),
             HINT = instead;
     ELSIF epochs.lowest < epochs.highest THEN
         RAISE EXCEPTION 'function %: the epoch is not seen to the millisecond', legacy USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('After %s calls it is between %s and %s. The quickest call took %s ms.', cardinality(calls), epochs.lowest, epochs.highest,
+            DETAIL = format('After %s calls it is between %s and %s. The quickest call took %s ms.', cardinality(calls),
+                            epochs.lowest, epochs.highest,
                             (SELECT extract(epoch FROM min(c.after - c.before)) * 1000 FROM unnest(calls) AS c)),
             HINT = 'Try again when the server is less busy.';
     END IF;
     RETURN epochs.lowest;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_judge_time(regprocedure, snowflake_internal.observation[], text) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_judge_time IS
     'the epoch that the calls of a function show; an error if it is none, or more than one';
 
 CREATE FUNCTION snowflake_internal.adopt_judge_fields(
@@ -156,7 +162,9 @@ BEGIN
         RAISE EXCEPTION 'function %: the counter is not lastval() %% 1024', legacy USING
             ERRCODE = 'invalid_function_definition',
             DETAIL = detail,
-            HINT = concat_ws(E'\n', 'If its shard is shifted by 10 bits, write nextval(...) % 1024 for the counter, and adopt it then.', instead);
+            HINT = concat_ws(E'\n',
+                             'If its shard is shifted by 10 bits, write nextval(...) % 1024 for the counter, '
+                             'and adopt it then.', instead);
     ELSIF first_shard <> shard THEN
         RAISE EXCEPTION 'function %: IDs carry shard %, not %', legacy, first_shard, shard USING
             ERRCODE = 'invalid_function_definition',
@@ -165,11 +173,12 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_judge_fields(regprocedure, integer, snowflake_internal.observation[], text) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_judge_fields IS
     'refuses a function whose IDs carry another shard or another counter than lastval() % 1024';
 
 CREATE FUNCTION snowflake_internal.adopt_attach_text(
-        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[]) RETURNS text
+        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
+        RETURNS text
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -196,7 +205,8 @@ BEGIN
         'A column whose DEFAULT calls it can be attached: its IDs stay, and new ones are above them. '
         'If its IDs are milliseconds << 23 of another epoch, give that as epoch_ms.',
         coalesce(statements, format('SELECT snowflake_attach(table, column, %s);',
-                                    concat_ws(', ', 'shard => ' || shard, 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms))));
+                                    concat_ws(', ', 'shard => ' || shard, 'seq => ' || quote_literal(seq::text),
+                                              'epoch_ms => ' || epoch_ms))));
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_attach_text(regprocedure, integer, regclass, bigint, snowflake_internal.observation[]) IS

@@ -35,7 +35,8 @@ SELECT CASE
     WHEN EXISTS (SELECT FROM pg_type AS t JOIN pg_class AS c ON c.oid = t.typrelid AND c.relkind IN ('v', 'm')
                  WHERE $1 = 'pg_type'::regclass AND $2 IN (t.oid, t.typarray)
                  UNION ALL
-                 SELECT FROM pg_constraint AS c WHERE $1 = 'pg_constraint'::regclass AND $2 = c.oid AND c.contype = 't') THEN ''
+                 SELECT FROM pg_constraint AS c
+                 WHERE $1 = 'pg_constraint'::regclass AND $2 = c.oid AND c.contype = 't') THEN ''
     END
 FROM pg_identify_object($1, $2, 0) AS o
 $$;

@@ -17,17 +17,18 @@ CREATE TYPE snowflake_internal.attach_member AS (
     is_narrow boolean    -- attached, or referring to one that is, and too small for an ID: gets another type
 );
 COMMENT ON TYPE snowflake_internal.attach_member IS
-    'a column that snowflake_attach() changes: the column itself, that of a child or a partition, or one that refers to it';
+    'a column that snowflake_attach() changes: the column itself, that of a child or a partition, '
+    'or one that refers to it';
 
 -- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n])
 --
 --   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
 --   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence
 --   42703, 42804, 428C9   no such column; not bigint, integer or smallint; a generated column
---   55000  no shard; a foreign key to another table's ID; attached with another shard, sequence or epoch; a sequence that others draw from, or that
---          cannot be used; a DEFAULT whose epoch is not known; something in the way, listed with the
---          statements that drop it, and how to save it before; a value so large that new IDs would not be above it
---          within snowflake.max_drift
+--   55000  no shard; a foreign key to another table's ID; attached with another shard, sequence or epoch; a sequence
+--          that others draw from, or that cannot be used; a DEFAULT whose epoch is not known; something in the
+--          way, listed with the statements that drop it, and how to save it before; a value so large that new IDs
+--          would not be above it within snowflake.max_drift
 --   42710, 22003          the shard is another schema's; is none
 --   22008, 2200H          the epoch is in the future; is over
 --   23502, 25001, 25006   NULLs in the column; isolation above READ COMMITTED; read-only
@@ -91,11 +92,14 @@ BEGIN
     IF largest >= 0 THEN
         PERFORM @extschema@.snowflake_advance(new_seq, largest, new_call.epoch_ms);
     END IF;
-    PERFORM snowflake_internal.attach_alter(scope, snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
+    PERFORM snowflake_internal.attach_alter(scope,
+                                            snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
 END;
 $$;
 COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint) IS
-    'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, and integer columns that refer to it with it';
+    'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
+    'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
+    'and integer columns that refer to it with it';
 
 CREATE FUNCTION snowflake_internal.attach_arguments(
         tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint) RETURNS text
@@ -105,10 +109,11 @@ AS $$
 SELECT concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), 'shard => ' || shard,
                  'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms)
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_arguments(regclass, name, integer, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_arguments IS
     'the arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given';
 
-CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass, epoch_ms bigint)
+CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass,
+                                                  epoch_ms bigint)
     RETURNS boolean
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -118,7 +123,8 @@ DECLARE
     old record; -- the native call that the column has
     old_text text;
 BEGIN
-    SELECT k.* INTO old FROM snowflake_internal.call_of('pg_class'::regclass::oid, col.attrelid, col.attnum::integer) AS k;
+    SELECT k.* INTO old
+    FROM snowflake_internal.call_of('pg_class'::regclass::oid, col.attrelid, col.attnum::integer) AS k;
     IF NOT FOUND OR col.atttypid IN ('integer'::regtype, 'smallint'::regtype) THEN
         RETURN false;
     END IF;
@@ -130,14 +136,16 @@ BEGIN
        OR coalesce(epoch_ms, old.epoch_ms) IS DISTINCT FROM old.epoch_ms THEN
         RAISE EXCEPTION '% is attached already: %', described, old_text USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Asked for is %s.', concat_ws(', ', 'shard ' || shard, 'sequence ' || seq::text, 'epoch_ms ' || epoch_ms)),
+            DETAIL = format('Asked for is %s.',
+                            concat_ws(', ', 'shard ' || shard, 'sequence ' || seq::text, 'epoch_ms ' || epoch_ms)),
             HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT snowflake_attach(%s);',
                           col.attrelid::regclass, col.attname,
-                          snowflake_internal.attach_arguments(col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
+                          snowflake_internal.attach_arguments(col.attrelid::regclass, col.attname, shard, seq,
+                                                              epoch_ms));
     END IF;
     RAISE NOTICE '% is attached already: %', described, old_text;
     RETURN true;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_is_done(pg_catalog.pg_attribute, integer, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_is_done IS
     'whether a column is attached as asked for, which is said; an error if it is attached otherwise';

@@ -31,8 +31,9 @@ BEGIN
     RETURN col;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_column(regclass, name) IS
-    'the column that snowflake_attach() is to work on; an error if the caller may not, or if the table or the column can have no IDs';
+COMMENT ON FUNCTION snowflake_internal.attach_column IS
+    'the column that snowflake_attach() is to work on; an error if the caller may not, '
+    'or if the table or the column can have no IDs';
 
 CREATE FUNCTION snowflake_internal.attach_require_table(tbl regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -71,7 +72,7 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_table(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.attach_require_table IS
     'refuses a table that is not the caller''s, or no table of users';
 
 -- One sequence and one type for a whole tree of tables: they are given to its root.
@@ -93,11 +94,12 @@ BEGIN
             ERRCODE = 'wrong_object_type',
             DETAIL = CASE WHEN is_partition THEN format('%s is a partition of %s.', tbl, parent)
                           ELSE format('%s inherits from %s.', tbl, parent) END,
-            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);', parent, col.attname);
+            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);', parent,
+                          col.attname);
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_root(pg_catalog.pg_attribute) IS
+COMMENT ON FUNCTION snowflake_internal.attach_require_root IS
     'refuses the column of a partition, and one that is inherited';
 
 CREATE FUNCTION snowflake_internal.attach_require_type(col pg_catalog.pg_attribute) RETURNS void
@@ -113,15 +115,19 @@ BEGIN
         RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
             ERRCODE = 'generated_always',
             DETAIL = 'A generated column has no DEFAULT.',
-            HINT = CASE col.attgenerated WHEN 's' THEN format('ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION;', tbl, col.attname)
+            HINT = CASE WHEN col.attgenerated = 's'
+                        THEN format('ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION;', tbl, col.attname)
                                          ELSE 'Choose another column.' END;
     END IF;
     -- A domain has the output function of its base type. A domain over bigint can stay, one over integer not.
-    IF NOT (is_narrow OR EXISTS (SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
-        RAISE EXCEPTION 'column % of table % is of type %', quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
+    IF NOT (is_narrow
+            OR EXISTS (SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
+        RAISE EXCEPTION 'column % of table % is of type %',
+            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
             ERRCODE = 'datatype_mismatch',
             DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
-            HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;', tbl, col.attname);
+            HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
+                          tbl, col.attname);
     END IF;
     -- ALTER TABLE cannot change the type of a typed table's column.
     IF is_narrow AND row_type IS NOT NULL THEN
@@ -132,11 +138,12 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_type(pg_catalog.pg_attribute) IS
+COMMENT ON FUNCTION snowflake_internal.attach_require_type IS
     'refuses a column that is no bigint and cannot be made one';
 
 -- Of one column only: with several, a column that is NULL for a new row leaves the key unchecked.
-CREATE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint) RETURNS void
+CREATE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint)
+    RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -155,13 +162,16 @@ BEGIN
         RAISE EXCEPTION 'column % of table % refers to column % of table %',
             quote_ident(col.attname), col.attrelid::regclass, quote_ident(key.attname), key.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.', key.tbl, key.conname),
-            HINT = format('Attach the column that it refers to. That makes this one a bigint, too: SELECT snowflake_attach(%s);',
-                          snowflake_internal.attach_arguments(key.tbl, key.attname, CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
+            DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.',
+                            key.tbl, key.conname),
+            HINT = format('Attach the column that it refers to. That makes this one a bigint, too: '
+                          'SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(key.tbl, key.attname,
+                                                              CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_own_ids(pg_catalog.pg_attribute, integer, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_require_own_ids IS
     'refuses a column that has its values from the column of another table';
 
 CREATE FUNCTION snowflake_internal.attach_shard(
@@ -189,9 +199,11 @@ BEGIN
     IF given_epoch IS NULL AND cardinality(epochs) > 1 THEN
         RAISE EXCEPTION 'schema % has more than one epoch', quote_ident(schema) USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '), array_to_string(epochs, ', ')),
+            DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
+                            array_to_string(epochs, ', ')),
             HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
-                          snowflake_internal.attach_arguments(tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
+                          snowflake_internal.attach_arguments(tbl, col.attname, coalesce(given, shards[1]), NULL,
+                                                              NULL));
     ELSIF given IS NULL AND cardinality(shards) > 1 THEN
         RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
             ERRCODE = 'object_not_in_prerequisite_state',
@@ -203,15 +215,17 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Nothing in it makes IDs yet.',
             HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
-                   || CASE WHEN is_temporary THEN '' ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
+                   || CASE WHEN is_temporary THEN ''
+                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
     END IF;
     shard := coalesce(given, shards[1]);
     epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
     PERFORM snowflake_internal.require_epoch(epoch_ms);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_shard(pg_catalog.pg_attribute, integer, bigint) IS
-    'shard and epoch for a new column: those given, or else those of its schema''s function next_id(), or else of the schema''s columns; and the schema';
+COMMENT ON FUNCTION snowflake_internal.attach_shard IS
+    'shard and epoch for a new column: those given, or else those of its schema''s function next_id(), '
+    'or else of the schema''s columns; and the schema';
 
 -- A native function was read: its epoch is known. Of another function the caller has to say it.
 CREATE FUNCTION snowflake_internal.attach_require_known_epoch(
@@ -233,16 +247,20 @@ BEGIN
     ORDER BY s.tbl <> scope[1].tbl, s.tbl::text COLLATE "C", p.pronargs, p.oid
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'the epoch of the IDs in column % of table % is not known', quote_ident(old.column_name), old.tbl USING
+        RAISE EXCEPTION 'the epoch of the IDs in column % of table % is not known',
+            quote_ident(old.column_name), old.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Its DEFAULT calls function %s, whose IDs may count from another epoch than %s. IDs of two epochs in one column are not in order.',
+            DETAIL = format('Its DEFAULT calls function %s, whose IDs may count from another epoch than %s. '
+                            'IDs of two epochs in one column are not in order.',
                             old.function, epoch_ms),
             HINT = concat_ws(' ',
                 CASE WHEN old.is_adoptable THEN
-                    format('SELECT snowflake_adopt(%L, shard => %s) finds the epoch out, and makes the function native for all columns that use it.', old.function, shard) END,
-                format('To attach only this column, name the epoch of its IDs: SELECT snowflake_attach(%s, epoch_ms => ...);', arguments));
+                    format('SELECT snowflake_adopt(%L, shard => %s) finds the epoch out, '
+                           'and makes the function native for all columns that use it.', old.function, shard) END,
+                format('To attach only this column, name the epoch of its IDs: SELECT snowflake_attach(%s, '
+                       'epoch_ms => ...);', arguments));
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_known_epoch(snowflake_internal.attach_member[], integer, bigint, text) IS
+COMMENT ON FUNCTION snowflake_internal.attach_require_known_epoch IS
     'refuses a column whose DEFAULT calls a function that is not native: its IDs may have another epoch';

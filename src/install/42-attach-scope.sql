@@ -1,6 +1,7 @@
 -- Steps of snowflake_attach(): which columns change, in whose tables, under which locks, and the change itself.
 
-CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint) RETURNS snowflake_internal.attach_member[]
+CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
+    RETURNS snowflake_internal.attach_member[]
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -42,18 +43,20 @@ WITH RECURSIVE reached AS (
     JOIN pg_inherits AS i ON i.inhparent = t.attrelid
     JOIN pg_attribute AS a ON a.attrelid = i.inhrelid AND a.attname = t.attname AND a.attnum > 0
 )
-SELECT array_agg(ROW(t.root, t.attrelid, t.attnum, t.attname, k.is_attached, k.is_narrow)::snowflake_internal.attach_member
+SELECT array_agg((t.root, t.attrelid, t.attnum, t.attname, k.is_attached, k.is_narrow)::snowflake_internal.attach_member
                  ORDER BY k.is_attached DESC, t.attrelid <> t.root, t.root, t.attrelid, t.attnum)
 FROM tree AS t
 JOIN pg_attribute AS a ON a.attrelid = t.attrelid AND a.attnum = t.attnum
 JOIN pg_type AS y ON y.oid = a.atttypid
 CROSS JOIN LATERAL (
-    SELECT t.root = $1 AND t.attname = (SELECT a.attname FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attnum = $2) AS is_attached,
+    SELECT t.root = $1 AND t.attname = (SELECT a.attname FROM pg_attribute AS a
+                                        WHERE a.attrelid = $1 AND a.attnum = $2) AS is_attached,
            y.typoutput IN ('int4out'::regproc, 'int2out'::regproc) AS is_narrow -- a domain's is that of its base type
 ) AS k
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_scope(regclass, smallint) IS
-    'the columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, and those that refer to it by foreign keys';
+COMMENT ON FUNCTION snowflake_internal.attach_scope IS
+    'the columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, '
+    'and those that refer to it by foreign keys';
 
 CREATE FUNCTION snowflake_internal.attach_require_owner(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -63,18 +66,20 @@ DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     others text;
 BEGIN
-    SELECT string_agg(DISTINCT format('table %s belongs to %s', s.tbl, c.relowner::regrole) COLLATE "C", E'\n') INTO others
+    SELECT string_agg(DISTINCT format('table %s belongs to %s', s.tbl,
+                                      c.relowner::regrole) COLLATE "C", E'\n') INTO others
     FROM unnest(scope) AS s JOIN pg_class AS c ON c.oid = s.tbl
     WHERE (s.is_attached OR s.is_narrow) AND NOT pg_has_role(c.relowner, 'USAGE');
     IF others IS NOT NULL THEN
-        RAISE EXCEPTION 'must be owner of every table that is to be changed with column % of table %', quote_ident(col.column_name), col.tbl USING
+        RAISE EXCEPTION 'must be owner of every table that is to be changed with column % of table %',
+            quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'insufficient_privilege',
             DETAIL = others,
             HINT = 'A role that is a member of all these owners can attach it.';
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_owner(snowflake_internal.attach_member[]) IS
+COMMENT ON FUNCTION snowflake_internal.attach_require_owner IS
     'refuses columns in tables of other owners';
 
 CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[]) RETURNS boolean
@@ -99,7 +104,8 @@ BEGIN
           WHERE s.is_narrow AND has_table_privilege(e.relid, 'UPDATE, DELETE, TRUNCATE')) AS l(relid)
     JOIN pg_class AS c ON c.oid = l.relid AND c.relkind IN ('r', 'p')
     WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
-                        WHERE k.pid = pg_backend_pid() AND k.locktype = 'relation' AND k.mode = 'AccessExclusiveLock' AND k.granted
+                        WHERE k.pid = pg_backend_pid() AND k.locktype = 'relation' AND k.mode = 'AccessExclusiveLock'
+                            AND k.granted
                           AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()));
     IF unlocked IS NOT NULL THEN
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', unlocked);
@@ -107,7 +113,7 @@ BEGIN
     RETURN unlocked IS NOT NULL;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_lock(snowflake_internal.attach_member[]) IS
+COMMENT ON FUNCTION snowflake_internal.attach_lock IS
     'locks the tables that are to be changed; false: all were locked before';
 
 CREATE FUNCTION snowflake_internal.attach_largest(scope snowflake_internal.attach_member[]) RETURNS bigint
@@ -137,15 +143,17 @@ BEGIN
         RAISE EXCEPTION 'column % of table % contains null values', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'not_null_violation',
             DETAIL = format('Rows without an ID: %s.', nulls),
-            HINT = format('Give each of them a number: UPDATE %s SET %I = ... WHERE %2$I IS NULL;', col.tbl, col.column_name);
+            HINT = format('Give each of them a number: UPDATE %s SET %I = ... WHERE %2$I IS NULL;', col.tbl,
+                          col.column_name);
     END IF;
     RETURN largest;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_largest(snowflake_internal.attach_member[]) IS
+COMMENT ON FUNCTION snowflake_internal.attach_largest IS
     'the largest value of the column, NULL: no rows; an error if there are rows without one';
 
-CREATE FUNCTION snowflake_internal.attach_alter(scope snowflake_internal.attach_member[], default_text text) RETURNS void
+CREATE FUNCTION snowflake_internal.attach_alter(scope snowflake_internal.attach_member[], default_text text)
+    RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -158,13 +166,18 @@ BEGIN
     -- once. Foreign keys are checked again when either of their tables is written.
     FOR step IN
         SELECT s.root,
-               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.column_name) COLLATE "C", ', ') FILTER (WHERE s.is_narrow) AS widening,
-               string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s', s.column_name, default_text), ', ')
+               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint',
+                                          s.column_name) COLLATE "C", ', ') FILTER (WHERE s.is_narrow) AS widening,
+               string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
+                                          s.column_name, default_text), ', ')
                    FILTER (WHERE s.is_attached) AS attaching,
-               (SELECT format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END, pg_size_pretty(sum(pg_table_size(c.oid))),
-                              CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed' ELSE format('about %s rows', sum(c.reltuples)::bigint) END)
+               (SELECT format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END,
+                              pg_size_pretty(sum(pg_table_size(c.oid))),
+                              CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed'
+                                   ELSE format('about %s rows', sum(c.reltuples)::bigint) END)
                 FROM pg_class AS c
-                WHERE c.relkind = 'r' AND c.oid IN (SELECT m.tbl FROM unnest(scope) AS m WHERE m.root = s.root AND m.is_narrow)) AS size
+                WHERE c.relkind = 'r'
+                    AND c.oid IN (SELECT m.tbl FROM unnest(scope) AS m WHERE m.root = s.root AND m.is_narrow)) AS size
         FROM unnest(scope) AS s
         WHERE s.is_attached OR s.is_narrow
         GROUP BY s.root
@@ -176,13 +189,15 @@ BEGIN
         END IF;
         EXECUTE format('ALTER TABLE %s %s', step.root, concat_ws(', ', step.widening, step.attaching));
         IF step.widening IS NOT NULL THEN
-            RAISE NOTICE 'table % rewritten in % s', step.root, round(extract(epoch FROM clock_timestamp() - started), 1);
+            RAISE NOTICE 'table % rewritten in % s', step.root,
+                round(extract(epoch FROM clock_timestamp() - started), 1);
             rewritten := concat_ws(', ', rewritten, step.root::text);
         END IF;
     END LOOP;
     IF rewritten IS NOT NULL THEN
         RAISE NOTICE 'open sessions can fail on the changed columns until they reconnect' USING
-            DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... does not match that when preparing the plan", '
+            DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... '
+                     'does not match that when preparing the plan", '
                      'and a prepared SELECT with "cached plan must not change result type".',
             HINT = format('After the commit: ANALYZE %s; and reconnect.', rewritten);
     END IF;

@@ -13,7 +13,7 @@ JOIN pg_attribute AS a ON a.attrelid = s.tbl AND a.attnum = s.attnum
 LEFT JOIN pg_attrdef AS f ON f.adrelid = s.tbl AND f.adnum = s.attnum
 WHERE s.is_attached
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_old_defaults(snowflake_internal.attach_member[]) IS
+COMMENT ON FUNCTION snowflake_internal.attach_old_defaults IS
     'the object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from';
 
 -- Only stored expressions are seen: a function with a body in text, such as PL/pgSQL, does not depend
@@ -36,15 +36,17 @@ FROM (SELECT d.objid AS seq, true AS is_owned
 JOIN pg_class AS c ON c.oid = u.seq AND c.relkind = 'S'
 GROUP BY u.seq
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_old_sequences(snowflake_internal.attach_member[]) IS
-    'the sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, draws from';
+COMMENT ON FUNCTION snowflake_internal.attach_old_sequences IS
+    'the sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, '
+    'draws from';
 
 CREATE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
     LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0, k.seq IS NOT NULL, k.epoch_ms
+SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
+       k.seq IS NOT NULL, k.epoch_ms
 FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
 LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
 LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
@@ -87,7 +89,7 @@ BEGIN
     RETURN kept;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_sequence(snowflake_internal.attach_member[], integer, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_sequence IS
     'the sequence to draw from: the given one, or the one that the column owns; NULL: one is to be made';
 
 -- Two columns that had their numbers from one sequence expect that no number is in both. With a sequence for
@@ -101,7 +103,8 @@ DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     old record;
 BEGIN
-    SELECT o.seq, string_agg(u.described, E'\n' ORDER BY u.described COLLATE "C") AS others, max(u.epoch_ms) AS epoch_ms INTO old
+    SELECT o.seq, string_agg(u.described, E'\n' ORDER BY u.described COLLATE "C") AS others,
+           max(u.epoch_ms) AS epoch_ms INTO old
     FROM snowflake_internal.attach_old_sequences(scope) AS o
     CROSS JOIN LATERAL snowflake_internal.attach_users(o.seq, scope) AS u
     WHERE o.is_drawn
@@ -109,7 +112,8 @@ BEGIN
     IF FOUND THEN
         PERFORM snowflake_internal.require_open(old.seq);
         epoch_ms := nullif(coalesce(old.epoch_ms, epoch_ms), snowflake_internal.default_epoch());
-        RAISE EXCEPTION 'column % of table % draws from a sequence that others draw from, too', quote_ident(col.column_name), col.tbl USING
+        RAISE EXCEPTION 'column % of table % draws from a sequence that others draw from, too',
+            quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format(E'Others that draw from sequence %s:\n%s', old.seq, old.others),
             HINT = concat_ws(E'\n',
@@ -118,7 +122,8 @@ BEGIN
                 'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
-                format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
+                format('SELECT snowflake_attach(%s);',
+                       snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
     END IF;
 END;
 $$;
@@ -135,15 +140,18 @@ SELECT concat_ws(E'\n',
     (SELECT snowflake_internal.reshape_hint(q.seqrelid::regclass) FROM pg_sequence AS q
      WHERE q.seqrelid = $3 AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
     string_agg(format('SELECT snowflake_attach(%s);',
-                      snowflake_internal.attach_arguments(v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN $2 END, $3, $4)),
+                      snowflake_internal.attach_arguments(v.tbl, v.column_name,
+                                                          CASE WHEN c.relnamespace = o.relnamespace THEN $2 END, $3,
+                                                              $4)),
                E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C"))
 FROM (SELECT 1 AS position, ($1)[1].tbl, ($1)[1].column_name
       UNION ALL
-      SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users($3, $1) AS u WHERE u.is_root AND NOT u.is_native) AS v
+      SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users($3, $1) AS u
+      WHERE u.is_root AND NOT u.is_native) AS v
 JOIN pg_class AS c ON c.oid = v.tbl
 JOIN pg_class AS o ON o.oid = ($1)[1].tbl
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_sharing_text(snowflake_internal.attach_member[], integer, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.attach_sharing_text IS
     'the statements after which all columns that draw from a sequence do so natively';
 
 CREATE FUNCTION snowflake_internal.attach_require_sequence(
@@ -162,7 +170,8 @@ BEGIN
             ERRCODE = 'insufficient_privilege',
             HINT = format('GRANT USAGE ON SEQUENCE %s TO %I;', seq, current_user);
     END IF;
-    IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i') THEN
+    IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i')
+    THEN
         RAISE EXCEPTION 'sequence % belongs to an identity column', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'It serves that column alone, and is dropped with the identity.',
@@ -171,28 +180,33 @@ BEGIN
     -- A crash resets an unlogged sequence, and the end of its session drops a temporary one.
     SELECT * INTO rel FROM pg_class AS c WHERE c.oid = seq;
     IF rel.relpersistence NOT IN ('p', (SELECT c.relpersistence FROM pg_class AS c WHERE c.oid = col.tbl)) THEN
-        RAISE EXCEPTION 'sequence % is %, and table % is not', seq, CASE rel.relpersistence WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, col.tbl USING
+        RAISE EXCEPTION 'sequence % is %, and table % is not', seq,
+            CASE rel.relpersistence WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, col.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'It would be lost before the table is, and would make the same IDs again.',
-            HINT = CASE rel.relpersistence WHEN 'u' THEN format('ALTER SEQUENCE %s SET LOGGED;', seq) ELSE 'Choose another sequence.' END;
+            HINT = CASE rel.relpersistence WHEN 'u' THEN format('ALTER SEQUENCE %s SET LOGGED;', seq)
+                                           ELSE 'Choose another sequence.' END;
     END IF;
     SELECT u.described, u.epoch_ms INTO other FROM snowflake_internal.attach_users(seq, scope) AS u
     WHERE u.epoch_ms <> attach_require_sequence.epoch_ms ORDER BY u.described COLLATE "C" LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'sequence % makes IDs with another epoch', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It is %s in %s, and would be %s here. With two epochs, one sequence can make the same ID twice.',
+            DETAIL = format('It is %s in %s, and would be %s here. With two epochs, '
+                            'one sequence can make the same ID twice.',
                             other.epoch_ms, other.described, epoch_ms),
             HINT = format('SELECT snowflake_attach(%s);',
                           snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_sequence(snowflake_internal.attach_member[], integer, regclass, bigint) IS
-    'refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or that has another epoch';
+COMMENT ON FUNCTION snowflake_internal.attach_require_sequence IS
+    'refuses a given sequence that the caller may not use, that cannot hold positions, '
+    'that goes before the table does, or that has another epoch';
 
 -- Before it is gone. A child has its parent's DEFAULT, or one of its own.
-CREATE FUNCTION snowflake_internal.attach_tell_old(scope snowflake_internal.attach_member[], new_seq regclass) RETURNS void
+CREATE FUNCTION snowflake_internal.attach_tell_old(scope snowflake_internal.attach_member[], new_seq regclass)
+    RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -220,15 +234,17 @@ BEGIN
         WHERE o.is_owned AND o.seq IS DISTINCT FROM new_seq
         ORDER BY o.seq
     LOOP
-        RAISE NOTICE 'sequence % stays as it is; column % of table % does not draw from it', old.seq, quote_ident(col.column_name), col.tbl USING
+        RAISE NOTICE 'sequence % stays as it is; column % of table % does not draw from it',
+            old.seq, quote_ident(col.column_name), col.tbl USING
             DETAIL = coalesce(old.others, 'Nothing else is known to draw from it.');
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_old(snowflake_internal.attach_member[], regclass) IS
+COMMENT ON FUNCTION snowflake_internal.attach_tell_old IS
     'says which DEFAULTs are replaced, and which sequences of the column are left alone';
 
-CREATE FUNCTION snowflake_internal.attach_tell_users(scope snowflake_internal.attach_member[], seq regclass) RETURNS void
+CREATE FUNCTION snowflake_internal.attach_tell_users(scope snowflake_internal.attach_member[], seq regclass)
+    RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$

@@ -73,8 +73,9 @@ BEGIN
     RETURN seq;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence(snowflake_internal.attach_member[], regclass, boolean) IS
-    'makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that may INSERT';
+COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence IS
+    'makes the sequence if there is none, gives it the shape for positions, '
+    'and sees to the privileges of the roles that may INSERT';
 
 CREATE FUNCTION snowflake_internal.attach_drop_identity(tbl regclass, column_name name) RETURNS aclitem[]
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -95,10 +96,11 @@ BEGIN
     RETURN old_acl;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_drop_identity(regclass, name) IS
+COMMENT ON FUNCTION snowflake_internal.attach_drop_identity IS
     'makes an identity column an ordinary one; the privileges on its sequence, which is dropped';
 
-CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name, acl aclitem[] DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name, acl aclitem[] DEFAULT NULL)
+    RETURNS regclass
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -122,7 +124,8 @@ BEGIN
     EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', seq, tbl, column_name);
     -- All in the name of the owner: another grantor may have no right on the new sequence.
     FOR statement IN
-        SELECT format('GRANT %s ON SEQUENCE %s TO %s%s', g.privilege_type, seq, CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
+        SELECT format('GRANT %s ON SEQUENCE %s TO %s%s', g.privilege_type, seq,
+                      CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
                       CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' END)
         FROM aclexplode(acl) AS g WHERE g.grantee <> rel.relowner
     LOOP
@@ -131,7 +134,7 @@ BEGIN
     RETURN seq;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_new_sequence(regclass, name, aclitem[]) IS
+COMMENT ON FUNCTION snowflake_internal.attach_new_sequence IS
     'makes the sequence of a column, with the privileges of the one before it';
 
 CREATE FUNCTION snowflake_internal.attach_inserters(scope snowflake_internal.attach_member[], seq regclass) RETURNS text
@@ -145,10 +148,12 @@ WITH RECURSIVE insertable AS (
     UNION
     SELECT v.oid
     FROM insertable AS t
-    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.relid AND d.classid = 'pg_rewrite'::regclass
+    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.relid
+        AND d.classid = 'pg_rewrite'::regclass
     JOIN pg_rewrite AS w ON w.oid = d.objid
     -- Any role can make a view of a table. An INSERT into it needs the right of the view's owner on the table.
-    JOIN pg_class AS v ON v.oid = w.ev_class AND v.relkind = 'v' AND has_any_column_privilege(v.relowner, t.relid, 'INSERT')
+    JOIN pg_class AS v ON v.oid = w.ev_class AND v.relkind = 'v'
+        AND has_any_column_privilege(v.relowner, t.relid, 'INSERT')
 ), acls AS (
     SELECT c.relowner, c.relacl AS acl FROM insertable AS t JOIN pg_class AS c ON c.oid = t.relid
     UNION ALL
@@ -158,11 +163,12 @@ WITH RECURSIVE insertable AS (
     UNION
     SELECT acls.relowner FROM acls WHERE acls.relowner <> 0
 )
-SELECT string_agg(CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ' ORDER BY g.grantee::regrole::text COLLATE "C")
+SELECT string_agg(CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', '
+                  ORDER BY g.grantee::regrole::text COLLATE "C")
 FROM grantees AS g
 -- Either privilege is enough to draw. A role can have it by membership.
 WHERE NOT CASE WHEN g.grantee = 0 THEN has_sequence_privilege('public', $2, 'USAGE, UPDATE')
                ELSE has_sequence_privilege(g.grantee, $2, 'USAGE, UPDATE') END
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_inserters(snowflake_internal.attach_member[], regclass) IS
+COMMENT ON FUNCTION snowflake_internal.attach_inserters IS
     'the roles that may INSERT into a table but not draw from its sequence; NULL: none';

@@ -31,11 +31,13 @@ WITH RECURSIVE found AS (
       AND o.depth < 100 -- views and functions can depend on each other in a circle
 )
 SELECT format('%s depends on %s',
-              coalesce('generated ' || pg_describe_object('pg_class'::regclass, f.adrelid, f.adnum), pg_describe_object(o.classid, o.objid, 0)),
+              coalesce('generated ' || pg_describe_object('pg_class'::regclass, f.adrelid, f.adnum),
+                       pg_describe_object(o.classid, o.objid, 0)),
               o.depends_on),
        o.classid, o.objid, o.drop_text, o.depth
 FROM found AS o
-LEFT JOIN (pg_attrdef AS f JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated <> '')
+LEFT JOIN (pg_attrdef AS f JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+           AND a.attgenerated <> '')
        ON o.classid = 'pg_attrdef'::regclass AND f.oid = o.objid
 WHERE o.drop_text IS DISTINCT FROM ''
 $$;
@@ -64,7 +66,7 @@ JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.typ
                    AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
 JOIN pg_class AS c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_row_holders(snowflake_internal.attach_member[]) IS
+COMMENT ON FUNCTION snowflake_internal.attach_row_holders IS
     'columns of other tables that hold rows of a table with a narrow column, one line each';
 
 CREATE FUNCTION snowflake_internal.attach_key_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
@@ -87,10 +89,11 @@ JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid =
 JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
 WHERE s.is_narrow
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_key_obstacles(snowflake_internal.attach_member[]) IS
+COMMENT ON FUNCTION snowflake_internal.attach_key_obstacles IS
     'partition keys of narrow columns, and foreign keys to partitions, one line each';
 
-CREATE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass) RETURNS SETOF text
+CREATE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass)
+    RETURNS SETOF text
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -124,11 +127,13 @@ FROM columns AS s
 JOIN unnest($1) AS o ON o.tbl = s.tbl AND o.attnum = s.attnum AND o.root <> s.root
 JOIN pg_attribute AS a ON a.attrelid = o.root AND a.attname = o.column_name
 WHERE s.is_narrow OR $2 IS NULL
-   OR EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, a.attrelid, a.attnum::integer) AS k WHERE k.seq <> $2)
+   OR EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, a.attrelid, a.attnum::integer) AS k
+              WHERE k.seq <> $2)
 UNION ALL
 -- A child's own identity takes no DEFAULT from its parent. The sequence of the column's identity is dropped.
 SELECT CASE WHEN u.objid IS NULL THEN format('%s is an identity column', s.described)
-            ELSE format('%s depends on %s', pg_describe_object(u.classid, u.objid, u.objsubid), pg_describe_object(d.classid, d.objid, 0)) END
+            ELSE format('%s depends on %s', pg_describe_object(u.classid, u.objid, u.objsubid),
+                        pg_describe_object(d.classid, d.objid, 0)) END
 FROM columns AS s
 JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
                    AND d.classid = 'pg_class'::regclass AND d.deptype = 'i'
@@ -136,7 +141,7 @@ JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
 LEFT JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass AND u.refobjid = q.oid AND u.deptype = 'n'
 WHERE s.is_attached AND (u.objid IS NOT NULL OR s.tbl <> s.root)
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_column_obstacles(snowflake_internal.attach_member[], regclass) IS
+COMMENT ON FUNCTION snowflake_internal.attach_column_obstacles IS
     'columns that ALTER TABLE cannot change as asked for, one line each';
 
 CREATE FUNCTION snowflake_internal.shell_quote(word text) RETURNS text
@@ -146,10 +151,11 @@ AS $$
 -- A line break would end the comment that the word is in. pg_dump does not find the changed name, and says so.
 SELECT '''' || replace(regexp_replace($1, '[\n\r]+', ' ', 'g'), '''', '''\''''') || ''''
 $$;
-COMMENT ON FUNCTION snowflake_internal.shell_quote(text) IS
+COMMENT ON FUNCTION snowflake_internal.shell_quote IS
     'a word for a shell, in one line';
 
-CREATE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text) RETURNS text
+CREATE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text)
+    RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -169,7 +175,8 @@ SELECT concat_ws(E'\n',
     '-- 1. In a shell, save the definitions of the dropped objects, with owners, privileges and comments:',
     format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
            CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
-               string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '') FILTER (WHERE o.is_selected) END,
+               string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '')
+                   FILTER (WHERE o.is_selected) END,
            snowflake_internal.shell_quote(current_database())),
     '-- 2. Drop it and attach, in one transaction:',
     'BEGIN;',
@@ -191,6 +198,7 @@ AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     clear_text CONSTANT text := snowflake_internal.attach_clear_text(scope, arguments);
+    by_hand_text CONSTANT text := '-- First change or drop by hand what is listed and not dropped here.';
     lines text;
     by_hand boolean;
 BEGIN
@@ -198,7 +206,9 @@ BEGIN
     FROM (SELECT d.line, d.drop_text IS NULL FROM snowflake_internal.attach_dependents(scope) AS d
           UNION ALL SELECT t.line, true FROM snowflake_internal.attach_row_holders(scope) AS t(line)
           UNION ALL SELECT t.line, true FROM snowflake_internal.attach_key_obstacles(scope) AS t(line)
-          UNION ALL SELECT t.line, true FROM snowflake_internal.attach_column_obstacles(scope, seq) AS t(line)) AS o(line, by_hand);
+          UNION ALL
+          SELECT t.line, true FROM snowflake_internal.attach_column_obstacles(scope, seq) AS t(line)
+         ) AS o(line, by_hand);
     IF lines IS NOT NULL THEN
         RAISE EXCEPTION 'cannot attach column % of table %', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'object_not_in_prerequisite_state',
@@ -208,5 +218,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_clear(snowflake_internal.attach_member[], regclass, text) IS
-    'refuses columns with something in the way of the change; lists all of it, with the statements that drop it and attach';
+COMMENT ON FUNCTION snowflake_internal.attach_require_clear IS
+    'refuses columns with something in the way of the change; lists all of it, '
+    'with the statements that drop it and attach';

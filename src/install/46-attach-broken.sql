@@ -10,8 +10,8 @@ DECLARE
     field CONSTANT text := 'new\."?' || regexp_replace(col.column_name, '(\W)', '\\\1', 'g');
     listed text;
 BEGIN
-    SELECT string_agg(format('%s calls %s', pg_describe_object('pg_trigger'::regclass, t.oid, 0), p.oid::regprocedure), E'\n'
-                      ORDER BY t.tgrelid::regclass::text COLLATE "C", t.tgname) INTO listed
+    SELECT string_agg(format('%s calls %s', pg_describe_object('pg_trigger'::regclass, t.oid, 0), p.oid::regprocedure),
+                      E'\n' ORDER BY t.tgrelid::regclass::text COLLATE "C", t.tgname) INTO listed
     FROM unnest(scope) AS s
     JOIN pg_trigger AS t ON t.tgrelid = s.tbl AND t.tgparentid = 0 AND NOT t.tgisinternal AND t.tgenabled <> 'D'
                         AND t.tgtype & 7 = 7 -- FOR EACH ROW, BEFORE, INSERT
@@ -19,7 +19,8 @@ BEGIN
     WHERE s.is_attached
       AND p.prosrc ~* ('\m' || field || '"?\s*:?=|\minto\s+(strict\s+)?' || field || '(\W|$)|\mnextval\M');
     IF listed IS NOT NULL THEN
-        RAISE NOTICE 'a trigger may set column % of table % in place of its DEFAULT', quote_ident(col.column_name), col.tbl USING
+        RAISE NOTICE 'a trigger may set column % of table % in place of its DEFAULT',
+            quote_ident(col.column_name), col.tbl USING
             DETAIL = listed,
             HINT = 'Take it out of the trigger''s function, or drop the trigger.';
     END IF;
@@ -27,7 +28,8 @@ BEGIN
     -- A body in text has no dependencies, so its words are searched. Shards have tables of the same names: a function
     -- of another schema counts only if it names this one, in its body or in its settings.
     SELECT string_agg(DISTINCT pg_describe_object('pg_proc'::regclass, p.oid, 0) COLLATE "C", E'\n') INTO listed
-    FROM (SELECT n.oid AS schema, w.word[1] AS of_schema, '(^|\W)(' || string_agg(DISTINCT w.word[2], '|') || ')(\W|$)' AS of_tables
+    FROM (SELECT n.oid AS schema, w.word[1] AS of_schema,
+                 '(^|\W)(' || string_agg(DISTINCT w.word[2], '|') || ')(\W|$)' AS of_tables
           FROM unnest(scope) AS s
           JOIN pg_class AS c ON c.oid = s.tbl
           JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -35,12 +37,14 @@ BEGIN
                                            regexp_replace(c.relname, '(\W)', '\\\1', 'g')] AS word) AS w
           WHERE s.is_narrow AND s.tbl = s.root
           GROUP BY n.oid, w.word[1]) AS t
-    JOIN pg_proc AS p ON p.prosrc ~* t.of_tables AND (p.pronamespace = t.schema OR concat_ws(' ', p.prosrc, p.proconfig) ~* t.of_schema)
+    JOIN pg_proc AS p ON p.prosrc ~* t.of_tables
+        AND (p.pronamespace = t.schema OR concat_ws(' ', p.prosrc, p.proconfig) ~* t.of_schema)
     WHERE p.pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
       AND (p.prosrc ~* '\m(integer|int|int4|int2|smallint|serial|serial4|serial2|smallserial)\M'
            OR p.prorettype || coalesce(p.proallargtypes, p.proargtypes::oid[])
               && ARRAY['integer'::regtype, 'smallint'::regtype, 'integer[]'::regtype, 'smallint[]'::regtype]::oid[])
-      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e');
+      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
+                      AND e.deptype = 'e');
     IF listed IS NOT NULL THEN
         RAISE NOTICE 'functions that name the changed tables also name integer types' USING
             DETAIL = listed,
@@ -48,5 +52,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_broken(snowflake_internal.attach_member[]) IS
-    'says which triggers may set the column, and which functions name an integer type beside a table whose column is widened';
+COMMENT ON FUNCTION snowflake_internal.attach_tell_broken IS
+    'says which triggers may set the column, and which functions name an integer type beside a table whose column is '
+    'widened';

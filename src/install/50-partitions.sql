@@ -24,8 +24,9 @@ CREATE FUNCTION snowflake_create_partitions(
 AS $$
 DECLARE
     key CONSTANT name := snowflake_internal.partition_key(parent);
-    arguments CONSTANT text := concat_ws(', ', quote_literal(parent::text), quote_literal(from_ts::text), quote_literal(to_ts::text),
-                                         quote_literal(step::text), 'epoch_ms => ' || epoch_ms); -- of this call, for hints
+    arguments CONSTANT text := concat_ws(', ', quote_literal(parent::text), quote_literal(from_ts::text),
+                                         quote_literal(to_ts::text), quote_literal(step::text),
+                                         'epoch_ms => ' || epoch_ms); -- of this call, for hints
     epoch bigint;
     new record;
 BEGIN
@@ -50,13 +51,16 @@ BEGIN
                 ERRCODE = 'invalid_object_definition',
                 DETAIL = (SELECT format('It is of the time from %s to %s.', b.from_ts, b.to_ts)
                           FROM snowflake_internal.times_of(new.present_ids, epoch) AS b),
-                HINT = 'Begin where it ends, or end where it begins. Steps of days and months are those of the time zone of the session.';
+                HINT = 'Begin where it ends, or end where it begins. '
+                       'Steps of days and months are those of the time zone of the session.';
         END IF;
     END LOOP;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_create_partitions(regclass, timestamptz, timestamptz, interval, bigint) IS
-    'makes the partitions of a table that is partitioned by RANGE of its ID: one for each step (months, days, or hours and less) from from_ts until to_ts is reached, of the epoch of the column''s DEFAULT; returns those that were not there';
+    'makes the partitions of a table that is partitioned by RANGE of its ID: one for each step (months, days, '
+    'or hours and less) from from_ts until to_ts is reached, of the epoch of the column''s DEFAULT; '
+    'returns those that were not there';
 
 -- snowflake_partition_bounds('schema.partition' [, epoch_ms])
 --
@@ -87,7 +91,8 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_partition_bounds(regclass, bigint) IS
-    'the time of a partition''s IDs, [from_ts, to_ts): -infinity and infinity where it has no bound, NULL of a default partition';
+    'the time of a partition''s IDs, [from_ts, to_ts): -infinity and infinity where it has no bound, '
+    'NULL of a default partition';
 
 CREATE FUNCTION snowflake_internal.partition_key(parent regclass) RETURNS name
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
@@ -112,17 +117,20 @@ BEGIN
         RAISE EXCEPTION 'table with OID % does not exist', parent::oid USING
             ERRCODE = 'undefined_table',
             HINT = 'Give a table by its name: ''schema.table''::regclass.';
-    ELSIF target.partstrat = 'r' AND target.partnatts = 1 AND target.typoutput = 'int8out'::regproc THEN -- or a domain over bigint
+    ELSIF target.partstrat = 'r' AND target.partnatts = 1
+          AND target.typoutput = 'int8out'::regproc THEN -- or a domain over bigint
         RETURN target.attname;
     END IF;
-    RAISE EXCEPTION '% is not partitioned by RANGE of one bigint column', pg_describe_object('pg_class'::regclass, parent, 0) USING
+    RAISE EXCEPTION '% is not partitioned by RANGE of one bigint column',
+        pg_describe_object('pg_class'::regclass, parent, 0) USING
         ERRCODE = 'wrong_object_type',
-        DETAIL = coalesce('Its partition key is ' || pg_get_partkeydef(parent) || coalesce(', of type ' || target.type, '') || '.',
+        DETAIL = coalesce('Its partition key is ' || pg_get_partkeydef(parent)
+                          || coalesce(', of type ' || target.type, '') || '.',
                           'It has no partition key.'),
         HINT = 'CREATE TABLE ... (id bigint PRIMARY KEY, ...) PARTITION BY RANGE (id);';
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_key(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.partition_key IS
     'the column that a table is partitioned by; an error if that is not the RANGE of one bigint column';
 
 CREATE FUNCTION snowflake_internal.partition_require_owner(parent regclass) RETURNS void
@@ -139,7 +147,7 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_owner(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.partition_require_owner IS
     'refuses a table that is not the caller''s';
 
 CREATE FUNCTION snowflake_internal.partition_epoch(parent regclass, key name, epoch_ms bigint) RETURNS bigint
@@ -171,12 +179,18 @@ BEGIN
     ELSIF epoch_ms IS NULL AND (made IS NULL OR cardinality(known) < cardinality(made)) THEN
         RAISE EXCEPTION 'the epoch of % is not known', described USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = CASE WHEN made IS NULL THEN 'Its DEFAULT makes no IDs.' ELSE 'The epoch_ms of its DEFAULT is no constant.' END,
-            HINT = concat_ws(' ', format('Give the epoch of its IDs, for example epoch_ms => %s.', snowflake_internal.default_epoch()),
-                             CASE WHEN made IS NULL THEN format('If they shall be made here: SELECT snowflake_attach(%L, %L);', pg_partition_root(parent), key) END);
+            DETAIL = CASE WHEN made IS NULL THEN 'Its DEFAULT makes no IDs.'
+                          ELSE 'The epoch_ms of its DEFAULT is no constant.' END,
+            HINT = concat_ws(' ',
+                             format('Give the epoch of its IDs, for example epoch_ms => %s.',
+                                    snowflake_internal.default_epoch()),
+                             CASE WHEN made IS NULL
+                                 THEN format('If they shall be made here: SELECT snowflake_attach(%L, %L);',
+                                             pg_partition_root(parent), key) END);
     END IF;
     RETURN coalesce(epoch_ms, known[1]);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_epoch(regclass, name, bigint) IS
-    'the epoch of a column''s IDs: that of its DEFAULT, or epoch_ms where the DEFAULT does not tell; an error if it is not known, or another';
+COMMENT ON FUNCTION snowflake_internal.partition_epoch IS
+    'the epoch of a column''s IDs: that of its DEFAULT, or epoch_ms where the DEFAULT does not tell; '
+    'an error if it is not known, or another';

@@ -8,27 +8,31 @@ SELECT c.oid, CASE WHEN b.found IS NOT NULL THEN int8range(nullif(btrim(b.found[
                                                            nullif(btrim(b.found[2], ''''), 'MAXVALUE')::bigint) END
 FROM pg_inherits AS i
 JOIN pg_class AS c ON c.oid = i.inhrelid
-CROSS JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') AS b(found)
+CROSS JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid),
+                                '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') AS b(found)
 WHERE i.inhparent = parent
 $$;
-COMMENT ON FUNCTION snowflake_internal.partitions(regclass) IS
+COMMENT ON FUNCTION snowflake_internal.partitions IS
     'the partitions of a table that is partitioned by RANGE of a bigint, and their IDs; NULL: the default partition';
 
-CREATE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz, OUT to_ts timestamptz)
+CREATE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
+                                            OUT to_ts timestamptz)
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     -- No ID is negative.
-    from_ts := CASE WHEN lower(ids) >= 0 THEN @extschema@.snowflake_timestamp(lower(ids), epoch_ms) ELSE '-infinity' END;
+    from_ts := CASE WHEN lower(ids) >= 0 THEN @extschema@.snowflake_timestamp(lower(ids), epoch_ms)
+        ELSE '-infinity' END;
     to_ts := CASE WHEN upper_inf(ids) THEN 'infinity'
                   WHEN upper(ids) >= 0 THEN @extschema@.snowflake_timestamp(upper(ids), epoch_ms) ELSE '-infinity' END;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.times_of(int8range, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.times_of IS
     'the time in which IDs are made';
 
-CREATE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint)
+CREATE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval,
+                                                            epoch_ms bigint)
     RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -59,12 +63,13 @@ BEGIN
     IF from_ts + step <= first_ts OR to_ts > last_ts THEN
         RAISE EXCEPTION 'the time from % to % is not within the epoch', from_ts, to_ts USING
             ERRCODE = 'datetime_field_overflow',
-            DETAIL = format('With epoch_ms %s the first ID is of %s, and the last one of %s.', epoch_ms, first_ts, last_ts),
+            DETAIL = format('With epoch_ms %s the first ID is of %s, and the last one of %s.', epoch_ms, first_ts,
+                            last_ts),
             HINT = 'Give times between these two, and epoch_ms in milliseconds.';
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_period(timestamptz, timestamptz, interval, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.partition_require_period IS
     'refuses times and steps that no partitions can be made for';
 
 CREATE FUNCTION snowflake_internal.partition_require_count(
@@ -85,12 +90,13 @@ BEGIN
         RAISE EXCEPTION 'more than % partitions from % to %', most, from_ts, to_ts USING
             ERRCODE = 'program_limit_exceeded',
             DETAIL = format('With the step %s the first %s end at %s.', step, most, last_ts),
-            HINT = format('Take a longer step, or make them in several calls. The first: SELECT snowflake_create_partitions(%L, %L, %L, %L%s);',
+            HINT = format('Take a longer step, or make them in several calls. The first: '
+                          'SELECT snowflake_create_partitions(%L, %L, %L, %L%s);',
                           parent, from_ts, last_ts, step, ', epoch_ms => ' || epoch_ms);
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_count(regclass, timestamptz, timestamptz, interval, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.partition_require_count IS
     'refuses more than 10,000 partitions in a call; parent and epoch_ms are for the hint';
 
 CREATE FUNCTION snowflake_internal.partition_require_step(step interval) RETURNS void
@@ -114,11 +120,12 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'step % makes no partitions', step USING
         ERRCODE = 'invalid_parameter_value',
-        DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), greater than 0.',
+        DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
+                 'greater than 0.',
         HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_step(interval) IS
+COMMENT ON FUNCTION snowflake_internal.partition_require_step IS
     'refuses a step that is not positive, not of one kind, or not of full seconds';
 
 CREATE FUNCTION snowflake_internal.partition_steps(
@@ -138,14 +145,15 @@ BEGIN
         to_ts := first_ts + n * step;
         -- A day that a time zone has left out has no length.
         IF from_ts < to_ts THEN
-            ids := int8range(@extschema@.snowflake_min_id(from_ts, epoch_ms), @extschema@.snowflake_min_id(to_ts, epoch_ms));
+            ids := int8range(@extschema@.snowflake_min_id(from_ts, epoch_ms),
+                             @extschema@.snowflake_min_id(to_ts, epoch_ms));
             name := snowflake_internal.partition_suffix(from_ts, step);
             RETURN NEXT;
         END IF;
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_steps(timestamptz, timestamptz, interval, bigint) IS
+COMMENT ON FUNCTION snowflake_internal.partition_steps IS
     'the steps from first_ts until last_ts is reached: their times, IDs and names, without empty ones';
 
 CREATE FUNCTION snowflake_internal.partition_suffix(from_ts timestamptz, step interval) RETURNS text
@@ -153,23 +161,28 @@ CREATE FUNCTION snowflake_internal.partition_suffix(from_ts timestamptz, step in
     SET search_path = pg_catalog, pg_temp
 AS $$
 -- As exact as the step and the time need it. Of an hour that a time zone has twice, the first is named in UTC.
-SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
+SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts
+    THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
             WHEN date_trunc('minute', from_ts) <> from_ts THEN to_char(from_ts, 'YYYY_MM_DD_HH24MISS')
-            WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN to_char(from_ts, 'YYYY_MM_DD_HH24MI')
-            WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN to_char(from_ts, 'YYYY_MM_DD')
+            WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day'
+                THEN to_char(from_ts, 'YYYY_MM_DD_HH24MI')
+            WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month'
+                THEN to_char(from_ts, 'YYYY_MM_DD')
             WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN to_char(from_ts, 'YYYY_MM')
             ELSE to_char(from_ts, 'YYYY') END
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_suffix(timestamptz, interval) IS
+COMMENT ON FUNCTION snowflake_internal.partition_suffix IS
     'the end of a partition''s name, in the time zone of the session: 2024, 2024_05, 2024_05_17, 2024_05_17_0800';
 
 CREATE FUNCTION snowflake_internal.partition_require_default(
-        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint, arguments text) RETURNS void
+        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint,
+        arguments text) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k WHERE k.partrelid = parent);
+    other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
+                                WHERE k.partrelid = parent);
     ids int8range;
     condition text;
     columns text;
@@ -183,22 +196,25 @@ BEGIN
     IF snowflake_internal.partition_holds(other, key, ids) THEN
         condition := format('%1$I >= %2$s AND %1$I < %3$s', key, lower(ids), upper(ids));
         SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
-        FROM pg_attribute AS a WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
+        FROM pg_attribute AS a WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped
+            AND a.attgenerated = '';
         RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
             ERRCODE = 'check_violation',
             DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
             HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
                 format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
                 format('SELECT snowflake_create_partitions(%s);', arguments),
-                format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
+                format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) INSERT INTO %s (%3$s) SELECT %3$s FROM '
+                       'moved;',
                        other, condition, columns, parent),
                 format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
                 'COMMIT;');
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text) IS
-    'refuses rows of the default partition that belong into a new one, with the statements that move them; arguments are for the hint';
+COMMENT ON FUNCTION snowflake_internal.partition_require_default IS
+    'refuses rows of the default partition that belong into a new one, with the statements that move them; '
+    'arguments are for the hint';
 
 CREATE FUNCTION snowflake_internal.partition_holds(partition regclass, key name, ids int8range) RETURNS boolean
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -214,14 +230,15 @@ BEGIN
         JOIN pg_class AS c ON c.oid = t.relid AND c.relkind = 'r' AND pg_has_role(c.relowner, 'USAGE')
         JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attname = key
     LOOP
-        IF (SELECT e.largest >= lower(ids) FROM snowflake_internal.column_end(leaf.relid, leaf.attnum, upper(ids) - 1) AS e) THEN
+        IF (SELECT e.largest >= lower(ids)
+            FROM snowflake_internal.column_end(leaf.relid, leaf.attnum, upper(ids) - 1) AS e) THEN
             RETURN true;
         END IF;
     END LOOP;
     RETURN false;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_holds(regclass, name, int8range) IS
+COMMENT ON FUNCTION snowflake_internal.partition_holds IS
     'whether a partition, or one below it, has a row with one of these IDs';
 
 CREATE FUNCTION snowflake_internal.create_partition(parent regclass, suffix text, ids int8range) RETURNS regclass
@@ -237,10 +254,12 @@ BEGIN
     PERFORM snowflake_internal.partition_require_name(parent, relname, partition, bounds);
     -- CREATE TABLE ... PARTITION OF would lock the parent against all others. LIKE copies the same properties;
     -- indexes, foreign keys, triggers and identity come with ATTACH.
-    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED INCLUDING STORAGE INCLUDING COMPRESSION)%s%s',
+    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED INCLUDING '
+                   'STORAGE INCLUDING COMPRESSION)%s%s',
                    partition, parent,
                    (SELECT format(' USING %I', m.amname) FROM pg_am AS m WHERE m.oid = described.relam),
-                   (SELECT format(' TABLESPACE %I', t.spcname) FROM pg_tablespace AS t WHERE t.oid = described.reltablespace));
+                   (SELECT format(' TABLESPACE %I', t.spcname) FROM pg_tablespace AS t
+                    WHERE t.oid = described.reltablespace));
     IF described.relowner <> quote_ident(current_user)::regrole THEN
         EXECUTE format('ALTER TABLE %s OWNER TO %s', partition, described.relowner::regrole);
     END IF;
@@ -248,10 +267,11 @@ BEGIN
     RETURN partition;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.create_partition(regclass, text, int8range) IS
+COMMENT ON FUNCTION snowflake_internal.create_partition IS
     'makes a partition of these IDs, with the owner, the access method and the tablespace of its parent';
 
-CREATE FUNCTION snowflake_internal.partition_require_name(parent regclass, relname text, partition text, bounds text) RETURNS void
+CREATE FUNCTION snowflake_internal.partition_require_name(parent regclass, relname text, partition text, bounds text)
+    RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -264,16 +284,18 @@ BEGIN
         RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING
             ERRCODE = 'name_too_long',
             DETAIL = format('It has %s bytes; a name has %s at most.', octet_length(relname), longest),
-            HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; or rename the table.', parent, bounds);
+            HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; '
+                          'or rename the table.', parent, bounds);
     END IF;
     present := to_regclass(partition);
     IF present IS NOT NULL THEN
         RAISE EXCEPTION '% exists already', pg_describe_object('pg_class'::regclass, present, 0) USING
             ERRCODE = 'duplicate_table',
             DETAIL = format('A new partition of %s would get this name.', parent),
-            HINT = format('If it is to be the partition: ALTER TABLE %s ATTACH PARTITION %s %s; If not, rename it.', parent, partition, bounds);
+            HINT = format('If it is to be the partition: ALTER TABLE %s ATTACH PARTITION %s %s; If not, rename it.',
+                          parent, partition, bounds);
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_name(regclass, text, text, text) IS
+COMMENT ON FUNCTION snowflake_internal.partition_require_name IS
     'refuses a name of a partition that is too long or taken; bounds are for the hint';

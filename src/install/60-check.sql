@@ -9,12 +9,14 @@ AS $$
 SELECT s.name, substring(s.value, '^[0-9]{1,4}$')::integer
 FROM (SELECT 'snowflake.shard' AS name, current_setting('snowflake.shard', true) AS value
       UNION
-      SELECT 'snowflake.shard' || CASE WHEN d.setrole <> 0 THEN format(' of role %I', pg_get_userbyid(d.setrole)) ELSE '' END, split_part(c, '=', 2)
+      SELECT concat('snowflake.shard',
+                    CASE WHEN d.setrole <> 0 THEN format(' of role %I', pg_get_userbyid(d.setrole)) END),
+             split_part(c, '=', 2)
       FROM pg_db_role_setting AS d CROSS JOIN unnest(d.setconfig) AS c
       WHERE d.setdatabase IN (0, (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
         AND starts_with(c, 'snowflake.shard=')) AS s
 $$;
-COMMENT ON FUNCTION snowflake_internal.shard_settings() IS
+COMMENT ON FUNCTION snowflake_internal.shard_settings IS
     'the shards that snowflake_next_id() without arguments makes IDs of: of this session, the database and its roles';
 
 -- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
@@ -31,10 +33,11 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.checked_calls() IS
+COMMENT ON FUNCTION snowflake_internal.checked_calls IS
     'calls(), without those of the tables in which Citus keeps the rows of distributed tables';
 
-CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -49,26 +52,30 @@ SELECT 'error', format('shard %s', shard),
        'Give each schema a number of its own; until then both schemas can make the same IDs.'
 FROM shards GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
-SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('shard %s is out of range', shard), 'A shard number is 0 to 8191.'
+SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('shard %s is out of range', shard),
+       'A shard number is 0 to 8191.'
 FROM shards WHERE shard NOT BETWEEN 0 AND 8191
 UNION ALL
 SELECT 'error', format('setting %s', s.name),
        format('it is %s, the shard of schema %s', s.shard, string_agg(DISTINCT k.schema COLLATE "C", ', ')),
-       'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards does not show.'
+       'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards '
+       'does not show.'
 FROM snowflake_internal.shard_settings() AS s JOIN shards AS k USING (shard)
 GROUP BY s.name, s.shard
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_shards() IS
+COMMENT ON FUNCTION snowflake_internal.check_shards IS
     'numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard';
 
-CREATE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
     SELECT * FROM snowflake_internal.checked_calls()
 )
-SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity, format('the column is of type %s', a.atttypid::regtype),
+SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
+       format('the column is of type %s', a.atttypid::regtype),
        'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
 FROM calls AS k
 JOIN pg_attribute AS a ON k.classid = 'pg_class'::regclass AND a.attrelid = k.objid AND a.attnum = k.objsubid
@@ -76,14 +83,16 @@ JOIN pg_type AS t ON t.oid = a.atttypid
 -- A domain has the output function of its type. Text and numeric hold every ID, floating point rounds it.
 WHERE t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'float4out'::regproc, 'float8out'::regproc)
 UNION ALL
-SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('it draws from %s, which is no sequence', seq::regclass),
+SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity,
+       format('it draws from %s, which is no sequence', seq::regclass),
        'No IDs are made. Name a sequence: snowflake_next_id(5, ''schema.sequence'').'
 FROM calls
 WHERE is_direct AND seq IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
   -- A sequence may be younger than the snapshot.
   AND (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence'
 UNION ALL
-SELECT DISTINCT 'warning', (pg_identify_object(classid, objid, objsubid)).identity, 'its shard, sequence or epoch is no constant, and cannot be checked',
+SELECT DISTINCT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
+       'its shard, sequence or epoch is no constant, and cannot be checked',
        'Write them as literals: snowflake_next_id(5, ''schema.sequence'').'
 FROM calls
 WHERE is_direct
@@ -100,8 +109,10 @@ GROUP BY classid, objid, objsubid
 HAVING count(DISTINCT shard) > 1 AND (bool_or(is_direct) OR count(DISTINCT function) > 1)
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
-       format('it draws from schema %s: shard %s, sequence %s', f.schema, coalesce(k.shard::text, '?'), coalesce(k.seq::regclass::text, '?')),
-       format('A copy of a table (LIKE) has the DEFAULTs of the other. Set one of its own schema: ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...;', t.oid::regclass, a.attname)
+       format('it draws from schema %s: shard %s, sequence %s', f.schema, coalesce(k.shard::text, '?'),
+              coalesce(k.seq::regclass::text, '?')),
+       format('A copy of a table (LIKE) has the DEFAULTs of the other. Set one of its own schema: '
+              'ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...;', t.oid::regclass, a.attname)
 FROM calls AS k
 JOIN pg_class AS t ON k.classid = 'pg_class'::regclass AND t.oid = k.objid
 JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
@@ -111,10 +122,11 @@ WHERE f.schema <> k.schema AND t.relpersistence <> 't'
   AND NOT t.relispartition -- rows come through its parent
   AND k.seq IS DISTINCT FROM '@extschema@.snowflake_id_seq'::regclass
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_columns() IS
+COMMENT ON FUNCTION snowflake_internal.check_columns IS
     'DEFAULTs, functions and domains that make no IDs, or others than their schema''s';
 
-CREATE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -123,7 +135,8 @@ WITH calls AS MATERIALIZED (
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
-           snowflake_internal.stored_ms(v.last_value, k.epoch_ms) - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS lead
+           snowflake_internal.stored_ms(v.last_value, k.epoch_ms)
+           - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS lead
     FROM pg_sequence AS s
     JOIN pg_class AS c ON c.oid = s.seqrelid
     -- A sequence with two epochs is an error of its own.
@@ -134,7 +147,8 @@ WITH calls AS MATERIALIZED (
     SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
 )
 SELECT 'error', format('sequence %s', seq::regclass),
-       format('its IDs are made with %s epochs: %s', count(DISTINCT epoch_ms), string_agg(DISTINCT epoch_ms::text COLLATE "C", ', ')),
+       format('its IDs are made with %s epochs: %s', count(DISTINCT epoch_ms),
+              string_agg(DISTINCT epoch_ms::text COLLATE "C", ', ')),
        'Use one epoch_ms with one sequence: IDs of two epochs are not in order, and can be the same.'
 FROM calls WHERE seq IS NOT NULL AND epoch_ms IS NOT NULL
 GROUP BY seq HAVING count(DISTINCT epoch_ms) > 1
@@ -143,22 +157,26 @@ SELECT DISTINCT 'warning', format('epoch_ms %s', epoch_ms),
        format('its last ID is of %s UTC', (timestamp 'epoch' + (epoch_ms + (1::bigint << 40) - 1) * interval '1 ms')),
        'Less than ten years are left. Plan for new tables with a later epoch_ms.'
 FROM calls
-WHERE epoch_ms BETWEEN -60000000000000 AND extract(epoch FROM clock_timestamp()) * 1000 + 315360000000 - (1::bigint << 40)
+WHERE epoch_ms BETWEEN -60000000000000
+                   AND extract(epoch FROM clock_timestamp()) * 1000 + 315360000000 - (1::bigint << 40)
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass),
-       format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement, seqmax),
+       format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement,
+              seqmax),
        snowflake_internal.reshape_hint(seqrelid)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
 SELECT 'notice', format('sequence %s', s.seqrelid::regclass),
-       format('it makes no IDs on this Citus worker: its MINVALUE %s and MAXVALUE %s are those of a copy', s.seqmin, s.seqmax),
+       format('it makes no IDs on this Citus worker: its MINVALUE %s and MAXVALUE %s are those of a copy', s.seqmin,
+              s.seqmax),
        'Insert through the coordinator; docs/citus.md says how to insert on every node.'
 FROM pg_sequence AS s
 WHERE s.seqrelid IN (SELECT seq FROM calls) AND snowflake_internal.is_citus_copy(s.seqmin, s.seqmax)
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
-       'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right. If it is right, the error of snowflake_next_id() has the statements that set the sequence.'
+       'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right. If it is right, '
+       'the error of snowflake_next_id() has the statements that set the sequence.'
 FROM sequences, settings WHERE max_drift >= 0 AND lead > greatest(max_drift, 2000)
 UNION ALL
 SELECT 'warning', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
@@ -175,35 +193,43 @@ JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
 WHERE s.relpersistence = 'u' AND c.relpersistence = 'p'
 GROUP BY s.seqrelid
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_sequences() IS
+COMMENT ON FUNCTION snowflake_internal.check_sequences IS
     'sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs';
 
-CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint) RETURNS bigint
+CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint)
+    RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_id_above';
-COMMENT ON FUNCTION snowflake_internal.id_above(oid, integer, integer, oid, bigint) IS
-    'the largest ID of the shard in the last 1,000 entries of a btree index that begins with the bigint column, if it is of a later millisecond than the sequence''s position; NULL also if the caller may not read one of them, and if somebody holds one in ACCESS EXCLUSIVE mode: this does not wait';
+COMMENT ON FUNCTION snowflake_internal.id_above IS
+    'the largest ID of the shard in the last 1,000 entries of a btree index that begins with the bigint column, '
+    'if it is of a later millisecond than the sequence''s position; NULL also if the caller may not read one of them, '
+    'and if somebody holds one in ACCESS EXCLUSIVE mode: this does not wait';
 
 CREATE FUNCTION snowflake_internal.stored_position(tbl oid, attnum integer, shard integer) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_stored_position';
-COMMENT ON FUNCTION snowflake_internal.stored_position(oid, integer, integer) IS
-    'the largest value of a bigint column that a btree index begins with, if nextval() can have returned it, and it is no ID of the shard; NULL as with id_above()';
+COMMENT ON FUNCTION snowflake_internal.stored_position IS
+    'the largest value of a bigint column that a btree index begins with, if nextval() can have returned it, '
+    'and it is no ID of the shard; NULL as with id_above()';
 
 -- For snowflake-shard verify, which a superuser runs on tables of all roles: nothing is planned.
-CREATE FUNCTION snowflake_internal.other_ids(tbl oid, attnum integer, shard integer, sample integer, OUT count bigint, OUT smallest bigint)
+CREATE FUNCTION snowflake_internal.other_ids(tbl oid, attnum integer, shard integer, sample integer, OUT count bigint,
+                                             OUT smallest bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_other_ids';
-COMMENT ON FUNCTION snowflake_internal.other_ids(oid, integer, integer, integer) IS
-    'the IDs of a bigint column that are not of the shard, in one table that the caller may read: of all rows if the sample is 0, otherwise of about as many rows and of both ends of an index';
+COMMENT ON FUNCTION snowflake_internal.other_ids IS
+    'the IDs of a bigint column that are not of the shard, in one table that the caller may read: '
+    'of all rows if the sample is 0, otherwise of about as many rows and of both ends of an index';
 
-CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 -- An ID of another shard, as replication brings it, cannot come again from this sequence.
 WITH compared AS MATERIALIZED (
-    SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms, snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
+    SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
+           snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
     FROM snowflake_internal.checked_calls() AS k
     CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
                         UNION
@@ -223,25 +249,31 @@ WITH compared AS MATERIALIZED (
 )
 SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
        (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
-       format('it holds %s, above sequence %s', id, seq) || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
+       format('it holds %s, above sequence %s', id, seq)
+       || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
        CASE WHEN lead > reach
-            THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %1$s WHERE %2$I > snowflake_max_id(now(), %3$s) AND snowflake_shard(%2$I) = %4$s;', tbl, a.attname, epoch_ms, shard)
+            THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %1$s WHERE %2$I > '
+                        'snowflake_max_id(now(), %3$s) AND snowflake_shard(%2$I) = %4$s;', tbl, a.attname,
+                        epoch_ms, shard)
             ELSE format('SELECT snowflake_advance(%L, %s%s);', seq, id,
                         CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END) END
 FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.objsubid)).identity,
        format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
-       format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.', k.objid::regclass, a.attname, v.value)
+       format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.',
+              k.objid::regclass, a.attname, v.value)
 FROM snowflake_internal.checked_calls() AS k
 JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
 CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
 WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_ids() IS
-    'columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and columns that hold positions in place of IDs';
+COMMENT ON FUNCTION snowflake_internal.check_ids IS
+    'columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; '
+    'and columns that hold positions in place of IDs';
 
-CREATE FUNCTION snowflake_internal.check_defaults(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_defaults(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -249,30 +281,37 @@ WITH calls AS MATERIALIZED (
     SELECT * FROM snowflake_internal.checked_calls()
 )
 SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
-       format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it', s.seqrelid::regclass, v.last_value,
+       format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',
+              s.seqrelid::regclass, v.last_value,
               CASE WHEN v.last_value < 1::bigint << 53 THEN 'a position of native IDs' ELSE 'an ID' END),
        format('SELECT snowflake_attach(%s%s);',
-              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid, nullif(e.epoch_ms, snowflake_internal.default_epoch())),
-              CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct AND k.shard IS NOT NULL) THEN ', shard => ...' END)
+              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid,
+                                                  nullif(e.epoch_ms, snowflake_internal.default_epoch())),
+              CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct
+                                    AND k.shard IS NOT NULL) THEN ', shard => ...' END)
 FROM pg_sequence AS s
-JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.seqrelid AND d.classid = 'pg_attrdef'::regclass
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.seqrelid
+    AND d.classid = 'pg_attrdef'::regclass
 JOIN pg_attrdef AS f ON f.oid = d.objid
 JOIN pg_class AS c ON c.oid = f.adrelid AND c.relpersistence <> 't'
 JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attinhcount = 0
 CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
-CROSS JOIN (SELECT k.epoch_ms FROM calls AS k WHERE k.epoch_ms IS NOT NULL UNION SELECT snowflake_internal.default_epoch()) AS e
+CROSS JOIN (SELECT k.epoch_ms FROM calls AS k WHERE k.epoch_ms IS NOT NULL
+            UNION SELECT snowflake_internal.default_epoch()) AS e
 WHERE s.seqtypid = 'bigint'::regtype AND snowflake_internal.is_open(s.seqmin, s.seqmax)
   AND s.seqstart < 1::bigint << 45 AND v.last_value >= 1::bigint << 45 -- not large from its start on
   -- nextval() and nothing else. pg_get_expr() would wait for a lock.
   AND f.adbin::text ~ format('^\{(COERCETODOMAIN :arg \{)?FUNCEXPR :funcid %s ', 'nextval(regclass)'::regprocedure::oid)
   -- The extension is younger than 2020. A number of another kind is seldom a time since then.
-  AND snowflake_internal.stored_ms(v.last_value, e.epoch_ms) BETWEEN 1577836800000 AND extract(epoch FROM clock_timestamp()) * 1000 + 86400000
+  AND snowflake_internal.stored_ms(v.last_value, e.epoch_ms)
+      BETWEEN 1577836800000 AND extract(epoch FROM clock_timestamp()) * 1000 + 86400000
 ORDER BY f.oid, e.epoch_ms <> snowflake_internal.default_epoch(), e.epoch_ms
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_defaults() IS
+COMMENT ON FUNCTION snowflake_internal.check_defaults IS
     'columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from';
 
-CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -287,22 +326,27 @@ WITH called AS (
     GROUP BY u.refobjid
 )
 SELECT 'notice', p.oid::regprocedure::text,
-       coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity || ' calls it, and it is not native',
+       coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
+                || ' calls it, and it is not native',
                 'it is a PL/pgSQL function, with the duplicates of that scheme'),
        format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
 FROM pg_proc AS p
 JOIN pg_language AS l ON l.oid = p.prolang
 LEFT JOIN called AS c ON c.function = p.oid
 LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
-WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset AND p.provolatile = 'v'
+WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
+    AND p.provolatile = 'v'
   AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
-  AND NOT EXISTS (SELECT FROM snowflake_internal.checked_calls() AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
-  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
+  AND NOT EXISTS (SELECT FROM snowflake_internal.checked_calls() AS k WHERE k.classid = 'pg_proc'::regclass
+                  AND k.objid = p.oid)
+  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
+                  AND e.deptype = 'e')
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_functions() IS
+COMMENT ON FUNCTION snowflake_internal.check_functions IS
     'functions that may be those of the PL/pgSQL scheme';
 
-CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text) RETURNS SETOF record
+CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
