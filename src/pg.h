@@ -44,6 +44,7 @@ extern "C" {
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
+#include "commands/defrem.h"
 #include "commands/sequence.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"

@@ -1,46 +1,11 @@
 -- Steps of snowflake_attach(): making the sequence, and which roles may draw from it.
 
-CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, table_name name, column_name name) RETURNS name
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
--- As makeObjectName() and ChooseRelationName() in PostgreSQL's indexcmds.c: an attached column and a serial
--- column look alike, and a tool that guesses the name guesses right.
-DECLARE
-    table_part text := table_name;
-    column_part text := column_name;
-    table_bytes integer := octet_length(table_name::text);
-    column_bytes integer := octet_length(column_name::text);
-    label text := 'seq';
-    pass integer := 0;
-    chosen name;
-BEGIN
-    LOOP
-        -- The longer of the two is cut, byte by byte, but no character in the middle.
-        WHILE table_bytes + column_bytes > current_setting('max_identifier_length')::integer - octet_length(label) - 2 LOOP
-            IF table_bytes > column_bytes THEN
-                table_bytes := table_bytes - 1;
-            ELSE
-                column_bytes := column_bytes - 1;
-            END IF;
-        END LOOP;
-        WHILE octet_length(table_part) > table_bytes LOOP
-            table_part := left(table_part, -1);
-        END LOOP;
-        WHILE octet_length(column_part) > column_bytes LOOP
-            column_part := left(column_part, -1);
-        END LOOP;
-        chosen := concat_ws('_', table_part, column_part, label);
-        IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.relname = chosen AND c.relnamespace = schema) THEN
-            RETURN chosen;
-        END IF;
-        pass := pass + 1;
-        label := 'seq' || pass;
-    END LOOP;
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_sequence_name(regnamespace, name, name) IS
-    'the free name that PostgreSQL would give the sequence of a serial column: table_column_seq, cut to length, with a number if taken';
+CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, table_name name, column_name name)
+    RETURNS name
+    LANGUAGE c STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_attach_sequence_name';
+COMMENT ON FUNCTION snowflake_internal.attach_sequence_name IS
+    'the free name that PostgreSQL would give the sequence of a serial column';
 
 CREATE FUNCTION snowflake_internal.attach_prepare_sequence(
         scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
