@@ -83,9 +83,6 @@ BEGIN
 
     PERFORM snowflake_internal.attach_tell_broken(scope);
     PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
-    IF seq IS NOT NULL THEN
-        PERFORM snowflake_internal.attach_tell_users(scope, seq);
-    END IF;
     new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
     -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
     -- a moment ago. A negative number is below every ID.

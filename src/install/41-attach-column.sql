@@ -109,7 +109,6 @@ AS $$
 DECLARE
     tbl CONSTANT regclass := col.attrelid;
     is_narrow CONSTANT boolean := col.atttypid IN ('integer'::regtype, 'smallint'::regtype);
-    row_type CONSTANT regtype := (SELECT nullif(c.reloftype, 0) FROM pg_class AS c WHERE c.oid = tbl);
 BEGIN
     IF col.attgenerated <> '' THEN
         RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
@@ -128,13 +127,6 @@ BEGIN
             DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
             HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
                           tbl, col.attname);
-    END IF;
-    -- ALTER TABLE cannot change the type of a typed table's column.
-    IF is_narrow AND row_type IS NOT NULL THEN
-        RAISE EXCEPTION 'cannot make column % of typed table % a bigint', quote_ident(col.attname), tbl USING
-            ERRCODE = 'wrong_object_type',
-            DETAIL = format('The column is of the composite type %s.', row_type),
-            HINT = format('ALTER TYPE %s ALTER ATTRIBUTE %I TYPE bigint CASCADE;', row_type, col.attname);
     END IF;
 END;
 $$;

@@ -213,6 +213,7 @@ AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     old record;
+    others text;
 BEGIN
     FOR old IN
         SELECT s.tbl, pg_get_expr(f.adbin, f.adrelid) AS expression
@@ -238,27 +239,17 @@ BEGIN
             old.seq, quote_ident(col.column_name), col.tbl USING
             DETAIL = coalesce(old.others, 'Nothing else is known to draw from it.');
     END LOOP;
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_old IS
-    'says which DEFAULTs are replaced, and which sequences of the column are left alone';
-
-CREATE FUNCTION snowflake_internal.attach_tell_users(scope snowflake_internal.attach_member[], seq regclass)
-    RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    others text;
-BEGIN
+    -- Only a given sequence has other users.
     SELECT string_agg(u.described, E'\n' ORDER BY u.described COLLATE "C") INTO others
-    FROM snowflake_internal.attach_users(seq, scope) AS u WHERE NOT u.is_native;
+    FROM snowflake_internal.attach_users(new_seq, scope) AS u WHERE NOT u.is_native;
     IF others IS NOT NULL THEN
-        RAISE NOTICE 'nextval() of sequence % makes numbers above 2^50 from now on, which are no IDs', seq USING
+        RAISE NOTICE 'nextval() of sequence % makes numbers above 2^50 from now on, which are no IDs', new_seq USING
             DETAIL = others,
-            HINT = format('Attach the columns with seq => %L, too. Let the others draw from another sequence.', seq);
+            HINT = format('Attach the columns with seq => %L, too. Let the others draw from another sequence.',
+                          new_seq);
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_users(snowflake_internal.attach_member[], regclass) IS
-    'a NOTICE that names the objects that use a shared sequence by nextval() and not natively';
+COMMENT ON FUNCTION snowflake_internal.attach_tell_old IS
+    'NOTICEs: the DEFAULTs that are replaced, the old sequences of the column, '
+    'and the objects that draw from the new one by nextval()';

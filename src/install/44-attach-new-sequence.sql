@@ -14,11 +14,18 @@ CREATE FUNCTION snowflake_internal.attach_prepare_sequence(
 AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
-    -- Before a new sequence is made, so that the name of the identity's is free again.
-    identity_acl CONSTANT aclitem[] := snowflake_internal.attach_drop_identity(col.tbl, col.column_name);
     is_new CONSTANT boolean := seq IS NULL;
+    identity_acl aclitem[];
     roles text;
 BEGIN
+    -- Before a new sequence is made, so that the name of the identity's is free again.
+    SELECT c.relacl INTO identity_acl
+    FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = col.tbl AND d.refobjsubid = col.attnum
+      AND d.classid = 'pg_class'::regclass AND d.deptype = 'i';
+    IF FOUND THEN
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', col.tbl, col.column_name);
+    END IF;
     IF is_new THEN
         seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity_acl);
     ELSIF NOT is_given THEN
@@ -42,28 +49,6 @@ COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence IS
     'makes the sequence if there is none, gives it the shape for positions, '
     'and sees to the privileges of the roles that may INSERT';
 
-CREATE FUNCTION snowflake_internal.attach_drop_identity(tbl regclass, column_name name) RETURNS aclitem[]
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    old_acl aclitem[];
-BEGIN
-    SELECT c.relacl INTO old_acl
-    FROM pg_attribute AS a
-    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = tbl AND d.refobjsubid = a.attnum
-                       AND d.classid = 'pg_class'::regclass AND d.deptype = 'i'
-    JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
-    WHERE a.attrelid = tbl AND a.attname = column_name;
-    IF FOUND THEN
-        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', tbl, column_name);
-    END IF;
-    RETURN old_acl;
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_drop_identity IS
-    'makes an identity column an ordinary one; the privileges on its sequence, which is dropped';
-
 CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name, acl aclitem[] DEFAULT NULL)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
@@ -71,21 +56,20 @@ CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name
 AS $$
 DECLARE
     rel pg_class;
+    qualified text;
     seq regclass;
-    seq_name name;
     statement text;
 BEGIN
     SELECT * INTO STRICT rel FROM pg_class AS c WHERE c.oid = tbl;
 
     -- The owner of the sequence is that of the table. A crash resets it only if the table is reset, too.
-    seq_name := snowflake_internal.attach_sequence_name(rel.relnamespace::regnamespace, rel.relname, column_name);
-    EXECUTE format('CREATE %s SEQUENCE %s.%I AS bigint',
+    qualified := format('%s.%I', rel.relnamespace::regnamespace, snowflake_internal.attach_sequence_name(
+        rel.relnamespace::regnamespace, rel.relname, column_name));
+    EXECUTE format('CREATE %s SEQUENCE %s AS bigint',
                    CASE rel.relpersistence WHEN 'u' THEN 'UNLOGGED' END, -- a temporary one is by its schema
-                   rel.relnamespace::regnamespace, seq_name);
-    seq := format('%s.%I', rel.relnamespace::regnamespace, seq_name)::regclass;
-    IF rel.relowner <> quote_ident(current_user)::regrole THEN
-        EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', seq, rel.relowner::regrole);
-    END IF;
+                   qualified);
+    seq := qualified::regclass;
+    EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', seq, rel.relowner::regrole);
     EXECUTE format('ALTER SEQUENCE %s OWNED BY %s.%I', seq, tbl, column_name);
     -- All in the name of the owner: another grantor may have no right on the new sequence.
     FOR statement IN

@@ -44,7 +44,7 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
     'the dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement that drops it (NULL: none), and how far it is from the column';
 
-CREATE FUNCTION snowflake_internal.attach_row_holders(scope snowflake_internal.attach_member[]) RETURNS SETOF text
+CREATE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -65,14 +65,7 @@ FROM row_types AS r
 JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
                    AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
 JOIN pg_class AS c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_row_holders IS
-    'columns of other tables that hold rows of a table with a narrow column, one line each';
-
-CREATE FUNCTION snowflake_internal.attach_key_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+UNION ALL
 -- The columns of a partition key depend on the table, and the table does not depend on them.
 SELECT format('%s is in the partition key', pg_describe_object('pg_class'::regclass, s.tbl, s.attnum))
 FROM unnest($1) AS s
@@ -89,8 +82,9 @@ JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid =
 JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
 WHERE s.is_narrow
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_key_obstacles IS
-    'partition keys of narrow columns, and foreign keys to partitions, one line each';
+COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
+    'columns of other tables that hold rows of a table with a narrow column, partition keys, '
+    'and foreign keys to partitions, one line each';
 
 CREATE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass)
     RETURNS SETOF text
@@ -106,7 +100,8 @@ WITH columns AS MATERIALIZED (
     WHERE s.is_attached OR s.is_narrow
 )
 -- ALTER TABLE cannot change the type here: it is that of a composite type, of a column on another server, ...
-SELECT format('%s is of a typed table', s.described) FROM columns AS s WHERE s.is_narrow AND s.reloftype <> 0
+SELECT format('%s is of a typed table: change the type %s', s.described, s.reloftype::regtype)
+FROM columns AS s WHERE s.is_narrow AND s.reloftype <> 0
 UNION ALL
 SELECT format('%s is of a foreign table', s.described) FROM columns AS s WHERE s.is_narrow AND s.relkind = 'f'
 UNION ALL
@@ -204,8 +199,7 @@ DECLARE
 BEGIN
     SELECT string_agg(DISTINCT o.line COLLATE "C", E'\n'), bool_or(o.by_hand) INTO lines, by_hand
     FROM (SELECT d.line, d.drop_text IS NULL FROM snowflake_internal.attach_dependents(scope) AS d
-          UNION ALL SELECT t.line, true FROM snowflake_internal.attach_row_holders(scope) AS t(line)
-          UNION ALL SELECT t.line, true FROM snowflake_internal.attach_key_obstacles(scope) AS t(line)
+          UNION ALL SELECT t.line, true FROM snowflake_internal.attach_table_obstacles(scope) AS t(line)
           UNION ALL
           SELECT t.line, true FROM snowflake_internal.attach_column_obstacles(scope, seq) AS t(line)
          ) AS o(line, by_hand);
