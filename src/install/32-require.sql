@@ -153,8 +153,8 @@ BEGIN
         RAISE EXCEPTION 'column % of table % holds %: new IDs cannot be above that',
             quote_ident(column_name), tbl, largest USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.', lead,
-                            max_drift),
+            DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.',
+                            lead, max_drift),
             HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);',
                           tbl, column_name, epoch_ms);
     END IF;

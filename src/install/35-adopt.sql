@@ -202,8 +202,8 @@ BEGIN
     -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
     SELECT n.nspname, p.proname, p.prosecdef INTO old
     FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE %s '
-                   'RETURN %s',
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint '
+                   'LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
                    old.nspname, old.proname, pg_get_function_arguments(legacy),
                    CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
                    snowflake_internal.call_text(shard, seq, epoch_ms));
@@ -238,8 +238,8 @@ BEGIN
             RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
                 quote_ident(col.column_name), col.tbl, col.obstacle USING
                 HINT = CASE WHEN col.is_own
-                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;', seq, col.column_name, more,
-                                        col.tbl)
+                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;',
+                                        seq, col.column_name, more, col.tbl)
                             -- In a query by another role code of the table's owner would run with that role's rights.
                             ELSE format('Ask that role for max(%I). If new IDs must be above it: '
                                         'SELECT snowflake_advance(%L, ...%s);',

@@ -15,7 +15,7 @@ BEGIN
             ERRCODE = 'invalid_function_definition',
             DETAIL = format('lastval() was %s after one call, and %s after the next.',
                             coalesce(calls[1].last_value::text, 'not defined'),
-                                coalesce(calls[2].last_value::text, 'not defined')),
+                            coalesce(calls[2].last_value::text, 'not defined')),
             HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL, snowflake_internal.default_epoch(), calls);
     ELSIF cardinality(found) = 0 AND seq IS NOT NULL THEN
         RAISE EXCEPTION 'function % does not draw from sequence %', legacy, seq USING
@@ -57,8 +57,9 @@ BEGIN
           AND CASE WHEN seq IS NOT NULL THEN c.oid = seq
                    ELSE c.relnamespace = (SELECT p.pronamespace FROM pg_proc AS p WHERE p.oid = legacy)
                         -- currval() would lock each sequence of the schema; one that was drawn from is locked.
-                        AND EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'relation' AND l.relation = c.oid
-                                    AND l.pid = pg_backend_pid()) END
+                        AND EXISTS (SELECT FROM pg_locks AS l
+                                    WHERE l.locktype = 'relation' AND l.relation = c.oid
+                                      AND l.pid = pg_backend_pid()) END
     LOOP
         BEGIN
             IF currval(candidate) = last_value THEN
@@ -89,11 +90,11 @@ BEGIN
         -- The hint changes the sequence for the old function, too: it must not make IDs after that.
         RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s.', shape.seqtypid::regtype, shape.seqincrement,
-                            shape.seqmax),
-            HINT = CASE WHEN shape.seqcycle
-                THEN E'-- If the function has nextval() without % 1024, write that first: '
-                      'the sequence will not cycle any more.\n' ELSE '' END
+            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s.',
+                            shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
+            HINT = CASE WHEN shape.seqcycle THEN
+                       E'-- If the function has nextval() without % 1024, write that first: '
+                       'the sequence will not cycle any more.\n' ELSE '' END
                    || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; '
                              'SELECT snowflake_adopt(%L, %s%s); COMMIT;',
                              seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
@@ -136,8 +137,8 @@ BEGIN
             DETAIL = format('Numbers above 2^50 would go to: %s.', listed),
             HINT = 'Give each of them a sequence of its own.'
                    || CASE WHEN all_bigint
-                       THEN format(' Or accept such numbers there: SELECT snowflake_adopt(%L, %s, seq => %L);', legacy,
-                                   shard, seq)
+                       THEN format(' Or accept such numbers there: SELECT snowflake_adopt(%L, %s, seq => %L);',
+                                   legacy, shard, seq)
                            ELSE '' END;
     END IF;
 END;

@@ -119,7 +119,7 @@ BEGIN
             ERRCODE = 'invalid_function_definition',
             DETAIL = format('In %s calls the clock moved by %s ms, and id >> 23 was %s in all of them.',
                             cardinality(calls), round(extract(epoch FROM last_call.before - first_call.before) * 1000),
-                                first_call.id >> 23),
+                            first_call.id >> 23),
             HINT = 'If it calls now() or statement_timestamp(), write clock_timestamp() there, and adopt it then.';
     ELSIF epochs IS NULL THEN
         RAISE EXCEPTION 'function %: the time field is not milliseconds at bit 23', legacy USING

@@ -94,8 +94,8 @@ BEGIN
             ERRCODE = 'wrong_object_type',
             DETAIL = CASE WHEN is_partition THEN format('%s is a partition of %s.', tbl, parent)
                           ELSE format('%s inherits from %s.', tbl, parent) END,
-            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);', parent,
-                          col.attname);
+            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);',
+                          parent, col.attname);
     END IF;
 END;
 $$;
@@ -194,8 +194,8 @@ BEGIN
             DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
                             array_to_string(epochs, ', ')),
             HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
-                          snowflake_internal.attach_arguments(tbl, col.attname, coalesce(given, shards[1]), NULL,
-                                                              NULL));
+                          snowflake_internal.attach_arguments(
+                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
     ELSIF given IS NULL AND cardinality(shards) > 1 THEN
         RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
             ERRCODE = 'object_not_in_prerequisite_state',
@@ -249,8 +249,8 @@ BEGIN
                 CASE WHEN old.is_adoptable THEN
                     format('SELECT snowflake_adopt(%L, shard => %s) finds the epoch out, '
                            'and makes the function native for all columns that use it.', old.function, shard) END,
-                format('To attach only this column, name the epoch of its IDs: SELECT snowflake_attach(%s, '
-                       'epoch_ms => ...);', arguments));
+                format('To attach only this column, name the epoch of its IDs: '
+                       'SELECT snowflake_attach(%s, epoch_ms => ...);', arguments));
     END IF;
 END;
 $$;

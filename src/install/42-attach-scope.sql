@@ -66,8 +66,8 @@ DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     others text;
 BEGIN
-    SELECT string_agg(DISTINCT format('table %s belongs to %s', s.tbl,
-                                      c.relowner::regrole) COLLATE "C", E'\n') INTO others
+    SELECT string_agg(DISTINCT format('table %s belongs to %s', s.tbl, c.relowner::regrole) COLLATE "C", E'\n')
+    INTO others
     FROM unnest(scope) AS s JOIN pg_class AS c ON c.oid = s.tbl
     WHERE (s.is_attached OR s.is_narrow) AND NOT pg_has_role(c.relowner, 'USAGE');
     IF others IS NOT NULL THEN
@@ -143,8 +143,8 @@ BEGIN
         RAISE EXCEPTION 'column % of table % contains null values', quote_ident(col.column_name), col.tbl USING
             ERRCODE = 'not_null_violation',
             DETAIL = format('Rows without an ID: %s.', nulls),
-            HINT = format('Give each of them a number: UPDATE %s SET %I = ... WHERE %2$I IS NULL;', col.tbl,
-                          col.column_name);
+            HINT = format('Give each of them a number: UPDATE %s SET %I = ... WHERE %2$I IS NULL;',
+                          col.tbl, col.column_name);
     END IF;
     RETURN largest;
 END;
@@ -166,8 +166,8 @@ BEGIN
     -- once. Foreign keys are checked again when either of their tables is written.
     FOR step IN
         SELECT s.root,
-               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint',
-                                          s.column_name) COLLATE "C", ', ') FILTER (WHERE s.is_narrow) AS widening,
+               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.column_name) COLLATE "C", ', ')
+                   FILTER (WHERE s.is_narrow) AS widening,
                string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
                                           s.column_name, default_text), ', ')
                    FILTER (WHERE s.is_attached) AS attaching,

@@ -140,9 +140,8 @@ SELECT concat_ws(E'\n',
     (SELECT snowflake_internal.reshape_hint(q.seqrelid::regclass) FROM pg_sequence AS q
      WHERE q.seqrelid = $3 AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
     string_agg(format('SELECT snowflake_attach(%s);',
-                      snowflake_internal.attach_arguments(v.tbl, v.column_name,
-                                                          CASE WHEN c.relnamespace = o.relnamespace THEN $2 END, $3,
-                                                              $4)),
+                      snowflake_internal.attach_arguments(
+                          v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN $2 END, $3, $4)),
                E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C"))
 FROM (SELECT 1 AS position, ($1)[1].tbl, ($1)[1].column_name
       UNION ALL

@@ -63,8 +63,8 @@ BEGIN
     IF from_ts + step <= first_ts OR to_ts > last_ts THEN
         RAISE EXCEPTION 'the time from % to % is not within the epoch', from_ts, to_ts USING
             ERRCODE = 'datetime_field_overflow',
-            DETAIL = format('With epoch_ms %s the first ID is of %s, and the last one of %s.', epoch_ms, first_ts,
-                            last_ts),
+            DETAIL = format('With epoch_ms %s the first ID is of %s, and the last one of %s.',
+                            epoch_ms, first_ts, last_ts),
             HINT = 'Give times between these two, and epoch_ms in milliseconds.';
     END IF;
 END;
@@ -162,7 +162,7 @@ CREATE FUNCTION snowflake_internal.partition_suffix(from_ts timestamptz, step in
 AS $$
 -- As exact as the step and the time need it. Of an hour that a time zone has twice, the first is named in UTC.
 SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts
-    THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
+                THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
             WHEN date_trunc('minute', from_ts) <> from_ts THEN to_char(from_ts, 'YYYY_MM_DD_HH24MISS')
             WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day'
                 THEN to_char(from_ts, 'YYYY_MM_DD_HH24MI')
@@ -204,8 +204,8 @@ BEGIN
             HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
                 format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
                 format('SELECT snowflake_create_partitions(%s);', arguments),
-                format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) INSERT INTO %s (%3$s) SELECT %3$s FROM '
-                       'moved;',
+                format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
+                       'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
                        other, condition, columns, parent),
                 format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
                 'COMMIT;');
@@ -254,8 +254,8 @@ BEGIN
     PERFORM snowflake_internal.partition_require_name(parent, relname, partition, bounds);
     -- CREATE TABLE ... PARTITION OF would lock the parent against all others. LIKE copies the same properties;
     -- indexes, foreign keys, triggers and identity come with ATTACH.
-    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED INCLUDING '
-                   'STORAGE INCLUDING COMPRESSION)%s%s',
+    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED '
+                   'INCLUDING STORAGE INCLUDING COMPRESSION)%s%s',
                    partition, parent,
                    (SELECT format(' USING %I', m.amname) FROM pg_am AS m WHERE m.oid = described.relam),
                    (SELECT format(' TABLESPACE %I', t.spcname) FROM pg_tablespace AS t
