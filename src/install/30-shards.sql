@@ -52,7 +52,8 @@ CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, 
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_stored_value';
 COMMENT ON FUNCTION snowflake_internal.stored_value(oid) IS
-    'the stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE mode: this does not wait';
+    'the stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS '
+    'EXCLUSIVE mode: this does not wait';
 
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,

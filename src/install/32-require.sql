@@ -165,7 +165,8 @@ COMMENT ON FUNCTION snowflake_internal.require_reach IS
 
 -- Plans no query: the planner would evaluate constants in the indexes, statistics and constraints of the table, and
 -- so run functions of the roles that made them.
-CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint, OUT nulls bigint)
+CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint,
+                                              OUT nulls bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_column_end';
 COMMENT ON FUNCTION snowflake_internal.column_end IS

@@ -149,7 +149,8 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass) IS
-    'keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function is native already';
+    'keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the '
+    'function is native already';
 
 -- A role that has made a table whose DEFAULT calls the function must not decide an adoption: neither by its
 -- rows, policies and locks, nor by code that a query of the table runs. So only tables of the function's

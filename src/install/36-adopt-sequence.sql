@@ -110,8 +110,8 @@ COMMENT ON FUNCTION snowflake_internal.adopt_lock IS
     'transaction ends';
 
 -- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
--- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence in
--- a DEFAULT of its own: such an object decides nothing if its owner may not draw.
+-- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
+-- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
 CREATE FUNCTION snowflake_internal.adopt_check_users(legacy regprocedure, shard integer, seq regclass, is_given boolean)
     RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
@@ -178,7 +178,8 @@ WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
                       coalesce(u.tbl, u.objid), coalesce(u.attnum, 0)) AS k WHERE k.seq = $2)
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_users(regprocedure, regclass) IS
-    'other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner may draw';
+    'other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its '
+    'owner may draw';
 
 CREATE FUNCTION snowflake_internal.adopt_restart(seq regclass, value bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE

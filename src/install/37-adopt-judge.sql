@@ -209,5 +209,5 @@ BEGIN
                                               'epoch_ms => ' || epoch_ms))));
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_attach_text(regprocedure, integer, regclass, bigint, snowflake_internal.observation[]) IS
+COMMENT ON FUNCTION snowflake_internal.adopt_attach_text IS
     'the remedy for a function that cannot be adopted: the statements that attach the columns whose DEFAULT calls it';

@@ -19,7 +19,8 @@ WHERE d.refclassid = $1 AND d.refobjid = $2 AND ($3 = 0 OR d.refobjsubid = $3)
   AND c.relkind IS DISTINCT FROM 't' AND coalesce(t.tgparentid, 0) = 0
 $$;
 COMMENT ON FUNCTION snowflake_internal.dependents(oid, oid, integer) IS
-    'the objects that depend on an object or on one of its columns (0: on any part of it), the rule of a view being the view';
+    'the objects that depend on an object or on one of its columns (0: on any part of it), the rule of a view being '
+    'the view';
 
 CREATE FUNCTION snowflake_internal.drop_text(classid oid, objid oid) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -41,4 +42,5 @@ SELECT CASE
 FROM pg_identify_object($1, $2, 0) AS o
 $$;
 COMMENT ON FUNCTION snowflake_internal.drop_text(oid, oid) IS
-    'the statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must not be dropped';
+    'the statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must '
+    'not be dropped';

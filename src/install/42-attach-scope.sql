@@ -204,4 +204,5 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text) IS
-    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the sessions that must reconnect';
+    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about '
+    'the sessions that must reconnect';

@@ -55,7 +55,8 @@ LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.clas
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
-    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with which epoch';
+    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
+    'with which epoch';
 
 -- The sequence of a serial column is kept: its privileges, its name in scripts, its owner. Not if others draw
 -- from it: their numbers would jump to 2^50 and beyond, and an integer column would take no row any more.
@@ -128,7 +129,8 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_require_unshared(snowflake_internal.attach_member[], integer, bigint) IS
-    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to share it, or to part them';
+    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to '
+    'share it, or to part them';
 
 CREATE FUNCTION snowflake_internal.attach_sharing_text(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS text

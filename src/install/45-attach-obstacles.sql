@@ -42,7 +42,8 @@ LEFT JOIN (pg_attrdef AS f JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND 
 WHERE o.drop_text IS DISTINCT FROM ''
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
-    'the dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement that drops it (NULL: none), and how far it is from the column';
+    'the dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement '
+    'that drops it (NULL: none), and how far it is from the column';
 
 CREATE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -158,8 +159,10 @@ AS $$
 WITH objects AS (
     -- An object can be reached on several ways. The longest tells when to drop it: before the objects it depends on.
     SELECT d.drop_text, max(d.depth) AS depth,
-           -- The pattern by which pg_dump -t selects the object. It has no option for a function, or for a table in a publication.
-           CASE WHEN o.type NOT IN ('function', 'procedure', 'publication relation') THEN format('%I.%I', o.object_names[1], o.object_names[2]) END AS pattern,
+           -- The pattern by which pg_dump -t selects the object. It has no option for a function, or for a table in a
+           -- publication.
+           CASE WHEN o.type NOT IN ('function', 'procedure', 'publication relation')
+                THEN format('%I.%I', o.object_names[1], o.object_names[2]) END AS pattern,
            o.type <> 'index' AS is_selected -- comes with its materialized view
     FROM snowflake_internal.attach_dependents($1) AS d
     CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, 0) AS o
@@ -177,7 +180,8 @@ SELECT concat_ws(E'\n',
     'BEGIN;',
     string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
     format('SELECT snowflake_attach(%s);', $2),
-    '-- 3. Run from before.sql the statements that create the dropped objects, and no others: the file can have the old',
+    '-- 3. Run from before.sql the statements that create the dropped objects, and no others: the file can have the '
+        'old',
     '--    DEFAULT, too. REFRESH materialized views. Then COMMIT;')
 FROM objects AS o
 HAVING count(*) > 0
@@ -208,7 +212,9 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = lines,
             HINT = CASE WHEN clear_text IS NULL THEN 'Change or drop the listed objects, and attach again.'
-                        ELSE concat_ws(E'\n', CASE WHEN by_hand THEN '-- First change or drop by hand the listed objects that are not dropped here.' END, clear_text) END;
+                        ELSE concat_ws(E'\n', CASE WHEN by_hand
+                            THEN '-- First change or drop by hand the listed objects that are not dropped here.' END,
+                            clear_text) END;
     END IF;
 END;
 $$;

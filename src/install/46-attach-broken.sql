@@ -1,5 +1,5 @@
--- A step of snowflake_attach(): NOTICEs of functions that may fail or return other values after the change. The catalogue
--- does not show which do.
+-- A step of snowflake_attach(): NOTICEs of functions that may fail or return other values after the change. The
+-- catalogue does not show which do.
 
 CREATE FUNCTION snowflake_internal.attach_tell_broken(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
