@@ -70,7 +70,7 @@ std::string settings_with(const std::string& settings, const Place& place)
     return text;
 }
 
-/* The text with what edit makes of each line of the alias, from its number and groups. */
+/* The text with the lines of the alias as edit() returns them, from its number and groups. */
 std::string edited(const std::string& text, const std::string& alias,
                    const std::function<std::string(int, const Groups&)>& edit)
 {

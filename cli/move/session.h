@@ -40,7 +40,7 @@ struct Limits {
     Clock::time_point deadline() const { return Clock::now() + timeout; }
 };
 
-/* What has been done is of no use: --resume would fail in the same way. */
+/* --resume would fail in the same way. */
 struct MustStartAnew : Failure {
     explicit MustStartAnew(const std::string& problem, const std::string& details = "")
         : Failure(problem + ". Start anew: --abort" + details)
