@@ -119,8 +119,8 @@ sub write_rows
 		if (!defined $values) { $entry->{doubt} = JSON::PP::true; delete $writer->{users}{ $entry->{user} // '' } }
 		elsif ($error) { $entry = { token => $entry->{token}, error => $error } }
 		else { $after->($entry, @$values) }
-		# No errors: a server that is not the shard's, or has no such shard.
-		print $log encode_json($entry), "\n" unless $error && $error =~ /25006|42P01|3F000/;
+		# No errors: a server that is not the shard's, has no such shard, or has a copy without indexes yet.
+		print $log encode_json($entry), "\n" unless $error && $error =~ /25006|42P01|42P10|3F000/;
 		usleep(rand(20_000));
 		next if defined $values && !$error;
 		close_session($session);
