@@ -1,17 +1,44 @@
 #include "match.h"
 
+#include <map>
+#include <memory>
 #include <stdexcept>
 
 #include <regex.h>
 
+namespace
+{
+
+using Compiled = std::unique_ptr<regex_t, void (*)(regex_t*)>;
+
+Compiled compile(const char* pattern)
+{
+    auto made = std::make_unique<regex_t>();
+    if (regcomp(made.get(), pattern, REG_EXTENDED) != 0)
+        throw std::logic_error(std::string("wrong pattern ") + pattern);
+    return Compiled(made.release(), [](regex_t* regex) {
+        regfree(regex);
+        delete regex;
+    });
+}
+
+/* A file of thousands of aliases is read line by line. */
+const regex_t& compiled_once(const char* pattern)
+{
+    thread_local std::map<std::string, Compiled> known;
+    auto found = known.find(pattern);
+    if (found == known.end())
+        found = known.emplace(pattern, compile(pattern)).first;
+    return *found->second;
+}
+
+} // namespace
+
 std::vector<std::string> match(const std::string& text, const char* pattern)
 {
-    regex_t compiled;
-    if (regcomp(&compiled, pattern, REG_EXTENDED) != 0)
-        throw std::logic_error(std::string("wrong pattern ") + pattern);
+    const regex_t& compiled = compiled_once(pattern);
     std::vector<regmatch_t> places(compiled.re_nsub + 1);
     const bool is_found = regexec(&compiled, text.c_str(), places.size(), places.data(), 0) == 0;
-    regfree(&compiled);
     std::vector<std::string> groups;
     if (is_found)
         for (const auto& [begin, end] : places)

@@ -27,7 +27,7 @@ class MoveCommand
 public:
     explicit MoveCommand(const Options& options)
         : options_(options), session_(options.from, options.to, options.schema),
-          routers_(choose_routing(options, source_, move_)),
+          routers_(choose_routing(options, source_, move_), "the shard is"),
           limits_{std::chrono::milliseconds(static_cast<int>(options.timeout * 1000)),
                   static_cast<std::int64_t>(options.max_lag)},
           source_dsn_(dsn_of(source_, options.source)), target_dsn_(dsn_of(target_, options.target))

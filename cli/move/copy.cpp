@@ -44,7 +44,7 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
         make_state(source, move, "", target.server(), Step::prepared);
         if (is_reversible)
             make_reversible(source, move);
-        keep_routing(source, move, routing);
+        keep_routing(source, move.name, routing);
         make_fence(source, move);
         make_fingerprint(source, move);
         make_publication(source, move);

@@ -37,7 +37,7 @@ void MoveCommand::keep_options(const Standing& now)
         make_reversible(source_, move_);
     }
     source_.run("BEGIN");
-    keep_routing(source_, move_, routers_.routing());
+    keep_routing(source_, move_.name, routers_.routing());
     source_.run("COMMIT");
 }
 
@@ -76,7 +76,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;
     try {
-        routers_.lead_to(target_, move_);
+        routers_.lead_to(target_, move_.variables());
     } catch (const Failure&) {
         not_led = std::current_exception();
     }

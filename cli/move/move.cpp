@@ -56,7 +56,7 @@ int MoveCommand::lead_there()
 {
     warn(move_.title() + ", is at " + target_.server() + " already");
     if (!options_.pgbouncer.empty() || !options_.switch_command.empty())
-        routers_.lead_to(target_, move_);
+        routers_.lead_to(target_, move_.variables());
     return end(standing().has_way_back() ? done() + kWithWayBack : done());
 }
 

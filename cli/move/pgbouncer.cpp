@@ -14,6 +14,16 @@ std::string column(const Result& rows, int row, const std::string& name)
     return number < 0 ? "" : rows.text(row, number);
 }
 
+/* PgBouncer has refused a command. */
+struct ConsoleError : Failure {
+    using Failure::Failure;
+};
+
+std::string quoted(const std::string& alias)
+{
+    return "\"" + doubled(alias, '"') + "\"";
+}
+
 /* The row in which a column has this value; -1 if there is none. */
 int find_row(const Result& rows, const std::string& name, const std::string& value)
 {
@@ -75,6 +85,8 @@ Result PgBouncer::run(const std::string& command, Clock::time_point deadline)
     const std::string problem = trimmed(PQerrorMessage(handle_.get()));
     while (PGresult* next = PQgetResult(handle_.get()))
         PQclear(next);
+    if (!result.is_done() && PQstatus(handle_.get()) == CONNECTION_OK)
+        throw ConsoleError(command + ": " + problem);
     if (!result.is_done())
         throw Failure(command + ": " + problem);
     return result;
@@ -101,28 +113,49 @@ std::string PgBouncer::setting(const std::string& key)
     return row < 0 ? "" : column(config, row, "value");
 }
 
-std::optional<Place> PgBouncer::place()
+void PgBouncer::for_each_alias(const std::function<void(const Result& rows, int row)>& work)
 {
     const Result databases = run("SHOW DATABASES");
-    const int row = find_row(databases, "name", pooler_.alias);
-    if (row < 0)
-        return {};
-    return Place{column(databases, row, "host"), column(databases, row, "port"),
-                 column(databases, row, "database")};
+    for (int i = 0; i < databases.rows(); i++)
+        if (pooler_.aliases.count(column(databases, i, "name")) > 0)
+            work(databases, i);
 }
 
-bool PgBouncer::is_paused()
+std::map<std::string, Place> PgBouncer::places()
 {
-    const Result databases = run("SHOW DATABASES");
-    const int row = find_row(databases, "name", pooler_.alias);
-    return row >= 0 && column(databases, row, "paused") == "1";
+    std::map<std::string, Place> places;
+    for_each_alias([&](const Result& rows, int i) {
+        places[column(rows, i, "name")] = {column(rows, i, "host"), column(rows, i, "port"),
+                                           column(rows, i, "database")};
+    });
+    return places;
+}
+
+int PgBouncer::connections()
+{
+    int count = 0;
+    for_each_alias([&](const Result& rows, int i) {
+        count += std::stoi(column(rows, i, "current_connections"));
+    });
+    return count;
+}
+
+Aliases PgBouncer::find_paused()
+{
+    Aliases paused;
+    for_each_alias([&](const Result& rows, int i) {
+        if (column(rows, i, "paused") == "1")
+            paused.insert(column(rows, i, "name"));
+    });
+    return paused;
 }
 
 void PgBouncer::pause(Clock::time_point deadline)
 {
     is_held_ = true;
     try {
-        run("PAUSE " + alias(), deadline);
+        for (const std::string& alias : pooler_.aliases)
+            run("PAUSE " + quoted(alias), deadline);
     } catch (const Late& late) {
         throw Late(late.what() + std::string(": a client has not ended its transaction, or with "
                                              "session pooling its connection"));
@@ -132,12 +165,13 @@ void PgBouncer::pause(Clock::time_point deadline)
 void PgBouncer::resume()
 {
     is_held_ = true;
-    try {
-        run("RESUME " + alias());
-    } catch (const Failure&) { /* it may have been running */
-        if (is_paused())
-            throw;
-    }
+    for (const std::string& alias : pooler_.aliases)
+        try {
+            run("RESUME " + quoted(alias));
+        } catch (const ConsoleError&) { /* it may have been running */
+        }
+    if (!find_paused().empty())
+        throw Failure("RESUME has left " + named(find_paused()) + " paused");
     is_held_ = false;
 }
 
@@ -145,18 +179,23 @@ void PgBouncer::reload(const Place& place)
 {
     is_held_ = true;
     run("RELOAD");
-    const std::optional<Place> now = this->place();
-    if (!now || !(*now == place))
-        throw Failure("after RELOAD it leads to " + (now ? now->text() : "nothing") + ", not to " +
-                      place.text() + "; PgBouncer's log says why. Let [databases] of " +
-                      pooler_.file + " lead it there, and RELOAD");
+    const auto places = this->places();
+    for (const std::string& alias : pooler_.aliases) {
+        const auto now = places.find(alias);
+        if (now == places.end() || !(now->second == place))
+            throw Failure("after RELOAD " +
+                          (pooler_.aliases.size() == 1 ? "it" : "alias " + alias) + " leads to " +
+                          (now == places.end() ? "nothing" : now->second.text()) + ", not to " +
+                          place.text() + "; PgBouncer's log says why. Let [databases] of " +
+                          pooler_.file + " lead it there, and RELOAD");
+    }
 }
 
-std::string PgBouncer::paused()
+PgBouncer::Paused PgBouncer::paused()
 {
     try {
-        return is_paused() ? "is paused" : "";
+        return {find_paused(), true};
     } catch (const Failure&) {
-        return is_held_ ? "may be paused" : "";
+        return {is_held_ ? pooler_.aliases : Aliases(), false};
     }
 }

@@ -1,9 +1,10 @@
-/* PgBouncer's admin console, for one alias. Every command has a deadline. */
+/* PgBouncer's admin console, for some aliases. Every command has a deadline. */
 
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "clock.h"
@@ -24,26 +25,32 @@ public:
     void require_admin();
     /* As SHOW CONFIG has it; empty if it is not there. */
     std::string setting(const std::string& key);
-    /* Where PgBouncer leads the alias; nothing if it does not know it. */
-    std::optional<Place> place();
+    /* Where PgBouncer leads the aliases; nothing for one that it does not know. */
+    std::map<std::string, Place> places();
+    /* To the servers of the aliases, now. */
+    int connections();
 
     /* Holds the clients back when their transactions have ended. Late if some have not by then. */
     void pause(Clock::time_point deadline);
     /* No error if they are not held back. */
     void resume();
-    /* Reads its files again, and must lead the alias to this place then. */
+    /* Reads its files again, and must lead the aliases to this place then. */
     void reload(const Place& place);
 
-    /* "is paused", or "may be paused" if the console cannot be asked; else empty. */
-    std::string paused();
+    /* The aliases that are paused; or that may be, if the console cannot be asked. */
+    struct Paused {
+        Aliases aliases;
+        bool is_sure;
+    };
+    Paused paused();
 
 private:
     Result run(const std::string& command);
     Result run(const std::string& command, Clock::time_point deadline);
     void connect();
     bool is_ready();
-    bool is_paused();
-    std::string alias() const { return "\"" + doubled(pooler_.alias, '"') + "\""; }
+    Aliases find_paused();
+    void for_each_alias(const std::function<void(const Result& rows, int row)>& work);
 
     Pooler pooler_;
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;

@@ -70,9 +70,10 @@ std::string settings_with(const std::string& settings, const Place& place)
     return text;
 }
 
-/* The text with the lines of the alias as edit() returns them, from its number and groups. */
-std::string edited(const std::string& text, const std::string& alias,
-                   const std::function<std::string(int, const Groups&)>& edit)
+/* The text with the lines of these aliases as edit() returns them, from alias, number and groups.
+ */
+std::string edited(const std::string& text, const Aliases& aliases,
+                   const std::function<std::string(const std::string&, int, const Groups&)>& edit)
 {
     std::istringstream input(text);
     std::string output;
@@ -83,35 +84,53 @@ std::string edited(const std::string& text, const std::string& alias,
         const Groups section = match(line, kSection);
         if (!section.empty())
             is_databases = section[1] == "databases";
-        const Groups database = match(line, kDatabase);
-        if (is_databases && !database.empty() &&
-            (database[2] == alias || database[2] == "\"" + alias + "\""))
-            line = edit(number, database);
+        const Groups database = is_databases ? match(line, kDatabase) : Groups();
+        if (database.empty())
+            continue;
+        const std::string& word = database[2];
+        const std::string alias = word[0] == '"' ? word.substr(1, word.size() - 2) : word;
+        if (aliases.count(alias) > 0)
+            line = edit(alias, number, database);
     }
     return output;
 }
 
 } // namespace
 
-std::vector<AliasLine> lines_of(const std::string& text, const std::string& alias)
+std::string named(const Aliases& aliases)
 {
-    std::vector<AliasLine> lines;
-    edited(text, alias, [&](int number, const Groups& line) {
-        lines.push_back({number, place_of(line[3], alias)});
+    if (aliases.size() == 1)
+        return "alias " + *aliases.begin();
+    std::string text = "aliases " + *aliases.begin() + ", " + *std::next(aliases.begin());
+    if (aliases.size() > 2)
+        text += " and " + std::to_string(aliases.size() - 2) + " more";
+    return text;
+}
+
+std::map<std::string, std::vector<AliasLine>> lines_of(const std::string& text,
+                                                       const Aliases& aliases)
+{
+    std::map<std::string, std::vector<AliasLine>> lines;
+    edited(text, aliases, [&](const std::string& alias, int number, const Groups& line) {
+        lines[alias].push_back({number, place_of(line[3], alias)});
         return line[0];
     });
     return lines;
 }
 
-std::string with_place(const std::string& text, const std::string& alias, const Place& place)
+std::string with_place(const std::string& text, const Aliases& aliases, const Place& place)
 {
-    const std::size_t count = lines_of(text, alias).size();
-    if (count != 1)
-        throw Failure("[databases] has " + std::to_string(count) + " lines of alias " + alias +
-                      ", not 1");
-    return edited(text, alias, [&](int /*number*/, const Groups& line) {
-        return line[1] + settings_with(line[3], place) + line[4];
-    });
+    std::map<std::string, int> counts;
+    const std::string made =
+        edited(text, aliases, [&](const std::string& alias, int /*number*/, const Groups& line) {
+            counts[alias]++;
+            return line[1] + settings_with(line[3], place) + line[4];
+        });
+    for (const std::string& alias : aliases)
+        if (counts[alias] != 1)
+            throw Failure("[databases] has " + std::to_string(counts[alias]) + " lines of alias " +
+                          alias + ", not 1");
+    return made;
 }
 
 std::vector<std::string> includes_of(const std::string& text)

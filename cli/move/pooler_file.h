@@ -2,8 +2,15 @@
 
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
+
+using Aliases = std::set<std::string>;
+
+/* "alias shard5"; of many the first two and their number. */
+std::string named(const Aliases& aliases);
 
 /* Where an alias leads. */
 struct Place {
@@ -20,12 +27,14 @@ struct AliasLine {
     Place place;
 };
 
-/* The lines of the alias in the section [databases] of this text. */
-std::vector<AliasLine> lines_of(const std::string& text, const std::string& alias);
+/* The lines of these aliases in the section [databases] of this text; none for an alias that it
+ * does not have. */
+std::map<std::string, std::vector<AliasLine>> lines_of(const std::string& text,
+                                                       const Aliases& aliases);
 
-/* The text with another place in the line of the alias; all other settings of the line stay. An
- * error if it has no such line, or several. */
-std::string with_place(const std::string& text, const std::string& alias, const Place& place);
+/* The text with another place in the lines of the aliases; all other settings of a line stay. An
+ * error if it has no line of an alias, or several. */
+std::string with_place(const std::string& text, const Aliases& aliases, const Place& place);
 
 /* The files behind %include, as they are written there. */
 std::vector<std::string> includes_of(const std::string& text);

@@ -35,14 +35,14 @@ private:
     void look_where_alias_leads();
     void look_at_configuration();
 
-    void compare_with_source(const Place& place);
+    void compare_with_source(const Aliases& aliases, Place place);
     void read_configuration(const std::string& path, const std::string& reader);
 
     PgBouncer& bouncer_;
     Connection& source_;
     const std::string& file_ = bouncer_.pooler().file;
-    const std::string& alias_ = bouncer_.pooler().alias;
-    std::vector<AliasLine> lines_;
+    const Aliases& aliases_ = bouncer_.pooler().aliases;
+    std::map<std::string, std::vector<AliasLine>> lines_;
     std::map<std::string, std::string> texts_; /* of the files that PgBouncer reads */
     std::vector<Obstacle> found_;
 };
@@ -64,39 +64,57 @@ bool Inspection::has_file()
     for (const FileProblem& problem : find_problems(file_))
         add(problem.problem, problem.hint);
     try {
-        lines_ = lines_of(read_file(file_), alias_);
+        lines_ = lines_of(read_file(file_), aliases_);
     } catch (const Failure&) {
         return false;
     }
-    if (lines_.empty())
-        add(file_ + " has no alias " + alias_ + " in a section [databases]",
+    Aliases missing;
+    for (const std::string& alias : aliases_)
+        if (lines_.count(alias) == 0)
+            missing.insert(alias);
+    if (!missing.empty())
+        add(file_ + " has no " + named(missing) + " in a section [databases]",
             "Give the file of the alias as --config, or another name of the alias as --alias.");
-    if (lines_.size() > 1)
-        add(file_ + " has alias " + alias_ + " " + std::to_string(lines_.size()) +
-                " times, the second time in line " + std::to_string(lines_[1].number),
-            "Remove all but one of these lines, and RELOAD.");
+    for (const auto& [alias, lines] : lines_)
+        if (lines.size() > 1)
+            add(file_ + " has alias " + alias + " " + std::to_string(lines.size()) +
+                    " times, the second time in line " + std::to_string(lines[1].number),
+                "Remove all but one of these lines, and RELOAD.");
     return true;
 }
 
 void Inspection::look_where_alias_leads()
 {
-    std::optional<Place> place = bouncer_.place();
-    if (!place)
-        return add("it has no alias " + alias_ + ": SHOW DATABASES does not list it",
-                   "Write its line into [databases], and RELOAD.");
-    if (lines_.size() == 1 && !(lines_[0].place == *place))
-        add("alias " + alias_ + " leads to " + place->text() + ", and to " +
-                lines_[0].place.text() + " in line " + std::to_string(lines_[0].number) + " of " +
-                file_,
-            "Correct the line, or RELOAD.");
-    if (place->host.empty())
-        place->host = bouncer_.setting("unix_socket_dir");
-    compare_with_source(*place);
+    const std::map<std::string, Place> places = bouncer_.places();
+    Aliases missing;
+    std::map<std::string, std::pair<Place, Aliases>> by_place; /* many have the same */
+    for (const std::string& alias : aliases_) {
+        const auto found = places.find(alias);
+        if (found == places.end()) {
+            missing.insert(alias);
+            continue;
+        }
+        const Place& place = found->second;
+        by_place[place.text()].first = place;
+        by_place[place.text()].second.insert(alias);
+        if (const auto& lines = lines_[alias]; lines.size() == 1 && !(lines[0].place == place))
+            add("alias " + alias + " leads to " + place.text() + ", and to " +
+                    lines[0].place.text() + " in line " + std::to_string(lines[0].number) + " of " +
+                    file_,
+                "Correct the line, or RELOAD.");
+    }
+    if (!missing.empty())
+        add("it has no " + named(missing) + ": SHOW DATABASES does not list it",
+            "Write its line into [databases], and RELOAD.");
+    for (const auto& [text, place] : by_place)
+        compare_with_source(place.second, place.first);
 }
 
 /* One server may have many names, so it is asked, as the role that we are on the source. */
-void Inspection::compare_with_source(const Place& place)
+void Inspection::compare_with_source(const Aliases& aliases, Place place)
 {
+    if (place.host.empty())
+        place.host = bouncer_.setting("unix_socket_dir");
     const std::string identity = R"(
         SELECT format('%s %s %s', (pg_control_system()).system_identifier, oid, pg_is_in_recovery())
         FROM pg_database WHERE datname = current_database())";
@@ -114,8 +132,8 @@ void Inspection::compare_with_source(const Place& place)
         } catch (const Failure&) { /* then only its name is known */
         }
     if (!is_source)
-        add("alias " + alias_ + " leads to " + place.text() + ", which is not the source, " +
-                source.text(),
+        add(named(aliases) + (aliases.size() == 1 ? " leads" : " lead") + " to " + place.text() +
+                ", which is not the source, " + source.text(),
             "Let the alias lead to the source, or name it by --alias, or the source by --from.");
 }
 
@@ -136,10 +154,13 @@ void Inspection::look_at_configuration()
     }
     found_.resize(before); /* other files do not matter */
     for (const auto& [path, text] : texts_)
-        if (path != file && !lines_of(text, alias_).empty())
-            add("alias " + alias_ + " is in " + path + (lines_.empty() ? "" : ", too"),
-                lines_.empty() ? "Give that file as --config."
-                               : "Remove it there, or give that file as --config.");
+        if (path != file)
+            for (const auto& [alias, lines] : lines_of(text, aliases_)) {
+                const bool is_here = !lines_[alias].empty();
+                add("alias " + alias + " is in " + path + (is_here ? ", too" : ""),
+                    is_here ? "Remove it there, or give that file as --config."
+                            : "Give that file as --config.");
+            }
 }
 
 void Inspection::read_configuration(const std::string& path, const std::string& reader)

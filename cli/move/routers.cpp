@@ -8,10 +8,11 @@
 #include "output.h"
 #include "postgres/process.h"
 
-Routers::Routers(Routing routing) : routing_(std::move(routing))
+Routers::Routers(Routing routing, std::string opened)
+    : routing_(std::move(routing)), opened_(std::move(opened))
 {
     for (const Pooler& pooler : routing_.poolers)
-        bouncers_.emplace_back(pooler);
+        edited_[&bouncers_.emplace_back(pooler)] = {};
 }
 
 /* All at once: one that is slow or dead does not keep the clients of the others waiting. */
@@ -24,8 +25,8 @@ std::vector<Routers::Problem> Routers::each(const std::function<void(PgBouncer&)
                 work(bouncer);
                 return {nullptr, ""};
             } catch (const std::exception& error) {
-                return {&bouncer,
-                        bouncer.name() + ", alias " + bouncer.pooler().alias + ": " + error.what()};
+                return {&bouncer, bouncer.name() + ", " + named(bouncer.pooler().aliases) + ": " +
+                                      error.what()};
             }
         }));
     std::vector<Problem> problems;
@@ -52,14 +53,16 @@ Place place_of(const Connection& server)
     return {server.host(), server.port(), server.database()};
 }
 
-Edit edit_of(const PgBouncer& bouncer, const Place& place)
+} // namespace
+
+Edit Routers::edit_of(const PgBouncer& bouncer, const Place& place)
 {
-    return [&bouncer, place](const std::string& text) {
-        return with_place(text, bouncer.pooler().alias, place);
+    return [&bouncer, place, &made = edited_[&bouncer]](const std::string& text) {
+        if (made.before != text || made.place != place.text())
+            made = {text, place.text(), with_place(text, bouncer.pooler().aliases, place)};
+        return made.after;
     };
 }
-
-} // namespace
 
 void Routers::wait_for_turn()
 {
@@ -108,20 +111,20 @@ bool Routers::resume()
     return problems.empty();
 }
 
-std::string Routers::run_command(const Connection& target, const Move& move)
+std::string Routers::run_command(const Connection& target, std::vector<std::string> variables)
 {
     if (routing_.command.empty())
         return "";
     warn("--switch-command: " + routing_.command);
-    const std::string end =
-        run_shell(routing_.command, {"SHARD=" + std::to_string(move.shard.number),
-                                     "SCHEMA=" + move.shard.schema, "HOST=" + target.host(),
-                                     "PORT=" + target.port(), "DBNAME=" + target.database()});
+    for (const std::string& place :
+         {"HOST=" + target.host(), "PORT=" + target.port(), "DBNAME=" + target.database()})
+        variables.push_back(place);
+    const std::string end = run_shell(routing_.command, variables);
     return end.empty() ? "" : "--switch-command " + end + ": " + routing_.command;
 }
 
 /* Clients are let go when all of the routers lead them to the target. */
-void Routers::lead_to(const Connection& target, const Move& move)
+void Routers::lead_to(const Connection& target, const std::vector<std::string>& variables)
 {
     wait_for_turn();
     const Place place = place_of(target);
@@ -129,7 +132,7 @@ void Routers::lead_to(const Connection& target, const Move& move)
         replace_file(bouncer.pooler().file, edit_of(bouncer, place));
         bouncer.reload(place);
     });
-    const std::string of_command = run_command(target, move);
+    const std::string of_command = run_command(target, variables);
     const auto is_led = [&](const PgBouncer& bouncer) {
         return of_command.empty() &&
                std::none_of(problems.begin(), problems.end(),
@@ -144,7 +147,7 @@ void Routers::lead_to(const Connection& target, const Move& move)
     for (const Problem& problem : problems)
         text += "\n" + problem.text;
     if (!text.empty())
-        throw Failure("the shard is open on " + target.server() +
+        throw Failure(opened_ + " open on " + target.server() +
                       ", and not every client is led there:" + text);
     tell_pause();
     turn_ = {};
@@ -160,8 +163,13 @@ std::string Routers::paused(const std::string& remedy)
 {
     std::string text;
     for (PgBouncer& bouncer : bouncers_)
-        if (const std::string state = bouncer.paused(); !state.empty())
-            text += "\nalias " + bouncer.pooler().alias + " of " + bouncer.name() + " " + state +
-                    ", and its clients wait: " + remedy;
+        if (const auto [aliases, is_sure] = bouncer.paused(); !aliases.empty()) {
+            const bool is_one = aliases.size() == 1;
+            text += "\n" + named(aliases) + " of " + bouncer.name() +
+                    (!is_sure ? " may be paused"
+                     : is_one ? " is paused"
+                              : " are paused") +
+                    ", and " + (is_one ? "its" : "their") + " clients wait: " + remedy;
+        }
     return text;
 }

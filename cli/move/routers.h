@@ -4,18 +4,21 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "move/obstacles.h"
 #include "move/pgbouncer.h"
+#include "move/replacement.h"
 #include "move/routing.h"
 
 class Routers
 {
 public:
-    explicit Routers(Routing routing);
+    /* opened: "the shard is", as an error begins. */
+    Routers(Routing routing, std::string opened);
 
     const Routing& routing() const { return routing_; }
 
@@ -32,8 +35,8 @@ public:
     bool resume();
 
     /* The target is open. One that fails does not stop the others; its clients stay held. The error
-     * names all that have failed. */
-    void lead_to(const Connection& target, const Move& move);
+     * names all that have failed. variables: KEY=value, more of the command's environment. */
+    void lead_to(const Connection& target, const std::vector<std::string>& variables);
     /* After an abort. */
     void discard_prepared();
 
@@ -46,12 +49,21 @@ private:
         std::string text;
     };
 
+    Edit edit_of(const PgBouncer& bouncer, const Place& place);
     std::vector<Problem> each(const std::function<void(PgBouncer&)>& work);
-    std::string run_command(const Connection& target, const Move& move);
+    std::string run_command(const Connection& target, std::vector<std::string> variables);
     void tell_pause();
 
     const Routing routing_;
+    const std::string opened_;
     std::list<PgBouncer> bouncers_;
+    /* What an edit has made of a text: a file of thousands of lines is edited before the switch. */
+    struct Edited {
+        std::string before;
+        std::string place;
+        std::string after;
+    };
+    std::map<const PgBouncer*, Edited> edited_;
     Clock::time_point pause_;
     std::unique_lock<std::mutex> turn_;
 };

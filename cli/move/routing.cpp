@@ -17,75 +17,89 @@ std::string shell_quoted(const std::string& text)
     return "'" + quoted + "'";
 }
 
-Routing given_routing(const Options& options, const Move& move)
+std::vector<Pooler> kept_poolers(Connection& source, const std::string& home)
+{
+    const Result poolers = source.query("SELECT console, file, unnest(aliases) FROM " + home +
+                                        ".poolers ORDER BY number");
+    std::vector<Pooler> kept;
+    for (int i = 0; i < poolers.rows(); i++) {
+        if (kept.empty() || kept.back().console != poolers.text(i, 0) ||
+            kept.back().file != poolers.text(i, 1))
+            kept.push_back({poolers.text(i, 0), poolers.text(i, 1), {}});
+        kept.back().aliases.insert(poolers.text(i, 2));
+    }
+    return kept;
+}
+
+} // namespace
+
+Routing given_routing(const Options& options, const Aliases& aliases)
 {
     if (options.pgbouncer.size() != options.config.size())
         throw UsageError("--pgbouncer is given " + count_of(options.pgbouncer.size(), "time") +
                          ", and --config " + count_of(options.config.size(), "time") +
                          ": each PgBouncer takes both");
     Routing routing = {{}, options.switch_command};
-    const std::string alias = schema_name(options.alias, move.shard.number);
     for (std::size_t i = 0; i < options.pgbouncer.size(); i++)
         routing.poolers.push_back(
-            {options.pgbouncer[i], std::filesystem::absolute(options.config[i]), alias});
+            {options.pgbouncer[i], std::filesystem::absolute(options.config[i]), aliases});
     return routing;
 }
 
-std::vector<Pooler> kept_poolers(Connection& source, const Move& move)
+void add_kept_routing(Connection& source, const std::string& home, bool runs_command,
+                      Routing& given)
 {
-    const Result poolers =
-        source.query(move.sql("SELECT console, file, alias FROM @move@.poolers ORDER BY number"));
-    std::vector<Pooler> kept;
-    for (int i = 0; i < poolers.rows(); i++)
-        kept.push_back({poolers.text(i, 0), poolers.text(i, 1), poolers.text(i, 2)});
-    return kept;
-}
-
-void require_command(Connection& source, const Move& move)
-{
-    const Result kept = source.query(move.sql("SELECT command FROM @move@.switch_command"));
+    if (given.poolers.empty())
+        given.poolers = kept_poolers(source, home);
+    if (!runs_command || !given.command.empty())
+        return;
+    const Result kept = source.query("SELECT command FROM " + home + ".switch_command");
     if (kept.rows() > 0)
-        throw UsageError("the move was begun with a --switch-command, which --resume does not take "
-                         "from the database.\nHINT:  Give it again if it is yours: "
+        throw UsageError("the command was begun with a --switch-command, which --resume does not "
+                         "take from the database.\nHINT:  Give it again if it is yours: "
                          "--switch-command " +
                          shell_quoted(kept.text(0, 0)));
 }
 
-} // namespace
-
 Routing choose_routing(const Options& options, Connection& source, const Move& move)
 {
-    Routing given = given_routing(options, move);
+    Routing given = given_routing(options, {schema_name(options.alias, move.shard.number)});
     const auto state = read_state(source, move);
     if (!state || !state->is_of_source())
         return given;
-    if (given.poolers.empty())
-        given.poolers = kept_poolers(source, move);
-    if ((options.is_resumed || options.is_undone) && given.command.empty() &&
-        state->step != Step::moved)
-        require_command(source, move);
+    add_kept_routing(source, move.name,
+                     (options.is_resumed || options.is_undone) && state->step != Step::moved,
+                     given);
     return given;
 }
 
-void keep_routing(Connection& source, const Move& move, const Routing& routing)
+void keep_routing(Connection& source, const std::string& home, const Routing& routing)
 {
     hide_statements(source);
     /* Default privileges may let others read any new table; row security without a policy does
      * not. */
-    source.run(move.sql(R"(
-        DROP TABLE IF EXISTS @move@.poolers, @move@.switch_command;
-        CREATE TABLE @move@.poolers (
+    const std::string poolers = home + ".poolers";
+    const std::string command = home + ".switch_command";
+    source.run("DROP TABLE IF EXISTS " + poolers + ", " + command + "; CREATE TABLE " + poolers +
+               R"( (
             number integer GENERATED ALWAYS AS IDENTITY,
             console text NOT NULL,
             file text NOT NULL,
-            alias text NOT NULL);
-        CREATE TABLE @move@.switch_command (command text NOT NULL);
-        ALTER TABLE @move@.poolers ENABLE ROW LEVEL SECURITY;
-        ALTER TABLE @move@.switch_command ENABLE ROW LEVEL SECURITY)"));
-    for (const Pooler& pooler : routing.poolers)
-        source.query(move.sql("INSERT INTO @move@.poolers (console, file, alias) "
-                              "VALUES ($1, $2, $3)"),
-                     {pooler.console, pooler.file, pooler.alias});
+            aliases text[] NOT NULL);
+        CREATE TABLE )" +
+               command + " (command text NOT NULL); ALTER TABLE " + poolers +
+               " ENABLE ROW LEVEL SECURITY; ALTER TABLE " + command + " ENABLE ROW LEVEL SECURITY");
+    for (const Pooler& pooler : routing.poolers) {
+        std::vector<std::string> values = {pooler.console, pooler.file};
+        std::string places;
+        for (const std::string& alias : pooler.aliases) {
+            values.push_back(alias);
+            places += (places.empty() ? "$" : ", $") + std::to_string(values.size());
+        }
+        source.query("INSERT INTO " + poolers + " (console, file, aliases) VALUES ($1, $2, ARRAY[" +
+                         places + "]::text[])",
+                     values);
+    }
     if (!routing.command.empty())
-        source.query(move.sql("INSERT INTO @move@.switch_command VALUES ($1)"), {routing.command});
+        source.query("INSERT INTO " + command + " VALUES ($1)", {routing.command});
 }

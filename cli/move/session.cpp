@@ -114,6 +114,11 @@ std::string Move::title() const
     return "shard " + std::to_string(shard.number) + ", schema " + shard.schema;
 }
 
+std::vector<std::string> Move::variables() const
+{
+    return {"SHARD=" + std::to_string(shard.number), "SCHEMA=" + shard.schema};
+}
+
 std::string Move::sql(std::string text) const
 {
     const std::string mark = "@move@";

@@ -19,6 +19,8 @@ struct Move {
     std::string back_slot;
 
     std::string title() const; /* shard 5, schema insta5 */
+    /* SHARD=5, SCHEMA=insta5 */
+    std::vector<std::string> variables() const;
     /* Puts the name of the move in the place of @move@. */
     std::string sql(std::string text) const;
 };

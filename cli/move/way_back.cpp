@@ -72,7 +72,7 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     note_definition(target, back);
     if (has_changed(target, back))
         return "the definition of the shard has been changed on " + target.server();
-    keep_routing(target, back, routing);
+    keep_routing(target, back.name, routing);
     for (const std::string& statement : fence_triggers(source, back, ""))
         lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
     drop_subscription(source, back); /* of a command that was killed here */
