@@ -1,10 +1,9 @@
 #include "move/fence.h"
 
-#include <thread>
-
 #include "move/fingerprint.h"
 #include "move/state.h"
 #include "move/transaction.h"
+#include "move/writers.h"
 #include "output.h"
 
 namespace
@@ -114,32 +113,6 @@ BEGIN
 END $$;
 )sql";
 
-/* Transactions that have locked a table for writing. A prepared one has no process. */
-const std::string kWriters = R"(
-    FROM pg_locks
-    WHERE locktype = 'relation' AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-    AND relation IN (SELECT oid FROM pg_class
-                     WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p')))";
-
-/* Returns when those that write to the shard now have ended. Later ones meet the fence. */
-void await_writers(Connection& source, const Move& move, Clock::time_point deadline)
-{
-    const Result writers = source.query(
-        "SELECT coalesce(array_agg(virtualtransaction), '{}')" + kWriters, {move.shard.quoted});
-    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
-        const Result left = source.query(
-            "SELECT coalesce('process ' || pid, 'prepared transaction ' || virtualtransaction)" +
-                kWriters + " AND (virtualtransaction = ANY ($2::text[]) OR pid IS NULL)",
-            {move.shard.quoted, writers.text(0, 0)});
-        if (left.rows() == 0)
-            return;
-        if (Clock::now() > deadline)
-            throw Late(left.text(0, 0) + " writes to the shard, and did not end in time");
-    }
-}
-
 /* A table that was made between the publication and the copy of the definition has no rows there.
  */
 void require_published_tables(Connection& source, const Move& move)
@@ -210,7 +183,10 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
             close_shard(source, move, move.title() + ", has moved", "It is at " + target + " now.");
             write_step(source, move, Step::fenced);
         });
-    await_writers(source, move, deadline);
+    await_writers(source,
+                  "SELECT oid FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = " +
+                      source.literal(move.shard.quoted) + "::regnamespace",
+                  deadline);
     lock_and_run(source, deadline, [&] {
         const Result marker = source.query(
             move.sql("INSERT INTO @move@.marker VALUES (gen_random_uuid(), $1) RETURNING id"),

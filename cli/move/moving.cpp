@@ -1,9 +1,6 @@
 #include "move/moving.h"
 
-namespace
-{
-
-/* host:port/database as a connection string. A host is the folder of a socket, too. */
+/* A host is the folder of a socket, too. */
 std::string uri_of(const std::string& server)
 {
     const std::size_t host_end = server.rfind('/');
@@ -12,8 +9,6 @@ std::string uri_of(const std::string& server)
         uri += c == '/' ? "%2F" : std::string(1, c);
     return uri + server.substr(host_end);
 }
-
-} // namespace
 
 std::string command_of(const MoveState& move, const std::string& server)
 {

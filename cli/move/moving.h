@@ -6,6 +6,9 @@
 #include "move/state.h"
 #include "postgres/servers.h"
 
+/* host:port/database as a connection string. */
+std::string uri_of(const std::string& server);
+
 /* The command of a move that this server knows: snowflake-shard move insta5 --from ... --to ... */
 std::string command_of(const MoveState& move, const std::string& server);
 

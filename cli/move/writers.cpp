@@ -1,0 +1,27 @@
+#include "move/writers.h"
+
+#include <thread>
+
+/* A transaction that has locked a table for writing. A prepared one has no process. */
+void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline)
+{
+    const std::string from = R"(
+        FROM pg_locks
+        WHERE locktype = 'relation' AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+        AND relation IN ()" + tables +
+                             ")";
+    const Result writers =
+        connection.query("SELECT coalesce(array_agg(virtualtransaction), '{}')" + from);
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+        const Result left = connection.query(
+            "SELECT coalesce('process ' || pid, 'prepared transaction ' || virtualtransaction)" +
+                from + " AND (virtualtransaction = ANY ($1::text[]) OR pid IS NULL)",
+            {writers.text(0, 0)});
+        if (left.rows() == 0)
+            return;
+        if (Clock::now() > deadline)
+            throw Late(left.text(0, 0) + " writes to the shard, and did not end in time");
+    }
+}
