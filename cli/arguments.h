@@ -48,6 +48,7 @@ struct Arguments {
         add_map();
         add_plan();
         add_move();
+        add_split();
     }
 
     CLI::App* add(const char* name, int (*verb_function)(const Options&), const char* description,
@@ -298,15 +299,55 @@ struct Arguments {
         verb->add_option(
             "--target", options.target,
             "the target's address as seen from the source, for --reversible (default: --to)");
+        add_switch(verb, "shell command for another router, run when the target is open, with "
+                         "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
+        verb->add_option(
+                "--verify", options.verify_size,
+                "compare all rows of tables up to this size, others by number (default 1GB)")
+            ->transform(CLI::AsSizeValue(false));
+    }
+
+    void add_split()
+    {
+        CLI::App* verb = add(
+            "split", split_server,
+            "Splits a server in two: its standby is promoted, and takes the shards that are named. "
+            "Nothing is copied, and clients write meanwhile. Both servers have all rows until "
+            "--drop-rest; each is closed to writing for the shards of the other. The promotion is "
+            "the point of no return. A split that was interrupted or killed goes on with --resume.",
+            R"(
+  snowflake-shard split --from 'host=db1 dbname=app' --standby 'host=db2 dbname=app' \
+    --shards 1000-1999 --dry-run
+  snowflake-shard split --from service=db1 --standby service=db2 --shards 1000-1999 \
+    --pgbouncer 'host=pool port=6432 dbname=pgbouncer' --config /etc/pgbouncer/databases.ini
+  snowflake-shard split --from service=db1 --standby service=db2 --drop-rest)");
+        verb->add_option("--from", options.from, "connection string of the server that is split")
+            ->required();
+        verb->add_option("--standby", options.standby,
+                         "connection string of its standby, which is promoted")
+            ->required();
+        verb->add_option("--shards", options.shards, "the shards that leave: 1000-1999 or 1,5,7-9");
+        auto* kind = verb->add_option_group("kind");
+        kind->add_flag("--dry-run", options.is_dry_run, "list what is in the way; change nothing");
+        kind->add_flag("--resume", options.is_resumed, "go on with a split that was interrupted");
+        kind->add_flag("--abort", options.is_aborted, "undo a split, up to the promotion");
+        kind->add_flag("--drop-rest", options.drops_rest,
+                       "after a split: drop on each server the shards of the other");
+        kind->require_option(0, 1);
+        add_switch(verb, "shell command for another router, run when the shards are open, with "
+                         "SHARDS, HOST, PORT and DBNAME in its environment");
+    }
+
+    /* What a move and a split have in common. */
+    void add_switch(CLI::App* verb, const char* switch_command)
+    {
         verb->add_option("--pgbouncer", options.pgbouncer,
                          "connection string of PgBouncer's admin console; may be given several "
                          "times, each with a --config")
             ->allow_extra_args(false);
         verb->add_option("--config", options.config, "PgBouncer's file with the [databases]")
             ->allow_extra_args(false);
-        verb->add_option("--switch-command", options.switch_command,
-                         "shell command for another router, run when the target is open, with "
-                         "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
+        verb->add_option("--switch-command", options.switch_command, switch_command);
         verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
         verb->add_option(
@@ -318,10 +359,6 @@ struct Arguments {
             ->transform(
                 CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
             ->check(CLI::PositiveNumber);
-        verb->add_option(
-                "--verify", options.verify_size,
-                "compare all rows of tables up to this size, others by number (default 1GB)")
-            ->transform(CLI::AsSizeValue(false));
     }
 
     CLI::App app{kDescription, "snowflake-shard"};

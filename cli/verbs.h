@@ -63,6 +63,9 @@ struct Options {
     std::uint64_t max_lag = 1 << 20;
     double timeout = 10;
     std::uint64_t verify_size = 1 << 30;
+
+    std::string standby; /* split */
+    bool drops_rest = false;
 };
 
 int list_shards(const Options& options);
@@ -74,3 +77,4 @@ int verify_shards(const Options& options);
 int map_shards(const Options& options);
 int plan_shards(const Options& options);
 int move_shard(const Options& options);
+int split_server(const Options& options);

@@ -123,7 +123,9 @@ private:
             set += access_method_;
         cut_settings(sql);
         sql.erase(0, std::min(sql.find_first_not_of("\n-"), sql.size()));
-        if (type == "TRIGGER" && sql.find("EXECUTE FUNCTION snowflake_move_") != std::string::npos)
+        if (type == "TRIGGER" &&
+            (sql.find("EXECUTE FUNCTION snowflake_move_") != std::string::npos ||
+             sql.find("EXECUTE FUNCTION snowflake_split.") != std::string::npos))
             return;
         if (type != "ACL") /* see read_privileges() */
             schemas_[schema == "-" ? schema_of_[(type == "SCHEMA" ? "SCHEMA " : "") + name]

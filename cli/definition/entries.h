@@ -18,7 +18,7 @@ struct Entry {
 using Entries = std::vector<Entry>;
 
 /* The entries of each schema, with the privileges that its objects have in effect, and without the
- * triggers of a move. */
+ * triggers of a move or a split. */
 std::map<std::string, Entries> read_entries(Connection& connection,
                                             const std::vector<std::string>& schemas);
 

@@ -1,6 +1,7 @@
 #include "move/findings.h"
 
 #include "move/moving.h"
+#include "split/state.h"
 
 namespace
 {
@@ -55,5 +56,9 @@ std::vector<MoveFinding> find_moves(Connection& connection)
                                 "a move was interrupted, or is running now: " + text_of(move.step),
                                 command_of(move, connection.server()) + " --resume, or --abort"});
     }
+    if (const auto split = read_split(connection); split && split->is_under_way())
+        findings.push_back({"leftover", "schema " + kSplitSchema,
+                            "a split was interrupted, or is running now: " + text_of(split->step),
+                            command_of(*split) + " --resume, or --abort"});
     return findings;
 }

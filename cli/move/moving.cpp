@@ -1,5 +1,7 @@
 #include "move/moving.h"
 
+#include "split/state.h"
+
 /* A host is the folder of a socket, too. */
 std::string uri_of(const std::string& server)
 {
@@ -35,6 +37,13 @@ void require_unmoved(ServerSet& servers, const ShardSet& shards)
                           (move.is_standing_way_back()
                                ? " --drop-source ends the way back.\n"
                                : " --resume goes on with the move, and --abort undoes it.\n");
+    for (const auto& in_split : servers.on_all(read_shards_in_split))
+        for (const ShardInSplit& one : in_split)
+            if (one.is_moving && shards.count(one.shard.number) > 0) {
+                moving += "shard " + std::to_string(one.shard.number) + ", schema " +
+                          one.shard.schema + ", is moving: its server is being split\n";
+                break;
+            }
     if (!moving.empty())
         throw Failure(moving + "Nothing was done.");
 }

@@ -45,6 +45,14 @@ std::vector<Obstacle> Routers::find_obstacles(Connection& source)
     return found;
 }
 
+int Routers::connections()
+{
+    int count = 0;
+    for (PgBouncer& bouncer : bouncers_)
+        count += bouncer.connections();
+    return count;
+}
+
 namespace
 {
 

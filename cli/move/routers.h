@@ -23,6 +23,8 @@ public:
     const Routing& routing() const { return routing_; }
 
     std::vector<Obstacle> find_obstacles(Connection& source);
+    /* Of the aliases to their servers, now. */
+    int connections();
     /* Two moves of a list may have the same file: from here to the end of lead_to(), others wait.
      */
     void wait_for_turn();

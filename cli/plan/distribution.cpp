@@ -7,6 +7,7 @@
 
 #include "postgres/citus.h"
 #include "move/state.h"
+#include "split/state.h"
 
 namespace
 {
@@ -15,6 +16,7 @@ struct Report {
     PlacedServer server;
     std::vector<PlacedShard> shards;
     std::vector<MoveState> moves;
+    std::vector<ShardInSplit> in_split;
 };
 
 std::vector<PlacedShard> read_sizes(Connection& connection)
@@ -60,7 +62,8 @@ Report read_server(Connection& connection)
     warn_of_citus(connection);
     return {{connection.server(), dsn_of(connection) + other_settings(connection.dsn())},
             read_sizes(connection),
-            read_moves(connection)};
+            read_moves(connection),
+            read_shards_in_split(connection)};
 }
 
 } // namespace
@@ -74,6 +77,9 @@ Distribution read_distribution(ServerSet& servers)
             shard.server = distribution.servers.size() - 1;
             distribution.shards.push_back(shard);
         }
+        for (const ShardInSplit& one : report.in_split)
+            if (one.is_moving || one.is_closed)
+                (one.is_moving ? distribution.moving : distribution.kept).insert(one.shard.number);
         for (const MoveState& move : report.moves)
             (move.step == Step::moved ? distribution.kept : distribution.moving).insert(move.shard);
     }

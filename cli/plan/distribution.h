@@ -26,7 +26,7 @@ struct Distribution {
     std::vector<PlacedServer> servers;
     std::vector<PlacedShard> shards; /* by number */
     ShardSet moving;                 /* a move has begun on one of the servers */
-    ShardSet kept;                   /* moved; the source keeps the rows until --drop-source */
+    ShardSet kept; /* another server keeps old rows until --drop-source, --drop-rest */
 };
 
 Distribution read_distribution(ServerSet& servers);

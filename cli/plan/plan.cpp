@@ -102,7 +102,7 @@ std::vector<PlannedShard> shards_of(const Distribution& distribution, const Opti
     warn_of("--exclude names shards that are on none of the servers",
             missing(staying, numbers_of(distribution)));
     warn_of("left out, because they are moving", distribution.moving);
-    warn_of("left out until their move is ended by --drop-source", distribution.kept);
+    warn_of("left out until --drop-source or --drop-rest", distribution.kept);
     staying.insert(distribution.moving.begin(), distribution.moving.end());
     staying.insert(distribution.kept.begin(), distribution.kept.end());
     std::map<int, double> weights = weigh(distribution, options);

@@ -5,6 +5,7 @@
 #include "match.h"
 #include "move/state.h"
 #include "output.h"
+#include "split/state.h"
 
 /* Digits are matched before they are converted: stoi() would accept "5x" and fail with an exception
  * of its own for a large number. */
@@ -70,6 +71,9 @@ std::string open_shards_sql(Connection& connection)
     for (const MoveState& move : read_moves(connection))
         if (!move.is_open())
             closed += ", " + connection.literal(move.schema);
+    for (const ShardInSplit& in_split : read_shards_in_split(connection))
+        if (in_split.is_closed)
+            closed += ", " + connection.literal(in_split.shard.schema);
     return R"(
         SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name
         FROM snowflake_internal.calls() AS k

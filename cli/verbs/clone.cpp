@@ -15,6 +15,7 @@
 #include "definition/marks.h"
 #include "move/state.h"
 #include "output.h"
+#include "split/state.h"
 #include "verbs.h"
 
 namespace
@@ -212,6 +213,9 @@ void require_no_move(Connection& connection, const Shard& origin)
             throw Failure("schema " + origin.schema + " is being moved, or has a way back to " +
                           move.other +
                           "\nHINT:  Clone another shard. move --drop-source ends a way back.");
+    if (const auto state = read_split(connection))
+        throw Failure("server " + connection.server() + " was split, and each table has a trigger" +
+                      "\nHINT:  " + command_of(*state) + " --drop-rest removes them.");
 }
 
 } // namespace

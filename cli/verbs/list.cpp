@@ -5,6 +5,7 @@
 #include "move/state.h"
 #include "output.h"
 #include "postgres/servers.h"
+#include "split/state.h"
 #include "verbs.h"
 
 namespace
@@ -35,6 +36,10 @@ std::string shards_sql(Connection& connection)
     for (const MoveState& move : read_moves(connection))
         moves += ", (" + std::to_string(move.shard) + ", " + connection.literal(move.schema) +
                  ", '" + state_of(move) + "')";
+    for (const ShardInSplit& in_split : read_shards_in_split(connection))
+        if (in_split.is_moving)
+            moves += ", (" + std::to_string(in_split.shard.number) + ", " +
+                     connection.literal(in_split.shard.schema) + ", 'moving')";
     return "SELECT shard, schema_name, coalesce(m.state, 'open') AS state FROM (" +
            open_shards_sql(connection) +
            ") AS o FULL JOIN (SELECT m.* FROM (VALUES (NULL::bigint, NULL::name, NULL)" + moves +

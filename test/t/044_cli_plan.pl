@@ -139,7 +139,7 @@ add_move('a', 5, 'prepared');
 add_move('c', 4, 'moved');
 ($status, $plan, $err) = moves($dsn{a}, $dsn{c});
 is($plan, '3 a c, 2 a c, 1 a c', 'a shard that is moving is left out');
-like($err, qr/because they are moving: 5\n.*until their move is ended by --drop-source: 4\n/s, 'and named');
+like($err, qr/because they are moving: 5\n.*until --drop-source or --drop-rest: 4\n/s, 'and named');
 $node->safe_psql('c', "SELECT snowflake_create_shard(5, 'other')");
 ($status, $out, $err) = run_plan($dsn{a}, $dsn{c});
 like("$status$out$err", qr/^3snowflake-shard: shard 5 is at two places: schema insta5 at \S+\/a, schema other at \S+\/c\n/, 'a shard at two places');

@@ -1,0 +1,59 @@
+/* The command split. Its parts are in split.cpp (what a command line means), switch.cpp (the
+ * shards change their server) and ends.cpp (abort, drop-rest). */
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "move/obstacles.h"
+#include "move/routers.h"
+#include "split/session.h"
+#include "verbs.h"
+
+class SplitCommand
+{
+public:
+    explicit SplitCommand(const Options& options);
+
+    int execute();
+    /* The last lines of an error: the aliases that are paused. */
+    std::string paused() { return routers_.paused(remedy_); }
+
+private:
+    int begin();
+    int resume();
+    int abort();
+    int drop_rest();
+
+    std::optional<SplitState> state() { return read_split(old_); }
+    void require_same_servers(const SplitState& state);
+    void require_home(const SplitState& state);
+    void keep_options();
+    int go_on();
+    void prepare();
+    void switch_over();
+    bool try_switch(Connection& keeper);
+    void close(Connection& keeper, Clock::time_point deadline);
+    [[noreturn]] void end_failed(const std::string& error);
+    void open_again();
+    void open_standby();
+    int finish();
+    void lead_there();
+    void tell_of_slot();
+    void remove_fence(Connection& connection);
+    int end(const std::string& state, bool leaves = true);
+    std::string what_was_written();
+
+    const Options options_;
+    const Limits limits_;
+    SplitServers servers_;
+    Connection& old_ = servers_.old;
+    std::vector<SplitShard> shards_;
+    Routers routers_;
+    std::string remedy_ = "snowflake-shard split ... --resume goes on";
+    Clock::time_point closed_at_;
+    Clock::time_point opened_at_;
+    bool is_final_ = false; /* the standby may be promoted by now */
+};

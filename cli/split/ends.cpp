@@ -1,0 +1,149 @@
+/* The other ends of a split: --abort before the promotion, --drop-rest behind the switch. */
+
+#include "interrupt.h"
+#include "move/dependents.h"
+#include "move/replication.h"
+#include "move/transaction.h"
+#include "output.h"
+#include "split/command.h"
+#include "split/fence.h"
+#include "split/standby.h"
+
+namespace
+{
+
+/* Others are waited for so long. */
+constexpr auto kPatience = std::chrono::minutes(1);
+
+} // namespace
+
+/* Triggers last, and one at a time, because a table is locked for it. */
+void SplitCommand::remove_fence(Connection& connection)
+{
+    const std::vector<std::string> tables = texts_of(connection.query(R"(
+        SELECT tgrelid::regclass FROM pg_trigger JOIN pg_proc AS p ON p.oid = tgfoid
+        WHERE pronamespace = $1::regnamespace ORDER BY 1)",
+                                                                      {kSplitSchema}));
+    Progress progress("triggers of " + connection.server(), tables.size());
+    for (const std::string& table : tables) {
+        stop_if_interrupted();
+        lock_and_run(connection, Clock::now() + kPatience,
+                     [&] { connection.run("DROP TRIGGER snowflake_split ON " + table); });
+        progress.step();
+    }
+    connection.run("DROP SCHEMA snowflake_split CASCADE");
+}
+
+/* Rows that were written since the promotion: statistics begin anew with it. */
+std::string SplitCommand::what_was_written()
+{
+    if (servers_.standby == nullptr)
+        return "";
+    const Result written = servers_.standby->query(R"(
+        SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint
+        FROM pg_stat_user_tables JOIN snowflake_split.shards ON schema_name = schemaname WHERE leaves)");
+    const std::int64_t rows = written.number(0, 0);
+    return rows == 0 ? "\nNothing has been written to its shards there. docs/scale-out.md has the "
+                       "statements that lead them back."
+                     : "\n" + count_of(static_cast<std::size_t>(rows), "row") +
+                           " of its shards have been written there, which the old server does not "
+                           "have. move leads a shard back.";
+}
+
+/* Before the promotion. See open_standby() for why this is safe. */
+int SplitCommand::abort()
+{
+    const auto now = state();
+    if (!now)
+        throw Failure("there is no split of " + old_.server() + " to be aborted");
+    require_same_servers(*now);
+    if (now->step == SplitStep::split)
+        throw Failure("the shards are open on " + now->new_server + ", which was promoted" +
+                      what_was_written());
+    if (now->step == SplitStep::promoting) {
+        Connection& standby = servers_.reached();
+        if (!is_in_recovery(standby))
+            throw Failure(standby.server() + " was promoted\nHINT:  --resume finishes the split.");
+        if (start_of(standby) == now->standby_start)
+            throw Failure("the promotion of " + standby.server() +
+                          " was requested, and may still come\nHINT:  --resume finishes the "
+                          "split. To go back, start the standby again, and give --abort then.");
+    }
+    remedy_ = "snowflake-shard split ... --abort goes on";
+    require_home(*now);
+    lower_fence(old_, limits_.deadline());
+    const bool is_resumed = routers_.resume();
+    routers_.discard_prepared();
+    if (servers_.standby != nullptr)
+        make_writable(*servers_.standby);
+    else
+        warn("the standby cannot be reached. When it can: ALTER SYSTEM RESET "
+             "default_transaction_read_only; SELECT pg_reload_conf();");
+    remove_fence(old_);
+    remedy_ = "RESUME in its console lets them go on";
+    if (!is_resumed)
+        throw Failure("the split is aborted, but not every PgBouncer could be resumed");
+    return end("aborted");
+}
+
+namespace
+{
+
+/* Returns the dropped shards. */
+std::size_t drop_closed_shards(Connection& connection)
+{
+    const auto state = read_split(connection);
+    if (!state)
+        return 0;
+    if (state->is_under_way())
+        throw Failure("the split is not at its end on " + connection.server() +
+                      "\nHINT:  --resume finishes it.");
+    const Result rest = connection.query(R"(
+        SELECT shard, nspname, quote_ident(nspname)
+        FROM snowflake_split.shards JOIN pg_namespace ON nspname = schema_name
+        WHERE leaves <> $1::boolean ORDER BY 1)",
+                                         {state->is_new ? "true" : "false"});
+    std::string dependents;
+    for (int i = 0; i < rest.rows(); i++)
+        for (const std::string& dependent :
+             find_dependents(connection, {static_cast<int>(rest.number(i, 0)), rest.text(i, 1),
+                                          rest.text(i, 2)}))
+            dependents += "\n    " + dependent;
+    if (!dependents.empty())
+        throw Failure("objects of other schemas would be dropped on " + connection.server() +
+                      ", too:" + dependents);
+    Progress progress("rest of " + connection.server(), static_cast<std::size_t>(rest.rows()));
+    for (int i = 0; i < rest.rows(); i++, progress.step()) {
+        stop_if_interrupted();
+        lock_and_run(connection, Clock::now() + kPatience,
+                     [&] { connection.run("DROP SCHEMA " + rest.text(i, 2) + " CASCADE"); });
+    }
+    return static_cast<std::size_t>(rest.rows());
+}
+
+} // namespace
+
+/* A server that has no rest any more is passed over. */
+int SplitCommand::drop_rest()
+{
+    Connection& standby = servers_.reached();
+    const auto there = read_split(standby);
+    const auto here = state();
+    if (!here && !there) {
+        warn("neither server has a rest of a split");
+        return kDone;
+    }
+    if (here && (here->is_new || here->is_under_way()))
+        throw Failure(here->is_new ? "--from is the new server, and --standby the old one"
+                                   : "the split is not at its end\nHINT:  --resume finishes it.");
+    if (here && there && (here->id != there->id || !there->is_new))
+        throw Failure("the servers are not those of one split");
+    note_interrupts();
+    for (Connection* connection : {&old_, &standby}) {
+        const std::size_t dropped = drop_closed_shards(*connection);
+        warn(connection->server() + ": " + count_of(dropped, "shard") + " dropped");
+        if (read_split(*connection))
+            remove_fence(*connection);
+    }
+    return kDone;
+}

@@ -1,0 +1,179 @@
+#include "split/obstacles.h"
+
+#include "output.h"
+#include "split/standby.h"
+
+namespace
+{
+
+/* Queries whose rows are obstacles: the problem, and what mends it. $1: schemas of the shards. */
+const char* const kOnOld = R"(
+WITH shards AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[]))
+SELECT format('schema %s is there already: an earlier split is not at its end', nspname),
+       'snowflake-shard split --drop-rest with the servers of that split.'
+FROM pg_namespace WHERE nspname = 'snowflake_split'
+UNION ALL
+SELECT format('schema %s: a move is not at its end', nspname),
+       'snowflake-shard move with --resume, --abort or --drop-source, as snowflake-shard list and verify show.'
+FROM pg_namespace WHERE nspname ~ '^snowflake_move_[0-9]{1,4}$'
+UNION ALL
+SELECT format('role %I may make no schema in database %I', current_user, current_database()),
+       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+UNION ALL
+SELECT DISTINCT format('role %I is no member of role %I, who owns tables of the shards', current_user, pg_get_userbyid(relowner)),
+       format('GRANT %I TO %I;', pg_get_userbyid(relowner), current_user)
+FROM pg_class JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'p', 'S') AND NOT pg_has_role(relowner, 'USAGE')
+UNION ALL
+SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), format('ALTER %s %s SET LOGGED;',
+       CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
+FROM pg_class AS c JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'S') AND relpersistence = 'u'
+UNION ALL
+SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
+       format('SELECT pg_terminate_backend(%s); or wait', pid)
+FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = current_database() AND backend_xid IS NOT NULL
+AND age > make_interval(secs => $2::double precision)
+UNION ALL
+SELECT format('transaction %L of database %I is prepared, and would be prepared on both servers', gid, database),
+       format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
+FROM pg_prepared_xacts
+UNION ALL
+SELECT format('logical slot %s of database %I would be on this server alone', slot_name, database),
+       format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
+FROM pg_replication_slots WHERE slot_type = 'logical'
+UNION ALL
+SELECT format('subscription %I would be on both servers', subname), format('ALTER SUBSCRIPTION %I DISABLE; and drop it on one of them after the split', subname)
+FROM pg_subscription WHERE subenabled AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+UNION ALL
+SELECT format('role or database %s sets default_transaction_read_only = off, so it could draw IDs on the standby before that is opened',
+              concat_ws(' in ', pg_get_userbyid(NULLIF(setrole, 0)), (SELECT datname FROM pg_database AS d WHERE d.oid = setdatabase))),
+       CASE WHEN setrole = 0 THEN format('ALTER DATABASE %I', (SELECT datname FROM pg_database AS d WHERE d.oid = setdatabase))
+            ELSE format('ALTER ROLE %I', pg_get_userbyid(setrole)) END || ' RESET default_transaction_read_only;'
+FROM pg_db_role_setting WHERE setconfig && '{default_transaction_read_only=off,default_transaction_read_only=false,default_transaction_read_only=0,default_transaction_read_only=no}'
+)";
+
+/* $1: the name by which the standby is known to the server that it follows. */
+const char* const kFollowers = R"(
+SELECT 'no standby follows it: pg_stat_replication has no row in state streaming',
+       'Let primary_conninfo of the standby lead to it.'
+WHERE NOT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')
+UNION ALL
+SELECT format('synchronous_standby_names = ''%s'' wants the standby %s: commits would wait for ever when it is promoted', names, $1::text),
+       'ALTER SYSTEM SET synchronous_standby_names = ...; without it, and SELECT pg_reload_conf();'
+FROM current_setting('synchronous_standby_names') AS names
+WHERE EXISTS (SELECT FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name = $1)
+AND (SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name <> $1)
+    < coalesce(substring(names, '^\s*(?:(?:FIRST|ANY|first|any)\s+)?(\d+)\s*\(')::integer, 1))";
+
+/* $1: the system identifier, $2: the database's OID, $3: the timeline of the old server. */
+const char* const kOnStandby = R"(
+SELECT 'it is no standby of the server: its system identifier is ' || system_identifier || ', not ' || $1::text,
+       'Give the standby of the server of --from as --standby; pg_basebackup makes one.'
+FROM pg_control_system() WHERE system_identifier::text <> $1
+UNION ALL
+SELECT 'it is another database: ' || current_database(), 'Give the same dbname in --from and --standby.'
+FROM pg_database WHERE datname = current_database() AND oid::text <> $2
+UNION ALL
+SELECT 'it is no standby: it is not in recovery', 'Give a server that follows that of --from as --standby.'
+WHERE NOT pg_is_in_recovery()
+UNION ALL
+SELECT 'it does not stream WAL: pg_stat_wal_receiver has ' || coalesce(max(format('status %s on timeline %s', status, received_tli)), 'no row'),
+       'Its log says why; look at primary_conninfo.'
+FROM pg_stat_wal_receiver
+HAVING pg_is_in_recovery() AND count(*) FILTER (WHERE status = 'streaming' AND received_tli::text = $3) = 0
+UNION ALL
+SELECT 'recovery_min_apply_delay = ' || current_setting('recovery_min_apply_delay'), 'ALTER SYSTEM RESET recovery_min_apply_delay; SELECT pg_reload_conf();'
+WHERE current_setting('recovery_min_apply_delay') <> '0'
+UNION ALL
+SELECT 'its replay is paused', 'SELECT pg_wal_replay_resume();'
+WHERE CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() END
+UNION ALL
+SELECT 'default_transaction_read_only = on: it could not be written to after the promotion', 'ALTER SYSTEM RESET default_transaction_read_only; or remove it from ' || sourcefile || ', and SELECT pg_reload_conf();'
+FROM pg_settings WHERE name = 'default_transaction_read_only' AND reset_val = 'on'
+UNION ALL
+SELECT format('role %I may not call %s', current_user, f), format('GRANT EXECUTE ON FUNCTION %s TO %I; on the server of --from', f, current_user)
+FROM unnest('{pg_promote(boolean\, integer),pg_reload_conf()}'::text[]) AS f WHERE NOT has_function_privilege('pg_catalog.' || f, 'EXECUTE')
+UNION ALL
+SELECT format('role %I may not set default_transaction_read_only by ALTER SYSTEM', current_user),
+       format('GRANT ALTER SYSTEM ON PARAMETER default_transaction_read_only TO %I; on the server of --from', current_user)
+WHERE NOT has_parameter_privilege('default_transaction_read_only', 'ALTER SYSTEM'))";
+
+/* Of primary_conninfo, as the receiver uses it. */
+std::string name_of_standby(Connection& standby)
+{
+    const Result name = standby.query(R"(
+        SELECT coalesce(substring(conninfo, '(?:^|\s)application_name=(\S+)'),
+                        substring(conninfo, 'fallback_application_name=(\S+)'), 'walreceiver')
+        FROM pg_stat_wal_receiver)");
+    return name.rows() == 0 ? "" : name.text(0, 0);
+}
+
+std::string schemas_of(Connection& old, const std::vector<SplitShard>& shards)
+{
+    std::string names;
+    for (const SplitShard& shard : shards)
+        names += (names.empty() ? "" : ", ") + old.literal(shard.schema);
+    return old.query("SELECT ARRAY[" + names + "]::name[]").text(0, 0);
+}
+
+void add(std::vector<Obstacle>& all, const std::vector<Obstacle>& more)
+{
+    all.insert(all.end(), more.begin(), more.end());
+}
+
+} // namespace
+
+std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
+                                     const std::vector<SplitShard>& shards, const Limits& limits)
+{
+    std::vector<Obstacle> found;
+    if (is_in_recovery(old))
+        return {{old.server(), "it is a standby itself",
+                 "Give the server that is split as --from, and its standby as --standby."}};
+    add(found,
+        read_obstacles(old, kOnOld,
+                       {schemas_of(old, shards),
+                        std::to_string(std::chrono::duration<double>(limits.timeout).count())}));
+    add(found, read_obstacles(old, kFollowers, {name_of_standby(standby)}));
+    const Result identity = old.query(R"(
+        SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+        FROM pg_control_system(), pg_database WHERE datname = current_database())");
+    const std::vector<Obstacle> on_standby = read_obstacles(
+        standby, kOnStandby, {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2)});
+    add(found, on_standby);
+    if (on_standby.empty())
+        if (const std::int64_t lag = lag_of(old, standby);
+            lag > std::max(kFarBehind, limits.max_lag))
+            found.push_back({standby.server(), "it is behind by " + pretty_size(lag) + " of WAL",
+                             "Wait until pg_stat_replication of the server has a small replay_lag; "
+                             "or a larger --max-lag, to wait for it here."});
+    return found;
+}
+
+std::vector<Obstacle> find_too_few_connections(Connection& standby, int connections)
+{
+    return read_obstacles(standby, R"(
+        SELECT format('max_connections = %s, %s are in use, and the aliases have %s', most, used, $1::text),
+               format('ALTER SYSTEM SET max_connections = %s; and restart the standby, or smaller pools in PgBouncer',
+                      used + $1::integer + 10)
+        FROM (SELECT current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer AS most,
+                     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used) AS c
+        WHERE used + $1::integer > most)",
+                          {std::to_string(connections)});
+}
+
+void tell_of_both_servers(Connection& old, Connection& standby)
+{
+    const Result jobs = old.query("SELECT FROM pg_extension WHERE extname = 'pg_cron'");
+    if (jobs.rows() > 0)
+        warn("pg_cron: its jobs will run on both servers; cron.job lists them");
+    const std::string archive = "SELECT CASE WHEN current_setting('archive_mode') <> 'off' THEN "
+                                "current_setting('archive_command') END";
+    const Result of_old = old.query(archive);
+    const Result of_standby = standby.query(archive);
+    if (!of_old.is_null(0, 0) && !of_old.text(0, 0).empty() &&
+        of_old.text(0, 0) == of_standby.text(0, 0))
+        warn("archive_command is the same on both servers: each writes its own timeline into the "
+             "same place. Give the new server a place, and a base backup, of its own.");
+}

@@ -1,0 +1,254 @@
+/* snowflake-shard split: a standby is promoted and takes a part of the shards, while clients write.
+ *
+ * What a split has done stands in the schema snowflake_split of the old server, and by the WAL in
+ * that of the standby. Every step looks at what is there and does the rest, so that a split that
+ * was killed is resumed by doing all steps again. */
+
+#include <iostream>
+#include <map>
+
+#include "interrupt.h"
+#include "move/command.h"
+#include "move/replication.h"
+#include "output.h"
+#include "postgres/catalog.h"
+#include "split/command.h"
+#include "split/fence.h"
+#include "split/obstacles.h"
+#include "split/standby.h"
+
+namespace
+{
+
+/* Those that leave, as the command line has them, and those that stay. */
+std::vector<SplitShard> choose(Connection& old, const std::string& list)
+{
+    if (list.empty())
+        throw UsageError("split: --shards is needed: the shards that the standby takes");
+    ShardSet missing = parse_shards(list);
+    const ShardSet wanted = missing;
+    std::map<std::string, int> numbers;
+    std::vector<SplitShard> shards;
+    for (const Shard& shard : read_shards(old)) {
+        missing.erase(shard.number);
+        if (!numbers.emplace(shard.schema, shard.number).second)
+            throw Failure("schema " + shard.schema +
+                          " makes IDs of several shards: " + std::to_string(numbers[shard.schema]) +
+                          ", " + std::to_string(shard.number));
+        shards.push_back(
+            {shard.number, shard.schema, shard.quoted, wanted.count(shard.number) > 0});
+    }
+    if (!missing.empty())
+        throw Failure(count_of(missing.size(), "shard") + " not on " + old.server() + ": " +
+                      format_shards(missing) + "\nNothing was done.");
+    return shards;
+}
+
+std::vector<SplitShard> shards_of(const Options& options, Connection& old)
+{
+    if (read_split(old))
+        return read_split_shards(old);
+    if (options.is_resumed || options.is_aborted || options.drops_rest)
+        return {};
+    return choose(old, options.shards);
+}
+
+Routing routing_of(const Options& options, Connection& old, const std::vector<SplitShard>& shards)
+{
+    Aliases aliases;
+    for (const SplitShard& shard : shards)
+        if (shard.leaves)
+            aliases.insert(schema_name(options.alias, shard.number));
+    Routing routing = given_routing(options, aliases);
+    if (const auto state = read_split(old); state && !state->is_new)
+        add_kept_routing(old, kSplitSchema, options.is_resumed && state->is_under_way(), routing);
+    return routing;
+}
+
+} // namespace
+
+SplitCommand::SplitCommand(const Options& options)
+    : options_(options), limits_{std::chrono::milliseconds(
+                                     static_cast<int>(options.timeout * 1000)),
+                                 static_cast<std::int64_t>(options.max_lag)},
+      servers_(options), shards_(shards_of(options, old_)),
+      routers_(routing_of(options, old_, shards_), "the shards are")
+{
+}
+
+int SplitCommand::end(const std::string& state, bool leaves)
+{
+    std::vector<ShardState> states;
+    for (const SplitShard& shard : shards_)
+        if (shard.leaves == leaves)
+            states.push_back({{shard.number, shard.schema, shard.quoted}, state, ""});
+    return print_states(states, options_.json);
+}
+
+void SplitCommand::require_same_servers(const SplitState& state)
+{
+    if (state.is_new)
+        throw Failure("--from is the new server of the split, and --standby the old one\n"
+                      "HINT:  Give them as they were given when it began.");
+    if (servers_.standby == nullptr)
+        return;
+    const std::string identity = "SELECT system_identifier FROM pg_control_system()";
+    if (old_.query(identity).text(0, 0) != servers_.standby->query(identity).text(0, 0))
+        throw Failure(servers_.standby->server() + " is no standby of " + old_.server() +
+                      ": they have different system identifiers");
+}
+
+/* The promoted standby has the state of the old server until it is opened. */
+void SplitCommand::require_home(const SplitState& state)
+{
+    if (!state.is_home)
+        throw Failure(old_.server() +
+                      " is not on the timeline on which its shards were closed. It is the promoted "
+                      "standby, or the old server after a failover.\nHINT:  Give the old server as "
+                      "--from. If this is it, and has all its data: SELECT "
+                      "snowflake_split.close(); there, then --resume or --abort.");
+}
+
+int SplitCommand::begin()
+{
+    if (const auto now = state())
+        throw Failure(now->is_under_way()
+                          ? "a split has begun: " + text_of(now->step) +
+                                "\nHINT:  --resume goes on, --abort undoes it."
+                          : "the server has been split\nHINT:  --drop-rest ends it.");
+    Connection& standby = servers_.reached();
+    std::vector<Obstacle> obstacles = find_obstacles(old_, standby, shards_, limits_);
+    const std::vector<Obstacle> of_routers = routers_.find_obstacles(old_);
+    obstacles.insert(obstacles.end(), of_routers.begin(), of_routers.end());
+    if (of_routers.empty())
+        for (const Obstacle& obstacle : find_too_few_connections(standby, routers_.connections()))
+            obstacles.push_back(obstacle);
+    tell_of_both_servers(old_, standby);
+    if (options_.is_dry_run || !obstacles.empty())
+        return print_obstacles(obstacles, options_.json);
+    return go_on();
+}
+
+int SplitCommand::resume()
+{
+    const auto now = state();
+    if (!now)
+        throw Failure("there is no split of " + old_.server() + " to be resumed");
+    require_same_servers(*now);
+    if (now->is_under_way())
+        require_home(*now);
+    return go_on();
+}
+
+/* What is given is kept, so that the next --resume cannot forget it. */
+void SplitCommand::keep_options()
+{
+    old_.run("BEGIN");
+    if (!state())
+        make_split(old_, servers_.reached().server(), shards_);
+    keep_routing(old_, kSplitSchema, routers_.routing());
+    old_.run("COMMIT");
+}
+
+/* Up to the switch, Ctrl-C gives up the statement that is under way. */
+void SplitCommand::prepare()
+{
+    Connection& standby = servers_.reached();
+    const Watch on_old(old_, stop_if_interrupted);
+    const Watch on_standby(standby, stop_if_interrupted);
+    keep_options();
+    if (state()->step != SplitStep::prepared) {
+        warn("old: the shards are opened again, because the last command was ended");
+        lower_fence(old_, limits_.deadline());
+    }
+    if (!is_in_recovery(standby))
+        throw Failure(standby.server() +
+                      " was promoted by somebody else\nHINT:  --abort ends the split.");
+    warn("standby: default_transaction_read_only");
+    make_read_only(standby);
+    warn("old: triggers");
+    make_triggers(old_);
+    await_lag_of_standby(old_, standby, limits_.max_lag);
+    routers_.wait_for_turn();
+    stop_if_interrupted();
+    routers_.make_ready(old_, standby);
+}
+
+/* Does what is left. */
+int SplitCommand::go_on()
+{
+    note_interrupts();
+    const auto now = state();
+    if (!now || now->step < SplitStep::promoting) {
+        prepare();
+        switch_over();
+    }
+    is_final_ = true;
+    if (const auto reached = state(); reached->is_under_way()) {
+        try {
+            open_standby();
+        } catch (const std::exception& error) {
+            end_failed(error.what());
+        }
+    }
+    return finish();
+}
+
+void SplitCommand::lead_there()
+{
+    ShardSet numbers;
+    for (const SplitShard& shard : shards_)
+        if (shard.leaves)
+            numbers.insert(shard.number);
+    routers_.lead_to(servers_.reached(), {"SHARDS=" + format_shards(numbers)});
+}
+
+/* A slot keeps WAL for the standby that will not come back. */
+void SplitCommand::tell_of_slot()
+{
+    const Result slot = servers_.reached().query("SHOW primary_slot_name");
+    const std::string name = slot.text(0, 0);
+    const Result there = old_.query(
+        "SELECT FROM pg_replication_slots WHERE slot_name = $1 AND slot_type = 'physical'", {name});
+    if (there.rows() > 0)
+        warn(old_.server() +
+             " keeps WAL for the standby that was promoted: SELECT "
+             "pg_drop_replication_slot(" +
+             old_.literal(name) + ");");
+}
+
+int SplitCommand::finish()
+{
+    lead_there();
+    if (closed_at_ != Clock::time_point() && opened_at_ != Clock::time_point())
+        warn("writes were blocked for " +
+             std::to_string(
+                 std::chrono::duration_cast<std::chrono::milliseconds>(opened_at_ - closed_at_)
+                     .count()) +
+             " ms");
+    if (state()->is_under_way())
+        old_.query("SELECT snowflake_split.stay()");
+    mark_closed_sequences(old_);
+    mark_closed_sequences(servers_.reached());
+    tell_of_slot();
+    return end("moved");
+}
+
+int SplitCommand::execute()
+{
+    if (options_.is_resumed)
+        return resume();
+    if (options_.is_aborted)
+        return abort();
+    return options_.drops_rest ? drop_rest() : begin();
+}
+
+int split_server(const Options& options)
+{
+    SplitCommand command(options);
+    try {
+        return command.execute();
+    } catch (const Failure& error) {
+        throw Failure(error.what() + command.paused());
+    }
+}

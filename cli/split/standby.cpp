@@ -1,0 +1,82 @@
+#include "split/standby.h"
+
+#include <thread>
+
+#include "move/replication.h"
+#include "move/transaction.h"
+#include "output.h"
+#include "split/session.h"
+
+namespace
+{
+
+/* The postmaster reads the files, and passes it on to its children: a session that has the new
+ * value was told by it, and so later sessions have it. Our own has set another value. */
+void await_setting(Connection& standby, const std::string& value)
+{
+    const std::string sql =
+        "SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only'";
+    standby.query("SELECT pg_reload_conf()");
+    while (standby.query(sql).text(0, 0) != value)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+} // namespace
+
+void make_read_only(Connection& standby)
+{
+    standby.run("ALTER SYSTEM SET default_transaction_read_only = on");
+    await_setting(standby, "on");
+}
+
+void make_writable(Connection& standby)
+{
+    standby.run("ALTER SYSTEM RESET default_transaction_read_only");
+    await_setting(standby, "off");
+}
+
+std::int64_t lag_of(Connection& old, Connection& standby)
+{
+    const std::string lsn = old.query("SELECT pg_current_wal_lsn()").text(0, 0);
+    return standby
+        .query("SELECT greatest(pg_wal_lsn_diff($1, pg_last_wal_replay_lsn()), 0)::bigint", {lsn})
+        .number(0, 0);
+}
+
+void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max_lag)
+{
+    bool is_told = false;
+    for (;;) {
+        stop_if_interrupted();
+        const std::int64_t lag = lag_of(old, standby);
+        if (lag <= max_lag)
+            return;
+        if (!is_told)
+            warn("standby: waiting, it is behind by " + pretty_size(lag));
+        is_told = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+}
+
+void await_seal(Connection& standby, const std::string& seal, Clock::time_point deadline)
+{
+    while (
+        standby.query("SELECT FROM snowflake_split.state WHERE seal = $1::uuid", {seal}).rows() ==
+        0) {
+        if (Clock::now() > deadline)
+            throw Late("the standby did not replay the last write in time");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+void promote(Connection& standby, Clock::time_point deadline)
+{
+    const Watch watch(standby, late_at(standby, deadline));
+    if (is_in_recovery(standby))
+        standby.query("SELECT pg_promote(false)");
+    while (is_in_recovery(standby)) {
+        if (Clock::now() > deadline)
+            throw Late(standby.server() + " is still in recovery");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}

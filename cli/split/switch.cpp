@@ -1,0 +1,185 @@
+/* The switch: the shards that leave are closed on the old server, and opened on its standby. */
+
+#include <thread>
+
+#include "interrupt.h"
+#include "move/replication.h"
+#include "move/transaction.h"
+#include "output.h"
+#include "split/command.h"
+#include "split/fence.h"
+#include "split/standby.h"
+
+namespace
+{
+
+constexpr int kTries = 3;
+
+/* As pg_promote() waits by itself. */
+constexpr auto kPromotion = std::chrono::seconds(60);
+
+/* Says how long each step of the switch took. */
+class Step
+{
+public:
+    explicit Step(std::string what) : what_(std::move(what)) {}
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+    ~Step() { warn(what_ + ", " + std::to_string(milliseconds_since(start_)) + " ms"); }
+
+private:
+    const std::string what_;
+    const Clock::time_point start_ = Clock::now();
+};
+
+/* Until the promotion, Ctrl-C gives up the statement that is under way. */
+std::function<void()> late_or_interrupted(const Connection& connection, Clock::time_point deadline)
+{
+    return [late = late_at(connection, deadline)] {
+        stop_if_interrupted();
+        late();
+    };
+}
+
+} // namespace
+
+void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
+{
+    Connection& standby = servers_.reached();
+    const Watch on_old(old_, late_or_interrupted(old_, deadline));
+    const Watch on_keeper(keeper, late_or_interrupted(keeper, deadline));
+    const Watch on_standby(standby, late_or_interrupted(standby, deadline));
+    {
+        const Step step("old: clients are held");
+        routers_.pause(deadline);
+    }
+    std::string seal;
+    closed_at_ = Clock::now();
+    {
+        const Step step("old: the shards that leave are closed, and writers have ended");
+        close_shards(old_, deadline);
+    }
+    {
+        const Step step("old: their sequences are closed");
+        close_sequences(old_, keeper, deadline);
+        seal = seal_shards(old_, deadline);
+    }
+    const Step step("standby: the last write is there");
+    await_seal(standby, seal, deadline);
+    stop_if_interrupted();
+    const std::string start = start_of(standby);
+    lock_and_run(old_, deadline, [&] {
+        old_.query("UPDATE snowflake_split.state SET step = 'promoting', standby_start = $1",
+                   {start});
+    });
+    is_final_ = true;
+}
+
+/* THE POINT OF NO RETURN is the promotion, and it may come from the moment on when it is requested.
+ * The request is sent only behind three commits on the old server: the closing; the seal, which the
+ * standby has replayed by then; and the note that the promotion is requested now.
+ *
+ * No acknowledged write is lost: the shards that leave were closed for every statement that begins
+ * behind the first commit, the transactions of earlier ones had ended before the second, and a
+ * standby replays the WAL in its order. No ID comes twice: no sequence of these shards could be
+ * drawn behind the second commit, and their positions are in the WAL before it.
+ *
+ * Both are never open. The fence on the old server is lowered only by a command that knows that no
+ * promotion of ours will come:
+ * - before the note is committed, no request was sent. Each command has the lock of the old server,
+ *   so no other one can write the note, or send the request that follows. It does not matter
+ *   whether the standby can be reached. One that was promoted by somebody else has its shards
+ *   closed, by the same commits or by its timeline, and stays so, because it lacks the seal or
+ *   the old server gets another one.
+ * - behind the note, only if the standby is seen in recovery and was started again since, as
+ *   --abort looks. A request is a file, which a postmaster removes when it starts, and a signal to
+ *   processes that are gone; and the backend that was to send it is gone as well. A standby
+ *   that is in recovery and was not started again may just be ending its recovery.
+ * The standby opens in one transaction that looks whether it has the seal. Before, it is closed for
+ * the shards that leave by the first commit, and for those that stay by its timeline.
+ *
+ * A kill at this point:
+ * - of the standby: it comes back in recovery or promoted, with the seal. --resume requests the
+ *   promotion if it has to, and opens it.
+ * - of the old server: the commits are on its disk. --resume when it runs again.
+ * - of the command: --resume.
+ * If the standby cannot be reached, nobody knows whether it was promoted. The shards stay closed
+ * until it can be asked. */
+void SplitCommand::open_standby()
+{
+    Connection& standby = servers_.reached();
+    {
+        const Step step("standby: promoted");
+        promote(standby, Clock::now() + std::max<Clock::duration>(kPromotion, limits_.timeout));
+    }
+    const Step step("new: the shards are open");
+    const auto there = read_split(standby);
+    const auto here = state();
+    if (!there || there->id != here->id || (there->seal != here->seal && !there->is_new))
+        throw Failure(standby.server() + " was promoted without the last writes of the shards, and "
+                                         "stays closed. It is another server, or was restored from "
+                                         "a backup.");
+    if (!there->is_new)
+        lock_and_run(standby, Clock::now() + limits_.timeout,
+                     [&] { standby.query("SELECT snowflake_split.open()"); });
+    make_writable(standby);
+    opened_at_ = Clock::now();
+}
+
+void SplitCommand::open_again()
+{
+    lower_fence(old_, limits_.deadline());
+    routers_.resume();
+}
+
+/* The error, and what has become of the fence. */
+void SplitCommand::end_failed(const std::string& error)
+{
+    if (is_final_)
+        throw Failure(error + "\nIt is not known whether " + servers_.reached().server() +
+                      " was promoted. Until then nobody can write to the shards that leave."
+                      "\nHINT:  --resume finishes the split. To go back, start the standby again, "
+                      "so that no promotion can come any more; if it is in recovery then, --abort "
+                      "opens the shards on the old server.");
+    try {
+        open_again();
+    } catch (const Failure& other) {
+        throw Failure(error + "\n" + other.what());
+    }
+    throw Failure(error + "\nThe shards are open on the old server.\nHINT:  --resume goes on, "
+                          "--abort undoes what has been done.");
+}
+
+/* False, and a message, if it did not succeed in time: the old server is open then. */
+bool SplitCommand::try_switch(Connection& keeper)
+{
+    try {
+        close(keeper, limits_.deadline());
+        return true;
+    } catch (const Late& late) {
+        if (is_final_)
+            end_failed(late.what());
+        warn(late.what());
+    } catch (const std::exception& error) {
+        end_failed(error.what());
+    }
+    open_again();
+    return false;
+}
+
+void SplitCommand::switch_over()
+{
+    Connection keeper = old_.another();
+    withstand_settings(keeper);
+    for (int left = kTries; !try_switch(keeper); left--) {
+        warn("the shards are open on the old server again");
+        if (left == 1)
+            throw Failure(
+                "the switch did not succeed within --timeout, " + count_of(kTries, "time") +
+                " tried\nHINT:  --resume tries again, --abort undoes what has been done.");
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        stop_if_interrupted();
+        make_triggers(old_);
+        await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);
+    }
+}
