@@ -41,6 +41,8 @@ CREATE TABLE snowflake_split.state (
 CREATE TABLE snowflake_split.shards (shard integer NOT NULL, schema_name name PRIMARY KEY, leaves boolean NOT NULL);
 -- Where the sequences of the shards that leave have ended.
 CREATE TABLE snowflake_split.positions (sequence oid PRIMARY KEY, last_value bigint NOT NULL, is_called boolean NOT NULL, cycles boolean NOT NULL);
+-- Of the sequences that mark() has changed.
+CREATE TABLE snowflake_split.bounds (sequence oid PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, start bigint NOT NULL);
 CREATE VIEW snowflake_split.sequences AS
     SELECT c.oid AS sequence, s.leaves, CASE WHEN q.seqincrement > 0 THEN q.seqmax ELSE q.seqmin END AS last, q.seqincrement > 0 AS is_up,
            q.seqcycle AS cycles, q.seqmin = q.seqmax - 1 AS is_marked
@@ -117,8 +119,17 @@ BEGIN
 END $$;
 CREATE FUNCTION snowflake_split.release_sequences() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
+    marked record;
     object regclass;
 BEGIN
+    FOR marked IN
+        SELECT b.*, s.is_up FROM snowflake_split.bounds AS b JOIN snowflake_split.positions AS p ON p.sequence = b.sequence
+        JOIN snowflake_split.sequences AS s ON s.sequence = b.sequence
+    LOOP
+        EXECUTE format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START %s RESTART', marked.sequence::regclass, marked.low, marked.high, marked.start);
+        PERFORM setval(marked.sequence, CASE WHEN marked.is_up THEN marked.high ELSE marked.low END, true);
+        DELETE FROM snowflake_split.bounds AS b WHERE b.sequence = marked.sequence;
+    END LOOP;
     FOR object IN SELECT p.sequence FROM snowflake_split.positions AS p WHERE p.cycles LOOP
         EXECUTE format('ALTER SEQUENCE %s CYCLE', object);
     END LOOP;
@@ -161,6 +172,7 @@ CREATE FUNCTION snowflake_split.mark(object regclass) RETURNS void LANGUAGE plpg
 DECLARE
     is_up CONSTANT boolean := (SELECT s.is_up FROM snowflake_split.sequences AS s WHERE s.sequence = object);
 BEGIN
+    INSERT INTO snowflake_split.bounds SELECT q.seqrelid, q.seqmin, q.seqmax, q.seqstart FROM pg_sequence AS q WHERE q.seqrelid = object;
     EXECUTE format('ALTER SEQUENCE %s MINVALUE 1 MAXVALUE 2 START 1 RESTART', object);
     PERFORM setval(object, CASE WHEN is_up THEN 2 ELSE 1 END, true);
 END $$;

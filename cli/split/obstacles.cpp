@@ -139,10 +139,9 @@ std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
     const Result identity = old.query(R"(
         SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
         FROM pg_control_system(), pg_database WHERE datname = current_database())");
-    const std::vector<Obstacle> on_standby = read_obstacles(
-        standby, kOnStandby, {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2)});
-    add(found, on_standby);
-    if (on_standby.empty())
+    add(found, read_obstacles(standby, kOnStandby,
+                              {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2)}));
+    if (is_in_recovery(standby))
         if (const std::int64_t lag = lag_of(old, standby);
             lag > std::max(kFarBehind, limits.max_lag))
             found.push_back({standby.server(), "it is behind by " + pretty_size(lag) + " of WAL",

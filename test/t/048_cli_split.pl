@@ -35,6 +35,101 @@ sub split_server
 	return run_shard($program, 'split', @_);
 }
 
+# What is in the way, all at once, each with what mends it.
+my $other = new_server('other', init => { allows_streaming => 1 });
+my $obstacles = sub {
+	my ($standby, %is) = @_;
+	my ($status, $rows) = shard_json($program, 'split', '--from', $one, '--standby', $standby, '--shards', '3-5', '--dry-run',
+		@{ $is{arguments} // [] });
+	my $text = join("\n", map { $_->{obstacle} } @$rows);
+	is($status, 1, 'obstacles: exit code 1');
+	like($text, $_, "obstacle: $_") foreach @{ $is{texts} };
+	unlike($text, qr/HINT:\s*$/m, 'each has a hint');
+};
+$obstacles->($other, texts => [ qr/it is no standby of the server: its system identifier is \d+, not \d+/, qr/it is no standby: it is not in recovery/ ]);
+$other->stop;
+$one->append_conf('postgresql.conf', "synchronous_standby_names = 'two'");
+$one->reload;
+await('the standby is synchronous', sub { $one->safe_psql('postgres', q{SELECT sync_state FROM pg_stat_replication}) eq 'sync' });
+my $holder = $one->background_psql('postgres');
+$holder->query_safe(q{BEGIN; INSERT INTO insta0.users (name) VALUES ('long')});
+$one->safe_psql('postgres', $_) foreach 'CREATE UNLOGGED TABLE insta4.fast ()', 'CREATE SCHEMA snowflake_move_9', 'CREATE SCHEMA snowflake_split',
+  q{SELECT pg_create_logical_replication_slot('logical', 'pgoutput')}, 'ALTER ROLE web SET default_transaction_read_only = off',
+  q{CREATE SUBSCRIPTION sub CONNECTION 'host=/nonexistent' PUBLICATION p WITH (connect = false, slot_name = sub)},
+  'ALTER SUBSCRIPTION sub ENABLE', q{BEGIN; INSERT INTO insta0.users (name) VALUES ('two'); PREPARE TRANSACTION 'two phases'},
+  'CREATE ROLE weak LOGIN';
+$two->append_conf('postgresql.conf', "recovery_min_apply_delay = '1min'\ndefault_transaction_read_only = on");
+$two->reload;
+await('the standby has its settings', sub { $two->safe_psql('postgres', 'SHOW recovery_min_apply_delay') eq '1min' });
+$two->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+$one->safe_psql('postgres', q{SELECT count(pg_logical_emit_message(false, 'x', repeat('x', 1000000))) FROM generate_series(1, 20)});
+$obstacles->($two, arguments => [ '--timeout', '1ms' ], texts => [
+	qr/schema snowflake_split is there already.*\n.*--drop-rest/, qr/schema snowflake_move_9: a move is not at its end/,
+	qr/insta4.fast is unlogged, so it is empty on a standby\n.*ALTER TABLE insta4.fast SET LOGGED/,
+	qr/a transaction of process \d+ in database postgres has been running/, qr/transaction 'two phases' of database postgres is prepared/,
+	qr/logical slot logical of database postgres would be on this server alone/, qr/subscription sub would be on both servers/,
+	qr/role or database web sets default_transaction_read_only = off/, qr/synchronous_standby_names = 'two' wants the standby two/,
+	qr/recovery_min_apply_delay = 1min/, qr/its replay is paused\n.*pg_wal_replay_resume/, qr/default_transaction_read_only = on: it could not be/,
+	qr/it is behind by \d+ MB of WAL/ ]);
+$two->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
+$two->adjust_conf('postgresql.conf', $_, undef) foreach 'recovery_min_apply_delay', 'default_transaction_read_only';
+$one->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);
+$_->reload foreach $one, $two;
+$holder->quit;
+$one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast', 'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
+  q{SELECT pg_drop_replication_slot('logical')}, 'ALTER ROLE web RESET default_transaction_read_only',
+  'ALTER SUBSCRIPTION sub DISABLE', 'ALTER SUBSCRIPTION sub SET (slot_name = NONE)', 'DROP SUBSCRIPTION sub', q{ROLLBACK PREPARED 'two phases'};
+$one->wait_for_catchup($two);
+my $weak = sub { my ($node) = @_; $node->connstr('postgres') . ' user=weak' };
+await('the standby has the role', sub { $two->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'weak'}) });
+($status, $rows, $err) = shard_json($program, 'split', '--from', $weak->($one), '--standby', $weak->($two), '--shards', '3-5', '--dry-run');
+like(join("\n", map { $_->{obstacle} } @$rows), $_, "obstacle: $_") foreach qr/role weak may make no schema in database postgres\n.*GRANT CREATE ON DATABASE/,
+  qr/role weak is no member of role app, who owns/, qr/role weak may not call pg_promote\(boolean, integer\)\n.*GRANT EXECUTE/,
+  qr/role weak may not set default_transaction_read_only by ALTER SYSTEM/;
+like((split_server(@servers, '--shards', '3-9'))[2], qr/4 shards not on \S+: 6-9\nNothing was done/, 'a shard that is not there is named');
+
+# A transaction that does not end in time: the old server is open again, three times.
+my $written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
+$holder = $one->background_psql('postgres');
+$holder->query_safe(q{BEGIN; INSERT INTO insta3.users (name) VALUES ('late')});
+my $split = start_split('open on the old server again', @arguments, '--timeout', '1s');
+is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('between')}), '', 'a writer goes on');
+is(alias_of($pooler, 3), $one->port, 'clients behind PgBouncer, too');
+is(end_split($split), 3, 'a transaction that stays open: exit code 3');
+like($split->{err}, qr/process \d+ writes to the shard, and did not end in time\n(?s:.*)did not succeed within --timeout, 3 times tried/, 'it is told');
+is(open_shards($one), '(0,1,2,3,4,5)', 'all shards are open');
+($status, $rows) = shard_json($program, 'verify', $one);
+like($rows->[0]{problem}, qr/a split was interrupted, or is running now: prepared/, 'verify names it');
+($status, $rows) = shard_json($program, 'list', $one);
+is(join(' ', map { $_->{state} } @$rows), 'open open open moving moving moving', 'list, too');
+is((run_shard($program, 'run', $one, '--shards', '3', '--sql', 'SELECT 1'))[0], 3, 'run refuses such a shard');
+
+# Ctrl-C while it waits.
+$split = start_split('clients are held', @servers, '--resume', '--timeout', '60s');
+$split->{run}->signal('INT');
+is(end_split($split), 3, 'Ctrl-C before the promotion: exit code 3');
+like($split->{err}, qr/The shards are open on the old server/, 'it goes back');
+is(alias_of($pooler, 3), $one->port, 'no alias is paused');
+$holder->query_safe('COMMIT');
+$holder->quit;
+
+# A promotion that was requested may still come, until the standby is started again.
+$one->safe_psql('postgres', sprintf(q{SELECT snowflake_split.close(); UPDATE snowflake_split.state SET step = 'promoting', standby_start = '%s'},
+		$two->safe_psql('postgres', 'SELECT extract(epoch FROM pg_postmaster_start_time())')));
+is(open_shards($one), '(0,1,2)', 'the shards that leave are closed');
+($status, $out, $err) = split_server(@servers, '--abort');
+ok($status == 3 && $err =~ /was requested, and may still come\nHINT:  --resume finishes/, '--abort: the promotion may still come') or diag($err);
+$two->stop;
+($status, $out, $err) = split_server(@servers, '--abort');
+ok($status == 3 && $err =~ /the standby cannot be reached/, '--abort: nor is it known if the standby cannot be reached') or diag($err);
+$two->start;
+($status, $out, $err) = split_server(@servers, '--abort');
+is($status, 0, '--abort, when it was started again') or diag($err);
+is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'split'"), '0', 'nothing is left');
+is($one->safe_psql('postgres', $written), '1', 'all rows are there');
+is($two->safe_psql('postgres', 'SHOW default_transaction_read_only'), 'off', 'the standby has its settings again');
+$one->wait_for_catchup($two);
+
 # Writers of shard 1, which stays, and shard 4, which leaves, through PgBouncer; and direct ones to shard 3.
 my $user = getpwuid($<);
 sub through
@@ -106,6 +201,11 @@ foreach my $shard (sort keys %journals)
 	is(@lost, 0, "shard $shard: each acknowledged transaction is there once, of " . @journal) or diag(join "\n", @lost[0 .. 4]);
 	is(grep({ $_->{doubt} || $_->{error} } @journal), 0, "shard $shard: no error behind PgBouncer") if $shard != 3;
 }
+
+# The positions are kept for a way back by hand.
+is($one->safe_psql('postgres', q{BEGIN; DO 'BEGIN PERFORM snowflake_split.reopen(); END'; SELECT nextval('insta3.down'), nextval('insta3.round');
+	SELECT insta3.next_id() IS NOT NULL, (SELECT count(*) > 0 FROM insta3.users); DELETE FROM insta3.events_rest; ROLLBACK}),
+	"-2|3\nt|t", 'reopen() leads the old server back');
 
 # The rest. A view keeps it.
 $two->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta1.users');
