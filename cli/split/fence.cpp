@@ -236,7 +236,17 @@ void make_triggers(Connection& old)
             table + " FOR EACH STATEMENT EXECUTE FUNCTION snowflake_split." +
             (tables.flag(i, 1) ? "leaving(" : "staying(") + old.literal(tables.text(i, 2)) +
             "); ALTER TABLE ONLY " + table + " ENABLE ALWAYS TRIGGER snowflake_split";
-        lock_and_run(old, Clock::now() + std::chrono::minutes(1), [&] { old.run(statement); });
+        try {
+            lock_and_run(old, Clock::now() + std::chrono::minutes(1), [&] {
+                /* close_shards() looks whether a crash has lost one. */
+                old.run("SET LOCAL synchronous_commit = off; " + statement);
+            });
+        } catch (const Late&) {
+            throw Failure("a transaction that does not end keeps table " + table +
+                          " from getting its trigger\nHINT:  SELECT pid FROM pg_locks WHERE "
+                          "relation = " +
+                          old.literal(table) + "::regclass; shows who. Then --resume.");
+        }
     }
 }
 

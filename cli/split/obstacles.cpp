@@ -89,7 +89,7 @@ UNION ALL
 SELECT 'its replay is paused', 'SELECT pg_wal_replay_resume();'
 WHERE CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() END
 UNION ALL
-SELECT 'default_transaction_read_only = on: it could not be written to after the promotion', 'ALTER SYSTEM RESET default_transaction_read_only; or remove it from ' || sourcefile || ', and SELECT pg_reload_conf();'
+SELECT 'default_transaction_read_only = on: it could not be written to after the promotion', 'ALTER SYSTEM RESET default_transaction_read_only; or remove it from postgresql.conf, and SELECT pg_reload_conf();'
 FROM pg_settings WHERE name = 'default_transaction_read_only' AND reset_val = 'on'
 UNION ALL
 SELECT format('role %I may not call %s', current_user, f), format('GRANT EXECUTE ON FUNCTION %s TO %I; on the server of --from', f, current_user)

@@ -51,10 +51,11 @@ $other->stop;
 $one->append_conf('postgresql.conf', "synchronous_standby_names = 'two'");
 $one->reload;
 await('the standby is synchronous', sub { $one->safe_psql('postgres', q{SELECT sync_state FROM pg_stat_replication}) eq 'sync' });
+$one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('logical', 'pgoutput')});
 my $holder = $one->background_psql('postgres');
 $holder->query_safe(q{BEGIN; INSERT INTO insta0.users (name) VALUES ('long')});
 $one->safe_psql('postgres', $_) foreach 'CREATE UNLOGGED TABLE insta4.fast ()', 'CREATE SCHEMA snowflake_move_9', 'CREATE SCHEMA snowflake_split',
-  q{SELECT pg_create_logical_replication_slot('logical', 'pgoutput')}, 'ALTER ROLE web SET default_transaction_read_only = off',
+  'ALTER ROLE web SET default_transaction_read_only = off',
   q{CREATE SUBSCRIPTION sub CONNECTION 'host=/nonexistent' PUBLICATION p WITH (connect = false, slot_name = sub)},
   'ALTER SUBSCRIPTION sub ENABLE', q{BEGIN; INSERT INTO insta0.users (name) VALUES ('two'); PREPARE TRANSACTION 'two phases'},
   'CREATE ROLE weak LOGIN';
@@ -90,9 +91,11 @@ like((split_server(@servers, '--shards', '3-9'))[2], qr/4 shards not on \S+: 6-9
 
 # A transaction that does not end in time: the old server is open again, three times.
 my $written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
+($status, $out, $err) = split_server(@arguments, '--timeout', '1ms');
+is($status, 3, 'too short a --timeout: exit code 3') or diag($err);
 $holder = $one->background_psql('postgres');
 $holder->query_safe(q{BEGIN; INSERT INTO insta3.users (name) VALUES ('late')});
-my $split = start_split('open on the old server again', @arguments, '--timeout', '1s');
+my $split = start_split('open on the old server again', @servers, '--resume', '--timeout', '1s');
 is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('between')}), '', 'a writer goes on');
 is(alias_of($pooler, 3), $one->port, 'clients behind PgBouncer, too');
 is(end_split($split), 3, 'a transaction that stays open: exit code 3');
