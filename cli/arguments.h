@@ -338,7 +338,7 @@ struct Arguments {
                          "SHARDS, HOST, PORT and DBNAME in its environment");
     }
 
-    /* What a move and a split have in common. */
+    /* Options of both move and split. */
     void add_switch(CLI::App* verb, const char* switch_command)
     {
         verb->add_option("--pgbouncer", options.pgbouncer,

@@ -59,7 +59,7 @@ private:
     const Routing routing_;
     const std::string opened_;
     std::list<PgBouncer> bouncers_;
-    /* What an edit has made of a text: a file of thousands of lines is edited before the switch. */
+    /* A text and its edited form: a file of thousands of lines is edited before the switch. */
     struct Edited {
         std::string before;
         std::string place;

@@ -23,8 +23,8 @@ struct Routing {
 
 /* As the command line has it, for these aliases of each PgBouncer. */
 Routing given_routing(const Options& options, const Aliases& aliases);
-/* Adds what is kept in the schema home, where nothing is given. runs_command: UsageError if a
- * command is kept and not given again. */
+/* Adds the options that are kept in the schema home, where none are given. runs_command: UsageError
+ * if a command is kept and not given again. */
 void add_kept_routing(Connection& source, const std::string& home, bool runs_command,
                       Routing& given);
 

@@ -1,4 +1,4 @@
-/* The command split. Its parts are in split.cpp (what a command line means), switch.cpp (the
+/* The command split. Its parts are in split.cpp (the command line), switch.cpp (the
  * shards change their server) and ends.cpp (abort, drop-rest). */
 
 #pragma once

@@ -6,7 +6,7 @@
 namespace
 {
 
-/* Queries whose rows are obstacles: the problem, and what mends it. $1: schemas of the shards. */
+/* Queries whose rows are obstacles: the problem, and the remedy. $1: schemas of the shards. */
 const char* const kOnOld = R"(
 WITH shards AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[]))
 SELECT format('schema %s is there already: an earlier split is not at its end', nspname),

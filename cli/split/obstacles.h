@@ -1,4 +1,4 @@
-/* What is in the way of a split, all of it at once. */
+/* The obstacles of a split, all at once. */
 
 #pragma once
 
@@ -14,5 +14,5 @@ std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
 /* connections: those of the aliases to the old server, now. */
 std::vector<Obstacle> find_too_few_connections(Connection& standby, int connections);
 
-/* What stops nothing, and should be known before. */
+/* Warnings: they do not stop the split. */
 void tell_of_both_servers(Connection& old, Connection& standby);

@@ -1,8 +1,8 @@
 /* snowflake-shard split: a standby is promoted and takes a part of the shards, while clients write.
  *
- * What a split has done stands in the schema snowflake_split of the old server, and by the WAL in
- * that of the standby. Every step looks at what is there and does the rest, so that a split that
- * was killed is resumed by doing all steps again. */
+ * The record of a split is the schema snowflake_split of the old server, and by the WAL that of the
+ * standby. Every step reads it and completes it, so that a split that was killed is resumed by
+ * doing all steps again. */
 
 #include <iostream>
 #include <map>
@@ -140,7 +140,7 @@ int SplitCommand::resume()
     return go_on();
 }
 
-/* What is given is kept, so that the next --resume cannot forget it. */
+/* The options are kept, so that the next --resume cannot forget it. */
 void SplitCommand::keep_options()
 {
     old_.run("BEGIN");
@@ -174,7 +174,7 @@ void SplitCommand::prepare()
     routers_.make_ready(old_, standby);
 }
 
-/* Does what is left. */
+/* Does the steps that are left. */
 int SplitCommand::go_on()
 {
     note_interrupts();

@@ -1,4 +1,4 @@
-/* What a database knows of a split: the schema snowflake_split of the server that is split, and by
+/* The record of a split: the schema snowflake_split of the server that is split, and by
  * the WAL that of its standby. It is written here and by the functions of fence.cpp alone. */
 
 #pragma once
@@ -47,7 +47,7 @@ std::optional<SplitState> read_split(Connection& connection);
 
 std::vector<SplitShard> read_split_shards(Connection& connection);
 
-/* It is closed there, whoever else has it. */
+/* It is closed there. It may be open on the other server. */
 bool is_closed(const SplitState& state, const SplitShard& shard);
 
 /* A shard of this database that is closed, or that is leaving. */

@@ -132,7 +132,7 @@ void SplitCommand::open_again()
     routers_.resume();
 }
 
-/* The error, and what has become of the fence. */
+/* Says also whether clients can write again. */
 void SplitCommand::end_failed(const std::string& error)
 {
     if (is_final_)

@@ -101,7 +101,7 @@ show_failures() {
     esac
 }
 
-# show_failed_assertions LOG: of a TAP file, with the output of the programs that it called. What led to a failure stands
+# show_failed_assertions LOG: of a TAP file, with the output of the programs that it called. The cause of a failure stands
 # before it, its diagnosis after it.
 show_failed_assertions() {
     local failure='^(\[[0-9:.]+\]\([0-9.]+s\) )?not ok '
