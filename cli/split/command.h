@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,12 @@ private:
     void remove_fence(Connection& connection);
     int end(const std::string& state, bool leaves = true);
     std::string what_was_written();
+
+    /* To open the shards, on either side, is not given up because --timeout is short. */
+    Clock::time_point deadline_of_opening() const
+    {
+        return Clock::now() + std::max<Clock::duration>(std::chrono::seconds(60), limits_.timeout);
+    }
 
     const Options options_;
     const Limits limits_;

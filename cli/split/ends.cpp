@@ -71,7 +71,7 @@ int SplitCommand::abort()
     }
     remedy_ = "snowflake-shard split ... --abort goes on";
     require_home(*now);
-    lower_fence(old_, limits_.deadline());
+    lower_fence(old_, deadline_of_opening());
     const bool is_resumed = routers_.resume();
     routers_.discard_prepared();
     if (servers_.standby != nullptr)

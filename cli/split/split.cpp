@@ -159,7 +159,7 @@ void SplitCommand::prepare()
     keep_options();
     if (state()->step != SplitStep::prepared) {
         warn("old: the shards are opened again, because the last command was ended");
-        lower_fence(old_, limits_.deadline());
+        lower_fence(old_, deadline_of_opening());
     }
     if (!is_in_recovery(standby))
         throw Failure(standby.server() +

@@ -15,9 +15,6 @@ namespace
 
 constexpr int kTries = 3;
 
-/* As pg_promote() waits by itself. */
-constexpr auto kPromotion = std::chrono::seconds(60);
-
 /* Says how long each step of the switch took. */
 class Step
 {
@@ -110,7 +107,7 @@ void SplitCommand::open_standby()
     Connection& standby = servers_.reached();
     {
         const Step step("standby: promoted");
-        promote(standby, Clock::now() + std::max<Clock::duration>(kPromotion, limits_.timeout));
+        promote(standby, deadline_of_opening());
     }
     const Step step("new: the shards are open");
     const auto there = read_split(standby);
@@ -120,7 +117,7 @@ void SplitCommand::open_standby()
                                          "stays closed. It is another server, or was restored from "
                                          "a backup.");
     if (!there->is_new)
-        lock_and_run(standby, Clock::now() + limits_.timeout,
+        lock_and_run(standby, deadline_of_opening(),
                      [&] { standby.query("SELECT snowflake_split.open()"); });
     make_writable(standby);
     opened_at_ = Clock::now();
@@ -128,7 +125,7 @@ void SplitCommand::open_standby()
 
 void SplitCommand::open_again()
 {
-    lower_fence(old_, limits_.deadline());
+    lower_fence(old_, deadline_of_opening());
     routers_.resume();
 }
 
