@@ -1,6 +1,6 @@
 /*
- * Common parts of error messages: names, dates and numbers as text, and the errors that several parts
- * raise. All other errors stand where their condition is decided.
+ * Common parts of error messages: names, dates and numbers as text, and the errors that several
+ * parts raise. All other errors stand where their condition is decided.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Reads the values of sequences and columns, for snowflake_check() and the views. It never waits for
- * a lock, and releases the one that it takes at once: nobody can make it hang, and thousands of
+ * Reads the values of sequences and columns, for snowflake_check() and the views. It never waits
+ * for a lock, and releases the one that it takes at once: nobody can make it hang, and thousands of
  * tables need no larger lock table. No expression, policy or operator of the tables' owners is run.
  */
 #pragma once
