@@ -14,14 +14,23 @@ void await_writers(Connection& connection, const std::string& tables, Clock::tim
                              ")";
     const Result writers =
         connection.query("SELECT coalesce(array_agg(virtualtransaction), '{}')" + from);
-    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
-        const Result left = connection.query(
-            "SELECT coalesce('process ' || pid, 'prepared transaction ' || virtualtransaction)" +
-                from + " AND (virtualtransaction = ANY ($1::text[]) OR pid IS NULL)",
-            {writers.text(0, 0)});
-        if (left.rows() == 0)
-            return;
-        if (Clock::now() > deadline)
-            throw Late(left.text(0, 0) + " writes to the shard, and did not end in time");
+    std::string last;
+    try {
+        for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+            const Result left = connection.query(
+                "SELECT coalesce('process ' || pid, 'prepared transaction ' || "
+                "virtualtransaction)" +
+                    from + " AND (virtualtransaction = ANY ($1::text[]) OR pid IS NULL)",
+                {writers.text(0, 0)});
+            if (left.rows() == 0)
+                return;
+            last = left.text(0, 0);
+            if (Clock::now() > deadline)
+                throw Late("");
+        }
+    } catch (const Late&) { /* of this, or of a Watch during the query */
+        if (last.empty())
+            throw;
+        throw Late(last + " writes to the shard, and did not end in time");
     }
 }

@@ -9,6 +9,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run;
+use PoolerTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use ShardWriters;
@@ -17,7 +18,7 @@ use SplitTest;
 use Test::More;
 
 my $program = shard_program();
-pgbouncer();
+plan skip_all => 'pgbouncer is not installed' unless pgbouncer_program();
 seed_random();
 my ($status, $out, $err, $rows);
 my $shards = 6;
@@ -26,7 +27,7 @@ $one->safe_psql('postgres', q{
 	CREATE SEQUENCE insta3.down INCREMENT -1; CREATE SEQUENCE insta3.round AS smallint CYCLE;
 	SELECT nextval('insta3.down'), nextval('insta3.round'), nextval('insta3.round')});
 my $two = new_standby($one, 'two');
-my $pooler = new_pooler($one, $shards);
+my $pooler = new_split_pooler($one, $shards);
 my @servers = ('--from', $one, '--standby', $two);
 my @arguments = (@servers, '--shards', '3-5', '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
 
@@ -97,7 +98,7 @@ $holder = $one->background_psql('postgres');
 $holder->query_safe(q{BEGIN; INSERT INTO insta3.users (name) VALUES ('late')});
 my $split = start_split('open on the old server again', @servers, '--resume', '--timeout', '1s');
 is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('between')}), '', 'a writer goes on');
-is(alias_of($pooler, 3), $one->port, 'clients behind PgBouncer, too');
+is(port_of_alias($pooler, 3), $one->port, 'clients behind PgBouncer, too');
 is(end_split($split), 3, 'a transaction that stays open: exit code 3');
 like($split->{err}, qr/process \d+ writes to the shard, and did not end in time\n(?s:.*)did not succeed within --timeout, 3 times tried/, 'it is told');
 is(open_shards($one), '(0,1,2,3,4,5)', 'all shards are open');
@@ -112,7 +113,7 @@ $split = start_split('clients are held', @servers, '--resume', '--timeout', '60s
 $split->{run}->signal('INT');
 is(end_split($split), 3, 'Ctrl-C before the promotion: exit code 3');
 like($split->{err}, qr/The shards are open on the old server/, 'it goes back');
-is(alias_of($pooler, 3), $one->port, 'no alias is paused');
+is(port_of_alias($pooler, 3), $one->port, 'no alias is paused');
 $holder->query_safe('COMMIT');
 $holder->quit;
 
@@ -152,7 +153,7 @@ like($err, qr/writes were blocked for \d+ ms/, 'and for how long writes were blo
 note($err);
 is($two->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 'f', 'the standby was promoted');
 is(open_shards($one, $two), '(0,1,2) (3,4,5)', 'each shard is open on one server');
-is(join(' ', map { alias_of($pooler, $_) } 0 .. 5), join(' ', ($one->port) x 3, ($two->port) x 3), 'the aliases lead there');
+is(join(' ', map { port_of_alias($pooler, $_) } 0 .. 5), join(' ', ($one->port) x 3, ($two->port) x 3), 'the aliases lead there');
 
 # Both are closed for what is not theirs.
 my $at_two = qr/shard 3, schema insta3, has moved\nDETAIL:  It is at \S*:${\$two->port}\/postgres now/;

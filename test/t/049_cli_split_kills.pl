@@ -10,6 +10,7 @@ use lib $FindBin::RealBin;
 
 use FaultTest;
 use IPC::Run;
+use PoolerTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use ShardWriters;
@@ -19,7 +20,7 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 my $program = shard_program();
-pgbouncer();
+plan skip_all => 'pgbouncer is not installed' unless pgbouncer_program();
 seed_random();
 my $shards = 4;
 my ($status, $out, $err, $found);
@@ -30,7 +31,7 @@ my %victims = (
 	old => sub { crash($_[1]); start_server($_[1]) },
 	standby => sub { crash($_[2]); start_server($_[2]) },
 	both => sub { my (undef, $old, $standby) = @_; crash($_) foreach $old, $standby; start_server($_) foreach $old, $standby },
-	pooler => sub { my ($pooler) = $_[3]; $pooler->{run}->kill_kill(grace => 0); start_pooler($pooler) });
+	pooler => sub { my ($pooler) = $_[3]; kill_pooler($pooler); start_pooler($pooler) });
 my @steps = ('standby: default', 'old: triggers', 'clients are held', 'writers have ended', 'sequences are closed', 'the last write',
 	'standby: promoted', 'shards are open', 'PgBouncer held', 'writes were blocked');
 
@@ -58,7 +59,7 @@ foreach my $trial (1 .. $trials)
 	my $victim = (sort keys %victims)[ rand keys %victims ];
 	my $two = new_standby($one, "two$trial");
 	my @nodes = ($one, $two);
-	my $pooler = new_pooler($one, $shards);
+	my $pooler = new_split_pooler($one, $shards);
 	my %writers = map { ($_ => start_writers(1, "insta$_", [], "host=$pooler->{dir} port=6432 dbname=shard$_ user=$user",
 				map { $_->connstr('postgres') } @nodes)) } 1, 3;
 	my @servers = ('--from', $one, '--standby', $two, '--timeout', '5s');
@@ -86,8 +87,8 @@ foreach my $trial (1 .. $trials)
 	push @faults, "$what, $word: open at $places" if $places ne $wanted && ($is_split || $places ne '(0,1,2,3) (0,1,2,3)');
 	push @faults, "$what, $word: shard $_ is writable at " . writable($_, @nodes)
 	  foreach grep { writable($_, @nodes) ne ($is_split && $_ > 1 ? 1 : 0) } 0 .. 3;
-	push @faults, "$what, $word: alias $_ leads to " . alias_of($pooler, $_)
-	  foreach grep { alias_of($pooler, $_) ne $nodes[ $is_split && $_ > 1 ? 1 : 0 ]->port } 0 .. 3;
+	push @faults, "$what, $word: alias $_ leads to " . port_of_alias($pooler, $_)
+	  foreach grep { port_of_alias($pooler, $_) ne $nodes[ $is_split && $_ > 1 ? 1 : 0 ]->port } 0 .. 3;
 	$outcomes{ $is_split ? 'split' : 'not split' }++;
 	($status, $found) = shard_json($program, 'verify', @nodes);
 	push @faults, map { "$what, $word: $_->{object}: $_->{problem}" } @$found;
@@ -104,7 +105,7 @@ foreach my $trial (1 .. $trials)
 		make_real_shard($one, 'postgres', $_, "insta$_") foreach 2, 3;
 	}
 	$one->safe_psql('postgres', "TRUNCATE insta$_.users, insta$_.photos, insta$_.comments, insta$_.follows, insta$_.events, insta$_.\"Audit Log\"") foreach 0 .. 3;
-	$pooler->{run}->kill_kill(grace => 0);
+	kill_pooler($pooler);
 	$two->stop('immediate');
 	$two->clean_node;
 	last if @faults;

@@ -8,20 +8,17 @@ use warnings;
 
 use Exporter 'import';
 use IPC::Run;
+use PoolerTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
-use Test::More;
 
 our @EXPORT = qw(
   new_split_server
   new_standby
-  pgbouncer
-  new_pooler
-  start_pooler
-  console
-  alias_of
+  new_split_pooler
+  port_of_alias
   start_split
   await_text
   end_split
@@ -54,64 +51,15 @@ sub new_standby
 	return $standby;
 }
 
-# The program; the test is skipped without it.
-sub pgbouncer
-{
-	my ($program) = grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
-	plan skip_all => 'pgbouncer is not installed' unless $program;
-	return $program;
-}
-
-my @running;
-
 # A PgBouncer with aliases shard0 ... to a server.
-sub new_pooler
+sub new_split_pooler
 {
 	my ($node, $shards) = @_;
-	my $user = getpwuid($<);
-	my $dir = PostgreSQL::Test::Utils::tempdir_short();
-	my $pooler = { dir => $dir, file => "$dir/databases.ini", main => "$dir/pgbouncer.ini" };
-	$pooler->{dsn} = "host=$dir port=6432 dbname=pgbouncer user=$user";
-	append_to_file($pooler->{file}, join("\n", '[databases]',
-			(map { sprintf 'shard%d = host=%s port=%s dbname=postgres pool_size=4', $_, $node->host, $node->port } 0 .. $shards - 1), ''));
-	append_to_file("$dir/users", qq("$user" ""\n));
-	append_to_file($pooler->{main}, join("\n", "%include $pooler->{file}", '[pgbouncer]', 'listen_addr =',
-			"unix_socket_dir = $dir", 'listen_port = 6432', 'auth_type = trust', "auth_file = $dir/users",
-			'pool_mode = transaction', 'server_login_retry = 1', "admin_users = $user", "pidfile = $dir/pid",
-			"logfile = $dir/log", ''));
-	start_pooler($pooler);
-	return $pooler;
-}
-
-sub start_pooler
-{
-	my ($pooler) = @_;
-	unlink "$pooler->{dir}/.s.PGSQL.6432", "$pooler->{dir}/pid";
-	$pooler->{run} = IPC::Run::start([ pgbouncer(), '-q', $pooler->{main} ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
-	push @running, $pooler->{run};
-	await('PgBouncer listens', sub { eval { console($pooler, 'SHOW VERSION') } });
-	return;
-}
-
-# Also when the test dies.
-END
-{
-	my $status = $?;
-	$_->kill_kill(grace => 0) foreach grep { eval { $_->pumpable } } @running;
-	$? = $status;
-}
-
-sub console
-{
-	my ($pooler, $sql) = @_;
-	my ($answer, $problem);
-	IPC::Run::run([ 'psql', '-XAtq', '-d', $pooler->{dsn}, '-c', $sql ], '>', \$answer, '2>', \$problem)
-	  or die "$sql: $problem";
-	return $answer;
+	return new_pooler(join '', map { sprintf "shard%d = host=%s port=%s dbname=postgres pool_size=4\n", $_, $node->host, $node->port } 0 .. $shards - 1);
 }
 
 # "5432": the port to which the alias leads; "5432 paused".
-sub alias_of
+sub port_of_alias
 {
 	my ($pooler, $shard) = @_;
 	my ($line) = console($pooler, 'SHOW DATABASES') =~ /^(shard$shard\|.*)$/m;
