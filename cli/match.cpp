@@ -16,10 +16,10 @@ Compiled compile(const char* pattern)
     auto made = std::make_unique<regex_t>();
     if (regcomp(made.get(), pattern, REG_EXTENDED) != 0)
         throw std::logic_error(std::string("wrong pattern ") + pattern);
-    return Compiled(made.release(), [](regex_t* regex) {
-        regfree(regex);
-        delete regex;
-    });
+    return {made.release(), [](regex_t* regex) {
+                regfree(regex);
+                delete regex;
+            }};
 }
 
 /* A file of thousands of aliases is read line by line. */

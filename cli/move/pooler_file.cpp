@@ -121,7 +121,7 @@ std::map<std::string, std::vector<AliasLine>> lines_of(const std::string& text,
 std::string with_place(const std::string& text, const Aliases& aliases, const Place& place)
 {
     std::map<std::string, int> counts;
-    const std::string made =
+    std::string made =
         edited(text, aliases, [&](const std::string& alias, int /*number*/, const Groups& line) {
             counts[alias]++;
             return line[1] + settings_with(line[3], place) + line[4];

@@ -43,9 +43,9 @@ private:
     int finish();
     void lead_there();
     void tell_of_slot();
-    void remove_fence(Connection& connection);
+    static void remove_fence(Connection& connection);
     int end(const std::string& state, bool leaves = true);
-    std::string what_was_written();
+    std::string what_was_written() const;
 
     /* To open the shards, on either side, is not given up because --timeout is short. */
     Clock::time_point deadline_of_opening() const

@@ -35,7 +35,7 @@ void SplitCommand::remove_fence(Connection& connection)
 }
 
 /* Rows that were written since the promotion: statistics begin anew with it. */
-std::string SplitCommand::what_was_written()
+std::string SplitCommand::what_was_written() const
 {
     if (servers_.standby == nullptr)
         return "";

@@ -40,7 +40,7 @@ SplitServers::SplitServers(const Options& options) : old(options.from)
     lock_split(*standby);
 }
 
-Connection& SplitServers::reached()
+Connection& SplitServers::reached() const
 {
     if (standby == nullptr)
         throw Failure("the standby cannot be reached: " + why_unreached);

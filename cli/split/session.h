@@ -18,7 +18,7 @@ struct SplitServers {
     std::string why_unreached;
 
     /* An error if it could not be reached. */
-    Connection& reached();
+    Connection& reached() const;
 };
 
 bool is_in_recovery(Connection& connection);
