@@ -95,7 +95,8 @@ void write_scratch(const std::string& path, const std::string& text)
 bool is_of_our_groups(gid_t group)
 {
     std::vector<gid_t> groups(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
-    getgroups(static_cast<int>(groups.size()), groups.data());
+    const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+    groups.resize(static_cast<std::size_t>(std::max(count, 0)));
     return group == getegid() || std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
