@@ -74,16 +74,50 @@ std::vector<Definition::Change> Definition::changes(const Entries& present) cons
         present);
 }
 
+namespace
+{
+
+std::map<std::string, std::size_t> count_tables(Connection& connection)
+{
+    const Result rows = connection.query(R"(
+        SELECT nspname, count(*) FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+        WHERE relkind IN ('r', 'p') GROUP BY nspname)");
+    std::map<std::string, std::size_t> counts;
+    for (int i = 0; i < rows.rows(); i++)
+        counts[rows.text(i, 0)] = static_cast<std::size_t>(rows.number(i, 1));
+    return counts;
+}
+
+/* pg_dump reads the whole catalogue each time, so each run dumps many shards. It locks their
+ * tables, and several databases of one server share a lock table, which has 6,400 places by
+ * default. */
+std::size_t end_of_batch(const std::vector<Shard>& shards, std::size_t begin,
+                         const std::map<std::string, std::size_t>& tables)
+{
+    constexpr std::size_t kTables = 1000;
+    const auto count = [&](std::size_t i) {
+        const auto found = tables.find(shards[i].schema);
+        return 1 + (found == tables.end() ? 0 : found->second);
+    };
+    std::size_t end = begin + 1;
+    for (std::size_t sum = count(begin); end < shards.size(); end++) {
+        sum += count(end);
+        if (sum > kTables)
+            break;
+    }
+    return end;
+}
+
+} // namespace
+
 std::vector<DifferentShard> Definition::find_different(Connection& connection,
                                                        const std::vector<Shard>& shards,
                                                        Progress& progress) const
 {
-    /* pg_dump reads the catalogue from end to end each time, and locks all the tables that it
-     * dumps. */
-    constexpr std::size_t kBatch = 100;
+    const std::map<std::string, std::size_t> tables = count_tables(connection);
     std::vector<DifferentShard> different;
-    for (std::size_t begin = 0; begin < shards.size(); begin += kBatch) {
-        const std::size_t end = std::min(begin + kBatch, shards.size());
+    for (std::size_t begin = 0, end = 0; begin < shards.size(); begin = end) {
+        end = end_of_batch(shards, begin, tables);
         std::vector<std::string> schemas;
         for (std::size_t i = begin; i < end; i++)
             schemas.push_back(shards[i].schema);
