@@ -5,10 +5,10 @@ from rivals import NATIVE
 
 def measure_planned(server, sizes, results):
     """Many short runs, interleaved: what slows the machine down for a while slows the runs with each DEFAULT."""
-    server.run("SELECT snowflake_create_shard(5, 'insta5'); CREATE SEQUENCE planned_s")
+    server.run("SELECT snowflake_create_shard(6, 'insta6'); CREATE SEQUENCE planned_s")
     defaults = {
         NATIVE.name: "bigint DEFAULT snowflake_next_id(5, 'planned_s')",
-        "insta5.next_id()": "bigint DEFAULT insta5.next_id()",
+        "insta6.next_id()": "bigint DEFAULT insta6.next_id()",
         "bigserial": "bigserial",
     }
     for subject, definition in defaults.items():
@@ -25,4 +25,4 @@ def measure_planned(server, sizes, results):
                 results.add("planned", "server CPU of an INSERT", "us", subject, "", number, microseconds)
     for subject in defaults:
         server.run(f'DROP TABLE "planned {subject}"')
-    server.run("DROP SCHEMA insta5 CASCADE; DROP SEQUENCE planned_s")
+    server.run("DROP SCHEMA insta6 CASCADE; DROP SEQUENCE planned_s")
