@@ -45,7 +45,7 @@ private:
     void tell_of_slot();
     static void remove_fence(Connection& connection);
     int end(const std::string& state, bool leaves = true);
-    std::string what_was_written() const;
+    std::string tell_of_writes() const;
 
     /* To open the shards, on either side, is not given up because --timeout is short. */
     Clock::time_point deadline_of_opening() const

@@ -34,8 +34,9 @@ void SplitCommand::remove_fence(Connection& connection)
     connection.run("DROP SCHEMA snowflake_split CASCADE");
 }
 
-/* Rows that were written since the promotion: statistics begin anew with it. */
-std::string SplitCommand::what_was_written() const
+/* Statistics show that rows were written, but never that none were: sessions report them late, and
+ * a crash discards them. */
+std::string SplitCommand::tell_of_writes() const
 {
     if (servers_.standby == nullptr)
         return "";
@@ -43,11 +44,13 @@ std::string SplitCommand::what_was_written() const
         SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint
         FROM pg_stat_user_tables JOIN snowflake_split.shards ON schema_name = schemaname WHERE leaves)");
     const std::int64_t rows = written.number(0, 0);
-    return rows == 0 ? "\nNothing has been written to its shards there. docs/scale-out.md has the "
-                       "statements that lead them back."
-                     : "\n" + count_of(static_cast<std::size_t>(rows), "row") +
-                           " of its shards have been written there, which the old server does not "
-                           "have. move leads a shard back.";
+    if (rows == 0)
+        return "\nThe statistics of that server count no writes to these shards. They lack recent "
+               "ones, and all that were made before a crash. Look at the tables before you open "
+               "the shards on the old server: its rows are those of the promotion.";
+    return "\n" + count_of(static_cast<std::size_t>(rows), "row") +
+           " of its shards have been written there, which the old server does not have. move "
+           "leads a shard back.";
 }
 
 /* Before the promotion. See open_standby() for why this is safe. */
@@ -59,7 +62,7 @@ int SplitCommand::abort()
     require_same_servers(*now);
     if (now->step == SplitStep::split)
         throw Failure("the shards are open on " + now->new_server + ", which was promoted" +
-                      what_was_written());
+                      tell_of_writes());
     if (now->step == SplitStep::promoting) {
         Connection& standby = servers_.reached();
         if (!is_in_recovery(standby))
