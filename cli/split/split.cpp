@@ -15,6 +15,8 @@
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/obstacles.h"
+#include "split/schema.h"
+#include "split/sequences.h"
 #include "split/standby.h"
 
 namespace
@@ -169,6 +171,9 @@ void SplitCommand::prepare()
     warn("old: triggers");
     make_triggers(old_);
     await_lag_of_standby(old_, standby, limits_.max_lag);
+    for (Connection* connection : {&old_, &standby})
+        if (read_split(*connection)) /* the standby may not have replayed it yet */
+            read_ahead(*connection);
     routers_.wait_for_turn();
     stop_if_interrupted();
     routers_.make_ready(old_, standby);

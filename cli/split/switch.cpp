@@ -8,6 +8,7 @@
 #include "output.h"
 #include "split/command.h"
 #include "split/fence.h"
+#include "split/sequences.h"
 #include "split/standby.h"
 
 namespace
@@ -117,8 +118,7 @@ void SplitCommand::open_standby()
                                          "stays closed. It is another server, or was restored from "
                                          "a backup.");
     if (!there->is_new)
-        lock_and_run(standby, deadline_of_opening(),
-                     [&] { standby.query("SELECT snowflake_split.open()"); });
+        open_shards(standby, deadline_of_opening());
     make_writable(standby);
     opened_at_ = Clock::now();
 }

@@ -121,6 +121,15 @@ $holder->quit;
 $one->safe_psql('postgres', sprintf(q{SELECT snowflake_split.close(); UPDATE snowflake_split.state SET step = 'promoting', standby_start = '%s'},
 		$two->safe_psql('postgres', 'SELECT extract(epoch FROM pg_postmaster_start_time())')));
 is(open_shards($one), '(0,1,2)', 'the shards that leave are closed');
+$one->safe_psql('postgres', q{
+	SELECT snowflake_split.keep_positions(sequences, last_values, are_called, cycle, at_end)
+	FROM snowflake_split.read_sequences(snowflake_split.sequences_of(true));
+	SELECT snowflake_split.end_sequences(snowflake_split.sequences_of(true))});
+is(sqlstate($one, 'SELECT insta3.next_id()'), '55000', 'and their sequences');
+$holder = $one->background_psql('postgres');
+$holder->query_safe('BEGIN; ALTER SEQUENCE insta3.down SET LOGGED');
+is(sqlstate($one, 'SELECT snowflake_split.release_sequences(snowflake_split.sequences_of(true))'), '55P03', 'a sequence that is locked is not passed over');
+$holder->quit;
 ($status, $out, $err) = split_server(@servers, '--abort');
 ok($status == 3 && $err =~ /was requested, and may still come\nHINT:  --resume finishes/, '--abort: the promotion may still come') or diag($err);
 $two->stop;
@@ -131,6 +140,7 @@ $two->start;
 is($status, 0, '--abort, when it was started again') or diag($err);
 is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'split'"), '0', 'nothing is left');
 is($one->safe_psql('postgres', $written), '1', 'all rows are there');
+is($one->safe_psql('postgres', q{SELECT nextval('insta3.down'), nextval('insta3.round')}), '-2|3', 'sequences go on where they were');
 is($two->safe_psql('postgres', 'SHOW default_transaction_read_only'), 'off', 'the standby has its settings again');
 $one->wait_for_catchup($two);
 
@@ -175,7 +185,7 @@ foreach my $closed ([ $one, 3 ], [ $two, 1 ])
 		"SELECT oid::regclass FROM pg_class WHERE relkind = 'S' AND relnamespace = 'insta$shard'::regnamespace");
 	isnt(sqlstate($node, "SELECT nextval('$_')"), '', "$name: nextval('$_')") foreach @sequences;
 }
-is($two->safe_psql('postgres', q{SELECT nextval('insta3.down'), nextval('insta3.round')}), '-2|3', 'other sequences go on where they were');
+is($two->safe_psql('postgres', q{SELECT nextval('insta3.down'), nextval('insta3.round')}), '-3|4', 'other sequences go on where they were');
 is(sqlstate($two, $_), '', "two: $_") foreach 'SELECT insta3.next_id()', q{INSERT INTO insta5.users (name) VALUES ('new')};
 is(sqlstate($one, $_), '', "one: $_") foreach 'SELECT insta0.next_id()', q{INSERT INTO insta2.users (name) VALUES ('new')};
 
@@ -209,7 +219,7 @@ foreach my $shard (sort keys %journals)
 # The positions are kept for a way back by hand.
 is($one->safe_psql('postgres', q{BEGIN; DO 'BEGIN PERFORM snowflake_split.reopen(); END'; SELECT nextval('insta3.down'), nextval('insta3.round');
 	SELECT insta3.next_id() IS NOT NULL, (SELECT count(*) > 0 FROM insta3.users); DELETE FROM insta3.events_rest; ROLLBACK}),
-	"-2|3\nt|t", 'reopen() leads the old server back');
+	"-3|4\nt|t", 'reopen() leads the old server back');
 
 # The rest. A view keeps it.
 $two->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta1.users');

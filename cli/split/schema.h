@@ -1,0 +1,13 @@
+/* The schema snowflake_split: the record of a split, and the functions that close and open shards
+ * and sequences. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "split/state.h"
+
+/* Makes it, in a transaction of the caller. */
+void make_split(Connection& old, const std::string& new_server,
+                const std::vector<SplitShard>& shards);
