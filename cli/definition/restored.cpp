@@ -1,6 +1,7 @@
 #include "definition/restored.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "postgres/sql_text.h"
@@ -87,6 +88,54 @@ std::string push_casts_down(const std::string& sql)
     return pushed + sql.substr(done);
 }
 
+/* As the server names a column that is such a cast. It writes some types otherwise in SQL. */
+std::string name_of_type(std::string_view type)
+{
+    std::string name;
+    int depth = 0;
+    for (const char c : type) {
+        depth += c == '(' || c == '[' ? 1 : 0;
+        if (depth == 0)
+            name += c;
+        depth -= c == ')' || c == ']' ? 1 : 0;
+    }
+    static const std::map<std::string_view, const char*> kNames = {
+        {"integer", "int4"},
+        {"bigint", "int8"},
+        {"smallint", "int2"},
+        {"real", "float4"},
+        {"double precision", "float8"},
+        {"boolean", "bool"},
+        {"character", "bpchar"},
+        {"character varying", "varchar"},
+        {"bit varying", "varbit"},
+        {"timestamp without time zone", "timestamp"},
+        {"timestamp with time zone", "timestamptz"},
+        {"time without time zone", "time"},
+        {"time with time zone", "timetz"},
+    };
+    const auto found = kNames.find(name);
+    return found == kNames.end() ? name.substr(name.rfind('.') + 1) : found->second;
+}
+
+/* A constant of the second arm of a UNION has no name at first, and that of its type later. */
+std::string drop_names_of_types(std::string sql)
+{
+    static const std::string kAs = " AS ";
+    std::string code = code_of(sql);
+    for (std::size_t at = 0; (at = code.find("::", at)) != std::string::npos;) {
+        const std::size_t end = end_of_cast(sql, at);
+        const std::string name = name_of_type(std::string_view(sql).substr(at + 2, end - at - 2));
+        for (const std::string& written : {kAs + name, kAs + "\"" + name + "\""})
+            if (sql.compare(end, written.size(), written) == 0 &&
+                (end + written.size() == sql.size() || !is_word_part(sql[end + written.size()])))
+                for (std::string* text : {&sql, &code})
+                    text->erase(end, written.size());
+        at = end;
+    }
+    return sql;
+}
+
 /* The parenthesis that the one at this place closes. */
 std::size_t begin_of_group(std::string_view code, std::size_t end)
 {
@@ -132,11 +181,12 @@ std::string flatten(std::string sql, const std::string& connective)
 
 std::string as_restored(const std::string& sql)
 {
-    return flatten(flatten(push_casts_down(sql), " AND "), " OR ");
+    return flatten(flatten(push_casts_down(drop_names_of_types(sql)), " AND "), " OR ");
 }
 
-std::string without_casts(const std::string& sql)
+std::string without_casts(const std::string& text)
 {
+    const std::string sql = drop_names_of_types(text);
     std::string rest;
     for (std::size_t at = 0; at < sql.size();) {
         const bool is_quoted = sql[at] == '\'' || sql[at] == '"';

@@ -37,6 +37,9 @@ my $expressions = q{
 	CREATE FUNCTION %1$s.touched() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NEW; END$$;
 	CREATE TRIGGER touched BEFORE UPDATE ON %1$s.users FOR EACH ROW
 		WHEN (NEW.kind IN ('person', 'bot')) EXECUTE FUNCTION %1$s.touched();
+	CREATE VIEW %1$s.arms AS SELECT * FROM (SELECT id, kind, 1 AS a, 'x' AS b, now() AS c, 2 AS d, 1::bigint AS e, true AS f, '{}'::text[] AS g, kind AS h FROM %1$s.users
+		UNION ALL SELECT id, 'b', -1, NULL, '2020-01-01', NULL::smallint, -2, false, '{a}', 'x'::varchar(3) FROM %1$s.photos
+		UNION ALL SELECT 3, 'it''s', -3, 'AS text', 'today'::timestamp, -4, -5, NULL, NULL, 'y'::char(2)) AS arms;
 	CREATE VIEW %1$s.by_case AS SELECT CASE WHEN kind IN ('a', 'b') THEN 1 ELSE 2 END AS n FROM %1$s.users
 		WHERE created_at BETWEEN '2020-01-01' AND '2030-01-01' AND -photo_count < 3;
 };
