@@ -47,7 +47,10 @@ sub obstacles
 
 # Obstacles: the cause, the message, the remedy.
 my @obstacles = (
-	[ $one, 'CREATE TABLE insta0.o (n integer)', qr/table insta0\.o has no replica identity/, 'DROP TABLE insta0.o' ],
+	[ $one, 'CREATE TABLE insta0.o (n integer, m integer NOT NULL UNIQUE DEFERRABLE, o integer UNIQUE)',
+		qr/table insta0\.o has no replica identity\n.*ALTER TABLE insta0\.o REPLICA IDENTITY FULL; or/, 'DROP TABLE insta0.o' ],
+	[ $one, 'CREATE TABLE insta0.o2 (n integer NOT NULL CONSTRAINT "O n" UNIQUE)',
+		qr/table insta0\.o2 has no replica identity\n.*ALTER TABLE insta0\.o2 REPLICA IDENTITY USING INDEX "O n"; or/, 'DROP TABLE insta0.o2' ],
 	[ $one, 'CREATE UNLOGGED TABLE insta0.u (n integer PRIMARY KEY)', qr/table insta0\.u is unlogged/, 'DROP TABLE insta0.u' ],
 	[ $one, 'CREATE TABLE insta0.f (n integer PRIMARY KEY); CREATE TABLE public.f (n integer REFERENCES insta0.f)', qr/f_n_fkey on table (public\.)?f needs table insta0\.f/, 'DROP TABLE public.f, insta0.f' ],
 	[ $one, 'CREATE FUNCTION insta0.h() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE public.h (h integer DEFAULT insta0.h())', qr/default value for column h of table (public\.)?h needs function insta0\.h\(\)/, 'DROP TABLE public.h; DROP FUNCTION insta0.h()' ],
