@@ -22,6 +22,41 @@ std::size_t megabytes(Connection& connection, const Shard& shard)
     return static_cast<std::size_t>(size.number(0, 0));
 }
 
+/* Tables whose rows have been copied, with the slot from which the changes since then are read. */
+const char* const kCopied = R"(
+    SELECT srrelid::regclass AS name, format('pg_%s_sync_%s_%s', srsubid, srrelid, system_identifier) AS slot
+    FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid, pg_control_system()
+    WHERE subname = $1 AND srsubstate = 'f')";
+
+/* The worker of such a table drops the slot before it commits that the table is done
+ * (process_syncing_tables_for_sync()). After a crash of the target in between, the next worker
+ * looks for that slot for ever. If there was no crash, the worker of this moment is still there, or
+ * the table is done when it is read again. */
+void require_slots_of_tables(Servers& servers, const Move& move)
+{
+    auto& [source, target] = servers;
+    const Result copied = target.query(
+        std::string("SELECT array_agg(slot) FROM (") + kCopied + ") AS c", {move.name});
+    if (copied.is_null(0, 0))
+        return;
+    const Result missing =
+        source.query("SELECT array_agg(slot) FROM unnest($1::text[]) AS slot "
+                     "WHERE slot NOT IN (SELECT slot_name FROM pg_replication_slots)",
+                     {copied.text(0, 0)});
+    if (missing.is_null(0, 0))
+        return;
+    const Result workers = target.query(
+        "SELECT FROM pg_stat_subscription WHERE subname = $1 AND relid IS NOT NULL", {move.name});
+    if (workers.rows() > 0)
+        return;
+    const Result lost = target.query(std::string("SELECT name FROM (") + kCopied +
+                                         ") AS c WHERE slot = ANY ($2::text[])",
+                                     {move.name, missing.text(0, 0)});
+    if (lost.rows() > 0)
+        throw MustStartAnew("the copy of table " + lost.text(0, 0) +
+                            " cannot go on, because a crash of the target has lost its end");
+}
+
 /* Little may be left while no worker runs: the launcher waits for wal_retrieve_retry_interval
  * before it starts one again. So a row passes through the stream while clients still write. */
 void await_probe(Servers& servers, const Move& move)
@@ -92,6 +127,7 @@ void await_copy(Servers& servers, const Move& move)
     Progress progress("copy (MB)", total);
     await_replication(servers, move, [&] {
         progress.reach(std::min(total, megabytes(servers.target, move.shard)));
+        require_slots_of_tables(servers, move);
         const Result left = servers.target.query(R"(
             SELECT FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
             WHERE subname = $1 AND srsubstate <> 'r')",

@@ -194,6 +194,17 @@ is((move('insta0', $one, $two, '--abort'))[0], 3, '--abort again: there is no mo
 is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
 $one->safe_psql('postgres', 'DROP TABLE insta0.late');
 
+# A crash of the target between the two steps in which a worker ends the copy of a table: its slot is gone, and it is not
+# done. No worker can go on.
+$first = start_command('move', 'target: rows', @way);
+$first->{run}->signal('INT');
+end_command($first);
+$two->safe_psql('postgres', $_) foreach 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE',
+  q{UPDATE pg_subscription_rel SET srsubstate = 'f' WHERE srrelid = 'insta0.users'::regclass}, 'ALTER SUBSCRIPTION snowflake_move_0 ENABLE';
+($status, $out, $err) = move('insta0', $one, $two, '--resume');
+ok($status == 3 && $err =~ /the copy of table insta0\.users cannot go on, .*Start anew: --abort/, 'a table whose copy has lost its end') or diag($err);
+is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
+
 # A command that is killed behind the fence, and a target that is lost for good: the statements of docs/scale-out.md
 # says for this. (The subscription is disabled, so that the last write does not come. A lock holds the fence up until
 # then.)

@@ -153,8 +153,9 @@ foreach my $trial (1 .. $trials)
 	push @faults, "$what, $word: rows differ: $err" if $status == 1;
 	if ($status != 0)    # it was switched, or nothing was there
 	{
-		push @faults, "$what, $word: $err" if $err !~ /has been switched|is open on|there is no move of/;
-		$word = places() eq $from && $err =~ /there is no move of/ ? 'anew' : '--resume';
+		push @faults, "$what, $word: $err" if $err !~ /has been switched|is open on|there is no move of|has lost its end\. Start anew/;
+		($status, $out, $err) = move(@way, '--abort') if $err =~ /Start anew/;
+		$word = places() eq $from && ($status == 0 || $err =~ /there is no move of/) ? 'anew' : '--resume';
 		($status, $out, $err) = move(@way, $word eq 'anew' ? @routing : $word, '--timeout', '3s');
 	}
 	my $place = places();

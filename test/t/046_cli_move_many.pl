@@ -135,6 +135,10 @@ foreach my $trial (1 .. trials(2, scalar @stops))
 		ok(!$is_there, $told) if $state eq 'failed' && $error !~ /^.*It is not known whether/;
 		like($error, qr/\b${\$victim->port}\b/, "$name: the error of shard $shard names the server") if $state ne 'moved';
 	}
+	many('--plan', $file, '--jobs', 2);
+	my %anew = map { ($_->{shard} => 1) } grep { ($_->{error} // '') =~ /has lost its end\. Start anew: --abort/ } @$rows;
+	is((run_shard($program, 'move', $_->{schema}, '--from', $_->{from}, '--to', $_->{to}, '--abort'))[0], 0, "$name: shard $_->{shard} starts anew")
+	  foreach grep { $anew{ $_->{shard} } } @plan;
 	is(many('--plan', $file, '--jobs', 2), '0, 5 moved, 4 moved, 0 moved, 6 moved', "$name: the same line does the rest") or diag($err);
 	is(many('--plan', $file, '--drop-source', '--jobs', 2), '0, 5 dropped, 4 dropped, 0 dropped, 6 dropped', "$name: --drop-source");
 	$file = plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]);
