@@ -8,6 +8,8 @@
 namespace
 {
 
+const std::string kDoing = "moving the shard";
+
 /* A shard that is open there, or that a move there knows. */
 std::optional<Shard> look_for_shard(Connection& connection, const std::string& schema)
 {
@@ -41,21 +43,6 @@ Move name_move(Servers& servers, const std::string& schema)
     return {shard, name, slot(servers.source), slot(servers.target)};
 }
 
-/* The backend of a command that was killed ends soon, and so does its lock. */
-void lock_shard(Connection& connection, const std::string& name)
-{
-    connection.run("SET lock_timeout = '5s'");
-    try {
-        connection.query("SELECT pg_advisory_lock(hashtextextended($1, 0))", {name});
-    } catch (const ServerError& error) {
-        if (error.sqlstate != kLockTimeout)
-            throw;
-        throw Failure("another snowflake-shard is moving the shard: it has locked " + name +
-                      " on " + connection.server());
-    }
-    connection.run("SET lock_timeout = 0");
-}
-
 } // namespace
 
 /* Settings that this server does not have, or does not let us set, are left out. */
@@ -73,6 +60,21 @@ void withstand_settings(Connection& connection)
                      ('deadlock_timeout', '10ms')) AS s (name, setting)
         JOIN pg_settings AS p USING (name)
         WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
+}
+
+/* The backend of a command that was killed ends soon, and so does its lock. */
+void lock_name(Connection& connection, const std::string& name, const std::string& doing)
+{
+    connection.run("SET lock_timeout = '5s'");
+    try {
+        connection.query("SELECT pg_advisory_lock(hashtextextended($1, 0))", {name});
+    } catch (const ServerError& error) {
+        if (error.sqlstate != kLockTimeout)
+            throw;
+        throw Failure("another snowflake-shard is " + doing + ": it has locked " + name + " on " +
+                      connection.server());
+    }
+    connection.run("SET lock_timeout = 0");
 }
 
 void hide_statements(Connection& connection)
@@ -100,8 +102,8 @@ Session::Session(const std::string& from, const std::string& to, const std::stri
 {
     if (servers.source.server() == servers.target.server())
         throw UsageError("--from and --to are the same: " + servers.source.server());
-    lock_shard(servers.source, move.name);
-    lock_shard(servers.target, move.name);
+    lock_name(servers.source, move.name, kDoing);
+    lock_name(servers.target, move.name, kDoing);
 }
 
 Move opposite(const Move& move)

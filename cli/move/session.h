@@ -54,6 +54,10 @@ struct MustStartAnew : Failure {
  * commits unsafe. */
 void withstand_settings(Connection& connection);
 
+/* One command at a time has the name on a server, until its connection ends. doing: for the error.
+ */
+void lock_name(Connection& connection, const std::string& name, const std::string& doing);
+
 /* Until the transaction ends, statements come into no log and no statistics: they hold a connection
  * string. Settings that the role may not change are left as they are. */
 void hide_statements(Connection& connection);

@@ -1,31 +1,16 @@
 #include "split/session.h"
 
-#include "move/transaction.h"
-
 namespace
 {
 
-/* The backend of a command that was killed ends soon, and so does its lock. */
-void lock_split(Connection& connection)
-{
-    connection.run("SET lock_timeout = '5s'");
-    try {
-        connection.query("SELECT pg_advisory_lock(hashtextextended($1, 0))", {kSplitSchema});
-    } catch (const ServerError& error) {
-        if (error.sqlstate != kLockTimeout)
-            throw;
-        throw Failure("another snowflake-shard is splitting the server: it has locked " +
-                      kSplitSchema + " on " + connection.server());
-    }
-    connection.run("SET lock_timeout = 0");
-}
+const std::string kDoing = "splitting the server";
 
 } // namespace
 
 SplitServers::SplitServers(const Options& options) : old(options.from)
 {
     withstand_settings(old);
-    lock_split(old);
+    lock_name(old, kSplitSchema, kDoing);
     try {
         standby = std::make_unique<Connection>(options.standby);
     } catch (const UsageError&) {
@@ -37,7 +22,7 @@ SplitServers::SplitServers(const Options& options) : old(options.from)
     if (old.server() == standby->server())
         throw UsageError("--from and --standby are the same: " + old.server());
     withstand_settings(*standby);
-    lock_split(*standby);
+    lock_name(*standby, kSplitSchema, kDoing);
 }
 
 Connection& SplitServers::reached() const
