@@ -172,13 +172,13 @@ like($err, qr/the clock of .* is \d+ s behind/, '--dry-run: the clocks are apart
 
 # Two moves at once; Ctrl-C; a table that is made meanwhile.
 my @way = ('insta0', '--from', $one, '--to', $two);
-my $first = start_move('target: rows', @way);
+my $first = start_command('move', 'target: rows', @way);
 kill 'STOP', $first->{run}{KIDS}[0]{PID};
 ($status, $out, $err) = move('insta0', $one, $two);
 like($err, qr/another snowflake-shard is moving the shard/, 'two moves at once: the second one says so');
 $first->{run}->signal('INT');
 kill 'CONT', $first->{run}{KIDS}[0]{PID};
-is(end_move($first), 3, 'Ctrl-C: exit code 3');
+is(end_command($first), 3, 'Ctrl-C: exit code 3');
 like($first->{err}, qr/stopped\nHINT: .*--resume goes on/, 'Ctrl-C: says how to go on');
 ($status, $rows) = shard_json($program, 'verify', $one, $two);
 ok($status == 1 && (grep { $_->{hint} =~ /--resume, or --abort/ } @$rows) == @$rows, 'verify names what is left and the command that goes on');
@@ -210,7 +210,7 @@ is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
 # then.)
 my $holder = $one->background_psql('postgres');
 $holder->query_safe('BEGIN; LOCK TABLE insta0.log IN ROW EXCLUSIVE MODE');
-$first = start_move('source: triggers of the fence', @way, '--timeout', '60s');
+$first = start_command('move', 'source: triggers of the fence', @way, '--timeout', '60s');
 my $late = $one->background_psql('postgres');
 $late->query_safe("BEGIN; UPDATE insta0.users SET name = 'late' WHERE id = (SELECT min(id) FROM insta0.users)");
 $two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
@@ -241,7 +241,7 @@ $two->safe_psql('postgres', $_) foreach 'DROP SUBSCRIPTION snowflake_move_0', 'D
 # A difference, made on the target before the switch. A client that holds a lock for longer than
 # --timeout stops the switch and nobody else.
 my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
-$first = start_move('target: rows', @way, '--timeout', '300ms');
+$first = start_command('move', 'target: rows', @way, '--timeout', '300ms');
 kill 'STOP', $first->{run}{KIDS}[0]{PID};
 my $rows_of = 'SELECT (SELECT count(*) FROM insta0.users) + (SELECT count(*) FROM insta0.log)';
 await('rows are there', sub { $two->safe_psql('postgres', $rows_of) == $one->safe_psql('postgres', $rows_of) });
@@ -254,7 +254,7 @@ $client->query_safe('BEGIN; LOCK TABLE insta0.photos IN ROW EXCLUSIVE MODE');
 kill 'CONT', $first->{run}{KIDS}[0]{PID};
 await('a switch has failed', sub { $first->{run}->pump_nb; $first->{err} =~ /the source is open again/ });
 is(sqlstate($one, $insert), '', 'a lock that is not had in time: the source is open');
-is(end_move($first), 3, 'after three tries: exit code 3');
+is(end_command($first), 3, 'after three tries: exit code 3');
 is(() = $first->{err} =~ /canceling statement due to lock timeout|the source is open again/g, 6, 'three times the source was open again') or diag($first->{err});
 like($first->{err}, qr/the switch did not succeed within --timeout, 3 times tried\nHINT: .*--resume goes on/, 'the error says how to go on');
 is(sqlstate($one, $insert), '', 'and the source is open');

@@ -34,13 +34,6 @@ sub arguments
 	return ('insta5', '--from', $from, '--to', $to, map { ('--pgbouncer', $_->{dsn}, '--config', $_->{file}) } @poolers);
 }
 
-sub await_text
-{
-	my ($move, $text) = @_;
-	await("the move prints \"$text\"", sub { $move->{run}->pump_nb; $move->{err} =~ /$text/ || !$move->{run}->pumpable });
-	return;
-}
-
 # Stops the switch behind the fence, with all clients held: the subscription is disabled, so that the last write does
 # not come. A lock keeps the fence from being prepared until then.
 sub hold
@@ -151,13 +144,13 @@ foreach my $load (@loads)
 }
 my $switch_command = "env | grep -E '^(SHARD|SCHEMA|HOST|PORT|DBNAME)=' | sort > $dir/env; "
   . qq(psql -XAt -d "$first->{dsn}" -c 'SHOW DATABASES' > $dir/aliases);
-my $move = start_move('target: rows', arguments($one, $two, $first, $second), '--switch-command', $switch_command);
+my $move = start_command('move', 'target: rows', arguments($one, $two, $first, $second), '--switch-command', $switch_command);
 hold_switch($move, hold($one), $two);
 like(alias_of($_), qr/\|${\$one->port}\|postgres\|1$/, 'both are paused') foreach $first, $second;
 ok(-e "$first->{dir}/real.ini.snowflake-shard", 'the new file is prepared');
 append_to_file($first->{file}, "shard6 = host=/y\n");
 go_on($two);
-is(end_move($move), 0, 'a move with two PgBouncers') or diag($move->{err});
+is(end_command($move), 0, 'a move with two PgBouncers') or diag($move->{err});
 like($move->{err}, qr/PgBouncer held its clients for \d+ ms/, 'the pause is printed');
 foreach my $load (@loads)
 {
@@ -187,7 +180,7 @@ my ($in, $answer, $problem) = ('', '', '');
 my $client = IPC::Run::start([ 'psql', '-XAtq', '-d', shard5_of($second) ], '<', \$in, '>', \$answer, '2>', \$problem);
 $in = "BEGIN;\nSELECT 'begun';\n";
 $client->pump until $answer =~ /begun/;
-$move = start_move('source is open again', arguments($two, $one, $first, $second), '--timeout', '3s');
+$move = start_command('move', 'source is open again', arguments($two, $one, $first, $second), '--timeout', '3s');
 like($move->{err}, qr/not every client was held:\n$name_of_second: PAUSE "shard5" did not end in time: a client has not ended its transaction/,
 	'a pause that is late is told');
 is(alias_of($_), led_to($two), 'and all clients go on') foreach $first, $second;
@@ -197,7 +190,7 @@ hold_switch($move, hold($two), $one, 'source is open again');
 kill_pooler($second);
 unlink "$second->{dir}/.s.PGSQL.6432", "$second->{dir}/pid";
 go_on($one);
-is(end_move($move), 3, 'a PgBouncer that is killed while it is paused: exit code 3');
+is(end_command($move), 3, 'a PgBouncer that is killed while it is paused: exit code 3');
 like($move->{err}, qr/open on $at_one, and not every client is led there:\n$name_of_second: /, 'it is named');
 unlike($move->{err}, qr/\Q$first->{dir}\E/, 'the other one is not');
 like(last_line($move->{err}), qr/^alias shard5 of PgBouncer \Q$second->{dir}\E:6432 may be paused, $goes_on/,
@@ -212,14 +205,14 @@ is((run_shard($program, 'move', arguments($two, $one), '--drop-source'))[0], 0, 
 my $holder = hold($one);
 $switch_command = "echo tried >> $dir/tries; exit \$(cat $dir/code)";
 my @arguments = (arguments($one, $two, $first, $second), '--switch-command', $switch_command);
-$move = start_move('triggers of the fence', @arguments, '--timeout', '60s');
+$move = start_command('move', 'triggers of the fence', @arguments, '--timeout', '60s');
 hold_switch($move, $holder, $two);
 append_to_file("$dir/code", '7');
 my $main = slurp_file($first->{main});
 unlink $first->{main};
 append_to_file($first->{main}, "%include /nonexistent\n$main");
 go_on($two);
-is(end_move($move), 3, 'a command that fails: exit code 3');
+is(end_command($move), 3, 'a command that fails: exit code 3');
 like($move->{err}, qr/^--switch-command has failed with exit status 7: echo/m, 'its exit status is told');
 # Later versions of PgBouncer say themselves that RELOAD has failed.
 like($move->{err}, qr/$name_of_first: (?:after RELOAD it leads to $at_one, not to $at_two|RELOAD: ERROR: +RELOAD failed)/, 'so is a RELOAD without effect');
@@ -246,7 +239,7 @@ $two->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO 
 foreach my $way ('--abort', '--resume')
 {
 	$holder = hold($two);
-	$move = start_move('triggers of the fence', arguments($two, $one, $first, $second), '--timeout', '60s');
+	$move = start_command('move', 'triggers of the fence', arguments($two, $one, $first, $second), '--timeout', '60s');
 	hold_switch($move, $holder, $one);
 	$move->{run}->kill_kill(grace => 0);
 	is(alias_of($_), led_to($two, 1), "$way: a command that is killed leaves the aliases paused") foreach $first, $second;

@@ -43,11 +43,11 @@ my @changes = (
 	[ 'ALTER POLICY all_of_web ON insta5.photos USING (false)', qr/^\+ CREATE POLICY all_of_web .*USING \(false\)/m ],
 	[ q{COMMENT ON TABLE insta5.users IS 'new'}, qr/^\+ COMMENT ON TABLE insta5\.users IS 'new'/m ],
 	[ 'ALTER TABLE insta5.users SET (fillfactor = 90)', qr/^\+ WITH \(fillfactor='?90'?\)/m ]);
-my $move = start_move('target: rows', @way);
+my $move = start_command('move', 'target: rows', @way);
 kill 'STOP', $move->{run}{KIDS}[0]{PID};
 $one->safe_psql('postgres', $_->[0]) foreach @changes;
 kill 'CONT', $move->{run}{KIDS}[0]{PID};
-is(end_move($move), 3, 'changes during the copy: exit code 3');
+is(end_command($move), 3, 'changes during the copy: exit code 3');
 like($move->{err}, qr/the definition has changed since it was copied\. Start anew: --abort/, 'the error says so');
 like($move->{err}, $_->[1], "it shows: $_->[0]") foreach @changes;
 is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
@@ -59,7 +59,7 @@ sub move_with_change
 	my ($sql) = @_;
 	my $holder = $one->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
-	my $moving = start_move('source: triggers of the fence', @way, '--timeout', '20s');
+	my $moving = start_command('move', 'source: triggers of the fence', @way, '--timeout', '20s');
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
 	$holder->quit;
 	await('the move waits for the last write', sub { $moving->{run}->pump_nb; $moving->{err} =~ /waiting for the last write/ });
@@ -68,20 +68,20 @@ sub move_with_change
 	return $moving;
 }
 $move = move_with_change('ALTER TABLE insta5.users ADD COLUMN late integer');
-is(end_move($move), 3, 'a change behind the fence: exit code 3');
+is(end_command($move), 3, 'a change behind the fence: exit code 3');
 like($move->{err}, qr/the definition of the shard is being changed\n.*the source is open again\n/s, 'the source is opened again');
 like($move->{err}, qr/Start anew: --abort.*^\+ .*late integer/ms, 'the error shows the change');
 is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
 abort_move('a change behind the fence');
 
 # Statements that leave the definition as it is stop nothing.
-$move = start_move('target: rows', @way);
+$move = start_command('move', 'target: rows', @way);
 kill 'STOP', $move->{run}{KIDS}[0]{PID};
 my $harmless = 'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'
   . ' REINDEX TABLE CONCURRENTLY insta5.users; TRUNCATE insta5."Audit Log"';
 $one->safe_psql('postgres', $_) foreach split /;/, $harmless;
 kill 'CONT', $move->{run}{KIDS}[0]{PID};
-is(end_move($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
+is(end_command($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
 is((run_shard($program, 'move', @way, '--drop-source'))[0], 0, '--drop-source');
 $_->stop foreach $one, $two;
 done_testing();

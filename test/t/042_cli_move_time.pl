@@ -61,20 +61,13 @@ sub processes_of
 	return ($postmaster, split /\n/, $node->safe_psql('postgres', 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()'));
 }
 
-sub await_text
-{
-	my ($move, $text) = @_;
-	await("the move prints \"$text\"", sub { $move->{run}->pump_nb; $move->{err} =~ /$text/ || !$move->{run}->pumpable });
-	return;
-}
-
 # A move that waits before the fence, because somebody has locked a table.
 sub hold_move
 {
 	my ($from, $to, @arguments) = @_;
 	my $holder = $from->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta0.log IN ROW EXCLUSIVE MODE');
-	my $move = start_move('source: triggers of the fence', 'insta0', '--from', $from, '--to', $to, @arguments);
+	my $move = start_command('move', 'source: triggers of the fence', 'insta0', '--from', $from, '--to', $to, @arguments);
 	return ($move, $holder);
 }
 
@@ -94,7 +87,7 @@ foreach my $victim (sort keys %victims)
 	is(sqlstate($from, $insert), '', "$victim hangs: clients can write to the source again") or diag($move->{err});
 	await_text($move, 'open again(?s:.*)worker \d+ runs(?s:.*)sender \d+ is in state streaming') if $victim eq 'the apply worker';
 	go_on();
-	is(end_move($move), 0, "$victim goes on: so does the move") or diag($move->{err});
+	is(end_command($move), 0, "$victim goes on: so does the move") or diag($move->{err});
 	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 	($from, $to) = ($to, $from);
 }
@@ -105,7 +98,7 @@ $to->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
 $holder->quit;
 await_text($move, 'waiting for the last write');
 stop(backend_of($from));
-is(end_move($move), 3, 'the source hangs: exit code 3');
+is(end_command($move), 3, 'the source hangs: exit code 3');
 like($move->{err}, qr/the source may still be fenced, and closed to every write, until --resume or --abort: .* did not answer in time/,
 	'the source hangs: the error says that the fence may stand');
 is(sqlstate($from, $insert), '25006', 'the source hangs: it does');
@@ -119,7 +112,7 @@ $to->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
 $holder->quit;
 await_text($move, 'waiting for the last write');
 $to->safe_psql('postgres', 'SELECT pg_terminate_backend(' . backend_of($to) . ')');
-is(end_move($move), 3, 'the target ends the session: exit code 3');
+is(end_command($move), 3, 'the target ends the session: exit code 3');
 is(sqlstate($from, $insert), '', 'the target ends the session: clients can write again') or diag($move->{err});
 is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--abort'))[0], 0, '--abort');
 
@@ -133,7 +126,7 @@ is(sqlstate($from, $insert), '25006', 'a COMMIT without an answer: the source st
 is(sqlstate($to, "SET synchronous_commit = local; $insert"), '25006', 'and so does the target');
 $to->safe_psql('postgres', "SET synchronous_commit = local; ALTER SYSTEM RESET synchronous_standby_names");
 $to->safe_psql('postgres', 'SELECT pg_reload_conf()');
-is(end_move($move), 0, 'the answer comes: the move ends') or diag($move->{err});
+is(end_command($move), 0, 'the answer comes: the move ends') or diag($move->{err});
 is(sqlstate($to, $insert), '', 'the target is open');
 is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
 
@@ -145,16 +138,16 @@ $from->safe_psql('postgres', 'CREATE DATABASE other');
 my $old = $from->background_psql('other');
 my ($pid) = $old->query_safe('BEGIN; SELECT pg_backend_pid() FROM pg_current_xact_id()') =~ /(\d+)/;
 my $waits = "the slot waits for process $pid \\(role \\S+, database other\\), whose transaction began at 20";
-$move = start_move($waits, 'insta0', '--from', $from, '--to', $to);
+$move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to);
 like($move->{err}, qr/$waits/, 'a slot that waits: the process is named');
 $move->{run}->signal('INT');
-is(end_move($move), 3, 'Ctrl-C while the slot waits: exit code 3');
+is(end_command($move), 3, 'Ctrl-C while the slot waits: exit code 3');
 like($move->{err}, qr/stopped\nHINT: .*--resume goes on/, 'and how to go on');
 await('no slot is left', sub { $from->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots') eq '0' });
-$move = start_move($waits, 'insta0', '--from', $from, '--to', $to, '--resume');
+$move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to, '--resume');
 $old->quit;
 await_text($move, 'target: rows');
-is(end_move($move), 0, 'the transaction ends: the move goes on') or diag($move->{err});
+is(end_command($move), 0, 'the transaction ends: the move goes on') or diag($move->{err});
 is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 ($from, $to) = ($to, $from);
 
@@ -170,7 +163,7 @@ my $before = $to->safe_psql('postgres', $failures);
 await('it fails more often', sub { $move->{run}->pump_nb; $to->safe_psql('postgres', $failures) > $before + 20 });
 is(scalar(() = $move->{err} =~ /$failed/g), 1, 'replication that fails is told once') or diag($move->{err});
 $to->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta0.log WHERE id = 1');
-is(end_move($move), 0, 'the move goes on') or diag($move->{err});
+is(end_command($move), 0, 'the move goes on') or diag($move->{err});
 is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 ($from, $to) = ($to, $from);
 

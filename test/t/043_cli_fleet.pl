@@ -169,9 +169,9 @@ like($out, qr/\n3,insta3,500000,x+\n4,insta4,1,x+\n/, 'query: in order');
 # --- a shard that is moving -----------------------------------------------------------------------
 
 my @way = ('insta8', '--from', $one, '--to', $two);
-my $move = start_move('target: rows', @way);
+my $move = start_command('move', 'target: rows', @way);
 $move->{run}->signal('INT');
-isnt(end_move($move), 0, 'a move is interrupted');
+isnt(end_command($move), 0, 'a move is interrupted');
 my $columns = q{SELECT string_agg(DISTINCT table_schema, ' ') FROM information_schema.columns WHERE column_name = 'place'};
 foreach my $servers ([$one], [$two], [ $one, $two ])
 {

@@ -159,7 +159,7 @@ foreach my $trial (1 .. $trials)
 	push @faults, "move: $err" if $is_undone && move(@way, '--reversible', '--timeout', '5s') !~ /^0/;
 	my @command = $is_undone ? (@way, '--undo') : (@way, '--reversible');
 	my @victims = $is_undone ? reverse @way : @way;
-	my $run = start_move($steps[$step], 'insta5', '--from', $command[0], '--to', $command[1], $command[2], '--timeout', '5s');
+	my $run = start_command('move', $steps[$step], 'insta5', '--from', $command[0], '--to', $command[1], $command[2], '--timeout', '5s');
 	usleep(rand(30_000));
 	$run->{run}->kill_kill(grace => 0) if $victim eq 'command';
 	foreach my $node ($victim eq 'source' ? $victims[0] : $victim eq 'target' ? $victims[1] : ())
@@ -167,7 +167,7 @@ foreach my $trial (1 .. $trials)
 		crash($node);
 		start_server($node);
 	}
-	eval { end_move($run) };
+	eval { end_command($run) };
 	my $what = ($is_undone ? 'undo' : 'move') . ", $victim killed at \"$steps[$step]\"";
 	my $begun = $is_undone || listed() ne 'open' ? 1 : 0;
 	my $end = move(@command[ 0, 1 ], $is_undone ? '--undo' : $begun ? '--resume' : '--reversible', '--timeout', '10s');

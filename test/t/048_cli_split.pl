@@ -96,10 +96,10 @@ my $written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
 is($status, 3, 'too short a --timeout: exit code 3') or diag($err);
 $holder = $one->background_psql('postgres');
 $holder->query_safe(q{BEGIN; INSERT INTO insta3.users (name) VALUES ('late')});
-my $split = start_split('open on the old server again', @servers, '--resume', '--timeout', '1s');
+my $split = start_command('split', 'open on the old server again', @servers, '--resume', '--timeout', '1s');
 is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('between')}), '', 'a writer goes on');
 is(port_of_alias($pooler, 3), $one->port, 'clients behind PgBouncer, too');
-is(end_split($split), 3, 'a transaction that stays open: exit code 3');
+is(end_command($split), 3, 'a transaction that stays open: exit code 3');
 like($split->{err}, qr/process \d+ writes to the shard, and did not end in time\n(?s:.*)did not succeed within --timeout, 3 times tried/, 'it is told');
 is(open_shards($one), '(0,1,2,3,4,5)', 'all shards are open');
 ($status, $rows) = shard_json($program, 'verify', $one);
@@ -109,9 +109,9 @@ is(join(' ', map { $_->{state} } @$rows), 'open open open moving moving moving',
 is((run_shard($program, 'run', $one, '--shards', '3', '--sql', 'SELECT 1'))[0], 3, 'run refuses such a shard');
 
 # Ctrl-C while it waits.
-$split = start_split('clients are held', @servers, '--resume', '--timeout', '60s');
+$split = start_command('split', 'clients are held', @servers, '--resume', '--timeout', '60s');
 $split->{run}->signal('INT');
-is(end_split($split), 3, 'Ctrl-C before the promotion: exit code 3');
+is(end_command($split), 3, 'Ctrl-C before the promotion: exit code 3');
 like($split->{err}, qr/The shards are open on the old server/, 'it goes back');
 is(port_of_alias($pooler, 3), $one->port, 'no alias is paused');
 $holder->query_safe('COMMIT');

@@ -64,10 +64,10 @@ foreach my $trial (1 .. $trials)
 				map { $_->connstr('postgres') } @nodes)) } 1, 3;
 	my @servers = ('--from', $one, '--standby', $two, '--timeout', '5s');
 	my $what = "$victim killed at \"$steps[$step]\"";
-	my $split = start_split($steps[$step], @servers, '--shards', '2,3', '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
+	my $split = start_command('split', $steps[$step], @servers, '--shards', '2,3', '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
 	usleep(rand(20_000));
 	eval { $victims{$victim}->($split->{run}, @nodes, $pooler); 1 } or diag("$what: $@");
-	eval { end_split($split) };
+	eval { end_command($split) };
 	push @faults, "$what: shard $_ is open on both" foreach grep { writable($_, @nodes) eq '0,1' } 0 .. 3;
 	my $word = rand() < 0.6 ? '--resume' : '--abort';
 	($status, $out, $err) = run_shard($program, 'split', @servers, $word);

@@ -35,8 +35,9 @@ our @EXPORT = qw(
   make_real_database
   make_real_shard
   psql_file
-  start_move
-  end_move
+  start_command
+  await_text
+  end_command
 );
 
 # The program beside the server's; the test is skipped where it was not built.
@@ -89,24 +90,32 @@ sub background
 	return \%started;
 }
 
-# Starts a move, and waits until it has printed the text.
-sub start_move
+# Starts a verb, and waits until it has printed the text.
+sub start_command
 {
-	my ($text, @arguments) = @_;
-	my $move = { err => '' };
+	my ($verb, $text, @arguments) = @_;
+	my $command = { err => '' };
 	local $SIG{INT} = 'DEFAULT';    # a shell that starts tests in the background has it ignored
-	$move->{run} = IPC::Run::start([ shard_program_if_built(), 'move', shard_command(@arguments) ],
-		'<', \undef, '>', '/dev/null', '2>', \$move->{err});
-	await("the move prints \"$text\"", sub { $move->{run}->pump_nb; $move->{err} =~ /$text/ || !$move->{run}->pumpable });
-	return $move;
+	$command->{run} = IPC::Run::start([ shard_program_if_built(), $verb, shard_command(@arguments) ],
+		'<', \undef, '>', '/dev/null', '2>', \$command->{err});
+	await_text($command, $text);
+	return $command;
+}
+
+# Returns also when the command has ended.
+sub await_text
+{
+	my ($command, $text) = @_;
+	await("the command prints \"$text\"", sub { $command->{run}->pump_nb; $command->{err} =~ /$text/ || !$command->{run}->pumpable });
+	return;
 }
 
 # Its exit code.
-sub end_move
+sub end_command
 {
-	my ($move) = @_;
-	$move->{run}->finish;
-	return $move->{run}->result(0);
+	my ($command) = @_;
+	$command->{run}->finish;
+	return $command->{run}->result(0);
 }
 
 # "made 5,6; there already 1": the rows of clone and run.

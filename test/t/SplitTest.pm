@@ -1,5 +1,5 @@
 # Helpers of the tests of snowflake-shard split: a server of several shards of test/real with its standby, PgBouncer with
-# an alias for each shard, and the command.
+# an alias for each shard.
 
 package SplitTest;
 
@@ -7,7 +7,6 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use IPC::Run;
 use PoolerTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -19,9 +18,6 @@ our @EXPORT = qw(
   new_standby
   new_split_pooler
   port_of_alias
-  start_split
-  await_text
-  end_split
   open_shards
 );
 
@@ -65,33 +61,6 @@ sub port_of_alias
 	my ($line) = console($pooler, 'SHOW DATABASES') =~ /^(shard$shard\|.*)$/m;
 	my @columns = split /\|/, $line;
 	return $columns[2] . ($columns[-2] ? ' paused' : '');
-}
-
-# Starts the command, and waits until it has printed the text.
-sub start_split
-{
-	my ($text, @arguments) = @_;
-	my $split = { err => '' };
-	local $SIG{INT} = 'DEFAULT';    # a shell that starts tests in the background has it ignored
-	$split->{run} = IPC::Run::start([ shard_program_if_built(), 'split', shard_command(@arguments) ],
-		'<', \undef, '>', '/dev/null', '2>', \$split->{err});
-	await_text($split, $text);
-	return $split;
-}
-
-sub await_text
-{
-	my ($split, $text) = @_;
-	await("the split prints \"$text\"", sub { $split->{run}->pump_nb; $split->{err} =~ /$text/ || !$split->{run}->pumpable });
-	return;
-}
-
-# Its exit code.
-sub end_split
-{
-	my ($split) = @_;
-	$split->{run}->finish;
-	return $split->{run}->result(0);
 }
 
 # "0,1,2 at the first; 3 at the second": where map finds each shard. A server that does not answer has none.
