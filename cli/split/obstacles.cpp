@@ -43,7 +43,7 @@ SELECT format('logical slot %s of database %I would be on this server alone', sl
        format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
 FROM pg_replication_slots WHERE slot_type = 'logical'
 UNION ALL
-SELECT format('subscription %I would be on both servers', subname), format('ALTER SUBSCRIPTION %I DISABLE; and drop it on one of them after the split', subname)
+SELECT format('subscription %I would be on both servers', subname), format('ALTER SUBSCRIPTION %I DISABLE; pg_copy_logical_replication_slot() makes a slot for the new server after the split', subname)
 FROM pg_subscription WHERE subenabled AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 UNION ALL
 SELECT format('role or database %s sets default_transaction_read_only = off, so it could draw IDs on the standby before that is opened',
@@ -153,12 +153,14 @@ std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
 std::vector<Obstacle> find_too_few_connections(Connection& standby, int connections)
 {
     return read_obstacles(standby, R"(
-        SELECT format('max_connections = %s, %s are in use, and the aliases have %s', most, used, $1::text),
+        SELECT format('max_connections = %s, of which %s are reserved; %s are in use, and the aliases have %s', most, reserved, used, $1::text),
                format('ALTER SYSTEM SET max_connections = %s; and restart the standby, or smaller pools in PgBouncer',
-                      used + $1::integer + 10)
-        FROM (SELECT current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer AS most,
+                      used + $1::integer + reserved + 10)
+        FROM (SELECT current_setting('max_connections')::integer AS most,
+                     current_setting('superuser_reserved_connections')::integer
+                     + coalesce(current_setting('reserved_connections', true)::integer, 0) AS reserved,
                      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used) AS c
-        WHERE used + $1::integer > most)",
+        WHERE used + $1::integer + reserved > most)",
                           {std::to_string(connections)});
 }
 
@@ -167,12 +169,11 @@ void tell_of_both_servers(Connection& old, Connection& standby)
     const Result jobs = old.query("SELECT FROM pg_extension WHERE extname = 'pg_cron'");
     if (jobs.rows() > 0)
         warn("pg_cron: its jobs will run on both servers; cron.job lists them");
-    const std::string archive = "SELECT CASE WHEN current_setting('archive_mode') <> 'off' THEN "
-                                "current_setting('archive_command') END";
-    const Result of_old = old.query(archive);
-    const Result of_standby = standby.query(archive);
-    if (!of_old.is_null(0, 0) && !of_old.text(0, 0).empty() &&
-        of_old.text(0, 0) == of_standby.text(0, 0))
-        warn("archive_command is the same on both servers: each writes its own timeline into the "
-             "same place. Give the new server a place, and a base backup, of its own.");
+    const std::string archive = R"(
+        SELECT CASE WHEN current_setting('archive_mode') <> 'off'
+                    THEN current_setting('archive_command') || current_setting('archive_library') END)";
+    const std::string of_old = old.query(archive).text(0, 0);
+    if (!of_old.empty() && of_old == standby.query(archive).text(0, 0))
+        warn("both servers archive by the same command or library: each writes its own timeline "
+             "into the same place. Give the new server a place, and a base backup, of its own.");
 }

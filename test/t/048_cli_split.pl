@@ -22,7 +22,7 @@ plan skip_all => 'pgbouncer is not installed' unless pgbouncer_program();
 seed_random();
 my ($status, $out, $err, $rows);
 my $shards = 6;
-my $one = new_split_server('one', $shards);
+my $one = new_split_server('one', $shards, conf => "archive_mode = on\narchive_command = 'true'\n");
 $one->safe_psql('postgres', q{
 	CREATE SEQUENCE insta3.down INCREMENT -1; CREATE SEQUENCE insta3.round AS smallint CYCLE;
 	SELECT nextval('insta3.down'), nextval('insta3.round'), nextval('insta3.round')});
@@ -88,6 +88,19 @@ await('the standby has the role', sub { $two->safe_psql('postgres', q{SELECT cou
 like(join("\n", map { $_->{obstacle} } @$rows), $_, "obstacle: $_") foreach qr/role weak may make no schema in database postgres\n.*GRANT CREATE ON DATABASE/,
   qr/role weak is no member of role app, who owns/, qr/role weak may not call pg_promote\(boolean, integer\)\n.*GRANT EXECUTE/,
   qr/role weak may not set default_transaction_read_only by ALTER SYSTEM/;
+$one->safe_psql('postgres', q{SET allow_system_table_mods = on; INSERT INTO pg_extension
+	SELECT 99999, 'pg_cron', extowner, extnamespace, false, '1', NULL, NULL FROM pg_extension WHERE extname = 'plpgsql'});
+system_or_bail('psql', '-XAtq', '-h', $pooler->{dir}, '-p', 6432, '-d', "shard$_", '-c', 'SELECT', '-o', '/dev/null') foreach 3 .. 5;
+$two->append_conf('postgresql.conf', 'superuser_reserved_connections = 57');
+$two->restart;
+await('the standby streams', sub { $one->safe_psql('postgres', q{SELECT state FROM pg_stat_replication}) eq 'streaming' });
+($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
+like(join("\n", map { $_->{obstacle} } @$rows),
+	qr/max_connections = 60, of which 57 are reserved; \d+ are in use, and the aliases have 3\n.*ALTER SYSTEM SET max_connections = \d+; and restart/, 'obstacle: max_connections');
+$two->adjust_conf('postgresql.conf', 'superuser_reserved_connections', undef);
+$two->restart;
+like($err, $_, "told: $_") foreach qr/pg_cron: its jobs will run on both servers/, qr/both servers archive by the same command/;
+$one->safe_psql('postgres', q{SET allow_system_table_mods = on; DELETE FROM pg_extension WHERE extname = 'pg_cron'});
 like((split_server(@servers, '--shards', '3-9'))[2], qr/4 shards not on \S+: 6-9\nNothing was done/, 'a shard that is not there is named');
 
 # A transaction that does not end in time: the old server is open again, three times.
