@@ -1,5 +1,5 @@
 # examples/router as docs/scale-out.md shows it: an application writes through PgBouncer while an operator adds a server,
-# moves shards, changes them and takes a server away. No statement fails, no acknowledged write is lost or doubled, the
+# moves shards, changes them, takes a server away and splits one. No statement fails, no acknowledged write is lost or doubled, the
 # shards are where the plans say, and the page shows such outputs. The application's own check can fail.
 
 use strict;
@@ -58,6 +58,7 @@ sub shape
 	$line =~ s/ +[#| ]+$//;
 	$line =~ s/\b\d+ (?:bytes|kB|MB)\b/N size/g;
 	$line =~ s/\d+/N/g;
+	$line =~ s/N(?:[-,]N)+/N/g;
 	return $line =~ s/ +/ /gr;
 }
 
@@ -72,22 +73,24 @@ sub shown_lines
 }
 
 my ($status, $said) = output_of('play');
-is($status, 0, 'an operator adds a server, moves shards, changes them, and takes a server away') or diag($said);
+is($status, 0, 'an operator adds a server, moves shards, changes them, takes a server away, and splits one') or diag($said);
 my @moves = map { @{ decode_json(slurp_file("$dir/$_.json")) } } qw(grow drain);
 my $count = @moves;
 cmp_ok($count, '>=', 10, 'the plans have moves');
 my ($figures) = $said =~ /^(\d+ moves; .*)/m;
 note($figures // 'no figures');
-like($said, qr/^$count moves; writes were blocked for \d+ ms \(median\), \d+ ms \(largest\)\n\d{3,} writes, 0 errors, 0 lost, 0 doubled; the slowest took/m,
+like($said, qr/^$count moves; writes were blocked for \d+ ms \(median\), \d+ ms \(largest\)\n1 split; writes were blocked for \d+ ms\n\d{3,} writes, 0 errors, 0 lost, 0 doubled; the slowest took/m,
 	'every move was made, and no write failed, is lost or doubled');
 
-my @servers = map { dsn($_) } qw(db1 db3 db4);
-is(slurp_file("$dir/servers"), join('', map { "$_\n" } @servers), 'three servers are left');
+my @servers = map { dsn($_) } qw(db1 db3 db4 db5);
+is(slurp_file("$dir/servers"), join('', map { "$_\n" } @servers), 'four servers are left');
 my (undef, $map) = shard_json($program, 'map', @servers);
 my %place = map { $_->{shard} => "host=$_->{host} port=$_->{port} dbname=$_->{dbname}" } @$map;
 is(scalar keys %place, 24, 'with all shards');
+my ($half) = $said =~ /^\d shards moved: ([-\d,]+)$/m;
 my %planned = map { $_->{shard} => $_->{to} } @moves;    # the later plan decides
-is_deeply({ map { $_ => $place{$_} } keys %planned }, \%planned, 'which are where the plans say');
+$planned{$_} = dsn('db5') foreach map { /(\d+)-(\d+)/ ? $1 .. $2 : $_ } split /,/, $half;
+is_deeply({ map { $_ => $place{$_} } keys %planned }, \%planned, 'which are where the plans and the split say');
 my (undef, $found) = shard_json($program, 'verify', @servers);
 is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
 
@@ -97,9 +100,9 @@ cmp_ok(scalar @shown, '>', 40, 'docs/scale-out.md shows outputs');
 is(join("\n", grep { !$shapes{ shape($_) } } @shown), '', 'of such a run');
 
 # Global tables.
-is(sql('db1', q{SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots}), 'global_db3 global_db4', 'a slot for each other server');
+is(sql('db1', q{SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots}), 'global_db3 global_db4 global_db5', 'a slot for each other server');
 sql('db1', q{INSERT INTO filters VALUES ('valencia')});
-foreach my $server (qw(db3 db4))
+foreach my $server (qw(db3 db4 db5))
 {
 	await("$server has the row", sub { sql($server, q{SELECT count(*) FROM filters WHERE name = 'valencia'}) eq '1' });
 }
@@ -109,7 +112,7 @@ SKIP:
 {
 	skip 'the extension plproxy is not installed', 2 if sql('db1', q{SELECT count(*) FROM pg_extension WHERE extname = 'plproxy'}, 'proxy') ne '1';
 	my $total = 0;
-	$total += $_ foreach map { split /\n/, sql($_, 'SELECT count_photos()') } qw(db1 db3 db4);
+	$total += $_ foreach map { split /\n/, sql($_, 'SELECT count_photos()') } qw(db1 db3 db4 db5);
 	is(sql('db1', 'SELECT count_all_photos()', 'proxy'), $total, 'RUN ON ALL adds up over the servers');
 	my ($server) = $place{ $moves[0]{shard} } =~ /(db\d)/;
 	my ($id, $caption) = split /\|/, sql($server, "SELECT id, caption FROM $moves[0]{schema}.photos ORDER BY id DESC LIMIT 1");
