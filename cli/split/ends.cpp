@@ -31,6 +31,7 @@ void SplitCommand::remove_fence(Connection& connection)
                      [&] { connection.run("DROP TRIGGER snowflake_split ON " + table); });
         progress.step();
     }
+    drop_slot(connection);
     connection.run("DROP SCHEMA snowflake_split CASCADE");
 }
 

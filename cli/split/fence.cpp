@@ -20,8 +20,12 @@ namespace
  *
  * The standby has the same state by the WAL, so it is closed from the moment of its promotion: for
  * the shards that leave because their closing is older than the seal, and for those that stay
- * because the body of staying(), as close() writes it, lets write on one timeline alone. A promoted
- * server has another. Direct draws there meet default_transaction_read_only, see standby.h. */
+ * because the body of staying(), as close() writes it, lets write only where there is a replication
+ * slot, which close() makes on the old server. It keeps no WAL. Slots are on disk, and are neither
+ * replicated nor in a base backup. A timeline would not tell the two servers apart: a standby that
+ * crashes when its promotion has removed standby.signal, and has not written the new timeline into
+ * pg_control yet, starts as a primary on the old one. Direct draws there meet
+ * default_transaction_read_only, see standby.h. */
 const std::string kTables = R"(
     SELECT c.oid, s.leaves, format('shard %s, schema %s', s.shard, s.schema_name) AS title
     FROM snowflake_split.shards AS s
@@ -108,6 +112,13 @@ void lower_fence(Connection& old, Clock::time_point deadline)
         throw Failure("the shards that leave may still be closed on " + old.server() +
                       ", until --resume or --abort: " + std::string(error.what()));
     }
+}
+
+void drop_slot(Connection& connection)
+{
+    connection.query(R"(
+        SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots, snowflake_split.state
+        WHERE slot_name = 'snowflake_split_' || translate(id::text, '-', '_'))");
 }
 
 void open_shards(Connection& standby, Clock::time_point deadline)

@@ -24,5 +24,8 @@ std::string seal_shards(Connection& old, Clock::time_point deadline);
  * will not be. */
 void lower_fence(Connection& old, Clock::time_point deadline);
 
+/* Of close(): nothing needs it when the split is at its end. */
+void drop_slot(Connection& connection);
+
 /* On the standby that was promoted: opens the shards that leave, and closes the others. */
 void open_shards(Connection& standby, Clock::time_point deadline);

@@ -21,6 +21,12 @@ SELECT format('role %I may make no schema in database %I', current_user, current
        format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
 WHERE NOT has_database_privilege(current_database(), 'CREATE')
 UNION ALL
+SELECT format('role %I may make no replication slot, which the switch needs', current_user), format('ALTER ROLE %I REPLICATION;', current_user)
+FROM pg_roles WHERE rolname = current_user AND NOT rolsuper AND NOT rolreplication
+UNION ALL
+SELECT format('max_replication_slots = %s, all in use; the switch needs one more', n), 'ALTER SYSTEM SET max_replication_slots = ...; and restart the server'
+FROM current_setting('max_replication_slots') AS n WHERE n::integer <= (SELECT count(*) FROM pg_replication_slots)
+UNION ALL
 SELECT DISTINCT format('role %I is no member of role %I, who owns tables of the shards', current_user, pg_get_userbyid(relowner)),
        format('GRANT %I TO %I;', pg_get_userbyid(relowner), current_user)
 FROM pg_class JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'p', 'S') AND NOT pg_has_role(relowner, 'USAGE')

@@ -11,7 +11,7 @@ CREATE TABLE snowflake_split.state (
     new_server text NOT NULL,
     step text NOT NULL DEFAULT 'prepared',
     is_new boolean NOT NULL DEFAULT false,
-    timeline text,
+    home text,
     seal uuid,
     standby_start text);
 CREATE TABLE snowflake_split.shards (shard integer NOT NULL, schema_name name PRIMARY KEY, leaves boolean NOT NULL);
@@ -49,13 +49,14 @@ END $$;
 CREATE FUNCTION snowflake_split.close() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
     own CONSTANT snowflake_split.state := (SELECT s FROM snowflake_split.state AS s);
-    home CONSTANT text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
+    slot CONSTANT text := 'snowflake_split_' || translate(own.id::text, '-', '_');
 BEGIN
+    PERFORM pg_create_physical_replication_slot(slot) WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = slot);
     PERFORM snowflake_split.set_body('leaving', 'false', ', has moved', format('It is at %s now.', own.new_server));
-    PERFORM snowflake_split.set_body('staying', format('pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) '
-                                                       'OPERATOR(pg_catalog.=) %L', home),
+    PERFORM snowflake_split.set_body('staying', format('EXISTS (SELECT FROM pg_catalog.pg_replication_slots '
+                                                       'WHERE slot_name OPERATOR(pg_catalog.=) %L)', slot),
                                      ', is not open here', format('It was at %s when the server was split.', own.old_server));
-    UPDATE snowflake_split.state SET step = 'closed', timeline = home, seal = NULL, standby_start = NULL;
+    UPDATE snowflake_split.state SET step = 'closed', home = slot, seal = NULL, standby_start = NULL;
 END $$;
 
 -- A sequence that cannot be read is an error: it would be passed over, and neither be closed nor opened.
@@ -134,7 +135,7 @@ BEGIN
     PERFORM snowflake_split.release_sequences(snowflake_split.sequences_of(true));
     PERFORM snowflake_split.open_side('leaving'), snowflake_split.open_side('staying');
     DELETE FROM snowflake_split.positions;
-    UPDATE snowflake_split.state SET step = 'prepared', timeline = NULL, seal = NULL, standby_start = NULL;
+    UPDATE snowflake_split.state SET step = 'prepared', home = NULL, seal = NULL, standby_start = NULL;
 END $$;
 
 -- On the server that was promoted: it has the shards that have left from now on, and no others.
@@ -146,14 +147,14 @@ BEGIN
     PERFORM snowflake_split.end_sequences(snowflake_split.sequences_of(false));
     PERFORM snowflake_split.release_sequences(snowflake_split.sequences_of(true));
     PERFORM snowflake_split.open_side('leaving');
-    UPDATE snowflake_split.state SET step = 'split', is_new = true;
+    UPDATE snowflake_split.state SET step = 'split', home = NULL, is_new = true;
 END $$;
 
--- On the old server, when the other one is open: what stays is open on any timeline.
+-- On the old server, when the other one is open: what stays is open without the slot, too.
 CREATE FUNCTION snowflake_split.stay() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 BEGIN
     PERFORM snowflake_split.open_side('staying');
-    UPDATE snowflake_split.state SET step = 'split';
+    UPDATE snowflake_split.state SET step = 'split', home = NULL;
 END $$;
 
 -- Two values, the last of which is drawn, as a move leaves them.

@@ -104,11 +104,13 @@ void SplitCommand::require_same_servers(const SplitState& state)
 void SplitCommand::require_home(const SplitState& state)
 {
     if (!state.is_home)
-        throw Failure(old_.server() +
-                      " is not on the timeline on which its shards were closed. It is the promoted "
-                      "standby, or the old server after a failover.\nHINT:  Give the old server as "
-                      "--from. If this is it, and has all its data: SELECT "
-                      "snowflake_split.close(); there, then --resume or --abort.");
+        throw Failure(
+            old_.server() +
+            " lacks the replication slot that was made when its shards were closed. It is "
+            "the promoted standby, or the old server after a failover.\nHINT:  Give the old server "
+            "as "
+            "--from. If this is it, and has all its data: SELECT "
+            "snowflake_split.close(); there, then --resume or --abort.");
 }
 
 int SplitCommand::begin()
@@ -233,6 +235,7 @@ int SplitCommand::finish()
              " ms");
     if (state()->is_under_way())
         old_.query("SELECT snowflake_split.stay()");
+    drop_slot(old_);
     mark_closed_sequences(old_);
     mark_closed_sequences(servers_.reached());
     tell_of_slot();

@@ -42,8 +42,7 @@ std::optional<SplitState> read_split(Connection& connection)
         return {};
     const Result row = connection.query(R"(
         SELECT id, old_server, new_server, step, is_new, seal, standby_start,
-               CASE WHEN pg_is_in_recovery() OR timeline IS NULL THEN true
-                    ELSE timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+               pg_is_in_recovery() OR home IS NULL OR EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = home)
         FROM snowflake_split.state)");
     if (row.rows() == 0)
         return {};
@@ -62,7 +61,7 @@ std::vector<SplitShard> read_split_shards(Connection& connection)
     return shards;
 }
 
-/* A promoted standby has the state of the old server until it is opened, and another timeline. */
+/* A promoted standby has the state of the old server until it is opened, and lacks its slot. */
 bool is_closed(const SplitState& state, const SplitShard& shard)
 {
     if (state.step == SplitStep::prepared)

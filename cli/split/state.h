@@ -27,7 +27,7 @@ struct SplitState {
     std::string new_server;
     SplitStep step;
     bool is_new;               /* written when the promoted standby was opened */
-    bool is_home;              /* on the timeline on which the shards were closed, or a standby */
+    bool is_home;              /* it has the slot of close(), or is a standby */
     std::string seal;          /* of the last closing; empty until the shards are sealed */
     std::string standby_start; /* when the standby had been started that was to be promoted */
 

@@ -87,14 +87,14 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
  * - before the note is committed, no request was sent. Each command has the lock of the old server,
  *   so no other one can write the note, or send the request that follows. It does not matter
  *   whether the standby can be reached. One that was promoted by somebody else has its shards
- *   closed, by the same commits or by its timeline, and stays so, because it lacks the seal or
+ *   closed, by the same commits or for lack of the slot, and stays so, because it lacks the seal or
  *   the old server gets another one.
  * - behind the note, only if the standby is seen in recovery and was started again since, as
  *   --abort looks. A request is a file, which a postmaster removes when it starts, and a signal to
  *   processes that are gone; and the backend that was to send it is gone as well. A standby
  *   that is in recovery and was not started again may just be ending its recovery.
  * The standby opens in one transaction that looks whether it has the seal. Before, it is closed for
- * the shards that leave by the first commit, and for those that stay by its timeline.
+ * the shards that leave by the first commit, and for those that stay because it lacks the slot.
  *
  * A kill at this point:
  * - of the standby: it comes back in recovery or promoted, with the seal. --resume requests the

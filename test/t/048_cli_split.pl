@@ -52,7 +52,9 @@ $other->stop;
 $one->append_conf('postgresql.conf', "synchronous_standby_names = 'two'");
 $one->reload;
 await('the standby is synchronous', sub { $one->safe_psql('postgres', q{SELECT sync_state FROM pg_stat_replication}) eq 'sync' });
-$one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('logical', 'pgoutput')});
+$one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('logical', 'pgoutput');
+	SELECT count(pg_create_physical_replication_slot('full' || n)) FROM generate_series((SELECT count(*) FROM pg_replication_slots) + 1,
+		current_setting('max_replication_slots')::integer) AS n});
 my $holder = $one->background_psql('postgres');
 $holder->query_safe(q{BEGIN; INSERT INTO insta0.users (name) VALUES ('long')});
 $one->safe_psql('postgres', $_) foreach 'CREATE UNLOGGED TABLE insta4.fast ()', 'CREATE SCHEMA snowflake_move_9', 'CREATE SCHEMA snowflake_split',
@@ -69,7 +71,7 @@ $obstacles->($two, arguments => [ '--timeout', '1ms' ], texts => [
 	qr/schema snowflake_split is there already.*\n.*--drop-rest/, qr/schema snowflake_move_9: a move is not at its end/,
 	qr/insta4.fast is unlogged, so it is empty on a standby\n.*ALTER TABLE insta4.fast SET LOGGED/,
 	qr/a transaction of process \d+ in database postgres has been running/, qr/transaction 'two phases' of database postgres is prepared/,
-	qr/logical slot logical of database postgres would be on this server alone/, qr/subscription sub would be on both servers/,
+	qr/max_replication_slots = \d+, all in use/, qr/logical slot logical of database postgres would be on this server alone/, qr/subscription sub would be on both servers/,
 	qr/role or database web sets default_transaction_read_only = off/, qr/synchronous_standby_names = 'two' wants the standby two/,
 	qr/recovery_min_apply_delay = 1min/, qr/its replay is paused\n.*pg_wal_replay_resume/, qr/default_transaction_read_only = on: it could not be/,
 	qr/it is behind by \d+ MB of WAL/ ]);
@@ -79,14 +81,14 @@ $one->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);
 $_->reload foreach $one, $two;
 $holder->quit;
 $one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast', 'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
-  q{SELECT pg_drop_replication_slot('logical')}, 'ALTER ROLE web RESET default_transaction_read_only',
+  q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ '^(logical|full)'}, 'ALTER ROLE web RESET default_transaction_read_only',
   'ALTER SUBSCRIPTION sub DISABLE', 'ALTER SUBSCRIPTION sub SET (slot_name = NONE)', 'DROP SUBSCRIPTION sub', q{ROLLBACK PREPARED 'two phases'};
 $one->wait_for_catchup($two);
 my $weak = sub { my ($node) = @_; $node->connstr('postgres') . ' user=weak' };
 await('the standby has the role', sub { $two->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'weak'}) });
 ($status, $rows, $err) = shard_json($program, 'split', '--from', $weak->($one), '--standby', $weak->($two), '--shards', '3-5', '--dry-run');
 like(join("\n", map { $_->{obstacle} } @$rows), $_, "obstacle: $_") foreach qr/role weak may make no schema in database postgres\n.*GRANT CREATE ON DATABASE/,
-  qr/role weak is no member of role app, who owns/, qr/role weak may not call pg_promote\(boolean, integer\)\n.*GRANT EXECUTE/,
+  qr/role weak is no member of role app, who owns/, qr/role weak may make no replication slot.*\n.*ALTER ROLE weak REPLICATION/, qr/role weak may not call pg_promote\(boolean, integer\)\n.*GRANT EXECUTE/,
   qr/role weak may not set default_transaction_read_only by ALTER SYSTEM/;
 $one->safe_psql('postgres', q{SET allow_system_table_mods = on; INSERT INTO pg_extension
 	SELECT 99999, 'pg_cron', extowner, extnamespace, false, '1', NULL, NULL FROM pg_extension WHERE extname = 'plpgsql'});
@@ -151,7 +153,8 @@ ok($status == 3 && $err =~ /the standby cannot be reached/, '--abort: nor is it 
 $two->start;
 ($status, $out, $err) = split_server(@servers, '--abort');
 is($status, 0, '--abort, when it was started again') or diag($err);
-is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'split'"), '0', 'nothing is left');
+is($one->safe_psql('postgres', q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'split') + (SELECT count(*) FROM pg_replication_slots)}), '0',
+	'nothing is left');
 is($one->safe_psql('postgres', $written), '1', 'all rows are there');
 is($one->safe_psql('postgres', q{SELECT nextval('insta3.down'), nextval('insta3.round')}), '-2|3', 'sequences go on where they were');
 is($two->safe_psql('postgres', 'SHOW default_transaction_read_only'), 'off', 'the standby has its settings again');
