@@ -199,8 +199,13 @@ $one->safe_psql('postgres', 'DROP TABLE insta0.late');
 $first = start_command('move', 'target: rows', @way);
 $first->{run}->signal('INT');
 end_command($first);
-$two->safe_psql('postgres', $_) foreach 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE',
-  q{UPDATE pg_subscription_rel SET srsubstate = 'f' WHERE srrelid = 'insta0.users'::regclass}, 'ALTER SUBSCRIPTION snowflake_move_0 ENABLE';
+$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
+$two->poll_query_until('postgres', 'SELECT count(pid) = 0 FROM pg_stat_subscription');
+my $copying = q{FROM pg_replication_slots WHERE slot_name ~ '_sync_'};
+$one->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT $copying AND active)");
+$one->safe_psql('postgres', "SELECT pg_drop_replication_slot(slot_name) $copying");
+$two->safe_psql('postgres', $_) foreach q{UPDATE pg_subscription_rel SET srsubstate = 'f' WHERE srrelid = 'insta0.users'::regclass},
+  'ALTER SUBSCRIPTION snowflake_move_0 ENABLE';
 ($status, $out, $err) = move('insta0', $one, $two, '--resume');
 ok($status == 3 && $err =~ /the copy of table insta0\.users cannot go on, .*Start anew: --abort/, 'a table whose copy has lost its end') or diag($err);
 is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
