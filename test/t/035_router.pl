@@ -121,11 +121,12 @@ SKIP:
 
 # A row that is taken away behind the application's back, and one that is put there.
 my $user = getpwuid($<);
+my ($home) = $place{0} =~ /(db\d)/;
 my $application = IPC::Run::start([ 'app.py', "host=$dir port=6432 user=$user", '--seconds', '600' ], '<', \undef, '>&', \my $told);
-my $before = sql('db1', 'SELECT max(id) FROM insta0.photos');
-await('the application writes', sub { sql('db1', 'SELECT max(id) FROM insta0.photos') gt $before });
-sql('db1', q{DELETE FROM insta0.photos WHERE id = (SELECT min(id) FROM insta0.photos)});
-sql('db1', q{INSERT INTO insta0.photos (user_id, caption) VALUES (24, 'by nobody')});
+my $before = sql($home, 'SELECT max(id) FROM insta0.photos');
+await('the application writes', sub { sql($home, 'SELECT max(id) FROM insta0.photos') gt $before });
+sql($home, q{DELETE FROM insta0.photos WHERE id = (SELECT min(id) FROM insta0.photos)});
+sql($home, q{INSERT INTO insta0.photos (user_id, caption) VALUES (24, 'by nobody')});
 $application->signal('TERM');
 $application->finish;
 is($application->result(0), 1, 'the application finds a lost write and a doubled one');
