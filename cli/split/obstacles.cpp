@@ -24,7 +24,7 @@ UNION ALL
 SELECT format('role %I may make no replication slot, which the switch needs', current_user), format('ALTER ROLE %I REPLICATION;', current_user)
 FROM pg_roles WHERE rolname = current_user AND NOT rolsuper AND NOT rolreplication
 UNION ALL
-SELECT format('max_replication_slots = %s, all in use; the switch needs one more', n), 'ALTER SYSTEM SET max_replication_slots = ...; and restart the server'
+SELECT format('max_replication_slots = %s, all in use; the switch needs one more', n), format('ALTER SYSTEM SET max_replication_slots = %s; and restart the server, or drop a slot that nobody uses', n::integer + 1)
 FROM current_setting('max_replication_slots') AS n WHERE n::integer <= (SELECT count(*) FROM pg_replication_slots)
 UNION ALL
 SELECT DISTINCT format('role %I is no member of role %I, who owns tables of the shards', current_user, pg_get_userbyid(relowner)),

@@ -62,7 +62,8 @@ END $$;
 -- A sequence that cannot be read is an error: it would be passed over, and neither be closed nor opened.
 CREATE FUNCTION snowflake_split.refuse(sequence oid) RETURNS bigint LANGUAGE plpgsql SET search_path = '' AS $$
 BEGIN
-    RAISE EXCEPTION 'sequence % is locked by another session', sequence::regclass USING ERRCODE = 'lock_not_available';
+    RAISE EXCEPTION 'sequence % cannot be read: another session has locked it, or role % has no right to it', sequence::regclass, current_user
+        USING ERRCODE = 'lock_not_available';
 END $$;
 -- STABLE and without SET search_path, so that the planner inlines it: it is called for thousands. OFFSET 0: a condition of the caller
 -- on is_called cannot come first.

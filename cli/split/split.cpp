@@ -106,10 +106,9 @@ void SplitCommand::require_home(const SplitState& state)
     if (!state.is_home)
         throw Failure(
             old_.server() +
-            " lacks the replication slot that was made when its shards were closed. It is "
-            "the promoted standby, or the old server after a failover.\nHINT:  Give the old server "
-            "as "
-            "--from. If this is it, and has all its data: SELECT "
+            " lacks the replication slot that was made when its shards were closed. It is the "
+            "promoted standby, or the old server after a failover.\nHINT:  Give the old server as "
+            "--from. Only if this is the old server, and has all its data: SELECT "
             "snowflake_split.close(); there, then --resume or --abort.");
 }
 

@@ -145,6 +145,16 @@ $holder = $one->background_psql('postgres');
 $holder->query_safe('BEGIN; ALTER SEQUENCE insta3.down SET LOGGED');
 is(sqlstate($one, 'SELECT snowflake_split.release_sequences(snowflake_split.sequences_of(true))'), '55P03', 'a sequence that is locked is not passed over');
 $holder->quit;
+# A standby that crashes in its promotion can start as a primary on the old timeline: then standby.signal is gone, and
+# pg_control is as it was.
+my $three = new_standby($one, 'three');
+$three->stop;
+unlink $three->data_dir . '/standby.signal';
+$three->start;
+is($three->safe_psql('postgres', 'SELECT pg_is_in_recovery(), timeline_id FROM pg_control_checkpoint()'), 'f|1', 'a primary on the old timeline');
+is(sqlstate($three, "BEGIN READ WRITE; INSERT INTO insta$_.users (name) VALUES ('both')"), '25006', "shard $_ is closed there") foreach 1, 3;
+is(sqlstate($one, q{INSERT INTO insta1.users (name) VALUES ('home')}), '', 'and open on the old server if it stays');
+$three->stop;
 ($status, $out, $err) = split_server(@servers, '--abort');
 ok($status == 3 && $err =~ /was requested, and may still come\nHINT:  --resume finishes/, '--abort: the promotion may still come') or diag($err);
 $two->stop;
