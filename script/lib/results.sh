@@ -85,7 +85,7 @@ list_skipped() {
 # show_failures HARNESS LOG: the failures in the log, and the files that the harness has left to read.
 show_failures() {
     local file well='^ok |\.\.\. +ok |^\[(---| RUN  |       OK )|^=+( |$)|^[A-Z ]*$'
-    [[ $1 != prove ]] || well+='|^#' # they stand in the files' logs, too
+    [[ $1 != prove ]] || well+='|^#|^ok$|^1\.\.[0-9]+$|^test/t/.* \.+ $' # diagnoses stand in the files' logs, too
     grep -vE "$well" "$2" | tail -n 100
     case $1 in
     regress)
@@ -101,13 +101,15 @@ show_failures() {
     esac
 }
 
-# show_failed_assertions LOG: of a TAP file, with the output of the programs that it called. The cause of a failure stands
-# before it, its diagnosis after it.
+# show_failed_assertions LOG: of a TAP file, each with its diagnosis, which stands behind it; then the output of the
+# programs that it called, in which the cause stands before it.
 show_failed_assertions() {
     local failure='^(\[[0-9:.]+\]\([0-9.]+s\) )?not ok '
     if grep -qE "$failure" "$1"; then
         say "--- ${1##*/}"
-        grep -E -m 5 -B 60 -A 20 "$failure" "$1"
+        grep -E -m 5 -A 20 "$failure" "$1"
+        say "--- before it"
+        grep -E -m 5 -B 60 "$failure" "$1"
     fi
     if ! grep -qE '(^| )1\.\.[0-9]' "$1"; then
         say "--- ${1##*/} ends before its last test"
