@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 
+#include "move/row_text.h"
 #include "output.h"
 
 namespace
@@ -11,24 +12,8 @@ namespace
 using Range =
     std::pair<std::string, std::string>; /* "10000 rows from key (5)", sum of the hashes */
 
-/* The columns of the primary key; empty if there is none. Text is ordered by its bytes, because the
- * collations of two servers may differ. */
-std::string key_of(Connection& connection, const std::string& table)
-{
-    const Result key = connection.query(R"(
-        SELECT string_agg(quote_ident(attname) ||
-                          CASE WHEN attcollation <> 0 THEN ' COLLATE "C"' ELSE '' END,
-                          ', ' ORDER BY place)
-        FROM pg_index, unnest(indkey) WITH ORDINALITY AS k (number, place)
-        JOIN pg_attribute ON attnum = number
-        WHERE indrelid = $1::regclass AND indisprimary AND attrelid = indrelid
-        AND place <= indnkeyatts)",
-                                        {table});
-    return key.text(0, 0);
-}
-
 /* Both sides number their rows in the order of the key: the first range that is not equal holds the
- * first difference. Only the settings decide how a row is written as text. */
+ * first difference. */
 std::string query_of(const std::string& table, const std::string& key, bool is_hashed)
 {
     const std::string hash = is_hashed ? "hashtextextended(t::text, 0)" : "NULL::bigint";
@@ -71,12 +56,8 @@ std::string difference(std::vector<Range> source, std::vector<Range> target)
 std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
                                       std::uint64_t max_size)
 {
-    const std::string settings = R"(
-        SET row_security = off; SET DateStyle = ISO; SET TimeZone = UTC;
-        SET IntervalStyle = postgres; SET extra_float_digits = 1; SET bytea_output = hex;
-        SET xmlbinary = base64; SET lc_monetary = 'C')";
-    source.run(settings);
-    snapshot.run(settings);
+    set_row_text(source);
+    set_row_text(snapshot);
     std::vector<std::string> differences;
     const std::vector<std::string> tables = tables_of(source, shard);
     Progress progress("compare (tables)", tables.size());

@@ -1,0 +1,23 @@
+#include "move/row_text.h"
+
+void set_row_text(Connection& connection)
+{
+    connection.run(R"(
+        SET row_security = off; SET DateStyle = ISO; SET TimeZone = UTC;
+        SET IntervalStyle = postgres; SET extra_float_digits = 1; SET bytea_output = hex;
+        SET xmlbinary = base64; SET lc_monetary = 'C')");
+}
+
+std::string key_of(Connection& connection, const std::string& table)
+{
+    const Result key = connection.query(R"(
+        SELECT string_agg(quote_ident(attname) ||
+                          CASE WHEN attcollation <> 0 THEN ' COLLATE "C"' ELSE '' END,
+                          ', ' ORDER BY place)
+        FROM pg_index, unnest(indkey) WITH ORDINALITY AS k (number, place)
+        JOIN pg_attribute ON attnum = number
+        WHERE indrelid = $1::regclass AND indisprimary AND attrelid = indrelid
+        AND place <= indnkeyatts)",
+                                        {table});
+    return key.text(0, 0);
+}
