@@ -201,6 +201,8 @@ struct Arguments {
         verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
         verb->add_flag("--full", options.full,
                        "all IDs (default: the ends of the index and a sample of each table)");
+        verb->add_flag("--rows", options.rows,
+                       "compare the rows of shards with copies that follow them");
     }
 
     void add_map()

@@ -30,6 +30,7 @@ struct Options {
     double statement_timeout = 0; /* query: seconds; 0: the server's */
 
     bool full = false; /* verify */
+    bool rows = false;
 
     std::string format = "table"; /* map, query */
     std::string alias = "shard{}";

@@ -8,7 +8,7 @@
 #include "postgres/connection.h"
 
 struct MoveFinding {
-    std::string kind; /* leftover, way back */
+    std::string kind; /* leftover, way back, rows */
     std::string object;
     std::string problem;
     std::string hint;

@@ -36,11 +36,7 @@ Move name_move(Servers& servers, const std::string& schema)
 {
     const Shard shard = find_shard_of_move(servers, schema);
     const std::string name = "snowflake_move_" + std::to_string(shard.number);
-    const auto slot = [&](Connection& connection) {
-        const std::string sql = "SELECT oid FROM pg_database WHERE datname = current_database()";
-        return name + "_" + connection.query(sql).text(0, 0);
-    };
-    return {shard, name, slot(servers.source), slot(servers.target)};
+    return {shard, name, name_slot(servers.source, name), name_slot(servers.target, name)};
 }
 
 } // namespace
@@ -75,6 +71,12 @@ void lock_name(Connection& connection, const std::string& name, const std::strin
                       connection.server());
     }
     connection.run("SET lock_timeout = 0");
+}
+
+std::string name_slot(Connection& connection, const std::string& move)
+{
+    const std::string sql = "SELECT oid FROM pg_database WHERE datname = current_database()";
+    return move + "_" + connection.query(sql).text(0, 0);
 }
 
 void hide_statements(Connection& connection)

@@ -13,8 +13,7 @@
 struct Move {
     Shard shard;
     std::string name; /* snowflake_move_5: schemas, publication and subscription */
-    /* On the source; and on the target, for the way back. A slot is the whole cluster's, so it has
-     * the database in its name. */
+    /* On the source; and on the target, for the way back. */
     std::string slot;
     std::string back_slot;
 
@@ -57,6 +56,9 @@ void withstand_settings(Connection& connection);
 /* One command at a time has the name on a server, until its connection ends. doing: for the error.
  */
 void lock_name(Connection& connection, const std::string& name, const std::string& doing);
+
+/* The slot of a move. It is the whole cluster's, so it has the database in its name. */
+std::string name_slot(Connection& connection, const std::string& move);
 
 /* Until the transaction ends, statements come into no log and no statistics: they hold a connection
  * string. Settings that the role may not change are left as they are. */

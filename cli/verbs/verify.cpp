@@ -13,6 +13,7 @@
 #include "output.h"
 #include "postgres/servers.h"
 #include "verbs.h"
+#include "verbs/copies.h"
 
 namespace
 {
@@ -228,12 +229,17 @@ int verify_shards(const Options& options)
         });
     }
     find_numbers_twice(reports);
+    std::vector<CopyFinding> of_copies;
+    if (options.rows)
+        of_copies = compare_copies(servers);
     std::size_t shards = 0;
     Table all = {reports[0].findings.columns, {}};
     for (const Report& report : reports) {
         shards += report.shards.size();
         all.rows.insert(all.rows.end(), report.findings.rows.begin(), report.findings.rows.end());
     }
+    for (const auto& [server, found] : of_copies)
+        all.rows.push_back({found.kind, server, found.object, found.problem, found.hint});
     if (options.json) {
         print(all, Format::json);
     } else {

@@ -96,6 +96,21 @@ await_equal('empty');
 $nodes[1]->safe_psql('postgres', 'TRUNCATE insta5.empty');
 await_equal('empty');
 is($nodes[0]->safe_psql('postgres', 'SELECT count(*) FROM insta5.empty'), '0', 'the source follows a TRUNCATE');
+
+# Its rows are compared while clients write.
+my $rows;
+($status, $rows, $err) = shard_json($program, 'verify', '--rows', @nodes);
+is("$status " . @$rows, '0 0', 'verify --rows: the copy has the rows of the shard') or diag(explain($rows));
+$nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; INSERT INTO insta5.empty VALUES (1)');
+($status, $rows) = shard_json($program, 'verify', '--rows', @nodes);
+ok(@$rows == 1 && "$status $rows->[0]{finding} $rows->[0]{problem}" =~
+	  /^1 rows table insta5\.empty: \S+:$port\/postgres has no row, \S+:${\$nodes[0]->port}\/postgres has 1 row, key \(1\)$/,
+	'verify --rows: a row too many') or diag(explain($rows));
+like($rows->[0]{hint}, qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --drop-source ends/, 'with what it is for the way back');
+is((run_shard($program, 'verify', @nodes))[0], 0, 'verify alone does not compare');
+(undef, undef, $err) = run_shard($program, 'verify', '--rows', $nodes[1]);
+like($err, qr/shard 5: rows are not compared: give verify server \S+, too/, 'verify --rows: one server alone');
+$nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta5.empty');
 moves([ @nodes, $_ ], 'moved with a way back', "$_ does nothing") foreach '--resume', '--reversible';
 like($err, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
 is_refused([ @nodes, '--abort' ], qr/no move of schema insta5 to be aborted.*--undo moves it back/s, '--abort');

@@ -1,0 +1,19 @@
+/* The rows of a shard against those of the server that follows it by logical replication, while
+ * clients may write: for verify. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "move/session.h"
+
+/* What is found in the tables of a shard. */
+struct FollowerRows {
+    std::vector<std::string> differences; /* "table insta5.users: ..." */
+    std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
+};
+
+/* The follower reads the slot of the publisher. A Failure if it does not, or does not catch up. */
+FollowerRows compare_with_follower(Connection& publisher, Connection& follower, const Shard& shard,
+                                   const std::string& slot);
