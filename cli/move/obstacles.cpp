@@ -92,7 +92,7 @@ LATERAL ((SELECT 'REVOKE', grantee, privilege_type FROM aclexplode(defaclacl)
 LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequences' WHEN 'f' THEN 'functions'
                                    WHEN 'T' THEN 'types' WHEN 'n' THEN 'schemas' END,
                 CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS w (kind, who)
-WHERE defaclnamespace = 0 AND defaclrole = current_user::regrole AND kind IS NOT NULL)";
+WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AND kind IS NOT NULL)";
 
 /* Not an obstacle: the target goes on from the source's positions. */
 void compare_clocks(Servers& servers)
