@@ -42,9 +42,12 @@ SELECT format('column %s.%I points to large objects, which are not replicated', 
 FROM tables AS t JOIN pg_attribute ON attrelid = t.oid JOIN pg_type AS y ON y.oid = atttypid
 WHERE typname = 'lo' AND NOT attisdropped
 UNION ALL
-SELECT format('table %s belongs to %s', name, relowner::regrole),
-       format('GRANT %s TO %I;', relowner::regrole, current_user)
-FROM tables WHERE NOT pg_has_role(relowner, 'USAGE'))";
+SELECT format('role %I is no member of role %I, which owns table %s%s', current_user, rolname, min(name::text),
+              CASE WHEN count(*) > 1 THEN format(' and %s more', count(*) - 1) END),
+       CASE WHEN rolsuper THEN 'Move the shard as a superuser, or give its tables to a role that is no superuser: ALTER TABLE ... OWNER TO'
+            ELSE format('GRANT %I TO %I;', rolname, current_user) END
+FROM tables JOIN pg_roles AS r ON r.oid = relowner WHERE NOT pg_has_role(relowner, 'USAGE')
+GROUP BY rolname, rolsuper)";
 
 /* With REPLICA IDENTITY FULL the apply worker compares whole rows (tuples_equal() in
  * execReplication.c), by the equality of each type's default btree or hash operator class: that of

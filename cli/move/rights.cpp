@@ -3,13 +3,16 @@
 namespace
 {
 
-/* The roles that own the shard and its objects. */
+/* The roles that own the shard and its objects, each with one of these. */
 const char* const kOwners = R"(
-SELECT coalesce(array_agg(rolname), '{}') FROM pg_roles WHERE oid IN (
-    SELECT nspowner FROM pg_namespace WHERE nspname = $1
-    UNION SELECT relowner FROM pg_class WHERE relnamespace = $2::regnamespace
-    UNION SELECT proowner FROM pg_proc WHERE pronamespace = $2::regnamespace
-    UNION SELECT typowner FROM pg_type WHERE typnamespace = $2::regnamespace))";
+SELECT coalesce(array_agg(rolname), '{}'), coalesce(array_agg(object), '{}') FROM (
+    SELECT rolname, min(pg_describe_object(class, object, 0)) AS object FROM (
+        SELECT nspowner, 'pg_namespace'::regclass, oid FROM pg_namespace WHERE nspname = $1
+        UNION SELECT relowner, 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = $2::regnamespace
+        UNION SELECT stxowner, 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxnamespace = $2::regnamespace
+        UNION SELECT proowner, 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = $2::regnamespace
+        UNION SELECT typowner, 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = $2::regnamespace) AS o (owner, class, object)
+    JOIN pg_roles ON pg_roles.oid = owner GROUP BY rolname) AS owners)";
 
 /* From PostgreSQL 16 on. The worker writes the rows as the role of the move, so that one has to
  * inherit the rights of the owners, too. */
@@ -23,8 +26,10 @@ SELECT format('role %I may make no schema in database %I', current_user, current
 WHERE NOT has_database_privilege(current_database(), 'CREATE')
 UNION ALL
 SELECT format('role %I may not make objects of role %I, and write to them', current_user, rolname),
-       format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE;', rolname, current_user)
-FROM pg_roles WHERE rolname = ANY ($1::name[]) AND NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET')))";
+       CASE WHEN rolsuper THEN format('Move the shard as a superuser. Or give %s, and all that role %I owns in the shard, to a role that is no superuser.', object, rolname)
+            ELSE format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE;', rolname, current_user) END
+FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (rolname)
+WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET')))";
 
 } // namespace
 
@@ -42,7 +47,8 @@ std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& ho
                      "superuser may",
                  "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
     const Result owners = home.query(kOwners, {move.shard.schema, move.shard.quoted});
-    std::vector<Obstacle> found = read_obstacles(subscriber, kRights, {owners.text(0, 0)});
+    std::vector<Obstacle> found =
+        read_obstacles(subscriber, kRights, {owners.text(0, 0), owners.text(0, 1)});
     if (!has_password(dsn))
         found.push_back({subscriber.server(),
                          "a subscription of role " + name +

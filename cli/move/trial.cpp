@@ -114,6 +114,9 @@ private:
             return "A table that it refers to is busy there. Try again.";
         if (statement.kind == Kind::shard)
             return "Drop that schema there, if it is not used.";
+        if (error.sqlstate == "42501")
+            return "Grant the right there, to this role or to the owner of the object; or move the "
+                   "shard as a superuser.";
         if (statement.kind == Kind::subscription)
             return "Let pg_hba.conf of the other server allow it, and give --source or --target if "
                    "that server has another address there.";
@@ -163,7 +166,9 @@ std::vector<Obstacle> try_definition(Servers& servers, const Move& move,
     } catch (const ServerError&) {
         throw;
     } catch (const Failure& error) {
-        return {{source.server(), error.what(), "A move needs a working pg_dump and pg_restore."}};
+        return {{source.server(), error.what(),
+                 "A move needs a working pg_dump and pg_restore, and the right to lock and read "
+                 "the shard."}};
     }
     return trial.find_obstacles(statements);
 }

@@ -27,9 +27,10 @@ UNION ALL
 SELECT format('max_replication_slots = %s, all in use; the switch needs one more', n), format('ALTER SYSTEM SET max_replication_slots = %s; and restart the server, or drop a slot that nobody uses', n::integer + 1)
 FROM current_setting('max_replication_slots') AS n WHERE n::integer <= (SELECT count(*) FROM pg_replication_slots)
 UNION ALL
-SELECT DISTINCT format('role %I is no member of role %I, who owns tables of the shards', current_user, pg_get_userbyid(relowner)),
-       format('GRANT %I TO %I;', pg_get_userbyid(relowner), current_user)
-FROM pg_class JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'p', 'S') AND NOT pg_has_role(relowner, 'USAGE')
+SELECT DISTINCT format('role %I is no member of role %I, who owns tables of the shards', current_user, rolname),
+       CASE WHEN rolsuper THEN 'Split the server as a superuser.' ELSE format('GRANT %I TO %I;', rolname, current_user) END
+FROM pg_class JOIN shards ON shards.oid = relnamespace JOIN pg_roles ON pg_roles.oid = relowner
+WHERE relkind IN ('r', 'p', 'S') AND NOT pg_has_role(relowner, 'USAGE')
 UNION ALL
 SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), format('ALTER %s %s SET LOGGED;',
        CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
