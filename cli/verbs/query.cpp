@@ -8,6 +8,7 @@
 
 #include "move/state.h"
 #include "postgres/placement.h"
+#include "split/state.h"
 #include "verbs/rows.h"
 #include "postgres/sql_text.h"
 #include "verbs.h"
@@ -26,7 +27,7 @@ struct Work {
     std::string server;
     std::list<Connection> more; /* connections beside the first */
     std::vector<Asked> shards;
-    std::vector<MoveState> moves;
+    ShardSet moving; /* by a move or a split; they may be open nevertheless */
     std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
 };
 
@@ -34,7 +35,12 @@ Work prepare(Server& server, const Options& options)
 {
     Work work;
     work.server = server.name();
-    work.moves = read_moves(server.connection);
+    for (const MoveState& move : read_moves(server.connection))
+        if (move.step != Step::moved)
+            work.moving.insert(move.shard);
+    for (const ShardInSplit& in_split : read_shards_in_split(server.connection))
+        if (in_split.is_moving)
+            work.moving.insert(in_split.shard.number);
     const std::vector<Shard> all = read_shards(server.connection);
     for (const Shard& shard :
          options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards)))
@@ -72,15 +78,15 @@ std::size_t put_in_order(std::vector<Work>& work)
     return places.size();
 }
 
-/* Behind the fence of a move a shard is open on neither side for a moment. Returns such shards,
- * which are not asked. */
+/* During the switch of a move or a split a shard is open on neither side for a moment. Returns such
+ * shards, which are not asked. */
 ShardSet warn_of_moving(const std::vector<Work>& work, const ShardSet& wanted)
 {
     ShardSet moving;
     for (const Work& of_server : work)
-        for (const MoveState& move : of_server.moves)
-            if (move.step != Step::moved && (wanted.empty() || wanted.count(move.shard) > 0))
-                moving.insert(move.shard);
+        for (const int number : of_server.moving)
+            if (wanted.empty() || wanted.count(number) > 0)
+                moving.insert(number);
     for (const Work& of_server : work)
         for (const Asked& asked : of_server.shards)
             moving.erase(asked.shard.number);

@@ -136,6 +136,9 @@ $holder->quit;
 $one->safe_psql('postgres', sprintf(q{SELECT snowflake_split.close(); UPDATE snowflake_split.state SET step = 'promoting', standby_start = '%s'},
 		$two->safe_psql('postgres', 'SELECT extract(epoch FROM pg_postmaster_start_time())')));
 is(open_shards($one), '(0,1,2)', 'the shards that leave are closed');
+($status, $out, $err) = run_shard($program, 'query', $one, '--sql', 'SELECT count(*) FROM users', '--format', 'csv');
+is("$status " . join(' ', $out =~ /^(\d+),/mg), '3 0 1 2', 'query asks the others, and fails');
+like($err, qr/moving, and open on none of the servers just now: 3-5/, 'it names those that are missing');
 $one->safe_psql('postgres', q{
 	SELECT snowflake_split.keep_positions(sequences, last_values, are_called, cycle, at_end)
 	FROM snowflake_split.read_sequences(snowflake_split.sequences_of(true));
