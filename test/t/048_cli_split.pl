@@ -123,14 +123,28 @@ like($rows->[0]{problem}, qr/a split was interrupted, or is running now: prepare
 is(join(' ', map { $_->{state} } @$rows), 'open open open moving moving moving', 'list, too');
 is((run_shard($program, 'run', $one, '--shards', '3', '--sql', 'SELECT 1'))[0], 3, 'run refuses such a shard');
 
-# Ctrl-C while it waits.
-$split = start_command('split', 'clients are held', @servers, '--resume', '--timeout', '60s');
+# A standby that lags is waited for while clients write. Ctrl-C while it waits for a transaction.
+my $replay = $two->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
+kill 'STOP', $replay;
+$one->safe_psql('postgres', q{SELECT pg_logical_emit_message(false, '', repeat('x', 1000000)) FROM generate_series(1, 20)});
+$split = start_command('split', 'standby: waiting, it is behind by \d+ MB', @servers, '--resume', '--timeout', '60s');
+is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('lag')}), '', 'a standby that lags: a writer goes on');
+kill 'CONT', $replay;
+await_text($split, 'clients are held');
 $split->{run}->signal('INT');
 is(end_command($split), 3, 'Ctrl-C before the promotion: exit code 3');
 like($split->{err}, qr/The shards are open on the old server/, 'it goes back');
 is(port_of_alias($pooler, 3), $one->port, 'no alias is paused');
+
+# A standby that stops to replay in the switch.
+$split = start_command('split', 'clients are held', @servers, '--resume', '--timeout', '1s');
+kill 'STOP', $replay;
 $holder->query_safe('COMMIT');
 $holder->quit;
+is(end_command($split), 3, 'a standby that does not replay: exit code 3');
+like($split->{err}, qr/the standby did not replay the last write in time(?s:.*)did not succeed within --timeout, 3 times tried/, 'it is told');
+is(open_shards($one), '(0,1,2,3,4,5)', 'all shards are open again');
+kill 'CONT', $replay;
 
 # A promotion that was requested may still come, until the standby is started again.
 $one->safe_psql('postgres', sprintf(q{SELECT snowflake_split.close(); UPDATE snowflake_split.state SET step = 'promoting', standby_start = '%s'},
