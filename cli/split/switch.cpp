@@ -1,5 +1,6 @@
 /* The switch: the shards that leave are closed on the old server, and opened on its standby. */
 
+#include <exception>
 #include <thread>
 
 #include "interrupt.h"
@@ -16,18 +17,23 @@ namespace
 
 constexpr int kTries = 3;
 
-/* Says how long each step of the switch took. */
+/* Says how long each step of the switch took, if it succeeded. */
 class Step
 {
 public:
     explicit Step(std::string what) : what_(std::move(what)) {}
     Step(const Step&) = delete;
     Step& operator=(const Step&) = delete;
-    ~Step() { warn(what_ + ", " + std::to_string(milliseconds_since(start_)) + " ms"); }
+    ~Step()
+    {
+        if (std::uncaught_exceptions() == exceptions_)
+            warn(what_ + ", " + std::to_string(milliseconds_since(start_)) + " ms");
+    }
 
 private:
     const std::string what_;
     const Clock::time_point start_ = Clock::now();
+    const int exceptions_ = std::uncaught_exceptions(); /* one more: the step has failed */
 };
 
 /* Until the promotion, Ctrl-C gives up the statement that is under way. */
