@@ -4,6 +4,7 @@
 
 #include "move/replication.h"
 #include "move/transaction.h"
+#include "move/waiting.h"
 #include "output.h"
 #include "split/session.h"
 
@@ -43,9 +44,15 @@ std::int64_t lag_of(Connection& old, Connection& standby)
         .number(0, 0);
 }
 
+/* The old server can have removed the WAL that the standby needs: that is told in its log alone. */
 void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max_lag)
 {
     bool is_told = false;
+    Wait wait([&] {
+        return standby.query("SELECT FROM pg_stat_wal_receiver").rows() > 0
+                   ? ""
+                   : standby.server() + " receives no WAL; its log says why. It tries again.";
+    });
     for (;;) {
         stop_if_interrupted();
         const std::int64_t lag = lag_of(old, standby);
@@ -54,6 +61,7 @@ void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max
         if (!is_told)
             warn("standby: waiting, it is behind by " + pretty_size(lag));
         is_told = true;
+        wait.tell();
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
 }
