@@ -27,9 +27,11 @@ $one->safe_psql('postgres', q{
 	CREATE SEQUENCE insta3.down INCREMENT -1; CREATE SEQUENCE insta3.round AS smallint CYCLE;
 	SELECT nextval('insta3.down'), nextval('insta3.round'), nextval('insta3.round')});
 my $two = new_standby($one, 'two');
-my $pooler = new_split_pooler($one, $shards);
+my ($pooler, $second_pooler) = map { new_split_pooler($one, $shards) } 1, 2;
+my $environment = PostgreSQL::Test::Utils::tempdir() . '/environment';
 my @servers = ('--from', $one, '--standby', $two);
-my @arguments = (@servers, '--shards', '3-5', '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
+my @command = ('--switch-command', "env | grep -E '^(SHARDS|HOST|PORT|DBNAME)=' | sort > $environment");
+my @arguments = (@servers, '--shards', '3-5', (map { ('--pgbouncer', $_->{dsn}, '--config', $_->{file}) } $pooler, $second_pooler), @command);
 
 sub split_server
 {
@@ -111,7 +113,7 @@ my $written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
 is($status, 3, 'too short a --timeout: exit code 3') or diag($err);
 $holder = $one->background_psql('postgres');
 $holder->query_safe(q{BEGIN; INSERT INTO insta3.users (name) VALUES ('late')});
-my $split = start_command('split', 'open on the old server again', @servers, '--resume', '--timeout', '1s');
+my $split = start_command('split', 'open on the old server again', @servers, '--resume', @command, '--timeout', '1s');
 is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('between')}), '', 'a writer goes on');
 is(port_of_alias($pooler, 3), $one->port, 'clients behind PgBouncer, too');
 is(end_command($split), 3, 'a transaction that stays open: exit code 3');
@@ -127,7 +129,7 @@ is((run_shard($program, 'run', $one, '--shards', '3', '--sql', 'SELECT 1'))[0], 
 my $replay = $two->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
 kill 'STOP', $replay;
 $one->safe_psql('postgres', q{SELECT pg_logical_emit_message(false, '', repeat('x', 1000000)) FROM generate_series(1, 20)});
-$split = start_command('split', 'standby: waiting, it is behind by \d+ MB', @servers, '--resume', '--timeout', '60s');
+$split = start_command('split', 'standby: waiting, it is behind by \d+ MB', @servers, '--resume', @command, '--timeout', '60s');
 is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('lag')}), '', 'a standby that lags: a writer goes on');
 kill 'TERM', $two->safe_psql('postgres', 'SELECT pid FROM pg_stat_wal_receiver');
 await_text($split, 'receives no WAL; its log says why');
@@ -139,7 +141,7 @@ like($split->{err}, qr/The shards are open on the old server/, 'it goes back');
 is(port_of_alias($pooler, 3), $one->port, 'no alias is paused');
 
 # A standby that stops to replay in the switch.
-$split = start_command('split', 'clients are held', @servers, '--resume', '--timeout', '1s');
+$split = start_command('split', 'clients are held', @servers, '--resume', @command, '--timeout', '1s');
 kill 'STOP', $replay;
 $holder->query_safe('COMMIT');
 $holder->quit;
@@ -190,13 +192,15 @@ is($one->safe_psql('postgres', q{SELECT nextval('insta3.down'), nextval('insta3.
 is($two->safe_psql('postgres', 'SHOW default_transaction_read_only'), 'off', 'the standby has its settings again');
 $one->wait_for_catchup($two);
 
-# Writers of shard 1, which stays, and shard 4, which leaves, through PgBouncer; and direct ones to shard 3.
+# Writers of shard 1, which stays, and shards 4 and 5, which leave, through either PgBouncer; and direct ones to shard 3.
 my $user = getpwuid($<);
 sub through
 {
-	return "host=$pooler->{dir} port=6432 dbname=shard$_[0] user=$user";
+	my ($shard, $by) = @_;
+	return "host=$by->{dir} port=6432 dbname=shard$shard user=$user";
 }
-my %writers = (1 => start_writers(2, 'insta1', [], through(1)), 4 => start_writers(2, 'insta4', [], through(4)),
+my %writers = (1 => start_writers(2, 'insta1', [], through(1, $pooler)), 4 => start_writers(2, 'insta4', [], through(4, $pooler)),
+	5 => start_writers(2, 'insta5', [], through(5, $second_pooler)),
 	3 => start_writers(2, 'insta3', [], map { $_->connstr('postgres') } $one, $two));
 
 ($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
@@ -209,7 +213,12 @@ like($err, qr/writes were blocked for \d+ ms/, 'and for how long writes were blo
 note($err);
 is($two->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 'f', 'the standby was promoted');
 is(open_shards($one, $two), '(0,1,2) (3,4,5)', 'each shard is open on one server');
-is(join(' ', map { port_of_alias($pooler, $_) } 0 .. 5), join(' ', ($one->port) x 3, ($two->port) x 3), 'the aliases lead there');
+foreach my $by ($pooler, $second_pooler)
+{
+	is(join(' ', map { port_of_alias($by, $_) } 0 .. 5), join(' ', ($one->port) x 3, ($two->port) x 3), 'the aliases lead there');
+}
+is(slurp_file($environment), sprintf("DBNAME=postgres\nHOST=%s\nPORT=%s\nSHARDS=3-5\n", $two->host, $two->port),
+	'--switch-command has the shards and their new server in its environment');
 
 # Both are closed for what is not theirs.
 my $at_two = qr/shard 3, schema insta3, has moved\nDETAIL:  It is at \S*:${\$two->port}\/postgres now/;
