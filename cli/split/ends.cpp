@@ -137,10 +137,12 @@ int SplitCommand::drop_rest()
         warn("neither server has a rest of a split");
         return kDone;
     }
-    if (here && (here->is_new || here->is_under_way()))
-        throw Failure(here->is_new ? "--from is the new server, and --standby the old one"
-                                   : "the split is not at its end\nHINT:  --resume finishes it.");
-    if (here && there && (here->id != there->id || !there->is_new))
+    if (here)
+        require_same_servers(*here);
+    if (here && here->is_under_way())
+        throw Failure("the split is not at its end\nHINT:  --resume finishes it.");
+    if (there &&
+        (!there->is_new || there->old_server != old_.server() || (here && here->id != there->id)))
         throw Failure("the servers are not those of one split");
     note_interrupts();
     for (Connection* connection : {&old_, &standby}) {

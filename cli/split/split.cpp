@@ -98,6 +98,12 @@ void SplitCommand::require_same_servers(const SplitState& state)
     if (old_.query(identity).text(0, 0) != servers_.standby->query(identity).text(0, 0))
         throw Failure(servers_.standby->server() + " is no standby of " + old_.server() +
                       ": they have different system identifiers");
+    /* With another standby each would open the shards that leave. */
+    if (servers_.standby->server() != state.new_server)
+        throw Failure("the split is that of standby " + state.new_server + ", not of " +
+                      servers_.standby->server() +
+                      "\nHINT:  Give the standby by the address with which the split began. For "
+                      "another one, begin anew after --abort.");
 }
 
 /* The promoted standby has the state of the old server until it is opened. */
