@@ -53,11 +53,12 @@ UNION ALL
 SELECT format('subscription %I would be on both servers', subname), format('ALTER SUBSCRIPTION %I DISABLE; pg_copy_logical_replication_slot() makes a slot for the new server after the split', subname)
 FROM pg_subscription WHERE subenabled AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 UNION ALL
-SELECT format('role or database %s sets default_transaction_read_only = off, so it could draw IDs on the standby before that is opened',
-              concat_ws(' in ', pg_get_userbyid(NULLIF(setrole, 0)), (SELECT datname FROM pg_database AS d WHERE d.oid = setdatabase))),
-       CASE WHEN setrole = 0 THEN format('ALTER DATABASE %I', (SELECT datname FROM pg_database AS d WHERE d.oid = setdatabase))
-            ELSE format('ALTER ROLE %I', pg_get_userbyid(setrole)) END || ' RESET default_transaction_read_only;'
-FROM pg_db_role_setting WHERE setconfig && '{default_transaction_read_only=off,default_transaction_read_only=false,default_transaction_read_only=0,default_transaction_read_only=no}'
+SELECT format('%s has default_transaction_read_only = off, so it could draw IDs on the standby before that is opened', place),
+       format('ALTER %s RESET default_transaction_read_only;', place)
+FROM pg_db_role_setting CROSS JOIN unnest(setconfig) AS c LEFT JOIN pg_roles AS r ON r.oid = setrole LEFT JOIN pg_database AS d ON d.oid = setdatabase,
+     concat_ws(' ', format('ROLE %s', CASE WHEN setrole = 0 THEN 'ALL' ELSE quote_ident(rolname) END), 'IN DATABASE ' || quote_ident(datname)) AS place
+WHERE (datname IS NULL OR datname = current_database())
+AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_part(c, '=', 2)::boolean END
 )";
 
 /* $1: the name by which the standby is known to the server that it follows. */
