@@ -47,11 +47,14 @@ sub obstacles
 
 # Obstacles: the cause, the message, the remedy.
 my @obstacles = (
-	[ $one, 'CREATE TABLE insta0.o (n integer, m integer NOT NULL UNIQUE DEFERRABLE, o integer UNIQUE)',
+	# None of its indexes can be a replica identity.
+	[ $one, q{CREATE TABLE insta0.o (n integer NOT NULL, m integer NOT NULL UNIQUE DEFERRABLE, o integer UNIQUE);
+		CREATE INDEX ON insta0.o (n); CREATE UNIQUE INDEX ON insta0.o (n) WHERE n > 0; CREATE UNIQUE INDEX ON insta0.o ((n + 1));
+		CREATE UNIQUE INDEX o_invalid ON insta0.o (n); UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'insta0.o_invalid'::regclass},
 		qr/table insta0\.o has no replica identity\n.*ALTER TABLE insta0\.o REPLICA IDENTITY FULL; or/, 'DROP TABLE insta0.o' ],
 	[ $one, 'CREATE TABLE insta0.o2 (n integer NOT NULL CONSTRAINT "O n" UNIQUE)',
 		qr/table insta0\.o2 has no replica identity\n.*ALTER TABLE insta0\.o2 REPLICA IDENTITY USING INDEX "O n"; or/, 'DROP TABLE insta0.o2' ],
-	[ $one, 'CREATE UNLOGGED TABLE insta0.u (n integer PRIMARY KEY)', qr/table insta0\.u is unlogged/, 'DROP TABLE insta0.u' ],
+	[ $one, 'CREATE UNLOGGED TABLE insta0.u (n integer PRIMARY KEY, j json)', qr/table insta0\.u is unlogged/, 'DROP TABLE insta0.u' ],
 	[ $one, 'CREATE TABLE insta0.f (n integer PRIMARY KEY); CREATE TABLE public.f (n integer REFERENCES insta0.f)', qr/f_n_fkey on table (public\.)?f needs table insta0\.f/, 'DROP TABLE public.f, insta0.f' ],
 	[ $one, 'CREATE FUNCTION insta0.h() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE public.h (h integer DEFAULT insta0.h())', qr/default value for column h of table (public\.)?h needs function insta0\.h\(\)/, 'DROP TABLE public.h; DROP FUNCTION insta0.h()' ],
 	[ $one, 'CREATE TABLE public.t (m insta0.mood)', qr/column m of table (public\.)?t needs type insta0\.mood/, 'DROP TABLE public.t' ],
@@ -62,15 +65,20 @@ my @obstacles = (
 	[ $one, 'CREATE FUNCTION public.g() RETURNS integer LANGUAGE sql RETURN 1; CREATE TABLE insta0.g (g integer PRIMARY KEY DEFAULT public.g())', qr/TABLE g: function public\.g\(\) does not exist/, 'DROP TABLE insta0.g' ],
 	[ $one, 'CREATE TABLE public.p (n integer PRIMARY KEY); CREATE TABLE insta0.p (n integer PRIMARY KEY REFERENCES public.p)', qr/CONSTRAINT p p_n_fkey: relation "public\.p" does not exist/, 'DROP TABLE insta0.p' ],
 	[ $one, 'ALTER TABLE insta0.users ENABLE ALWAYS TRIGGER touch', qr/trigger touch of table insta0\.users/, 'ALTER TABLE insta0.users ENABLE TRIGGER touch' ],
+	[ $one, 'CREATE TRIGGER r BEFORE UPDATE ON insta0.likes EXECUTE FUNCTION insta0.touch(); ALTER TABLE insta0.likes ENABLE REPLICA TRIGGER r',
+		qr/trigger r of table insta0\.likes would fire/, 'DROP TRIGGER r ON insta0.likes' ],
 	[ $one, 'CREATE DOMAIN insta0.lo AS oid; CREATE TABLE insta0.l (n integer PRIMARY KEY, l insta0.lo)', qr/column insta0\.l\.l points to large objects/, 'DROP TABLE insta0.l; DROP DOMAIN insta0.lo' ],
 	[ $one, 'CREATE ROLE owner; ALTER TABLE insta0.likes OWNER TO owner', qr/role "owner" does not exist\n.*CREATE ROLE "owner";/, 'ALTER TABLE insta0.likes OWNER TO CURRENT_USER' ],
 	[ $one, 'CREATE ROLE reader; GRANT SELECT ON insta0.likes TO reader', qr/role "reader" does not exist/, 'REVOKE ALL ON insta0.likes FROM reader' ],
 	[ $one, 'CREATE TABLE insta0.d (n integer PRIMARY KEY DEFERRABLE)', qr/index insta0\.d_pkey, the replica identity of table insta0\.d, is DEFERRABLE: UPDATE and DELETE/, 'DROP TABLE insta0.d' ],
 	[ $one, q{CREATE TABLE insta0.i (n integer PRIMARY KEY); UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'insta0.i_pkey'::regclass}, qr/index insta0\.i_pkey, the replica identity of table insta0\.i, is invalid/, 'DROP TABLE insta0.i' ],
-	[ $one, 'CREATE DOMAIN insta0.place AS point; CREATE TABLE insta0.j (n integer, t text[], j json[], p insta0.place); ALTER TABLE insta0.j REPLICA IDENTITY FULL',
-		qr/column insta0\.j\.j is of type json, which has no equality(?s:.*)column insta0\.j\.p is of type point/, 'DROP TABLE insta0.j; DROP DOMAIN insta0.place', 2 ],
+	[ $one, q{CREATE DOMAIN insta0.place AS point; CREATE TYPE insta0.pair AS (n integer, x xml);
+		CREATE TABLE insta0.j (n integer, t text[], j json[], p insta0.place, pair insta0.pair, v varchar, g point GENERATED ALWAYS AS (point(n, n)) STORED);
+		ALTER TABLE insta0.j REPLICA IDENTITY FULL},
+		qr/column insta0\.j\.j is of type json, which has no equality(?s:.*)column insta0\.j\.p is of type point(?s:.*)column insta0\.j\.pair is of type xml/,
+		'DROP TABLE insta0.j; DROP DOMAIN insta0.place; DROP TYPE insta0.pair', 3 ],
 	[ $one, "BEGIN; SELECT 1; PREPARE TRANSACTION 'undecided'", qr/transaction 'undecided' of database postgres is prepared/, "ROLLBACK PREPARED 'undecided'" ],
-	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is in use by schema zero/, 'DROP SCHEMA zero CASCADE' ]);
+	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is in use by schema zero\n.*Drop that schema/, 'DROP SCHEMA zero CASCADE' ]);
 $_->[0]->safe_psql('postgres', $_->[1]) foreach @obstacles;
 # A slot waits for a transaction of another database, too, if it has written.
 my $sleeper = $one->background_psql('postgres');
@@ -104,19 +112,24 @@ my $object = $one->safe_psql('postgres', 'SELECT lo_create(0)');
 $two->safe_psql('postgres', q{
 	CREATE FUNCTION public.watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
 	CREATE EVENT TRIGGER watch ON ddl_command_end EXECUTE FUNCTION public.watch();
+	CREATE EVENT TRIGGER disabled ON ddl_command_end EXECUTE FUNCTION public.watch();
+	ALTER EVENT TRIGGER disabled DISABLE;
+	ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT SELECT ON TABLES TO PUBLIC;
+	ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT INSERT ON TABLES TO app;
 	ALTER DEFAULT PRIVILEGES GRANT SELECT, DELETE ON TABLES TO app;
 	ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC});
 ($status, $out, $err) = obstacles($one, $two);
 like($err, qr/has large objects, which are not replicated. Do these columns point to them\? insta0\.pictures\.picture$/m, '--dry-run: large objects');
 like($err, qr/event trigger watch will run (public\.)?watch\(\) while the definition is made/, '--dry-run: an event trigger of the target');
+unlike($err, qr/event trigger disabled/, '--dry-run: but not of one that is disabled');
 is($status, 1, '--dry-run: default privileges of the target are obstacles');
 foreach my $text ('new tables of role \S+ give app SELECT by default', 'new tables of role \S+ give app DELETE', 'new functions of role \S+ refuse PUBLIC EXECUTE')
 {
 	like($out, qr/$text/, "--dry-run: $text");
 }
 $two->safe_psql('postgres', $_) foreach $out =~ /HINT:  (ALTER DEFAULT PRIVILEGES .*;)$/mg;
-is((obstacles($one, $two))[0], 0, '--dry-run: the hints mend that');
-$two->safe_psql('postgres', 'DROP EVENT TRIGGER watch; DROP FUNCTION public.watch');
+is((obstacles($one, $two))[0], 0, '--dry-run: the hints mend that, and those of other roles, or of one schema, do not matter');
+$two->safe_psql('postgres', 'DROP EVENT TRIGGER watch; DROP EVENT TRIGGER disabled; DROP FUNCTION public.watch');
 $one->safe_psql('postgres', "DROP TABLE insta0.pictures; SELECT lo_unlink($object)");
 
 # A sequence at the end of its type can be closed, too.
@@ -126,9 +139,10 @@ $one->safe_psql('postgres', q{
 	CREATE SEQUENCE insta0.full MAXVALUE 9223372036854775807 START 9223372036854775807;
 	SELECT nextval('insta0.full')});
 
-$two->safe_psql('postgres', 'CREATE SCHEMA insta0');
-like((obstacles($one, $two))[1], qr/schema insta0 is there already/, '--dry-run: a schema of the same name');
-$two->safe_psql('postgres', 'DROP SCHEMA insta0');
+$two->safe_psql('postgres', 'CREATE SCHEMA insta0; CREATE SCHEMA snowflake_move_0');
+(undef, $out) = obstacles($one, $two);
+like($out, qr/schema $_ is there already/, "--dry-run: schema $_") foreach 'insta0', 'snowflake_move_0';
+$two->safe_psql('postgres', 'DROP SCHEMA insta0, snowflake_move_0');
 
 # A foreign key to a table that is there; somebody writes to it.
 $_->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS public.p (n integer PRIMARY KEY)') foreach $one, $two;
@@ -143,15 +157,19 @@ $one->safe_psql('postgres', 'DROP TABLE insta0.p');
 # A server that has not been made ready for moves; a database without the extension; another role.
 my $small = new_server('small', conf => "wal_level = replica\nmax_wal_senders = 1\nmax_replication_slots = 1\nmax_logical_replication_workers = 1\nmax_worker_processes = 2\nmax_sync_workers_per_subscription = 0\n");
 $small->safe_psql('postgres', "SELECT snowflake_create_shard(3, 'insta3')");
+$small->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('s'), pg_replication_origin_create('o1'), pg_replication_origin_create('o2')});
 $small->safe_psql('postgres', 'CREATE DATABASE bare');
 (undef, $out) = obstacles($small, $small->connstr('bare'), 'insta3');
-foreach my $text ('wal_level = replica', 'max_replication_slots = 1, and 0 are in use', 'max_wal_senders = 1, and 0',
+foreach my $text ('wal_level = replica', 'max_replication_slots = 1, and 1 are in use', 'max_replication_slots = 1, and 2 are in use', 'max_wal_senders = 1, and 0',
 	'max_logical_replication_workers = 1, and 0', 'max_worker_processes = 2, and 1 are in use', 'max_sync_workers_per_subscription = 0', 'extension snowflake is missing, and on the source it is \S+ in schema public')
 {
 	like($out, qr/$text/, "--dry-run: $text");
 }
 $small->safe_psql('postgres', "UPDATE pg_extension SET extversion = '0.1' WHERE extname = 'snowflake'");
 like((obstacles($one, $small))[1], qr/extension snowflake is 0\.1 in schema public, and/, '--dry-run: another version of the extension');
+$small->safe_psql('postgres', 'UPDATE pg_extension SET extversion = $$' . $one->safe_psql('postgres', q{SELECT extversion FROM pg_extension WHERE extname = 'snowflake'})
+	  . q{$$, extnamespace = 'pg_catalog'::regnamespace WHERE extname = 'snowflake'});
+like((obstacles($one, $small))[1], qr/extension snowflake is \S+ in schema pg_catalog, and/, '--dry-run: another schema of the extension');
 $small->stop;
 $_->safe_psql('postgres', 'ALTER ROLE app LOGIN') foreach $one, $two;
 (undef, $out) = obstacles(map { $_->connstr('postgres') . ' user=app' } $one, $two);
@@ -165,18 +183,45 @@ foreach my $text ('role app may not make a slot\n.*ALTER ROLE app REPLICATION', 
 unlike($out, qr/GRANT \S+ TO app WITH|GRANT (?!CREATE|pg_)\S+ TO app/, '--dry-run: no hint grants membership in a superuser');
 
 ($status, $rows) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run', '--source', 'host=/nonexistent');
-ok(@$rows == 1 && $rows->[0]{obstacle} =~ /SUBSCRIPTION snowflake_move_0: .*could not connect to the publisher/, '--dry-run: the target\'s server cannot connect');
+ok(@$rows == 1 && $rows->[0]{obstacle} =~ /SUBSCRIPTION snowflake_move_0: .*could not connect to the publisher.*\n.*pg_hba\.conf/, '--dry-run: the target\'s server cannot connect');
 set_clock($clock, -600) if $clock;
 ($status, $rows, $err) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
 is("$status " . @$rows, '0 0', '--dry-run: nothing left');
 like($err, qr/the clock of .* is \d+ s behind/, '--dry-run: the clocks are apart') if $clock;
 
+# Where there is no move.
+foreach my $end ([ '--resume', 'there is no move of schema insta0 to be resumed' ], [ '--drop-source', 'schema insta0 of \S+ has not been moved' ])
+{
+	($status, $out, $err) = move('insta0', $one, $two, $end->[0]);
+	ok($status == 3 && $err =~ /$end->[1]/, "$end->[0] without a move") or diag($err);
+}
+($status, $out, $err) = move('insta0', $one, $one);
+ok($status == 2 && $err =~ /--from and --to are the same/, 'a move from a server to itself is wrong usage') or diag($err);
+
+# A table that is made when the publication is there, and the definition has not been copied.
+my $writing = $one->background_psql('template1');
+$writing->query_safe('BEGIN; SELECT pg_current_xact_id()');
+my $between = start_command('move', 'source: publication and slot', 'insta0', '--from', $one, '--to', $two);
+await('the publication is there', sub { $one->safe_psql('postgres', 'SELECT count(*) FROM pg_publication') eq '1' });
+$one->safe_psql('postgres', 'CREATE TABLE insta0.meanwhile (n integer PRIMARY KEY)');
+$writing->quit;
+is(end_command($between), 3, 'a table made behind the publication: exit code 3');
+like($between->{err}, qr/table insta0\.meanwhile was made during the move, which does not carry it.*Start anew: --abort/, 'it is named');
+is(sqlstate($one, 'INSERT INTO insta0.meanwhile VALUES (1)'), '', 'and the source is open');
+is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
+$one->safe_psql('postgres', 'DROP TABLE insta0.meanwhile');
+
 # Two moves at once; Ctrl-C; a table that is made meanwhile.
 my @way = ('insta0', '--from', $one, '--to', $two);
 my $first = start_command('move', 'target: rows', @way);
 kill 'STOP', $first->{run}{KIDS}[0]{PID};
-($status, $out, $err) = move('insta0', $one, $two);
-like($err, qr/another snowflake-shard is moving the shard/, 'two moves at once: the second one says so');
+my @others = map { background('move', 'insta0', '--from', $_->[0], '--to', $_->[1]) } [ $one, $two ], [ $two, $one ];
+foreach my $node ($one, $two)
+{
+	my $other = shift @others;
+	$other->{h}->finish;
+	like($other->{err}, qr/another snowflake-shard is moving the shard: it has locked snowflake_move_0 on \S+:${\$node->port}\//, 'two moves at once: the lock of ' . $node->name);
+}
 $first->{run}->signal('INT');
 kill 'CONT', $first->{run}{KIDS}[0]{PID};
 is(end_command($first), 3, 'Ctrl-C: exit code 3');
@@ -190,6 +235,11 @@ ok($status == 3 && $err =~ /the definition has changed.*^\+ CREATE TABLE insta0\
 is(sqlstate($one, 'INSERT INTO insta0.late VALUES (1)'), '', 'and the source is open');
 ($status, $out, $err) = move('insta0', $two, $one, '--abort');
 ok($status == 3 && $err =~ /is of another move/, '--abort with the servers exchanged is refused');
+my $id = 'SELECT id FROM snowflake_move_0.state';
+$two->safe_psql('postgres', 'UPDATE snowflake_move_0.state SET id = gen_random_uuid()');
+($status, $out, $err) = move('insta0', $one, $two, '--abort');
+ok($status == 3 && $err =~ /is of another move/, '--abort of two halves of two moves is refused');
+$two->safe_psql('postgres', sprintf q{UPDATE snowflake_move_0.state SET id = '%s'}, $one->safe_psql('postgres', $id));
 is((move('insta0', $one, $two, '--abort'))[0], 0, '--abort');
 is((move('insta0', $one, $two, '--abort'))[0], 3, '--abort again: there is no move');
 is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
@@ -210,6 +260,16 @@ $two->safe_psql('postgres', $_) foreach "UPDATE pg_subscription_rel SET srsubsta
   'ALTER SUBSCRIPTION snowflake_move_0 ENABLE';
 ($status, $out, $err) = move('insta0', $one, $two, '--resume');
 ok($status == 3 && $err =~ /the copy of table insta0\.users cannot go on, .*Start anew: --abort/, 'a table whose copy has lost its end') or diag($err);
+is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
+
+# A slot that is gone while no command runs. A new one would lack what was written in between.
+$first = start_command('move', 'target: rows', @way);
+$first->{run}->signal('INT');
+end_command($first);
+$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
+await('the slots can be dropped', sub { $one->psql('postgres', 'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots') == 0 });
+($status, $out, $err) = move('insta0', $one, $two, '--resume');
+ok($status == 3 && $err =~ /slot snowflake_move_0_\d+ is gone, .*Start anew: --abort/, 'a slot that is gone') or diag($err);
 is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
 
 # A command that is killed behind the fence, and a target that is lost for good: the statements of docs/scale-out.md
@@ -233,6 +293,16 @@ my $insert = "INSERT INTO insta0.log (t) VALUES ('x')";
 is(sqlstate($one, $insert), '25006', 'a command killed behind the fence: the source is closed');
 ($status, $out, $err) = move('insta0', $one, $two->connstr('template1'), '--abort');
 ok($status == 3 && $err =~ /is of another move/, '--abort with another target is refused');
+($status, $out, $err) = move('insta0', $one, $two, '--resume', '--reversible');
+ok($status == 3 && $err =~ /--reversible comes too late/, '--reversible behind the fence is refused') or diag($err);
+$two->safe_psql('postgres', 'ALTER SCHEMA snowflake_move_0 RENAME TO lost');
+foreach my $end ('--resume', '--abort')
+{
+	($status, $out, $err) = move('insta0', $one, $two, $end);
+	ok($status == 3 && $err =~ /the source is fenced, and schema snowflake_move_0 is not on .*not known whether the shard is open there/, "$end without the state of the target is refused") or diag($err);
+	is(sqlstate($one, $insert), '25006', 'and the source stays closed');
+}
+$two->safe_psql('postgres', 'ALTER SCHEMA lost RENAME TO snowflake_move_0');
 my ($by_hand) = slurp_file("$FindBin::RealBin/../../docs/scale-out.md") =~ /(BEGIN;\nSELECT snowflake_move_5.reopen.*?)```/s;
 $by_hand =~ s/snowflake_move_5/snowflake_move_0/g;
 my ($lift, $remove) = $by_hand =~ /(.*?COMMIT;)(.*)/s;
@@ -276,6 +346,12 @@ foreach my $sequence ('lowest', 'highest', 'full')
 	is(sqlstate($one, "SELECT nextval('insta0.$sequence')"), '2200H', "nothing is drawn from the source's $sequence");
 }
 ok($largest < $two->safe_psql('postgres', "INSERT INTO insta0.users (name) VALUES ('new') RETURNING id"), 'a target with a slow clock makes larger IDs');
+$two->safe_psql('postgres', 'ALTER SCHEMA insta0 RENAME TO away');
+($status, $out, $err) = move('insta0', $one, $two, '--drop-source');
+ok($status == 3 && $err =~ /schema insta0 of \S+:${\$two->port}\S* is not shard 0/, '--drop-source is refused if the target has no such shard') or diag($err);
+($status, $out, $err) = move('insta0', $one, $two);
+ok($status == 3 && $err =~ /shard 0, schema insta0, has left .* and is not there any more/, 'and a move says so') or diag($err);
+$two->safe_psql('postgres', 'ALTER SCHEMA away RENAME TO insta0');
 is((move('insta0', $one, $two, '--drop-source'))[0], 0, '--drop-source');
 
 # Two databases of one server.

@@ -72,7 +72,12 @@ my $first = new_pooler(alias_to($one));
 my $second = new_pooler(alias_to($one, "$dir/socket"));
 my $wrong = new_pooler(alias_to($two));
 my $empty = new_pooler('');
+my $database = new_pooler(alias_to($one) =~ s/dbname=postgres/dbname=template1/r);
+# An alias without a host leads to the folder of PgBouncer's own socket.
+my $local = new_pooler(alias_to($one) =~ s/host=\S+ //r);
+symlink $one->host . '/.s.PGSQL.' . $one->port, "$local->{dir}/.s.PGSQL." . $one->port or die 'symlink';
 rename $first->{file}, "$first->{dir}/real.ini" or die 'rename';
+chmod 0640, "$first->{dir}/real.ini";
 symlink "$first->{dir}/real.ini", $first->{file} or die 'symlink';
 
 # Obstacles: console, file, message. All in one dry run.
@@ -82,7 +87,7 @@ mkdir "$dir/locked" or die 'mkdir';
 append_to_file("$dir/locked/a.ini", "[databases]\n" . alias_to($one));
 append_to_file("$dir/secret.ini", "[databases]\n" . alias_to($one));
 append_to_file("$dir/relative.ini", "%include $dir/twice.ini\n%include a.ini\n");
-append_to_file("$dir/both.ini", "%include $wrong->{file}\n%include $dir/unread.ini\n");
+append_to_file("$dir/both.ini", "%include $wrong->{file}\n%include $dir/unread.ini\n%include $dir/none.ini\n%include $dir/secret.ini\n");
 mkdir "$dir/closed" or die 'mkdir';
 append_to_file("$dir/closed/a.ini", '');
 chmod 0, "$dir/closed";
@@ -110,21 +115,24 @@ my @obstacles = (
 	[ $first->{dsn}, "$dir/unread.ini", qr/does not read \Q$dir\E\/unread.ini: its configuration is \Q$first->{main}\E with/ ],
 	[ $first->{dsn}, "$dir/other.ini", qr/alias shard5 leads to $at_one, and to $at_two in line 2 of \Q$dir\E\/other.ini/ ],
 	[ $wrong->{dsn}, $wrong->{file}, qr/alias shard5 leads to $at_two, which is not the source, $at_one/ ],
+	[ $database->{dsn}, $database->{file}, qr/alias shard5 leads to \S+\/template1, which is not the source, $at_one/ ],
 	[ $empty->{dsn}, $empty->{file}, qr/it has no alias shard5: SHOW DATABASES does not list it/ ],
 	[ $empty->{dsn}, "$dir/unread.ini", qr/its conffile is pgbouncer.ini, which depends on the folder where PgBouncer was/ ],
 	[ $reads->{dsn}, $reads->{file}, qr/cannot read \Q$dir\E\/secret.ini: Permission denied, $reads_or_not/ ],
 	[ $relative->{dsn}, $relative->{file}, qr/\Q$dir\E\/relative.ini includes a.ini, which depends on the folder/ ],
-	[ $both->{dsn}, "$dir/unread.ini", qr/alias shard5 is in \Q$wrong->{file}\E, too/ ]);
+	[ $both->{dsn}, "$dir/unread.ini", qr/alias shard5 is in \Q$wrong->{file}\E, too/ ],
+	[ $both->{dsn}, "$dir/none.ini", qr/alias shard5 is in \Q$wrong->{file}\E\n.*Give that file as --config/ ]);
 my @pairs = map { ('--pgbouncer', $_->[0], '--config', $_->[1]) } @obstacles;
 ($status, $rows, $err) = shard_json($program, 'move', arguments($one, $two), '--dry-run', @pairs);
 is($status, 1, '--dry-run: exit code 1') or diag($err);
 $out = join("\n", map { $_->{obstacle} } @$rows);
 like($out, $_->[2], "--dry-run: $_->[2]") foreach @obstacles;
 unlike($out, qr/HINT:\s*$/m, '--dry-run: each has a hint');
+unlike($out, qr/whether PgBouncer reads \Q$dir\E\/unread.ini/, '--dry-run: another file does not matter when that of the alias is read');
 ok(!glob("$dir/*.snowflake-shard $first->{dir}/*.snowflake-shard"), '--dry-run: no file is made');
-($status, $rows, $err) = shard_json($program, 'move', arguments($one, $two, $first, $second), '--dry-run');
+($status, $rows, $err) = shard_json($program, 'move', arguments($one, $two, $first, $second, $local), '--dry-run');
 is("$status " . join("\n", map { $_->{obstacle} } @$rows),
-	'0 ', '--dry-run: nothing in the way of two PgBouncers, one with another name of the source');
+	'0 ', '--dry-run: nothing in the way of three PgBouncers, two with another name of the source');
 ($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $first), '--pgbouncer', 'x', '--dry-run');
 ok($status == 2 && $err =~ /--pgbouncer is given 2 times, and --config 1 time/, 'a --pgbouncer without --config is wrong usage');
 ($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $wrong));
@@ -166,11 +174,23 @@ is(alias_of($_), led_to($two), 'the alias leads to the target') foreach $first, 
 is(slurp_file($first->{file}), "; kept\n[databases]\nshard55 = host=/x\n" . alias_to($two) . "shard6 = host=/y\n",
 	'one line has changed, and what was written meanwhile stays');
 ok(-l $first->{file}, 'a symbolic link to the file stays one');
+is(sprintf('%o', (stat "$first->{dir}/real.ini")[2] & oct 777), '640', 'and the file keeps its mode');
 ok(!-e "$first->{dir}/real.ini.snowflake-shard", 'no other file is left');
 is(slurp_file("$dir/env"), sprintf("DBNAME=postgres\nHOST=%s\nPORT=%s\nSCHEMA=insta5\nSHARD=5\n", $two->host, $two->port),
 	'--switch-command has the target in its environment');
 like(slurp_file("$dir/aliases"), qr/^shard5\|.*\|1\|\d+$/m, 'and clients are held while it runs');
 is((run_shard($program, 'move', arguments($one, $two), '--drop-source'))[0], 0, '--drop-source');
+
+# What has come into the way since the move began is found before anybody is held.
+$move = start_command('move', 'target: rows', arguments($two, $one, $first, $second));
+kill 'STOP', $move->{run}{KIDS}[0]{PID};
+rename $second->{file}, "$second->{file}.away" or die 'rename';
+kill 'CONT', $move->{run}{KIDS}[0]{PID};
+is(end_command($move), 3, 'a file that is gone before the switch: exit code 3');
+like($move->{err}, qr/PgBouncer cannot be led to the target:\n.*cannot read \Q$second->{file}\E/, 'it is named') or diag($move->{err});
+unlike($move->{err}, qr/source: fence/, 'and no writer was stopped');
+rename "$second->{file}.away", $second->{file} or die 'rename';
+is((run_shard($program, 'move', arguments($two, $one), '--abort'))[0], 0, '--abort');
 
 # A client of the second does not end its transaction: the first goes on meanwhile. Then the second is killed
 # between pause and opening.
@@ -218,6 +238,10 @@ like($move->{err}, qr/^--switch-command has failed with exit status 7: echo/m, '
 like($move->{err}, qr/$name_of_first: (?:after RELOAD it leads to $at_one, not to $at_two|RELOAD: ERROR: +RELOAD failed)/, 'so is a RELOAD without effect');
 like($move->{err}, qr/^alias shard5 of PgBouncer \Q$_->{dir}\E:6432 is paused, $goes_on/m, 'clients stay held')
   foreach $first, $second;
+($status, $out, $err) = run_shard($program, 'move', arguments($one, $two), '--abort');
+ok($status == 3 && $err =~ /the shard is open on $at_two: --resume finishes the move/, '--abort is refused when the target is open') or diag($err);
+($status, $out, $err) = run_shard($program, 'move', arguments($one, $two), '--drop-source');
+ok($status == 3 && $err =~ /the move is not at its end\nHINT: .*--resume/, 'so is --drop-source') or diag($err);
 is(alias_of($first), led_to($one, 1), 'the one that failed stays where it was, paused');
 is(alias_of($second), led_to($two, 1), 'the other one waits for the command');
 unlink "$dir/code";

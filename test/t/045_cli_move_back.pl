@@ -143,6 +143,10 @@ is_refused([ @nodes, '--undo' ], qr/no way back/, '--undo then');
 # What harms a way back.
 $nodes[0]->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS snowflake');
 moves([ @back, '--reversible' ], 'moved with a way back', 'the other way round');
+$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+await('verify finds that nobody follows', sub { place() =~ /^0\nway back: schema snowflake_move_5: .* does not follow shard 5: it does not read slot \w+$/ });
+$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+await('it follows again', sub { place() eq '0' });
 $nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users ADD extra text');
 is_refused([ @back, '--undo' ], qr/definition has changed.*\+ +extra text/s, 'the definition has changed: --undo');
 unlike($err, qr/--resume/, 'and nobody is sent in a circle');
@@ -154,6 +158,20 @@ like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard
 is_refused([ @back, '--undo' ], qr/slot \w+ is gone/, '--undo then');
 is(sqlstate($nodes[0], "INSERT INTO insta5.empty DEFAULT VALUES"), '', 'the shard is written to on');
 moves([ @back, '--drop-source' ], 'dropped', '--drop-source ends it');
+
+# What keeps a way back from being made, between the switch and that.
+my @ways = ([ @nodes, 'CREATE INDEX extra ON insta5.users (id)', qr/no way back is made: the definition of the shard has been changed on/ ],
+	[ @back, q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ 'move_5' AND NOT active},
+		qr/no way back is made: slot \w+ on \S+ has lost WAL, or is gone/ ]);
+foreach my $way (@ways)
+{
+	my ($source, $target, $sql, $text) = @$way;
+	is(move($source, $target, '--reversible', '--switch-command', qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$sql")),
+		'exit code 1', "no way back after: $sql") or diag($err);
+	like($err, $text, 'and why');
+	moves([ $source, $target, '--drop-source' ], 'dropped', '--drop-source');
+}
+$nodes[0]->safe_psql('postgres', 'DROP INDEX insta5.extra');
 
 # There and back, and somebody is killed each time. The same command line goes on.
 my @steps = ('target: publication', 'target: waiting until', 'source: triggers', 'source: fence', 'target: waiting for', 'target: open',

@@ -42,15 +42,30 @@ sub split_server
 my $other = new_server('other', init => { allows_streaming => 1 });
 my $obstacles = sub {
 	my ($standby, %is) = @_;
-	my ($status, $rows) = shard_json($program, 'split', '--from', $one, '--standby', $standby, '--shards', '3-5', '--dry-run',
+	my ($status, $rows) = shard_json($program, 'split', '--from', $is{from} // $one, '--standby', $standby, '--shards', '3-5', '--dry-run',
 		@{ $is{arguments} // [] });
 	my $text = join("\n", map { $_->{obstacle} } @$rows);
 	is($status, 1, 'obstacles: exit code 1');
 	like($text, $_, "obstacle: $_") foreach @{ $is{texts} };
+	unlike($text, $_, "no obstacle: $_") foreach @{ $is{absent} // [] };
 	unlike($text, qr/HINT:\s*$/m, 'each has a hint');
 };
 $obstacles->($other, texts => [ qr/it is no standby of the server: its system identifier is \d+, not \d+/, qr/it is no standby: it is not in recovery/ ]);
-$other->stop;
+foreach my $end ('--resume', '--abort')
+{
+	($status, $out, $err) = split_server(@servers, $end);
+	ok($status == 3 && $err =~ /there is no split of \S+ to be/, "$end without a split") or diag($err);
+}
+($status, $out, $err) = split_server('--from', $one, '--standby', $one, '--shards', '3');
+ok($status == 2 && $err =~ /--from and --standby are the same/, 'a server is not its own standby') or diag($err);
+$one->safe_psql('postgres', q{CREATE SEQUENCE insta0.nine; CREATE TABLE insta0.of_nine (id bigint DEFAULT snowflake_next_id(9, 'insta0.nine'))});
+like((split_server(@servers, '--shards', '3'))[2], qr/schema insta0 makes IDs of several shards: \d, \d/, 'a schema of two shards is named');
+$one->safe_psql('postgres', 'DROP TABLE insta0.of_nine; DROP SEQUENCE insta0.nine');
+$obstacles->($one, from => $two, texts => [ qr/it is a standby itself/ ]);
+my $astray = new_split_pooler($two, $shards);
+$obstacles->($two, arguments => [ '--pgbouncer', $astray->{dsn}, '--config', $astray->{file} ],
+	texts => [ qr/aliases shard3, shard4 and 1 more lead to \S+:${\$two->port}\/postgres, which is not the source/ ]);
+$obstacles->($two->connstr('template1'), texts => [ qr/it is another database: template1\n/ ]);
 $one->append_conf('postgresql.conf', "synchronous_standby_names = 'two'");
 $one->reload;
 await('the standby is synchronous', sub { $one->safe_psql('postgres', q{SELECT sync_state FROM pg_stat_replication}) eq 'sync' });
@@ -59,8 +74,12 @@ $one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('logical
 		current_setting('max_replication_slots')::integer) AS n});
 my $holder = $one->background_psql('postgres');
 $holder->query_safe(q{BEGIN; INSERT INTO insta0.users (name) VALUES ('long')});
-$one->safe_psql('postgres', $_) foreach 'CREATE UNLOGGED TABLE insta4.fast ()', 'CREATE SCHEMA snowflake_move_9', 'CREATE SCHEMA snowflake_split',
-  'ALTER ROLE web SET default_transaction_read_only = off',
+my $reader = $one->background_psql('postgres');
+$reader->query_safe('BEGIN; SELECT 1');
+$one->safe_psql('postgres', $_) foreach 'CREATE UNLOGGED TABLE insta4.fast ()', 'CREATE UNLOGGED SEQUENCE insta4.fast_ids', 'CREATE UNLOGGED TABLE public.fast ()', 'CREATE SCHEMA snowflake_move_9', 'CREATE SCHEMA snowflake_split',
+  'ALTER ROLE web SET default_transaction_read_only = off', q{ALTER ROLE app IN DATABASE postgres SET default_transaction_read_only = 'F'},
+  'ALTER ROLE report IN DATABASE template1 SET default_transaction_read_only = off', 'ALTER ROLE report SET default_transaction_read_only = on',
+  q{CREATE SUBSCRIPTION disabled CONNECTION 'host=/nonexistent' PUBLICATION p WITH (connect = false, slot_name = NONE)},
   q{CREATE SUBSCRIPTION sub CONNECTION 'host=/nonexistent' PUBLICATION p WITH (connect = false, slot_name = sub)},
   'ALTER SUBSCRIPTION sub ENABLE', q{BEGIN; INSERT INTO insta0.users (name) VALUES ('two'); PREPARE TRANSACTION 'two phases'},
   'CREATE ROLE weak LOGIN';
@@ -72,37 +91,54 @@ $one->safe_psql('postgres', q{SELECT count(pg_logical_emit_message(false, 'x', r
 $obstacles->($two, arguments => [ '--timeout', '1ms' ], texts => [
 	qr/schema snowflake_split is there already.*\n.*--drop-rest/, qr/schema snowflake_move_9: a move is not at its end/,
 	qr/insta4.fast is unlogged, so it is empty on a standby\n.*ALTER TABLE insta4.fast SET LOGGED/,
+	qr/insta4.fast_ids is unlogged.*\n.*ALTER SEQUENCE insta4.fast_ids SET LOGGED/,
 	qr/a transaction of process \d+ in database postgres has been running/, qr/transaction 'two phases' of database postgres is prepared/,
 	qr/max_replication_slots = \d+, all in use/, qr/logical slot logical of database postgres would be on this server alone/, qr/subscription sub would be on both servers/,
-	qr/role or database web sets default_transaction_read_only = off/, qr/synchronous_standby_names = 'two' wants the standby two/,
+	qr/ROLE web has default_transaction_read_only = off.*\n.*ALTER ROLE web RESET default_transaction_read_only;/,
+	qr/ROLE app IN DATABASE postgres has.*\n.*ALTER ROLE app IN DATABASE postgres RESET/, qr/synchronous_standby_names = 'two' wants the standby two/,
 	qr/recovery_min_apply_delay = 1min/, qr/its replay is paused\n.*pg_wal_replay_resume/, qr/default_transaction_read_only = on: it could not be/,
-	qr/it is behind by \d+ MB of WAL/ ]);
+	qr/it is behind by \d+ MB of WAL/ ],
+	absent => [ qr/public\.fast/, qr/ROLE report/, qr/subscription disabled/, qr/has been running(?s:.*)has been running/ ]);
+$obstacles->($two, arguments => [ '--max-lag', '100000000' ], texts => [], absent => [ qr/it is behind by/ ]);
 $two->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 $two->adjust_conf('postgresql.conf', $_, undef) foreach 'recovery_min_apply_delay', 'default_transaction_read_only';
 $one->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);
 $_->reload foreach $one, $two;
-$holder->quit;
-$one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast', 'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
+$_->quit foreach $holder, $reader;
+$one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast, public.fast', 'DROP SEQUENCE insta4.fast_ids', 'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
   q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ '^(logical|full)'}, 'ALTER ROLE web RESET default_transaction_read_only',
-  'ALTER SUBSCRIPTION sub DISABLE', 'ALTER SUBSCRIPTION sub SET (slot_name = NONE)', 'DROP SUBSCRIPTION sub', q{ROLLBACK PREPARED 'two phases'};
+  'ALTER ROLE app IN DATABASE postgres RESET default_transaction_read_only', 'DROP SUBSCRIPTION disabled', 'ALTER SUBSCRIPTION sub DISABLE', 'ALTER SUBSCRIPTION sub SET (slot_name = NONE)', 'DROP SUBSCRIPTION sub', q{ROLLBACK PREPARED 'two phases'};
 $one->wait_for_catchup($two);
 my $weak = sub { my ($node) = @_; $node->connstr('postgres') . ' user=weak' };
 await('the standby has the role', sub { $two->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'weak'}) });
 ($status, $rows, $err) = shard_json($program, 'split', '--from', $weak->($one), '--standby', $weak->($two), '--shards', '3-5', '--dry-run');
 like(join("\n", map { $_->{obstacle} } @$rows), $_, "obstacle: $_") foreach qr/role weak may make no schema in database postgres\n.*GRANT CREATE ON DATABASE/,
   qr/role weak is no member of role app, who owns/, qr/role weak may make no replication slot.*\n.*ALTER ROLE weak REPLICATION/, qr/role weak may not call pg_promote\(boolean, integer\)\n.*GRANT EXECUTE/,
-  qr/role weak may not set default_transaction_read_only by ALTER SYSTEM/;
+  qr/role weak may not call pg_reload_conf\(\)/, qr/role weak may not set default_transaction_read_only by ALTER SYSTEM/;
 $one->safe_psql('postgres', q{SET allow_system_table_mods = on; INSERT INTO pg_extension
 	SELECT 99999, 'pg_cron', extowner, extnamespace, false, '1', NULL, NULL FROM pg_extension WHERE extname = 'plpgsql'});
 system_or_bail('psql', '-XAtq', '-h', $pooler->{dir}, '-p', 6432, '-d', "shard$_", '-c', 'SELECT', '-o', '/dev/null') foreach 3 .. 5;
 $two->append_conf('postgresql.conf', 'superuser_reserved_connections = 57');
+$two->safe_psql('postgres', q{ALTER SYSTEM SET primary_conninfo = ''});
 $two->restart;
-await('the standby streams', sub { $one->safe_psql('postgres', q{SELECT state FROM pg_stat_replication}) eq 'streaming' });
+await('no standby follows', sub { $one->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_replication}) eq '0' });
 ($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
-like(join("\n", map { $_->{obstacle} } @$rows),
-	qr/max_connections = 60, of which 57 are reserved; \d+ are in use, and the aliases have 3\n.*ALTER SYSTEM SET max_connections = \d+; and restart/, 'obstacle: max_connections');
+like(join("\n", map { $_->{obstacle} } @$rows), $_, "obstacle: $_")
+  foreach qr/no standby follows it/, qr/it does not stream WAL: pg_stat_wal_receiver has no row/,
+	qr/max_connections = 60, of which 57 are reserved; \d+ are in use, and the aliases have 3\n.*ALTER SYSTEM SET max_connections = \d+; and restart/;
 $two->adjust_conf('postgresql.conf', 'superuser_reserved_connections', undef);
+$two->safe_psql('postgres', sprintf q{ALTER SYSTEM SET primary_conninfo = '%s application_name=twin'}, $one->connstr);
+$two->append_conf('postgresql.conf', "archive_command = '/bin/true'");
 $two->restart;
+$one->append_conf('postgresql.conf', "synchronous_standby_names = 'twin'");
+$one->reload;
+await('the standby is synchronous by another name', sub { $one->safe_psql('postgres', q{SELECT sync_state FROM pg_stat_replication}) eq 'sync' });
+$obstacles->($two, texts => [ qr/synchronous_standby_names = 'twin' wants the standby twin/ ]);
+$one->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);
+$one->reload;
+$two->safe_psql('postgres', 'ALTER SYSTEM RESET primary_conninfo');
+$two->reload;
+await('the standby has its own name', sub { $one->safe_psql('postgres', q{SELECT application_name FROM pg_stat_replication WHERE state = 'streaming'}) eq 'two' });
 like($err, $_, "told: $_") foreach qr/pg_cron: its jobs will run on both servers/, qr/both servers archive by the same command/;
 $one->safe_psql('postgres', q{SET allow_system_table_mods = on; DELETE FROM pg_extension WHERE extname = 'pg_cron'});
 like((split_server(@servers, '--shards', '3-9'))[2], qr/4 shards not on \S+: 6-9\nNothing was done/, 'a shard that is not there is named');
@@ -124,6 +160,14 @@ like($rows->[0]{problem}, qr/a split was interrupted, or is running now: prepare
 ($status, $rows) = shard_json($program, 'list', $one);
 is(join(' ', map { $_->{state} } @$rows), 'open open open moving moving moving', 'list, too');
 is((run_shard($program, 'run', $one, '--shards', '3', '--sql', 'SELECT 1'))[0], 3, 'run refuses such a shard');
+($status, $out, $err) = split_server(@servers, '--drop-rest');
+ok($status == 3 && $err =~ /the split is not at its end/, '--drop-rest is refused before the end') or diag($err);
+foreach my $end ([ '--resume', @command ], ['--abort'])
+{
+	($status, $out, $err) = split_server('--from', $one, '--standby', $other, @$end);
+	ok($status == 3 && $err =~ /is no standby of .*different system identifiers/, "$end->[0] with another server is refused") or diag($err);
+}
+$other->stop;
 
 # A standby that lags is waited for while clients write. Ctrl-C while it waits for a transaction.
 my $replay = $two->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
@@ -176,6 +220,20 @@ $three->start;
 is($three->safe_psql('postgres', 'SELECT pg_is_in_recovery(), timeline_id FROM pg_control_checkpoint()'), 'f|1', 'a primary on the old timeline');
 is(sqlstate($three, "BEGIN READ WRITE; INSERT INTO insta$_.users (name) VALUES ('both')"), '25006', "shard $_ is closed there") foreach 1, 3;
 is(sqlstate($one, q{INSERT INTO insta1.users (name) VALUES ('home')}), '', 'and open on the old server if it stays');
+($status, $out, $err) = split_server('--from', $three, '--standby', $two, '--resume', @command);
+ok($status == 3 && $err =~ /lacks the replication slot that was made when its shards were closed/, 'it is not taken for the old server') or diag($err);
+foreach my $end ([ '--resume', @command ], ['--abort'])
+{
+	($status, $out, $err) = split_server('--from', $one, '--standby', $three, @$end);
+	ok($status == 3 && $err =~ /the split is that of standby \S+:${\$two->port}\/postgres, not of \S+\nHINT:  Give the standby/,
+		"$end->[0] with another standby is refused") or diag($err);
+}
+my $set_standby = sub { $one->safe_psql('postgres', sprintf q{UPDATE snowflake_split.state SET seal = %s, new_server = '%s:%s/postgres'}, $_[1], $_[0]->host, $_[0]->port) };
+$set_standby->($three, 'gen_random_uuid()');
+($status, $out, $err) = split_server('--from', $one, '--standby', $three, '--resume', @command);
+ok($status == 3 && $err =~ /was promoted without the last writes of the shards, and stays closed/, 'nor is it opened without the last writes') or diag($err);
+is(sqlstate($three, q{INSERT INTO insta3.users (name) VALUES ('both')}), '25006', 'and shard 3 stays closed there');
+$set_standby->($two, 'NULL');
 $three->stop;
 ($status, $out, $err) = split_server(@servers, '--abort');
 ok($status == 3 && $err =~ /was requested, and may still come\nHINT:  --resume finishes/, '--abort: the promotion may still come') or diag($err);
@@ -203,13 +261,20 @@ my %writers = (1 => start_writers(2, 'insta1', [], through(1, $pooler)), 4 => st
 	5 => start_writers(2, 'insta5', [], through(5, $second_pooler)),
 	3 => start_writers(2, 'insta3', [], map { $_->connstr('postgres') } $one, $two));
 
+# The standby has a slot of its own.
+$one->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('two')});
+$two->safe_psql('postgres', q{ALTER SYSTEM SET primary_slot_name = 'two'});
+$two->reload;
+await('the standby uses its slot', sub { $one->safe_psql('postgres', q{SELECT active FROM pg_replication_slots WHERE slot_name = 'two'}) eq 't' });
 ($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
 is("$status " . join("\n", map { $_->{obstacle} } @$rows), '0 ', '--dry-run: nothing is in the way') or diag($err);
+unlike($err, qr/both servers archive/, 'each server archives by its own command');
 is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname = 'snowflake_split'"), '0', 'and nothing is made');
 ($status, $out, $err) = split_server(@arguments);
 is($status, 0, 'split') or diag($err);
 like($out, qr/^3 shards moved: 3-5$/m, 'it names the shards');
 like($err, qr/writes were blocked for \d+ ms/, 'and for how long writes were blocked');
+like($err, qr/keeps WAL for the standby that was promoted: SELECT pg_drop_replication_slot\('two'\);/, 'and the slot that nobody uses any more');
 note($err);
 is($two->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 'f', 'the standby was promoted');
 is(open_shards($one, $two), '(0,1,2) (3,4,5)', 'each shard is open on one server');
@@ -258,6 +323,11 @@ is((run_shard($program, 'run', $one, $two, '--shards', '0-5', '--sql', 'SELECT c
 ($status, $out, $err) = split_server(@servers, '--abort');
 ok($status == 3 && $err =~ /\d+ rows of its shards have been written there/, '--abort is refused, and says what was written') or diag($err);
 is((split_server(@servers, '--resume'))[0], 0, '--resume after the end does nothing');
+foreach my $end ([ '--resume', '--from is the new server of the split' ], [ '--drop-rest', '--from is the new server of the split' ])
+{
+	($status, $out, $err) = split_server('--from', $two, '--standby', $one, $end->[0]);
+	ok($status == 3 && $err =~ /$end->[1]/, "$end->[0] with the servers exchanged is refused") or diag($err);
+}
 ($status, $out, $err) = split_server(@arguments);
 ok($status == 3 && $err =~ /has been split\nHINT:  --drop-rest/, 'a second split is refused') or diag($err);
 
@@ -276,7 +346,13 @@ is($one->safe_psql('postgres', q{BEGIN; DO 'BEGIN PERFORM snowflake_split.reopen
 	SELECT insta3.next_id() IS NOT NULL, (SELECT count(*) > 0 FROM insta3.users); DELETE FROM insta3.events_rest; ROLLBACK}),
 	"-3|4\nt|t", 'reopen() leads the old server back');
 
-# The rest. A view keeps it.
+# The rest.
+my $id = $two->safe_psql('postgres', 'SELECT id FROM snowflake_split.state');
+$two->safe_psql('postgres', 'UPDATE snowflake_split.state SET id = gen_random_uuid()');
+($status, $out, $err) = split_server(@servers, '--drop-rest');
+ok($status == 3 && $err =~ /the servers are not those of one split/, '--drop-rest of two splits is refused') or diag($err);
+$two->safe_psql('postgres', "UPDATE snowflake_split.state SET id = '$id'");
+# A view keeps it.
 $two->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta1.users');
 ($status, $out, $err) = split_server(@servers, '--drop-rest');
 ok($status == 3 && $err =~ /view (public\.)?v/, '--drop-rest names what depends on a schema') or diag($err);
