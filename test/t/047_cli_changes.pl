@@ -141,28 +141,38 @@ is((run_shard($program, @run, '--jobs', 3, '--sql',
 	q{INSERT INTO public.seen SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'; SELECT pg_sleep(0.05)}))[0], 0, '--jobs 3');
 is($_->safe_psql('postgres', 'SELECT max(n) FROM public.seen'), 3, 'three connections to ' . $_->name) foreach $one, $two;
 
+# A third database has shards 100 and 101.
+$one->safe_psql('postgres', 'CREATE DATABASE third');
+$one->safe_psql('third', 'CREATE EXTENSION snowflake; CREATE TABLE public.go ()');
+my $third = $one->connstr('third');
+($status, $out, $err) = run_shard($program, 'clone', $one, '--template', 'insta0', '--shards', '100,101', '--schema', 'insta{}', '--to', $third);
+is($status, 0, 'two shards in a third database') or diag($err);
+@run = ('run', $one, $two, $third, '--shards', '0-7,100,101');
 my @wait = ('--once', 'lost', '--sql', 'DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM public.go) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$');
 foreach my $keep_going ([], ['--keep-going'])
 {
-	$one->safe_psql('postgres', 'TRUNCATE public.go');
+	$one->safe_psql($_, 'TRUNCATE public.go') foreach 'postgres', 'third';
 	my $lost = background(@run, @wait, '--json', @$keep_going);
-	$_->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'DO%public.go%' AND state = 'active'}) foreach $one, $two;
+	$_->[0]->poll_query_until($_->[1], q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'DO%public.go%' AND state = 'active'
+		AND datname = current_database()}) foreach [ $one, 'postgres' ], [ $two, 'postgres' ], [ $one, 'third' ];
 	$two->stop('immediate');
-	$one->safe_psql('postgres', 'INSERT INTO public.go DEFAULT VALUES');
+	$one->safe_psql($_, 'INSERT INTO public.go DEFAULT VALUES') foreach 'postgres', 'third';
 	$lost->{h}->finish;
 	my @lines = map { JSON::PP::decode_json($_) } split /\n/, $lost->{out};
 	my %state = map { $_->{shard} => $_->{state} } @lines;
 	is($lost->{h}->result(0), 3, "a server is lost @$keep_going: exit code 3");
 	is(join(' ', map { "$_ $state{$_}" } 4 .. 7), '4 not done 5 not done 6 not done 7 not done', 'its shards are not done');
 	is(scalar(grep { $_->{message} } @lines), 1, 'one of them has the error');
-	my $reported = join(' ', map { $state{$_} =~ /^(done|had it already)$/ ? 't' : 'f' } 0 .. 3);
+	my $reported = join(' ', map { $state{$_} =~ /^(done|had it already)$/ ? 't' : 'f' } 0 .. 7, 100, 101);
 	start_server($two);
-	is(in_shards(q{SELECT 'lost' = ANY (snowflake_changes())}), "$reported f f f f", 'what is reported is what happened');
-	is($reported, 't t t t', 'the other server goes on') if @$keep_going;
+	my $has_it = q{SELECT 'lost' = ANY (snowflake_changes())};
+	is(join(' ', in_shards($has_it), map { $one->safe_psql('third', "SET search_path = insta$_, public; $has_it") } 100, 101), $reported,
+		'what is reported is what happened');
+	is($reported, 't t t t f f f f t t', 'the other servers go on') if @$keep_going;
 }
 is((run_shard($program, @run, @wait[ 0 .. 2 ], $wait[3] =~ s/NOT EXISTS.*LOOP PERFORM/false LOOP PERFORM/r))[0], 3, 'another text of the change is still an error');
 $two->safe_psql('postgres', 'INSERT INTO public.go DEFAULT VALUES');
-is((run_shard($program, @run, @wait))[1], "4 shards done: 4-7\n4 shards had it already: 0-3\n", 'the same command again does the rest');
+is((run_shard($program, @run, @wait))[1], "4 shards done: 4-7\n6 shards had it already: 0-3,100-101\n", 'the same command again does the rest');
 
 $_->stop foreach $one, $two;
 done_testing();
