@@ -39,7 +39,9 @@ BEGIN
             SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = home
             UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, reltablespace, relpersistence, relrowsecurity,
                                                       relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
-                      FROM pg_class WHERE oid = ANY (tables)
+                      FROM pg_class WHERE relnamespace = home
+            UNION ALL SELECT s.tableoid, seqrelid, concat_ws(' ', seqtypid, seqincrement, seqcache)
+                      FROM pg_sequence AS s JOIN pg_class AS c ON c.oid = seqrelid WHERE relnamespace = home
             UNION ALL SELECT tableoid, attrelid, xmin::text FROM pg_attribute WHERE attrelid = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_attrdef WHERE adrelid = ANY (tables)
             UNION ALL SELECT tableoid, indexrelid, xmin::text FROM pg_index WHERE indrelid = ANY (tables)
@@ -54,14 +56,17 @@ BEGIN
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opfamily WHERE opfnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = home
+            UNION ALL SELECT m.tableoid, mapcfg, m.xmin::text
+                      FROM pg_ts_config_map AS m JOIN pg_ts_config AS c ON c.oid = mapcfg WHERE cfgnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = home
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = home
-            UNION ALL SELECT tableoid, objoid, xmin::text FROM pg_description
-                      WHERE classoid = 'pg_class'::regclass AND objoid = ANY (tables)
-                      OR classoid = 'pg_proc'::regclass AND objoid = ANY (functions))
-        SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by)) FROM written);
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = home),
+        commented AS (
+            SELECT d.tableoid, objoid, d.xmin::text FROM pg_description AS d JOIN written ON catalog = classoid AND object = objoid)
+        SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by))
+        FROM (TABLE written UNION ALL TABLE commented) AS rows);
 END $$;
 )sql";
 
