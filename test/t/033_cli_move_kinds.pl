@@ -262,12 +262,15 @@ $two->safe_psql('postgres', $_) foreach "UPDATE pg_subscription_rel SET srsubsta
 ok($status == 3 && $err =~ /the copy of table insta0\.users cannot go on, .*Start anew: --abort/, 'a table whose copy has lost its end') or diag($err);
 is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
 
-# A slot that is gone while no command runs. A new one would lack what was written in between.
+# A slot that is gone while a command waits, and then while none runs. A new one would lack what was written in between.
 $first = start_command('move', 'target: rows', @way);
-$first->{run}->signal('INT');
-end_command($first);
+kill 'STOP', $first->{run}{KIDS}[0]{PID};
 $two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
 await('the slots can be dropped', sub { $one->psql('postgres', 'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots') == 0 });
+kill 'CONT', $first->{run}{KIDS}[0]{PID};
+await_text($first, 'slot \w+ is gone');
+is(end_command($first), 3, 'a slot that is gone while the command waits: exit code 3');
+like($first->{err}, qr/slot snowflake_move_0_\d+ is gone, .*Start anew: --abort/, 'and the error says so');
 ($status, $out, $err) = move('insta0', $one, $two, '--resume');
 ok($status == 3 && $err =~ /slot snowflake_move_0_\d+ is gone, .*Start anew: --abort/, 'a slot that is gone') or diag($err);
 is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');

@@ -75,6 +75,8 @@ sub hold_move
 my ($from, $to) = ($one, $two);
 my %victims = (
 	'the backend of the move' => sub { backend_of($_[0]) },
+	'the snapshot of the move' => sub { $_[0]->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'snowflake-shard'
+		AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')}) },
 	'the apply worker' => sub { $_[0]->safe_psql('postgres', 'SELECT pid FROM pg_stat_subscription WHERE pid IS NOT NULL') },
 	'the whole server' => \&processes_of);
 foreach my $victim (sort keys %victims)
@@ -92,13 +94,18 @@ foreach my $victim (sort keys %victims)
 	($from, $to) = ($to, $from);
 }
 
-# The source hangs behind the fence: nobody can lower it.
+# The source hangs behind the fence, where that waits for a writer: nobody can lower it.
 my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
-$to->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
+await('the trigger of the fence is there', sub { $from->safe_psql('postgres', q{SELECT count(*) FROM pg_trigger
+	WHERE tgrelid = 'insta0.users'::regclass AND tgname = 'snowflake_move'}) eq '1' });
+my $writer = $from->background_psql('postgres');
+$writer->query_safe('BEGIN; LOCK TABLE insta0.users IN ROW EXCLUSIVE MODE');
 $holder->quit;
-await_text($move, 'waiting for the last write');
+await('the source is closed', sub { $from->safe_psql('postgres', 'SELECT step FROM snowflake_move_0.state') eq 'fenced' });
 stop(backend_of($from));
+await_text($move, 'the source may still be fenced');
 is(end_command($move), 3, 'the source hangs: exit code 3');
+$writer->quit;
 like($move->{err}, qr/the source may still be fenced, and closed to every write, until --resume or --abort: .* did not answer in time/,
 	'the source hangs: the error says that the fence may stand');
 is(sqlstate($from, $insert), '25006', 'the source hangs: it does');
@@ -133,6 +140,23 @@ is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left')
 is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 ($from, $to) = ($to, $from);
 
+# The session ends while the COMMIT hangs: the target may be open, so the source stays closed.
+($move, $holder) = hold_move($from, $to, '--timeout', '2s');
+$to->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+$to->safe_psql('postgres', 'SELECT pg_reload_conf()');
+$holder->quit;
+await_text($move, 'the COMMIT that opens the shard is under way');
+$to->safe_psql('postgres', 'SELECT pg_terminate_backend(' . backend_of($to) . ')');
+is(end_command($move), 3, 'a COMMIT whose session ends: exit code 3');
+like($move->{err}, qr/not known whether the shard is open on \S+\. Nobody can write to it before --resume/, 'a COMMIT whose session ends: the error says what is not known');
+is(sqlstate($from, $insert), '25006', 'a COMMIT whose session ends: the source stays closed');
+$to->safe_psql('postgres', "SET synchronous_commit = local; ALTER SYSTEM RESET synchronous_standby_names");
+$to->safe_psql('postgres', 'SELECT pg_reload_conf()');
+is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--resume'))[0], 0, 'a COMMIT whose session ends: --resume');
+is(sqlstate($to, $insert), '', 'the target is open');
+is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
+($from, $to) = ($to, $from);
+
 # A transaction of another database keeps the slot waiting.
 $from->safe_psql('postgres', 'CREATE DATABASE other');
 my $old = $from->background_psql('other');
@@ -162,8 +186,12 @@ my $failures = 'SELECT apply_error_count FROM pg_stat_subscription_stats';
 my $before = $to->safe_psql('postgres', $failures);
 await('it fails more often', sub { $move->{run}->pump_nb; $to->safe_psql('postgres', $failures) > $before + 20 });
 is(scalar(() = $move->{err} =~ /$failed/g), 1, 'replication that fails is told once') or diag($move->{err});
+$move->{run}->signal('INT');
+await_text($move, 'stopped\n');
+is(end_command($move), 3, 'Ctrl-C while replication fails: exit code 3');
 $to->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta0.log WHERE id = 1');
-is(end_command($move), 0, 'the move goes on') or diag($move->{err});
+($status, $out, $err) = run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--resume');
+is($status, 0, 'the row can be written: --resume goes on') or diag($err);
 is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 ($from, $to) = ($to, $from);
 

@@ -88,6 +88,9 @@ like(move(@nodes, '--dry-run', '--reversible', '--target', 'host=/nonexistent'),
 moves([ @nodes, '--reversible' ], 'moved with a way back', 'move --reversible');
 is(place(), '1', 'it is open on the target, and verify finds nothing');
 is(listed(), 'moved, follows|open with a way back', 'list knows both');
+($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_there ()');
+like("$status $err", qr/^3 .*shard 5, schema insta5, has a way back\nHINT:  \S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --drop-source ends the way back/,
+	'run refuses a shard that has a way back, and names what ends it');
 ($status, $out, $err) = run_shard($program, 'clone', $nodes[1], '--template', 'insta5', '--shards', '6', '--schema', 'insta{}');
 like("$status $err", qr/^3 .*insta5 is being moved, or has a way back/, 'clone refuses a template with triggers of a move');
 is(sqlstate($nodes[0], "INSERT INTO insta5.log (v) VALUES ('x')"), '25006', 'the source is closed');

@@ -179,6 +179,8 @@ kill 'TERM', $two->safe_psql('postgres', 'SELECT pid FROM pg_stat_wal_receiver')
 await_text($split, 'receives no WAL; its log says why');
 kill 'CONT', $replay;
 await_text($split, 'clients are held');
+is(port_of_alias($_, 3), $one->port . ' paused', '--resume knows both PgBouncers without being told again') foreach $pooler, $second_pooler;
+is($two->safe_psql('postgres', 'SHOW default_transaction_read_only'), 'on', 'nobody can draw on the standby when it is promoted');
 $split->{run}->signal('INT');
 is(end_command($split), 3, 'Ctrl-C before the promotion: exit code 3');
 like($split->{err}, qr/The shards are open on the old server/, 'it goes back');
