@@ -100,6 +100,7 @@ public:
             else if (equal_.count(i) == 0)
                 open[i] = before[i] == after[i] ? difference(before[i], copy[i]) : "";
         /* Clients may have changed a row and changed it back: a difference is found twice. */
+        differences_.clear();
         for (const auto& [i, text] : open)
             if (!text.empty() && open_[i] == text)
                 differences_[i] = text;
