@@ -19,8 +19,8 @@ constexpr auto kPoll = 50ms;
 constexpr auto kPause = 1s;
 constexpr int kTries = 3;
 
-/* The rows of a table are put into 65536 parts by a hash of the key: a row that is written to makes
- * one part uncertain, however many rows the table has. */
+/* The rows of a table are put into 65536 parts by a hash of the key, or of the row if there is
+ * none: a row that is written to makes one part uncertain, however many rows the table has. */
 struct Part {
     std::string rows = "no row"; /* "1 row, key (5)" */
     std::string sum{};           /* of the hashes */
@@ -34,7 +34,8 @@ std::string parts_sql(Connection& publisher, const std::string& table)
 {
     const std::string key = key_of(publisher, table);
     return "SELECT hashtextextended(key, 0) & 65535, CASE count(*) WHEN 1 THEN '1 row, key ' ELSE "
-           "count(*) || ' rows, one with key ' END || min(key), sum(hash) FROM (SELECT " +
+           "count(*) || ' rows, one with key ' END || left(min(key), 100), sum(hash) FROM "
+           "(SELECT " +
            (key.empty() ? "t" : "ROW(" + key + ")") +
            "::text COLLATE \"C\" AS key, hashtextextended(t::text, 0) AS hash FROM ONLY " + table +
            " AS t) AS s GROUP BY 1";
@@ -123,8 +124,10 @@ public:
     {
         if (is_done())
             return "";
-        return "in " + std::to_string(open_.size() - differences_.size()) + " of " +
-               count_of(seen_, "part") + " rows were written to at each try, and are not compared";
+        return "rows were written to at each of " + std::to_string(kTries) +
+               " tries, and are not compared: " +
+               std::to_string(open_.size() - differences_.size()) + " of " +
+               count_of(seen_, "part") + " of the table";
     }
 
 private:
