@@ -266,7 +266,7 @@ is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
 $first = start_command('move', 'target: rows', @way);
 kill 'STOP', $first->{run}{KIDS}[0]{PID};
 $two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
-await('the slots can be dropped', sub { $one->psql('postgres', 'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots') == 0 });
+await('the slot can be dropped', sub { $one->psql('postgres', q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ '^snowflake_move_0_'}) == 0 });
 kill 'CONT', $first->{run}{KIDS}[0]{PID};
 await_text($first, 'slot \w+ is gone');
 is(end_command($first), 3, 'a slot that is gone while the command waits: exit code 3');
