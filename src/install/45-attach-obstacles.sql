@@ -101,7 +101,8 @@ WITH columns AS MATERIALIZED (
     WHERE s.is_attached OR s.is_narrow
 )
 -- ALTER TABLE cannot change the type here: it is that of a composite type, of a column on another server, ...
-SELECT format('%s is of a typed table: change the type %s', s.described, s.reloftype::regtype)
+SELECT format('%s is of a typed table: ALTER TYPE %s ALTER ATTRIBUTE %I TYPE bigint CASCADE;', s.described,
+              s.reloftype::regtype, s.column_name)
 FROM columns AS s WHERE s.is_narrow AND s.reloftype <> 0
 UNION ALL
 SELECT format('%s is of a foreign table', s.described) FROM columns AS s WHERE s.is_narrow AND s.relkind = 'f'
