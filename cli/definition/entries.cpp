@@ -1,7 +1,6 @@
 #include "definition/entries.h"
 
 #include <algorithm>
-#include <set>
 
 #include "postgres/dump.h"
 #include "postgres/sql_text.h"
@@ -11,31 +10,36 @@ namespace
 
 const std::string kMark = "\n--\n-- Name: ";
 
-/* The members of an extension have the privileges that the extension gives them. */
+/* GRANT and REVOKE statements: one for each privilege that a new object would not have, or would
+ * have, in a fixed order. pg_dump leaves out the initial privileges of the schema public, and keeps
+ * the order in which privileges were granted. The members of an extension have the privileges that
+ * the extension gives them. */
 const char* const kPrivileges = R"(
-WITH objects (catalog, oid, name, columns, acl, default_acl) AS (
-    SELECT tableoid, oid, format('SCHEMA %I', nspname), '', nspacl, acldefault('n', nspowner)
-    FROM pg_namespace WHERE nspname = $1
+, objects (catalog, oid, schema, name, columns, acl, default_acl) AS (
+    SELECT tableoid, oid, nspname, format('SCHEMA %I', nspname), '', nspacl, acldefault('n', nspowner)
+    FROM pg_namespace
     UNION ALL
-    SELECT tableoid, oid, format('%s %s', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass), '',
-           relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner)
-    FROM pg_class WHERE relnamespace = quote_ident($1)::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+    SELECT c.tableoid, c.oid, nspname,
+           format('%s %s', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass), '', relacl,
+           acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner)
+    FROM pg_class AS c JOIN schemas ON relnamespace = home WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
     UNION ALL
-    SELECT c.tableoid, c.oid, format('TABLE %s', c.oid::regclass), format(' (%I)', attname), attacl, acldefault('c', relowner)
-    FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid
-    WHERE relnamespace = quote_ident($1)::regnamespace
+    SELECT c.tableoid, c.oid, nspname, format('TABLE %s', c.oid::regclass), format(' (%I)', attname), attacl,
+           acldefault('c', relowner)
+    FROM pg_class AS c JOIN schemas ON relnamespace = home JOIN pg_attribute ON attrelid = c.oid
     UNION ALL
-    SELECT tableoid, oid, format('ROUTINE %s', oid::regprocedure), '', proacl, acldefault('f', proowner)
-    FROM pg_proc WHERE pronamespace = quote_ident($1)::regnamespace
+    SELECT p.tableoid, p.oid, nspname, format('ROUTINE %s', p.oid::regprocedure), '', proacl, acldefault('f', proowner)
+    FROM pg_proc AS p JOIN schemas ON pronamespace = home
     UNION ALL
-    SELECT tableoid, oid, format('TYPE %s', oid::regtype), '', typacl, acldefault('T', typowner)
-    FROM pg_type WHERE typnamespace = quote_ident($1)::regnamespace
+    SELECT t.tableoid, t.oid, nspname, format('TYPE %s', t.oid::regtype), '', typacl, acldefault('T', typowner)
+    FROM pg_type AS t JOIN schemas ON typnamespace = home
 )
 SELECT format(CASE WHEN is_granted THEN 'GRANT %s%s ON %s TO %s%s;' ELSE 'REVOKE %s%s ON %s FROM %s;' END,
               privilege_type, columns, name,
               CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
-              CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END)
-FROM objects, LATERAL (
+              CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END),
+       schema
+FROM objects JOIN schemas ON nspname = schema, LATERAL (
     SELECT grantee, privilege_type, is_grantable, bool_or(is_there) AS is_granted
     FROM (SELECT grantee, privilege_type, is_grantable, true AS is_there FROM aclexplode(acl)
           UNION
@@ -44,6 +48,20 @@ FROM objects, LATERAL (
 WHERE acl IS NOT NULL
 AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = catalog AND d.objid = oid AND deptype = 'e')
 ORDER BY 1)";
+
+/* Of all schemas at once: each look at a catalog reads all of it. */
+void add_privileges(Connection& connection, const std::vector<std::string>& schemas,
+                    std::map<std::string, Entries>& entries)
+{
+    std::string names;
+    for (const std::string& schema : schemas)
+        names += (names.empty() ? "" : ", ") + connection.literal(schema);
+    const Result rows = connection.query("WITH schemas (home, nspname) AS (SELECT oid, nspname "
+                                         "FROM pg_namespace WHERE nspname IN (" +
+                                         names + "))" + kPrivileges);
+    for (int i = 0; i < rows.rows(); i++)
+        entries[rows.text(i, 1)].push_back({"ACL", rows.text(i, 0), rows.text(i, 0) + "\n"});
+}
 
 std::string between(const std::string& text, const std::string& left, const std::string& right)
 {
@@ -127,7 +145,7 @@ private:
             (sql.find("EXECUTE FUNCTION snowflake_move_") != std::string::npos ||
              sql.find("EXECUTE FUNCTION snowflake_split.") != std::string::npos))
             return;
-        if (type != "ACL") /* see read_privileges() */
+        if (type != "ACL") /* see add_privileges() */
             schemas_[schema == "-" ? schema_of_[(type == "SCHEMA" ? "SCHEMA " : "") + name]
                                    : schema]
                 .push_back({type, name, set + sql + "\n\n"});
@@ -149,10 +167,7 @@ split_dump(Connection& connection, const std::vector<std::string>& schemas, cons
         for (const std::string& name : {schema, connection.identifier(schema)})
             schema_of["SCHEMA " + name] = schema;
     std::map<std::string, Entries> entries = Splitter(schema_of).split(dump);
-    /* A schema that makes IDs of two shards is listed twice. */
-    for (const std::string& schema : std::set<std::string>(schemas.begin(), schemas.end()))
-        for (const std::string& statement : read_privileges(connection, schema))
-            entries[schema].push_back({"ACL", statement, statement + "\n"});
+    add_privileges(connection, schemas, entries);
     return entries;
 }
 
@@ -160,9 +175,4 @@ std::map<std::string, Entries> read_entries(Connection& connection,
                                             const std::vector<std::string>& schemas)
 {
     return split_dump(connection, schemas, dump_schemas(connection, schemas));
-}
-
-std::vector<std::string> read_privileges(Connection& connection, const std::string& schema)
-{
-    return texts_of(connection.query(kPrivileges, {schema}));
 }

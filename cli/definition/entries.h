@@ -26,8 +26,3 @@ std::map<std::string, Entries> read_entries(Connection& connection,
 std::map<std::string, Entries> split_dump(Connection& connection,
                                           const std::vector<std::string>& schemas,
                                           const std::string& dump);
-
-/* GRANT and REVOKE statements: one for each privilege that a new object would not have, or would
- * have, in a fixed order. pg_dump leaves out the initial privileges of the schema public, and keeps
- * the order in which privileges were granted. */
-std::vector<std::string> read_privileges(Connection& connection, const std::string& schema);
