@@ -93,8 +93,9 @@ Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQf
     quotes_all_ = query("SHOW quote_all_identifiers").text(0, 0) == "on";
     /* With an empty path no object that another role planted is found before PostgreSQL's own, and
      * all names are shown with their schema. They are compared as text, so they are quoted in one
-     * way. */
-    run("SET search_path = ''; SET quote_all_identifiers = off");
+     * way. Queries of catalogs without statistics look expensive, and compiling one takes longer
+     * than running it. */
+    run("SET search_path = ''; SET quote_all_identifiers = off; SET jit = off");
 }
 
 /* A statement that was given up shall not go on without us. */
