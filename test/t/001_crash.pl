@@ -35,7 +35,7 @@ sub crash_cycles
 	{
 		show_progress($fault, $cycle, $cycles);
 		await_draws($_) foreach $native, $core;
-		usleep(int rand 400_000);
+		usleep(int rand 200_000);
 		$end->($node);
 	}
 	report_beside_core($fault, $cycles, [ $native, $core ], %row);
