@@ -15,6 +15,7 @@ struct Entry {
     bool is_queued; /* its dependents have not inherited all of its uses yet */
 };
 
+/* All objects of the database that make IDs, from the native functions upwards. */
 struct Walk {
     const NativeFunctions* natives;
     HTAB* entries;
@@ -107,6 +108,7 @@ void find_direct(Walk* walk)
     }
 }
 
+/* True: the object has uses that it did not have, so its own dependents inherit again. */
 bool inherit(Entry* to, const Entry& from)
 {
     bool is_grown = false;

@@ -14,6 +14,8 @@ List* append_calls(List* calls, const NativeFunctions& natives, pg::SystemCache 
     return is_null ? calls : list_concat(calls, read_calls(natives, expression));
 }
 
+/* Of a body in SQL that was parsed when the function was made, and of defaults of arguments. A body
+ * that is a string, in any language, is not parsed here: what it calls is not known. */
 List* calls_of_function(const NativeFunctions& natives, Oid function)
 {
     const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
@@ -40,6 +42,8 @@ List* calls_of_domain(const NativeFunctions& natives, Oid domain)
     return calls;
 }
 
+/* From pg_attrdef and not from the relation cache: to open the table would take a lock, and wait
+ * behind an ALTER TABLE. */
 List* calls_of_column(const NativeFunctions& natives, const Caller& column)
 {
     ScanKeyData keys[2];
@@ -127,6 +131,7 @@ public:
 
     const FormData_pg_depend* next()
     {
+        /* A function that every role may use can have any number of dependents. */
         CHECK_FOR_INTERRUPTS();
         const HeapTuple tuple = systable_getnext(scan_);
         return HeapTupleIsValid(tuple) ? reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple))
@@ -198,6 +203,7 @@ List* dependents_of(Oid catalog, Oid object)
     return dependents;
 }
 
+/* What a DEFAULT depends on is recorded for its row of pg_attrdef, and not for the column. */
 List* functions_named_by(const Caller& caller)
 {
     Oid catalog = caller.catalog;

@@ -41,6 +41,7 @@ Relation open_without_waiting(Oid oid, char kind)
     return nullptr;
 }
 
+/* The relation may be dropped meanwhile, which is an error in pg_class_aclcheck(). */
 bool may_use(Oid relation, AclMode mode)
 {
     bool is_missing = false;
@@ -100,6 +101,7 @@ bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Counts c
     const Relation heap = open_without_waiting(table, RELKIND_RELATION);
     if (heap == nullptr)
         return false;
+    /* REINDEX locks the index in ACCESS EXCLUSIVE mode, and the table in SHARE mode only. */
     const Relation index = open_without_waiting(index_beginning_with(table, column), RELKIND_INDEX);
     bool found = false;
     if (index != nullptr) {
@@ -111,6 +113,7 @@ bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Counts c
     return found;
 }
 
+/* As read_seq_tuple() of sequence.c finds it: the sequence's only row is the first of the page. */
 Stored stored_in(Buffer buffer)
 {
     const Page page = BufferGetPage(buffer);
@@ -144,7 +147,7 @@ bool peek_sequence(Oid sequence, Stored* stored)
     if (is_sound)
         *stored = stored_in(buffer);
     UnlockReleaseBuffer(buffer);
-    relation_close(relation, AccessShareLock);
+    relation_close(relation, AccessShareLock); /* not at the end of the transaction: see peek.h */
     return is_sound;
 }
 

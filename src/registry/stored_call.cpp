@@ -219,6 +219,8 @@ bool is_too_deep(const char* text)
     return false;
 }
 
+/* What is too deep to be read counts as a call, so that nobody takes its object for one that makes
+ * no IDs. */
 void read_tree(Search* search, const char* text)
 {
     if (is_too_deep(text)) {
@@ -234,6 +236,8 @@ void read_tree(Search* search, const char* text)
 
 } // namespace
 
+/* The callers read thousands of expressions in one call of an SQL function, and a tree takes far
+ * more memory than the calls in it: each tree is freed at once. */
 List* read_calls(const NativeFunctions& natives, Datum expression)
 {
     CHECK_FOR_INTERRUPTS();
