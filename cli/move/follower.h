@@ -8,7 +8,7 @@
 
 #include "move/session.h"
 
-/* What is found in the tables of a shard. */
+/* The result of a comparison of a shard's tables. */
 struct FollowerRows {
     std::vector<std::string> differences; /* "table insta5.users: ..." */
     std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */

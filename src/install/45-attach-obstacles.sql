@@ -198,7 +198,6 @@ AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     clear_text CONSTANT text := snowflake_internal.attach_clear_text(scope, arguments);
-    by_hand_text CONSTANT text := '-- First change or drop by hand what is listed and not dropped here.';
     lines text;
     by_hand boolean;
 BEGIN

@@ -15,7 +15,7 @@ List* append_calls(List* calls, const NativeFunctions& natives, pg::SystemCache 
 }
 
 /* Of a body in SQL that was parsed when the function was made, and of defaults of arguments. A body
- * that is a string, in any language, is not parsed here: what it calls is not known. */
+ * that is a string, in any language, is not parsed here: its calls are not known. */
 List* calls_of_function(const NativeFunctions& natives, Oid function)
 {
     const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
@@ -203,7 +203,7 @@ List* dependents_of(Oid catalog, Oid object)
     return dependents;
 }
 
-/* What a DEFAULT depends on is recorded for its row of pg_attrdef, and not for the column. */
+/* pg_depend has the dependencies of a DEFAULT under its row of pg_attrdef, not the column. */
 List* functions_named_by(const Caller& caller)
 {
     Oid catalog = caller.catalog;

@@ -88,9 +88,9 @@ OtherIds read_all_rows(Relation table, AttrNumber column, Shard shard)
     return ids;
 }
 
-/* TABLESAMPLE SYSTEM of the percentage that is about as many rows, as nodeSamplescan.c begins
- * it. The number of rows is estimated from the size of the file, as the
- * planner does, so that a table without statistics has one, too. */
+/* TABLESAMPLE SYSTEM of the percentage that is about as many rows, as nodeSamplescan.c begins it.
+ * The number of rows is estimated as the planner does, so a table without statistics has one, too.
+ */
 SampleScanState* begin_sample(Relation table, std::int32_t rows)
 {
     BlockNumber pages = 0;

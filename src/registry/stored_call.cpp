@@ -219,8 +219,8 @@ bool is_too_deep(const char* text)
     return false;
 }
 
-/* What is too deep to be read counts as a call, so that nobody takes its object for one that makes
- * no IDs. */
+/* A tree that is too deep to be read counts as a call, so that its object is not taken for one that
+ * makes no IDs. */
 void read_tree(Search* search, const char* text)
 {
     if (is_too_deep(text)) {
