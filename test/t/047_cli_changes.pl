@@ -137,9 +137,20 @@ is($late->{out}, "1 shard done: 2\n", 'a try after the lock is free succeeds');
 # --- connections and a server that is lost ----------------------------------------------------------
 
 $_->safe_psql('postgres', 'CREATE TABLE public.seen (n bigint); CREATE TABLE public.go ()') foreach $one, $two;
-is((run_shard($program, @run, '--jobs', 3, '--sql',
-	q{INSERT INTO public.seen SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'; SELECT pg_sleep(0.05)}))[0], 0, '--jobs 3');
+# The statements wait until three connections are there.
+is((run_shard($program, @run, '--jobs', 3, '--sql', q{DO $$
+	DECLARE connections bigint := 0;
+	BEGIN
+		FOR i IN 1 .. 6000 LOOP
+			EXIT WHEN connections >= 3 OR EXISTS (SELECT FROM public.go);
+			PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
+			SELECT count(*) INTO connections FROM pg_stat_activity WHERE application_name = 'snowflake-shard';
+		END LOOP;
+		INSERT INTO public.seen VALUES (connections);
+		INSERT INTO public.go DEFAULT VALUES;
+	END $$}))[0], 0, '--jobs 3');
 is($_->safe_psql('postgres', 'SELECT max(n) FROM public.seen'), 3, 'three connections to ' . $_->name) foreach $one, $two;
+$_->safe_psql('postgres', 'TRUNCATE public.go') foreach $one, $two;
 
 # A third database has shards 100 and 101.
 $one->safe_psql('postgres', 'CREATE DATABASE third');

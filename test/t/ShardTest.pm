@@ -86,7 +86,7 @@ sub background
 	my (@arguments) = @_;
 	my %started = (out => '', err => '');
 	$started{h} = IPC::Run::start([ shard_program_if_built(), shard_command(@arguments) ],
-		'<', \undef, '>', \$started{out}, '2>', \$started{err});
+		'<', \undef, '>', \$started{out}, '2>', \$started{err}, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	return \%started;
 }
 
@@ -97,7 +97,7 @@ sub start_command
 	my $command = { err => '' };
 	local $SIG{INT} = 'DEFAULT';    # a shell that starts tests in the background has it ignored
 	$command->{run} = IPC::Run::start([ shard_program_if_built(), $verb, shard_command(@arguments) ],
-		'<', \undef, '>', '/dev/null', '2>', \$command->{err});
+		'<', \undef, '>', '/dev/null', '2>', \$command->{err}, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	await_text($command, $text);
 	return $command;
 }
