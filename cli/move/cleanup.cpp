@@ -4,6 +4,7 @@
 
 #include "move/transaction.h"
 
+/* pg_subscription has those of all databases, where the same name may be another move's. */
 void drop_subscription(Connection& target, const Move& move)
 {
     const Result subscription = target.query(R"(
@@ -11,7 +12,9 @@ void drop_subscription(Connection& target, const Move& move)
         AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))",
                                              {move.name});
     if (subscription.rows() > 0)
-        /* Without its slot's name, because the source drops the slot. */
+        /* Without its slot's name, because the source drops the slot. With it, DROP SUBSCRIPTION
+         * would connect to the source, and is not allowed in a transaction block. Only a disabled
+         * subscription can lose its slot's name. A kill in between rolls all of it back. */
         target.run(move.sql(R"(
             BEGIN;
             ALTER SUBSCRIPTION @move@ DISABLE;
@@ -22,7 +25,9 @@ void drop_subscription(Connection& target, const Move& move)
 
 void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline)
 {
-    /* A walsender notices late that its subscriber is dead, and holds the slot. */
+    /* A walsender notices late that its subscriber is dead, and holds the slot. It is asked to end,
+     * and ends some time after pg_terminate_backend() has returned: the slot may be in use for some
+     * tries. */
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
         try {
             source.query(R"(
@@ -42,6 +47,8 @@ void drop_slot_and_publication(Connection& source, const Move& move, Clock::time
     source.run("DROP PUBLICATION IF EXISTS " + move.name);
 }
 
+/* DROP SCHEMA CASCADE would drop the triggers, too, but in one transaction that locks every table.
+ * to_regnamespace() is NULL for a schema that is gone, so a repeated call does nothing. */
 void drop_state(Connection& connection, const Move& move, const Limits& limits)
 {
     const Result tables = connection.query(R"(

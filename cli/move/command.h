@@ -21,7 +21,8 @@ int print_obstacles(const std::vector<Obstacle>& obstacles, bool json);
 
 inline const std::string kWithWayBack = " with a way back";
 
-/* One command on a shard that it has locked. */
+/* One command on a shard that it has locked. session_ comes before routers_, because the routers
+ * that the source keeps are read under its locks. */
 class MoveCommand
 {
 public:
@@ -46,6 +47,7 @@ public:
     std::string paused() { return routers_.paused(remedy_); }
 
 private:
+    /* Read anew each time, because each step changes the records. */
     Standing standing() { return {session_.servers, move_}; }
 
     int begin();
@@ -71,6 +73,8 @@ private:
         return "snowflake-shard move " + options_.schema + " ... " + option + " goes on";
     }
     std::string done() const { return options_.is_undone ? "undone" : "moved"; }
+    /* The exit code: kFound if the rows of both sides differ. A list of moves prints all results at
+     * its end, so one of many prints none here. */
     int end(const std::string& state, bool is_equal = true)
     {
         end_state_ = state;

@@ -13,7 +13,12 @@ using Range =
     std::pair<std::string, std::string>; /* "10000 rows from key (5)", sum of the hashes */
 
 /* Both sides number their rows in the order of the key: the first range that is not equal holds the
- * first difference. */
+ * first difference. The key is that of the first row of the range, the only one whose number the
+ * FILTER lets pass.
+ *
+ * A sum does not depend on the order of the rows. That of bigint is numeric, so it does not
+ * overflow. ONLY: a table that inherits is compared by itself. Without a primary key the whole
+ * table is one range. */
 std::string query_of(const std::string& table, const std::string& key, bool is_hashed)
 {
     const std::string hash = is_hashed ? "hashtextextended(t::text, 0)" : "NULL::bigint";
@@ -39,6 +44,8 @@ std::vector<Range> read_ranges(Connection& connection, const std::string& sql)
     return ranges;
 }
 
+/* Of the first range that differs; empty if all are equal. The side that has fewer ranges has "no
+ * rows" in their place. */
 std::string difference(std::vector<Range> source, std::vector<Range> target)
 {
     const std::size_t size = std::max(source.size(), target.size());
@@ -53,6 +60,8 @@ std::string difference(std::vector<Range> source, std::vector<Range> target)
 
 } // namespace
 
+/* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
+ * rows are read in the snapshot of the opening. Both servers work on a table at the same time. */
 std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
                                       std::uint64_t max_size)
 {

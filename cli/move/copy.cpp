@@ -12,7 +12,7 @@
 namespace
 {
 
-/* Megabytes of the tables that are copied. */
+/* Megabytes of the tables that are copied, without indexes and TOAST: for the progress alone. */
 std::size_t megabytes(Connection& connection, const Shard& shard)
 {
     const Result size = connection.query(R"(
@@ -22,7 +22,9 @@ std::size_t megabytes(Connection& connection, const Shard& shard)
     return static_cast<std::size_t>(size.number(0, 0));
 }
 
-/* Tables whose rows have been copied, with the slot from which the changes since then are read. */
+/* Tables whose rows have been copied, with the slot from which the changes since then are read.
+ * srsubstate f is SUBREL_STATE_FINISHEDCOPY. The name is that of ReplicationSlotNameForTablesync(),
+ * with the system identifier of the subscriber. */
 const char* const kCopied = R"(
     SELECT srrelid::regclass AS name, format('pg_%s_sync_%s_%s', srsubid, srrelid, system_identifier) AS slot
     FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid, pg_control_system()
@@ -70,6 +72,10 @@ void await_probe(Servers& servers, const Move& move)
 
 } // namespace
 
+/* The slot comes behind the COMMIT of the publication. A logical slot cannot be made in a
+ * transaction that has written, and pgoutput looks the publication up in the catalogs as they were
+ * at the change that it decodes: before the publication it would find none. A kill between the two
+ * leaves a record without a slot, and the next command makes it. */
 void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible)
 {
     auto& [source, target] = servers;
@@ -92,6 +98,12 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
         make_slot(source, move);
 }
 
+/* One transaction, so a command that is killed leaves nothing, and the next one begins here again.
+ * A subscription can be made in it because its slot is there already (create_slot = false).
+ *
+ * The definition is noted, and then read for the target. If it is changed in between, the two
+ * differ, so require_no_change() comes behind both. claim_shard() keeps another schema of the
+ * target from the number until the COMMIT. */
 void prepare_target(Servers& servers, const Move& move, const std::string& source_dsn)
 {
     auto& [source, target] = servers;
@@ -127,6 +139,7 @@ void await_copy(Servers& servers, const Move& move)
     Progress progress("copy (MB)", total);
     await_replication(servers, move, [&] {
         progress.reach(std::min(total, megabytes(servers.target, move.shard)));
+        /* In each round: the target may crash at any time of the copy. */
         require_slots_of_tables(servers, move);
         const Result left = servers.target.query(R"(
             SELECT FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
@@ -140,7 +153,11 @@ void await_copy(Servers& servers, const Move& move)
  * in their order: together they would deadlock. So the subscription is disabled while it is made.
  *
  * A command that is killed here leaves the subscription disabled and the state copying. --resume
- * comes here again, because all rows are there: await_copy() waits for none. */
+ * comes here again, because all rows are there: await_copy() waits for none.
+ *
+ * pg_dump reads the definition again, so it is compared with the one that was copied. Autovacuum
+ * may not have come to the new tables, and never analyzes a partitioned one: without ANALYZE the
+ * first queries of clients would be planned without statistics. */
 void finish_definition(Servers& servers, const Move& move)
 {
     auto& [source, target] = servers;
@@ -160,6 +177,7 @@ void finish_definition(Servers& servers, const Move& move)
     target.run(move.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
 }
 
+/* confirmed_flush_lsn is the position up to which the target has everything on its disk. */
 void await_lag(Servers& servers, const Move& move, std::int64_t max_lag)
 {
     warn("target: waiting until it has caught up");

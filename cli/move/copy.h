@@ -10,9 +10,12 @@
 #include "move/session.h"
 
 void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);
-/* source_dsn: the source as the target's server reaches it. */
+/* source_dsn: the source as the target's server reaches it, with a password if there is one. The
+ * schema is there and closed afterwards, with the subscription that copies its rows. */
 void prepare_target(Servers& servers, const Move& move, const std::string& source_dsn);
 void await_copy(Servers& servers, const Move& move);
+/* Late if the definition is being changed just now; MustStartAnew if it has changed. */
 void finish_definition(Servers& servers, const Move& move);
-/* Returns when no more than so many bytes of WAL are left to be replicated, and the worker runs. */
+/* Returns when no more than so many bytes of WAL are left to be replicated, and the worker runs.
+ * There is no deadline: clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, std::int64_t max_lag);

@@ -6,10 +6,13 @@
 namespace
 {
 
-/* A catalogue and an object. */
+/* A catalogue and an object, because an OID is unique in its catalogue only. */
 using Keys = std::set<std::pair<std::uint32_t, std::uint32_t>>;
 
-/* Primary keys, unique and exclusion constraints, and replica identities. */
+/* Primary keys, unique and exclusion constraints, and replica identities. The entry of a constraint
+ * in the archive has its OID in pg_constraint. An index without one, which can be a replica
+ * identity, has that in pg_class. pg_dump writes REPLICA IDENTITY USING INDEX into the same
+ * entry. */
 Keys find_keys(Connection& source, const Shard& shard)
 {
     const Result rows = source.query(R"(

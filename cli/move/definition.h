@@ -8,7 +8,9 @@
 #include "postgres/dump.h"
 #include "move/session.h"
 
-/* The objects that rows need: tables, and the indexes by which the apply worker finds rows. */
+/* Both are texts of statements, to be run as a whole in a transaction of the caller.
+ *
+ * The objects that rows need: tables, and the indexes by which the apply worker finds rows. */
 std::string definition_before_rows(Connection& source, const Shard& shard, const Archive& archive);
 
 /* All other indexes, foreign keys and triggers. It also fills the materialized views. */

@@ -4,7 +4,12 @@ namespace
 {
 
 /* Members are the schema's objects, and those dropped with them: row types, constraints, TOAST
- * tables, rows of a publication. */
+ * tables, rows of a publication. deptype i, a, P and S are those that DROP follows without CASCADE.
+ * A relation of another schema is no member, even if DROP TABLE of a parent takes it along: a
+ * partition there is a dependent, by deptype a.
+ *
+ * A foreign key depends on the columns of the table and on the index of the key. The row of the
+ * index is left out, so that it is named once. */
 const char* const kDependents = R"(
 WITH RECURSIVE members AS (
     SELECT 'pg_namespace'::regclass::oid AS classid, $1::regnamespace::oid AS objid

@@ -13,6 +13,8 @@
 #include "split/session.h"
 #include "verbs.h"
 
+/* One command on the servers of a split. It holds their locks until it is destroyed, so no other
+ * command changes the record of the split meanwhile. */
 class SplitCommand
 {
 public:
@@ -28,8 +30,11 @@ private:
     int abort();
     int drop_rest();
 
+    /* The record on the old server, read anew each time, because each step changes it. */
     std::optional<SplitState> state() { return read_split(old_); }
+    /* A Failure if these are not the servers with which the split began. */
     void require_same_servers(const SplitState& state);
+    /* A Failure if --from is not the server on which the shards were closed. */
     void require_home(const SplitState& state);
     void keep_options();
     int go_on();
@@ -44,15 +49,20 @@ private:
     void lead_there();
     void tell_of_slot();
     static void remove_fence(Connection& connection);
+    /* Prints this state for the shards that leave, or for those that stay. Returns the exit
+     * code. */
     int end(const std::string& state, bool leaves = true);
     std::string tell_of_writes() const;
 
-    /* To open the shards, on either side, is not given up because --timeout is short. */
+    /* To open the shards, on either side, is not given up because --timeout is short: with a
+     * thousand of them it takes longer, and they would stay closed. */
     Clock::time_point deadline_of_opening() const
     {
         return Clock::now() + std::max<Clock::duration>(std::chrono::seconds(60), limits_.timeout);
     }
 
+    /* The order of the members matters: servers_ takes the locks, and the record that shards_ and
+     * routers_ read must not change any more. */
     const Options options_;
     const Limits limits_;
     SplitServers servers_;
@@ -60,7 +70,7 @@ private:
     std::vector<SplitShard> shards_;
     Routers routers_;
     std::string remedy_ = "snowflake-shard split ... --resume goes on";
-    Clock::time_point closed_at_;
-    Clock::time_point opened_at_;
-    bool is_final_ = false; /* the standby may be promoted by now */
+    Clock::time_point closed_at_; /* zero: this command has not closed the shards */
+    Clock::time_point opened_at_; /* zero: nor opened them on the new server */
+    bool is_final_ = false;       /* the standby may be promoted by now */
 };

@@ -12,12 +12,18 @@
 namespace
 {
 
-/* Others are waited for so long. */
+/* Others are waited for so long, in tries of a second at most: clients queue behind a lock that is
+ * waited for. After that the command ends, and can be repeated. */
 constexpr auto kPatience = std::chrono::minutes(1);
 
 } // namespace
 
-/* Triggers last, and one at a time, because a table is locked for it. */
+/* One trigger at a time, because DROP TRIGGER locks its table in ACCESS EXCLUSIVE mode. DROP SCHEMA
+ * CASCADE would drop them as well, but with the locks of all tables until its end. The triggers are
+ * found by their function, so a table that has left its schema since loses its trigger, too.
+ *
+ * The schema goes last, and the slot before it: with the record, the slot's name is gone, and the
+ * command could not be repeated. */
 void SplitCommand::remove_fence(Connection& connection)
 {
     const std::vector<std::string> tables = texts_of(connection.query(R"(
@@ -36,7 +42,8 @@ void SplitCommand::remove_fence(Connection& connection)
 }
 
 /* Statistics show that rows were written, but never that none were: sessions report them late, and
- * a crash discards them. */
+ * a crash discards them. The replay of WAL counts no rows, so these were written behind the
+ * promotion. */
 std::string SplitCommand::tell_of_writes() const
 {
     if (servers_.standby == nullptr)
@@ -54,7 +61,9 @@ std::string SplitCommand::tell_of_writes() const
            "leads a shard back.";
 }
 
-/* Before the promotion. See open_standby() for why this is safe. */
+/* Before the promotion. See open_standby() for why this is safe. The fence goes first, because
+ * nobody can write until then; then PgBouncer, whose clients would meet it otherwise.
+ * remove_fence() comes last, because --abort can be repeated only while the record is there. */
 int SplitCommand::abort()
 {
     const auto now = state();
@@ -65,6 +74,7 @@ int SplitCommand::abort()
         throw Failure("the shards are open on " + now->new_server + ", which was promoted" +
                       tell_of_writes());
     if (now->step == SplitStep::promoting) {
+        /* Only here the standby must be reached: nobody else knows if it was promoted. */
         Connection& standby = servers_.reached();
         if (!is_in_recovery(standby))
             throw Failure(standby.server() + " was promoted\nHINT:  --resume finishes the split.");
@@ -78,6 +88,7 @@ int SplitCommand::abort()
     lower_fence(old_, deadline_of_opening());
     const bool is_resumed = routers_.resume();
     routers_.discard_prepared();
+    /* Before the record is removed: if this fails, --abort can be repeated. */
     if (servers_.standby != nullptr)
         make_writable(*servers_.standby);
     else
@@ -85,6 +96,8 @@ int SplitCommand::abort()
              "default_transaction_read_only; SELECT pg_reload_conf();");
     remove_fence(old_);
     remedy_ = "RESUME in its console lets them go on";
+    /* The record is removed all the same, because the shards are open. So --abort does not go on:
+     * the error names the aliases, and the user resumes them. */
     if (!is_resumed)
         throw Failure("the split is aborted, but not every PgBouncer could be resumed");
     return end("aborted");
@@ -93,7 +106,11 @@ int SplitCommand::abort()
 namespace
 {
 
-/* Returns the dropped shards. */
+/* Returns how many shards were dropped. All dependents are looked for before the first DROP, which
+ * would drop them by its CASCADE. A schema that is gone has been dropped by an earlier command.
+ *
+ * Each schema is dropped in a transaction of its own: it locks every table of the schema, and an
+ * interrupted command keeps the result of those before. */
 std::size_t drop_closed_shards(Connection& connection)
 {
     const auto state = read_split(connection);
@@ -102,6 +119,7 @@ std::size_t drop_closed_shards(Connection& connection)
     if (state->is_under_way())
         throw Failure("the split is not at its end on " + connection.server() +
                       "\nHINT:  --resume finishes it.");
+    /* leaves <> is_new: on the new server those that stayed, on the old one those that left. */
     const Result rest = connection.query(R"(
         SELECT shard, nspname, quote_ident(nspname)
         FROM snowflake_split.shards JOIN pg_namespace ON nspname = schema_name
@@ -127,7 +145,9 @@ std::size_t drop_closed_shards(Connection& connection)
 
 } // namespace
 
-/* A server that has no rest any more is passed over. */
+/* A server that has no rest any more is passed over. Rows are dropped here for good, so the record
+ * of either server must say that it is one end of the same split: with another server in the place
+ * of one, a shard could lose the only rows that it has. */
 int SplitCommand::drop_rest()
 {
     Connection& standby = servers_.reached();
@@ -148,6 +168,8 @@ int SplitCommand::drop_rest()
     for (Connection* connection : {&old_, &standby}) {
         const std::size_t dropped = drop_closed_shards(*connection);
         warn(connection->server() + ": " + count_of(dropped, "shard") + " dropped");
+        /* Behind the schemas: until they are dropped, their triggers keep clients from writing
+         * there. */
         if (read_split(*connection))
             remove_fence(*connection);
     }

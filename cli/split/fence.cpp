@@ -33,11 +33,15 @@ const std::string kTables = R"(
     JOIN pg_class AS c ON c.relnamespace = n.oid
     WHERE c.relkind IN ('r', 'p'))";
 
+/* Partitions, too: a statement fires the triggers FOR EACH STATEMENT of the table that it names,
+ * and of no other. tgenabled = 'A' is ENABLE ALWAYS. pg_restore --disable-triggers ends with ENABLE
+ * TRIGGER ALL, which makes it 'O': a session with session_replication_role = replica would pass. */
 const std::string kTablesWithoutTrigger =
     "SELECT oid::regclass, leaves, title FROM (" + kTables + R"() AS t
      WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t.oid AND tgname = 'snowflake_split' AND tgenabled = 'A')
      ORDER BY t.oid)";
 
+/* Late, because the next try makes the trigger. */
 void require_triggers(Connection& old)
 {
     const Result tables = old.query(kTablesWithoutTrigger);
@@ -47,6 +51,9 @@ void require_triggers(Connection& old)
 
 } // namespace
 
+/* CREATE TRIGGER takes a SHARE ROW EXCLUSIVE lock: writers of the table wait for it, readers do
+ * not. A table that has its trigger is not locked again, so a resumed command is quick. ONLY,
+ * because each partition gets its trigger in a transaction of its own. */
 void make_triggers(Connection& old)
 {
     const Result tables = old.query(kTablesWithoutTrigger);
@@ -66,6 +73,8 @@ void make_triggers(Connection& old)
                 old.run("SET LOCAL synchronous_commit = off; " + statement);
             });
         } catch (const Late&) {
+            /* Not Late: no deadline of the switch has passed, and somebody has to end that
+             * transaction. */
             throw Failure("a transaction that does not end keeps table " + table +
                           " from getting its trigger\nHINT:  SELECT pid FROM pg_locks WHERE "
                           "relation = " +
@@ -74,6 +83,12 @@ void make_triggers(Connection& old)
     }
 }
 
+/* Only writers of the shards that leave are waited for: those that stay go on, because the body of
+ * staying() that close() writes lets them write here.
+ *
+ * The triggers are looked for twice. A table that an open transaction has made is not visible to
+ * the first look, and await_writers() does not know it either. The second look finds it if that
+ * transaction has ended by then. */
 void close_shards(Connection& old, Clock::time_point deadline)
 {
     lock_and_run(old, deadline, [&] {
@@ -84,6 +99,9 @@ void close_shards(Connection& old, Clock::time_point deadline)
     require_triggers(old);
 }
 
+/* This commit is flushed, and with it those before that were not: synchronous_commit is on in this
+ * session, see withstand_settings(). Each closing has a seal of its own, so that the standby cannot
+ * be taken for one that has replayed this closing when it has only replayed an earlier one. */
 std::string seal_shards(Connection& old, Clock::time_point deadline)
 {
     std::string seal;
@@ -96,7 +114,9 @@ std::string seal_shards(Connection& old, Clock::time_point deadline)
 }
 
 /* setval() in reopen() is not rolled back. So the step goes back first: a command that goes on from
- * there closes all sequences again, and reads how far they have been drawn. */
+ * there closes all sequences again, and reads how far they have been drawn. Sequences are released
+ * in batches, and reopen() finds none left: it would take a lock for each in one transaction. The
+ * triggers refuse rows until reopen() is committed, so a failure in between is harmless. */
 void lower_fence(Connection& old, Clock::time_point deadline)
 {
     const Watch watch(old, late_at(old, deadline));
@@ -114,6 +134,7 @@ void lower_fence(Connection& old, Clock::time_point deadline)
     }
 }
 
+/* By its name, so a slot that is gone is no error. A name of a slot has no hyphens. */
 void drop_slot(Connection& connection)
 {
     connection.query(R"(
@@ -121,6 +142,11 @@ void drop_slot(Connection& connection)
         WHERE slot_name = 'snowflake_split_' || translate(id::text, '-', '_'))");
 }
 
+/* The sequences come before open(), in batches. open() does the same in one transaction, and finds
+ * none left: a lock for each of thousands would fill the lock table, when there is no way back any
+ * more.
+ *
+ * Until open() is committed, the triggers and default_transaction_read_only keep clients out. */
 void open_shards(Connection& standby, Clock::time_point deadline)
 {
     end_sequences(standby, deadline);

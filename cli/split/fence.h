@@ -9,23 +9,26 @@
 #include "split/state.h"
 
 /* The triggers that wait on every table of every shard: one table at a time, where one is missing.
- * Clients write meanwhile. */
+ * Clients write meanwhile. A Failure if others lock a table for a minute. */
 void make_triggers(Connection& old);
 
-/* Closes the shards that leave, for every statement that begins later; and returns when those that
- * have begun before have ended. */
+/* Closes the shards that leave, for every statement that begins later; and returns when the
+ * transactions that have begun to write before have ended. Late if one has not, or if a table has
+ * no trigger. The shards may be closed then: lower_fence() opens them. */
 void close_shards(Connection& old, Clock::time_point deadline);
 
 /* Behind this and close_sequences(): everything of the shards is in the WAL before this commit,
- * which has a new seal. */
+ * which has a new seal, a UUID. */
 std::string seal_shards(Connection& old, Clock::time_point deadline);
 
-/* Opens the shards on the old server again. The caller knows that the standby was not promoted, and
- * will not be. */
+/* Opens the shards on the old server again, or does nothing if they are open. The caller knows that
+ * the standby was not promoted, and will not be. A Failure says that they may still be closed; it
+ * can be called again then. */
 void lower_fence(Connection& old, Clock::time_point deadline);
 
-/* Of close(): nothing needs it when the split is at its end. */
+/* Of close(): nothing needs it when the split is at its end. If it is gone, nothing happens. */
 void drop_slot(Connection& connection);
 
-/* On the standby that was promoted: opens the shards that leave, and closes the others. */
+/* On the standby that was promoted: opens the shards that leave, and closes the others. After an
+ * error it can be called again. */
 void open_shards(Connection& standby, Clock::time_point deadline);

@@ -6,7 +6,23 @@
 namespace
 {
 
-/* Queries whose rows are obstacles: the problem, and the remedy. $1: schemas of the shards. */
+/* Queries whose rows are obstacles: the problem, and the remedy. $1: schemas of the shards; $2:
+ * seconds of --timeout.
+ *
+ * Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner. USAGE of
+ * pg_has_role() is to have them without SET ROLE.
+ *
+ * Unlogged: the indexes of a table and its TOAST table are as it is, and a partitioned table has no
+ * file.
+ *
+ * Transactions: the fence waits for those that have written, so only those with an XID are told.
+ * Other databases have no locks on the shards. Prepared transactions and logical slots are those of
+ * all databases, because the promotion takes the whole cluster along.
+ *
+ * Settings: that of a role or a database takes precedence over the one of ALTER SYSTEM, which
+ * protects the new server until it is opened. CASE keeps the cast to boolean from the values of
+ * other settings, where it would be an error: the conditions of WHERE have no order. The cast reads
+ * F or no as the server does. */
 const char* const kOnOld = R"(
 WITH shards AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[]))
 SELECT format('schema %s is there already: an earlier split is not at its end', nspname),
@@ -61,7 +77,10 @@ WHERE (datname IS NULL OR datname = current_database())
 AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_part(c, '=', 2)::boolean END
 )";
 
-/* $1: the name by which the standby is known to the server that it follows. */
+/* $1: the name by which the standby is known to the server that it follows; empty if it follows
+ * none. A standby that is promoted is in pg_stat_replication no more. If fewer others are left than
+ * synchronous_standby_names wants, every COMMIT waits. The number before the parenthesis is how
+ * many; a list without it wants one. */
 const char* const kFollowers = R"(
 SELECT 'no standby follows it: pg_stat_replication has no row in state streaming',
        'Let primary_conninfo of the standby lead to it.'
@@ -74,7 +93,13 @@ WHERE EXISTS (SELECT FROM pg_stat_replication WHERE sync_state <> 'async' AND ap
 AND (SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name <> $1)
     < coalesce(substring(names, '^\s*(?:(?:FIRST|ANY|first|any)\s+)?(\d+)\s*\(')::integer, 1))";
 
-/* $1: the system identifier, $2: the database's OID, $3: the timeline of the old server. */
+/* $1: the system identifier, $2: the database's OID, $3: the timeline of the old server.
+ *
+ * One that is not in recovery gets that obstacle alone: it has no receiver, so HAVING leaves it
+ * out, and pg_is_wal_replay_paused() would be an error there, which CASE prevents. reset_val,
+ * because this session has set the parameter itself. The rights are in the catalogs that came by
+ * the WAL, so the GRANT is for the server of --from. has_parameter_privilege() is there from
+ * PostgreSQL 15 on, the oldest version of the extension. */
 const char* const kOnStandby = R"(
 SELECT 'it is no standby of the server: its system identifier is ' || system_identifier || ', not ' || $1::text,
        'Give the standby of the server of --from as --standby; pg_basebackup makes one.'
@@ -107,7 +132,9 @@ SELECT format('role %I may not set default_transaction_read_only by ALTER SYSTEM
        format('GRANT ALTER SYSTEM ON PARAMETER default_transaction_read_only TO %I; on the server of --from', current_user)
 WHERE NOT has_parameter_privilege('default_transaction_read_only', 'ALTER SYSTEM'))";
 
-/* Of primary_conninfo, as the receiver uses it. */
+/* Of primary_conninfo, as the receiver uses it. Without an application_name there, it is
+ * cluster_name or walreceiver, which the receiver gives as fallback_application_name. Empty if no
+ * receiver runs. */
 std::string name_of_standby(Connection& standby)
 {
     const Result name = standby.query(R"(
@@ -117,6 +144,8 @@ std::string name_of_standby(Connection& standby)
     return name.rows() == 0 ? "" : name.text(0, 0);
 }
 
+/* An array as text for a parameter. The server writes it, because a schema's name may have commas
+ * or quotes. */
 std::string schemas_of(Connection& old, const std::vector<SplitShard>& shards)
 {
     std::string names;
@@ -136,6 +165,7 @@ std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
                                      const std::vector<SplitShard>& shards, const Limits& limits)
 {
     std::vector<Obstacle> found;
+    /* Alone, because pg_current_wal_lsn() and others are errors in recovery. */
     if (is_in_recovery(old))
         return {{old.server(), "it is a standby itself",
                  "Give the server that is split as --from, and its standby as --standby."}};
@@ -149,6 +179,7 @@ std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
         FROM pg_control_system(), pg_database WHERE datname = current_database())");
     add(found, read_obstacles(standby, kOnStandby,
                               {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2)}));
+    /* A server that follows nobody has no replay to be measured. */
     if (is_in_recovery(standby))
         if (const std::int64_t lag = lag_of(old, standby);
             lag > std::max(kFarBehind, limits.max_lag))
@@ -158,6 +189,9 @@ std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
     return found;
 }
 
+/* On the standby: it serves its readers now, and the clients of the aliases as well after the
+ * switch. reserved_connections is there from PostgreSQL 16 on. max_connections needs a restart, so
+ * this is looked for before the split; the hint has ten to spare. */
 std::vector<Obstacle> find_too_few_connections(Connection& standby, int connections)
 {
     return read_obstacles(standby, R"(
@@ -177,6 +211,8 @@ void tell_of_both_servers(Connection& old, Connection& standby)
     const Result jobs = old.query("SELECT FROM pg_extension WHERE extname = 'pg_cron'");
     if (jobs.rows() > 0)
         warn("pg_cron: its jobs will run on both servers; cron.job lists them");
+    /* NULL, and so an empty text, if nothing is archived. It is a warning, because the same command
+     * may lead to another folder on another machine. */
     const std::string archive = R"(
         SELECT CASE WHEN current_setting('archive_mode') <> 'off'
                     THEN current_setting('archive_command') || current_setting('archive_library') END)";

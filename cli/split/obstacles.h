@@ -8,10 +8,13 @@
 /* More than this is an obstacle; less is waited for. */
 inline constexpr std::int64_t kFarBehind = 16 << 20;
 
+/* Changes nothing on either server. The schemas of all shards count, also of those that stay,
+ * because their tables get triggers, too. */
 std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
                                      const std::vector<SplitShard>& shards, const Limits& limits);
 
-/* connections: those of the aliases to the old server, now. */
+/* connections: those of the aliases to the old server, now. PgBouncer opens as many to the standby
+ * when it leads the clients there. */
 std::vector<Obstacle> find_too_few_connections(Connection& standby, int connections);
 
 /* Warnings: they do not stop the split. */

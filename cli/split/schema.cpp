@@ -3,6 +3,29 @@
 namespace
 {
 
+/* CREATE SCHEMA without IF NOT EXISTS: a schema of this name that another role has made is an
+ * error, and is not used. The rows have OIDs of sequences, because a standby has the same ones.
+ *
+ * The functions run with the privileges of their caller, so the EXECUTE of PUBLIC gives nobody a
+ * right. The trigger functions leaving() and staying() run as the client, with its search_path, so
+ * their bodies qualify every name, operators too.
+ *
+ * close(): pg_create_physical_replication_slot() is not undone by a rollback, and reopen() leaves
+ * the slot. So the next close() uses the slot that is there. The slot does not reserve WAL
+ * (immediately_reserve is false), and nothing connects to it, so it keeps none.
+ *
+ * end_sequences(): a sequence that cycles would begin anew at its end, so it gets NO CYCLE before.
+ *
+ * release_sequences() sets only sequences that are at their end. One that was released by an
+ * earlier call, and drawn from since, is left alone: its IDs would come twice. The loop over bounds
+ * undoes mark(), for a reopen() by hand after the split. RESTART is there because ALTER SEQUENCE
+ * refuses bounds that do not hold last_value; setval() then puts the sequence to its end again.
+ *
+ * reopen() and open() treat the sequences of all shards, so that a user can call them by hand, as
+ * docs/scale-out.md says. The command has treated them in batches before, see sequences.h.
+ *
+ * stay(): on the old server no direct draw was stopped for the shards that stay, so there is only
+ * the trigger function. */
 const char* const kFence = R"sql(
 CREATE SCHEMA snowflake_split;
 CREATE TABLE snowflake_split.state (

@@ -8,6 +8,7 @@
 
 #include "split/state.h"
 
-/* Makes it, in a transaction of the caller. */
+/* Makes it, in a transaction of the caller. new_server: the address of the standby, with which
+ * later commands compare theirs. An error if a schema of that name is there, of any owner. */
 void make_split(Connection& old, const std::string& new_server,
                 const std::vector<SplitShard>& shards);

@@ -19,7 +19,9 @@ constexpr std::size_t kBatch = 500;
 using Statement = std::function<void(const std::string& batch)>;
 
 /* One transaction for each batch. None is flushed: the next commit of the caller flushes all, and a
- * crash before it leaves a prefix of them, from which a command goes on. */
+ * crash before it leaves a prefix of them, from which a command goes on. The OIDs are the elements
+ * of an array as text, {1,2}, and need no quotes. Without a sequence array_agg() is NULL, and
+ * unnest() has no row. */
 void run_in_batches(Connection& connection, bool leave, Clock::time_point deadline,
                     const Statement& run)
 {
@@ -39,6 +41,8 @@ void run_in_batches(Connection& connection, bool leave, Clock::time_point deadli
 
 } // namespace
 
+/* By stored_value(), which returns NULL for a sequence that somebody has locked: to read ahead must
+ * neither wait nor fail. */
 void read_ahead(Connection& connection)
 {
     connection.query(
@@ -46,7 +50,10 @@ void read_ahead(Connection& connection)
         "JOIN LATERAL snowflake_internal.stored_value(s.sequence) AS v OFFSET 0) AS a");
 }
 
-/* The keeper's commit is in the WAL before the setval() of its sequences. */
+/* The keeper's commit is in the WAL before the setval() of its sequences, so a server or a standby
+ * that has the setval() has the position, too. That also holds without a flush, because WAL is lost
+ * from its end only. The keeper gets OIDs and numbers and locks no sequence, so it does not wait
+ * for the lock of the other session. */
 void close_sequences(Connection& old, Connection& keeper, Clock::time_point deadline)
 {
     keeper.run("SET synchronous_commit = off");
@@ -60,6 +67,8 @@ void close_sequences(Connection& old, Connection& keeper, Clock::time_point dead
     });
 }
 
+/* Without a keeper: their positions go on, and are kept, on the old server. This copy is never
+ * drawn again. */
 void end_sequences(Connection& standby, Clock::time_point deadline)
 {
     run_in_batches(standby, false, deadline, [&](const std::string& batch) {
@@ -74,6 +83,9 @@ void release_sequences(Connection& connection, Clock::time_point deadline)
     });
 }
 
+/* ALTER SEQUENCE writes a new file, so it comes when no client waits. One sequence at a time:
+ * others that read it wait for one short transaction. Those that are marked are passed over by a
+ * repeated command. */
 void mark_closed_sequences(Connection& connection)
 {
     const std::vector<std::string> sequences = texts_of(connection.query(R"(

@@ -10,13 +10,14 @@
 void read_ahead(Connection& connection);
 
 /* Behind close_shards(): no ID can be drawn directly, either. keeper: another connection to the
- * same database. */
+ * same database, which commits the positions. Late if others lock a sequence until the deadline. */
 void close_sequences(Connection& old, Connection& keeper, Clock::time_point deadline);
 
 /* On the standby that was promoted, for the shards that stay. Their positions are not kept. */
 void end_sequences(Connection& standby, Clock::time_point deadline);
 
-/* Leads those of the shards that leave back to the positions that close_sequences() has kept. */
+/* Leads those of the shards that leave back to the positions that close_sequences() has kept. It
+ * passes over sequences that are not at their end, so it can be repeated. */
 void release_sequences(Connection& connection, Clock::time_point deadline);
 
 /* Afterwards, on both servers: sequences that are closed say so by their bounds, for

@@ -10,10 +10,12 @@ const std::string kDoing = "splitting the server";
 SplitServers::SplitServers(const Options& options) : old(options.from)
 {
     withstand_settings(old);
+    /* Before the record is read: it must not change between a check and the step after it. */
     lock_name(old, kSplitSchema, kDoing);
     try {
         standby = std::make_unique<Connection>(options.standby);
     } catch (const UsageError&) {
+        /* The command line is wrong, whether the server runs or not. */
         throw;
     } catch (const Failure& error) {
         why_unreached = error.what();
@@ -21,6 +23,8 @@ SplitServers::SplitServers(const Options& options) : old(options.from)
     }
     if (old.server() == standby->server())
         throw UsageError("--from and --standby are the same: " + old.server());
+    /* The lock of the old server is not on the standby, because advisory locks are not in the
+     * WAL. */
     withstand_settings(*standby);
     lock_name(*standby, kSplitSchema, kDoing);
 }

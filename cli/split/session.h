@@ -9,7 +9,9 @@
 #include "split/state.h"
 #include "verbs.h"
 
-/* The standby is given up when it cannot be reached. */
+/* The standby is given up when it cannot be reached, because an --abort before the promotion does
+ * not need it. Every other error ends the command: no connection to the old server, a lock that
+ * another command holds, a connection string that cannot be read, twice the same server. */
 struct SplitServers {
     explicit SplitServers(const Options& options);
 
@@ -23,5 +25,6 @@ struct SplitServers {
 
 bool is_in_recovery(Connection& connection);
 
-/* When its postmaster was started: a promotion that was requested before cannot come afterwards. */
+/* When its postmaster was started: a promotion that was requested before cannot come afterwards. In
+ * seconds since 1970, as text that does not depend on the TimeZone of the session. */
 std::string start_of(Connection& connection);

@@ -33,6 +33,8 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
     std::vector<SplitShard> shards;
     for (const Shard& shard : read_shards(old)) {
         missing.erase(shard.number);
+        /* The fence closes a schema as a whole, so its rows cannot be in a shard that leaves and in
+         * one that stays. */
         if (!numbers.emplace(shard.schema, shard.number).second)
             throw Failure("schema " + shard.schema +
                           " makes IDs of several shards: " + std::to_string(numbers[shard.schema]) +
@@ -46,6 +48,9 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
     return shards;
 }
 
+/* Of the record, if there is one: --resume and --abort take the shards that the split began with,
+ * and do not look at --shards. Without a record, resume() and abort() raise the error, and
+ * drop_rest() has nothing to do. */
 std::vector<SplitShard> shards_of(const Options& options, Connection& old)
 {
     if (read_split(old))
@@ -55,6 +60,9 @@ std::vector<SplitShard> shards_of(const Options& options, Connection& old)
     return choose(old, options.shards);
 }
 
+/* Only the aliases of the shards that leave: the clients of the others are not held. The new server
+ * has the tables of the options, too, by the WAL. They are not read there: --from is the wrong
+ * server then, and require_same_servers() says so. */
 Routing routing_of(const Options& options, Connection& old, const std::vector<SplitShard>& shards)
 {
     Aliases aliases;
@@ -92,9 +100,11 @@ void SplitCommand::require_same_servers(const SplitState& state)
     if (state.is_new)
         throw Failure("--from is the new server of the split, and --standby the old one\n"
                       "HINT:  Give them as they were given when it began.");
+    /* A verb that needs the standby calls reached(), which is the error then. */
     if (servers_.standby == nullptr)
         return;
     const std::string identity = "SELECT system_identifier FROM pg_control_system()";
+    /* By the address alone, a server that was made anew in the place of the standby would pass. */
     if (old_.query(identity).text(0, 0) != servers_.standby->query(identity).text(0, 0))
         throw Failure(servers_.standby->server() + " is no standby of " + old_.server() +
                       ": they have different system identifiers");
@@ -129,9 +139,12 @@ int SplitCommand::begin()
     std::vector<Obstacle> obstacles = find_obstacles(old_, standby, shards_, limits_);
     const std::vector<Obstacle> of_routers = routers_.find_obstacles(old_);
     obstacles.insert(obstacles.end(), of_routers.begin(), of_routers.end());
+    /* connections() asks the consoles again. One that does not answer would be an error, which
+     * hides the obstacles that were found. */
     if (of_routers.empty())
         for (const Obstacle& obstacle : find_too_few_connections(standby, routers_.connections()))
             obstacles.push_back(obstacle);
+    /* Also in a dry run, where there is time to act on it. */
     tell_of_both_servers(old_, standby);
     if (options_.is_dry_run || !obstacles.empty())
         return print_obstacles(obstacles, options_.json);
@@ -149,7 +162,8 @@ int SplitCommand::resume()
     return go_on();
 }
 
-/* The options are kept, so that the next --resume cannot forget it. */
+/* The options are kept, so that the next --resume cannot forget a PgBouncer. The record and its
+ * options come in one transaction: a command that is killed leaves both or nothing. */
 void SplitCommand::keep_options()
 {
     old_.run("BEGIN");
@@ -159,7 +173,11 @@ void SplitCommand::keep_options()
     old_.run("COMMIT");
 }
 
-/* Up to the switch, Ctrl-C gives up the statement that is under way. */
+/* Up to the switch, Ctrl-C gives up the statement that is under way.
+ *
+ * All of this can last, so the shards are open meanwhile. The record comes first, because --abort
+ * finds the other changes by it. The lag of the standby comes behind the triggers, which write WAL
+ * themselves. Nothing is in the way of a second run: a trigger that is there is not made again. */
 void SplitCommand::prepare()
 {
     Connection& standby = servers_.reached();
@@ -167,9 +185,11 @@ void SplitCommand::prepare()
     const Watch on_standby(standby, stop_if_interrupted);
     keep_options();
     if (state()->step != SplitStep::prepared) {
+        /* The standby may need long to catch up, and nobody could write until then. */
         warn("old: the shards are opened again, because the last command was ended");
         lower_fence(old_, deadline_of_opening());
     }
+    /* Behind lower_fence(): if the command ends here, the old server is open. */
     if (!is_in_recovery(standby))
         throw Failure(standby.server() +
                       " was promoted by somebody else\nHINT:  --abort ends the split.");
@@ -181,6 +201,7 @@ void SplitCommand::prepare()
     for (Connection* connection : {&old_, &standby})
         if (read_split(*connection)) /* the standby may not have replayed it yet */
             read_ahead(*connection);
+    /* Last: an alias that is in the way by now is found before clients are held. */
     routers_.wait_for_turn();
     stop_if_interrupted();
     routers_.make_ready(old_, standby);
@@ -191,6 +212,7 @@ int SplitCommand::go_on()
 {
     note_interrupts();
     const auto now = state();
+    /* Behind the note it goes forward only: the promotion may have come already. */
     if (!now || now->step < SplitStep::promoting) {
         prepare();
         switch_over();
@@ -212,10 +234,12 @@ void SplitCommand::lead_there()
     for (const SplitShard& shard : shards_)
         if (shard.leaves)
             numbers.insert(shard.number);
+    /* The shards in one range list, as --shards takes them: "1000-1999". */
     routers_.lead_to(servers_.reached(), {"SHARDS=" + format_shards(numbers)});
 }
 
-/* A slot keeps WAL for the standby that will not come back. */
+/* A slot keeps WAL for the standby that will not come back. primary_slot_name has no effect on a
+ * server that was promoted, but keeps its value. */
 void SplitCommand::tell_of_slot()
 {
     const Result slot = servers_.reached().query("SHOW primary_slot_name");
@@ -229,9 +253,15 @@ void SplitCommand::tell_of_slot()
              old_.literal(name) + ");");
 }
 
+/* Clients wait for lead_there(), and for nothing else here. If it fails, the step stays promoting:
+ * --resume finds the shards open, and leads clients there again.
+ *
+ * The slot goes behind stay(), because staying() lets clients write only where the slot is until
+ * stay() has replaced its body. ALTER SEQUENCE, for the bounds, takes long and comes last. */
 int SplitCommand::finish()
 {
     lead_there();
+    /* A resumed command does not know when the one before it closed the shards. */
     if (closed_at_ != Clock::time_point() && opened_at_ != Clock::time_point())
         warn("writes were blocked for " +
              std::to_string(
@@ -256,6 +286,7 @@ int SplitCommand::execute()
     return options_.drops_rest ? drop_rest() : begin();
 }
 
+/* An error ends with the aliases that are paused, because their clients wait. */
 int split_server(const Options& options)
 {
     SplitCommand command(options);

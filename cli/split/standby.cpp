@@ -12,7 +12,8 @@ namespace
 {
 
 /* The postmaster reads the files, and passes it on to its children: a session that has the new
- * value was told by it, and so later sessions have it. Our own has set another value. */
+ * value was told by it, and so later sessions have it. Our own has set another value, so reset_val
+ * is read: the value of a session that sets nothing. */
 void await_setting(Connection& standby, const std::string& value)
 {
     const std::string sql =
@@ -24,6 +25,8 @@ void await_setting(Connection& standby, const std::string& value)
 
 } // namespace
 
+/* ALTER SYSTEM is allowed in recovery, because it writes a file and no WAL. It is not allowed in a
+ * transaction block. */
 void make_read_only(Connection& standby)
 {
     standby.run("ALTER SYSTEM SET default_transaction_read_only = on");
@@ -36,6 +39,7 @@ void make_writable(Connection& standby)
     await_setting(standby, "off");
 }
 
+/* The standby is asked later, and can have replayed more than that by then: greatest(). */
 std::int64_t lag_of(Connection& old, Connection& standby)
 {
     const std::string lsn = old.query("SELECT pg_current_wal_lsn()").text(0, 0);
@@ -66,6 +70,8 @@ void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max
     }
 }
 
+/* Asked each millisecond, because writes are blocked meanwhile. A Watch of the caller ends a query
+ * that hangs. */
 void await_seal(Connection& standby, const std::string& seal, Clock::time_point deadline)
 {
     while (
@@ -77,6 +83,8 @@ void await_seal(Connection& standby, const std::string& seal, Clock::time_point 
     }
 }
 
+/* pg_promote(false) does not wait: with true it would look ten times a second, and clients would
+ * wait for that. If it was requested before, a second request changes nothing. */
 void promote(Connection& standby, Clock::time_point deadline)
 {
     const Watch watch(standby, late_at(standby, deadline));

@@ -12,15 +12,21 @@
  * session that sets it otherwise meets the fence if it writes to a shard, see fence.cpp. It
  * can still draw an ID without a row. */
 void make_read_only(Connection& standby);
+/* RESET removes the line of ALTER SYSTEM. A value in postgresql.conf is in force again, which must
+ * not be "on": obstacles.cpp looks. */
 void make_writable(Connection& standby);
 
-/* Bytes of WAL that the standby has not replayed. */
+/* Bytes of WAL that the standby has not replayed, of the WAL that the old server has written by
+ * now. Never negative. */
 std::int64_t lag_of(Connection& old, Connection& standby);
 /* Returns when it is this small. Ctrl-C ends the wait. */
 void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max_lag);
 
-/* Returns when the standby has replayed the commit with this seal, and all WAL before it. */
+/* Returns when the standby has replayed the commit with this seal, and all WAL before it. Late if
+ * it has not by the deadline. */
 void await_seal(Connection& standby, const std::string& seal, Clock::time_point deadline);
 
-/* Requests the promotion, and returns when the server is a standby no more. */
+/* Requests the promotion, and returns when the server is a standby no more. If it is promoted
+ * already, nothing is requested. Late if it is in recovery at the deadline: the promotion may come
+ * nevertheless. */
 void promote(Connection& standby, Clock::time_point deadline);

@@ -29,7 +29,11 @@ std::string text_of(SplitStep step)
 }
 
 /* A schema of that name can be planted, with a view or an index that runs its owner's code when it
- * is read. So it must belong to us or to a superuser. */
+ * is read. So it must belong to us or to a superuser. The first query reads catalogs only.
+ *
+ * is_home: the standby has the row with home by the WAL, but not the slot. While it is in recovery
+ * it counts as home, because nobody can write there. home is NULL while no shard is closed, and
+ * again at the end. */
 std::optional<SplitState> read_split(Connection& connection)
 {
     const Result table = connection.query(R"(
@@ -61,7 +65,8 @@ std::vector<SplitShard> read_split_shards(Connection& connection)
     return shards;
 }
 
-/* A promoted standby has the state of the old server until it is opened, and lacks its slot. */
+/* A promoted standby has the state of the old server until it is opened, and lacks its slot: all
+ * shards are closed there. list and map ask this, so that each shard is shown once. */
 bool is_closed(const SplitState& state, const SplitShard& shard)
 {
     if (state.step == SplitStep::prepared)
@@ -71,6 +76,7 @@ bool is_closed(const SplitState& state, const SplitShard& shard)
     return shard.leaves || !state.is_home;
 }
 
+/* On a promoted standby that is not open yet no shard is moving: the old server shows it. */
 std::vector<ShardInSplit> read_shards_in_split(Connection& connection)
 {
     std::vector<ShardInSplit> shards;

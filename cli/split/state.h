@@ -11,6 +11,8 @@
 
 inline const std::string kSplitSchema = "snowflake_split";
 
+/* In the order of a split: a step is compared with < to see if the promotion can have been
+ * requested. */
 enum class SplitStep {
     prepared,  /* the triggers wait, or are being made; every shard is open on the old server */
     closed,    /* the shards that leave are closed, and writers end */
@@ -22,7 +24,7 @@ enum class SplitStep {
 std::string text_of(SplitStep step);
 
 struct SplitState {
-    std::string id;
+    std::string id;         /* the same on both servers, and no other split has it */
     std::string old_server; /* host:port/database */
     std::string new_server;
     SplitStep step;
@@ -38,13 +40,15 @@ struct SplitState {
 struct SplitShard {
     int number;
     std::string schema;
-    std::string quoted;
-    bool leaves;
+    std::string quoted; /* the schema as SQL writes it */
+    bool leaves;        /* the standby takes it */
 };
 
 /* Nothing if there is no split, or none of ours or of a superuser. */
 std::optional<SplitState> read_split(Connection& connection);
 
+/* All shards of the server, by number, when the split began. To be called only if read_split() has
+ * found a split, because that looks who owns the schema. */
 std::vector<SplitShard> read_split_shards(Connection& connection);
 
 /* It is closed there. It may be open on the other server. */
@@ -60,5 +64,6 @@ struct ShardInSplit {
 /* Nothing if there is no split. */
 std::vector<ShardInSplit> read_shards_in_split(Connection& connection);
 
-/* The command of the split: snowflake-shard split --from ... --standby ... */
+/* The command of the split: snowflake-shard split --from ... --standby ... The addresses are URIs
+ * without user and password, which the record does not have. */
 std::string command_of(const SplitState& state);

@@ -15,6 +15,7 @@
 namespace
 {
 
+/* Each blocks writes for about --timeout at most, and clients go on in between. */
 constexpr int kTries = 3;
 
 /* Says how long each step of the switch took, if it succeeded. */
@@ -47,6 +48,11 @@ std::function<void()> late_or_interrupted(const Connection& connection, Clock::t
 
 } // namespace
 
+/* Clients behind PgBouncer are held first. PAUSE lets their transactions end, so that none of them
+ * meets the fence. The sequences come behind the writers: a transaction that writes may still draw.
+ *
+ * The Watches end with this function. Behind the note, Ctrl-C gives up no statement, and the
+ * opening has a deadline of its own. */
 void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
 {
     Connection& standby = servers_.reached();
@@ -58,6 +64,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
         routers_.pause(deadline);
     }
     std::string seal;
+    /* Behind the pause, which may wait for transactions that can still write. */
     closed_at_ = Clock::now();
     {
         const Step step("old: the shards that leave are closed, and writers have ended");
@@ -70,12 +77,17 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     }
     const Step step("standby: the last write is there");
     await_seal(standby, seal, deadline);
+    /* Until the note is committed, Ctrl-C goes back. */
     stop_if_interrupted();
+    /* This command sends the request by the same connection, which does not survive a restart of
+     * the standby. So the request reaches the postmaster of this start, or nobody. */
     const std::string start = start_of(standby);
     lock_and_run(old_, deadline, [&] {
         old_.query("UPDATE snowflake_split.state SET step = 'promoting', standby_start = $1",
                    {start});
     });
+    /* Behind the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
+     * is allowed, and takes the note away if it was committed. */
     is_final_ = true;
 }
 
@@ -123,12 +135,17 @@ void SplitCommand::open_standby()
         throw Failure(standby.server() + " was promoted without the last writes of the shards, and "
                                          "stays closed. It is another server, or was restored from "
                                          "a backup.");
+    /* A command that was killed behind open() has opened them already, and clients may have
+     * written. */
     if (!there->is_new)
         open_shards(standby, deadline_of_opening());
+    /* Last: the sequences of the shards that stay could be drawn there until open_shards() has
+     * ended them. */
     make_writable(standby);
     opened_at_ = Clock::now();
 }
 
+/* The fence first: clients that PgBouncer lets go would meet it, and get errors. */
 void SplitCommand::open_again()
 {
     lower_fence(old_, deadline_of_opening());
@@ -153,7 +170,9 @@ void SplitCommand::end_failed(const std::string& error)
                           "--abort undoes what has been done.");
 }
 
-/* False, and a message, if it did not succeed in time: the old server is open then. */
+/* False, and a message, if it did not succeed in time: the old server is open then. Only Late is
+ * worth another try: a transaction, a lock or the standby took too long. All other errors end the
+ * command, with the shards open again if that is possible. */
 bool SplitCommand::try_switch(Connection& keeper)
 {
     try {
@@ -172,6 +191,7 @@ bool SplitCommand::try_switch(Connection& keeper)
 
 void SplitCommand::switch_over()
 {
+    /* Connected now, so that clients are not held for it. */
     Connection keeper = old_.another();
     withstand_settings(keeper);
     for (int left = kTries; !try_switch(keeper); left--) {
@@ -182,6 +202,8 @@ void SplitCommand::switch_over()
                 " tried\nHINT:  --resume tries again, --abort undoes what has been done.");
         std::this_thread::sleep_for(std::chrono::seconds(1));
         stop_if_interrupted();
+        /* The causes of a failure that a wait removes: a new table without a trigger, and a standby
+         * that has fallen behind. */
         make_triggers(old_);
         await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);
     }
