@@ -7,8 +7,10 @@
 #include "move/transaction.h"
 #include "move/way_back.h"
 
-/* Before the switch. The shard is where it was; if it has come from the target, that follows it on.
- */
+/* Before the switch. The shard is where it was; if it has come from the target, that
+ * follows it on. Clients come first: the fence is lowered and they are let go before
+ * anything is removed. The record on the source is removed or reset last, so an --abort
+ * that was killed can be given again. */
 int MoveCommand::abort()
 {
     const Standing now = standing();
@@ -19,6 +21,8 @@ int MoveCommand::abort()
                        : now.has_moved() ? how_to_move_back()
                                          : ""));
     now.require_same_servers(session_.servers, move_);
+    /* This was read under the locks that Session holds on both servers, so no other command opens
+     * the target before the fence is lowered. */
     if (now.is_switched())
         throw Failure("the shard is open on " + target_.server() + ": --resume finishes the move" +
                       (now.source && now.source->is_reversible ? ", and --undo moves it back then"
@@ -29,11 +33,13 @@ int MoveCommand::abort()
     const bool is_resumed = routers_.resume();
     routers_.discard_prepared();
     discard_way_back(target_, move_, limits_);
+    /* --undo --reversible has set is_reversible. The way back stands again without it. */
     if (now.is_undo())
         write_way_back(source_, move_, Step::prepared);
     else
         remove_copy(now);
     remedy_ = "RESUME in its console lets them go on";
+    /* Last, so that a PgBouncer that is gone does not keep the objects of the move. */
     if (!is_resumed)
         throw Failure("the move is aborted, but not every PgBouncer could be resumed");
     return end("aborted");
@@ -41,7 +47,12 @@ int MoveCommand::abort()
 
 void MoveCommand::remove_copy(const Standing& now)
 {
+    /* The subscription first: DROP TABLE fails while rows are copied to the table
+     * (RemoveSubscriptionRel()). */
     drop_subscription(target_, move_);
+    /* prepare_target() commits the record together with the schema of the shard. Without
+     * a record, a schema of that name is not of this move, and stays. So both are dropped
+     * in one transaction, too. */
     if (now.target)
         target_.run(move_.sql("BEGIN; DROP SCHEMA @move@ CASCADE; DROP SCHEMA IF EXISTS ") +
                     move_.shard.quoted + " CASCADE; COMMIT");
@@ -55,24 +66,33 @@ int MoveCommand::drop_source()
     if (now.has_begun())
         throw Failure("the move is not at its end\nHINT:  " +
                       command_with(now.is_being_undone() ? "--undo" : "--resume") + ".");
+    /* A second --drop-source: the last transaction below has removed the record of the source. */
     if (!now.source && !now.target && is_there_already(now))
         return end("dropped");
     if (!now.source)
         throw Failure("schema " + move_.shard.schema + " of " + source_.server() +
                       " has not been moved");
+    /* The schema can have been dropped or renamed on the target since the move. Then the rows of
+     * the source are the only ones. */
     if (!has_shard(target_, move_.shard))
         throw Failure("schema " + move_.shard.schema + " of " + target_.server() +
                       " is not shard " + std::to_string(move_.shard.number));
+    /* Looked for again: these can have been made since the move, and CASCADE would drop them
+     * without a word, because NOTICEs are off (client_min_messages). */
     std::string dependents;
     for (const std::string& dependent : find_dependents(source_, move_.shard))
         dependents += "\n    " + dependent;
     if (!dependents.empty())
         throw Failure("objects of other schemas would be dropped, too:" + dependents);
+    /* The record of the source is dropped last. It alone tells that the source follows, so a
+     * command that was killed in between goes on, also when the part of the target is gone. */
     if (now.is_followed()) {
         drop_subscription(source_, move_);
         discard_way_back(target_, move_, limits_);
         drop_state(target_, move_, limits_);
     }
+    /* One transaction: the schema of the move has the function of the triggers, and CASCADE drops
+     * these with it. If it went before the rows, clients could write to the old rows again. */
     lock_and_run(source_, limits_.deadline(), [&] {
         source_.run("DROP SCHEMA " + move_.shard.quoted + " CASCADE; DROP SCHEMA " + move_.name +
                     " CASCADE");

@@ -19,10 +19,15 @@ namespace
  * stay functions in SQL, but for those that return a record: a statement that looks up the language
  * before, and reads the body behind, would take it for a text of the old language.
  *
+ * refuse() runs with the rights of the role that draws, so PUBLIC gets EXECUTE also where default
+ * privileges refuse it. USAGE on the schema is granted with the record of the move.
+ *
  * A sequence gets bounds that leave no value to be drawn, for direct calls of snowflake_next_id()
- * and nextval(). ALTER SEQUENCE waits for every transaction that has drawn from it, so the position
- * that is read after the first ALTER is the last one. It writes a new file, so that setval() below
- * is rolled back with it.
+ * and nextval(). MINVALUE must be less than MAXVALUE, so the bounds are two values, and setval()
+ * makes the last of them the drawn one. ALTER SEQUENCE waits for every transaction that has drawn
+ * from it, so the position that is read after the first ALTER is the last one. It writes a new
+ * file, so that setval() below is rolled back with it. The positions name each sequence as text,
+ * with its schema because search_path is empty: OIDs are others on the target.
  *
  * No table is locked: transactions over several tables take their locks in any order, and would
  * deadlock with a fence that takes them in one. Nobody writes behind the fence all the same. A
@@ -113,8 +118,9 @@ BEGIN
 END $$;
 )sql";
 
-/* A table that was made between the publication and the copy of the definition has no rows there.
- */
+/* A table that was made between the publication and the copy of the definition has no rows
+ * there. Partitions are published by themselves, and a partitioned table has no rows, so only
+ * relkind 'r' is compared. */
 void require_published_tables(Connection& source, const Move& move)
 {
     const Result tables = source.query(R"(
@@ -139,6 +145,10 @@ std::vector<std::string> fence_triggers(Connection& connection, const Move& move
                                         const std::string& firing)
 {
     std::vector<std::string> statements;
+    /* Partitioned tables, too: a trigger FOR EACH STATEMENT fires on the table that the
+     * statement names, not on the partitions that get the rows. OR REPLACE (PostgreSQL 14),
+     * because the step can be repeated, and because a way back changes the firing of
+     * triggers that a move has made. */
     for (const std::string& table : tables_of(connection, move.shard, "rp"))
         statements.push_back(
             "CREATE OR REPLACE TRIGGER snowflake_move BEFORE INSERT OR UPDATE OR DELETE OR "
@@ -166,6 +176,9 @@ void reopen_shard(Connection& connection, const Move& move)
 
 void prepare_fence(Connection& source, const Move& move, Clock::time_point deadline)
 {
+    /* CREATE TRIGGER takes SHARE ROW EXCLUSIVE: it waits for the writers of its table, and later
+     * writers wait behind it. So each table has a transaction of its own, before the time in which
+     * writes are blocked. */
     for (const std::string& statement : fence_triggers(source, move, "ALWAYS"))
         lock_and_run(source, deadline, [&] { source.run(statement); });
 }
@@ -174,6 +187,8 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
                  Clock::time_point deadline, Fence& fence)
 {
     fence.start = Clock::now();
+    /* If a command was killed behind this commit, the fence stands. Only the wait and
+     * the marker are left then. */
     if (read_state(source, move)->step != Step::fenced)
         lock_and_run(source, deadline, [&] {
             /* A crash that loses this commit loses those that follow: the source is open. */
@@ -183,10 +198,16 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
             close_shard(source, move, move.title() + ", has moved", "It is at " + target + " now.");
             write_step(source, move, Step::fenced);
         });
+    /* After the commit, for the reason above kFence. Partitioned tables are looked at,
+     * too: INSERT locks a partition only when it routes the first row there, behind the
+     * trigger of the parent. */
     await_writers(source,
                   "SELECT oid FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = " +
                       source.literal(move.shard.quoted) + "::regnamespace",
                   deadline);
+    /* One transaction, because stop_sequences() must not run twice: it notes the present bounds for
+     * reopen(), and a second run would note the closed ones. The caller does not come here when the
+     * record has a marker. */
     lock_and_run(source, deadline, [&] {
         const Result marker = source.query(
             move.sql("INSERT INTO @move@.marker VALUES (gen_random_uuid(), $1) RETURNING id"),
@@ -198,11 +219,15 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
 
 void lower_fence(Connection& source, const Move& move, Clock::time_point deadline)
 {
+    /* A source that hangs is given up at the deadline, so that the error below tells
+     * the user of the fence. */
     const Watch watch(source, late_at(source, deadline));
     try {
         if (read_state(source, move)->step == Step::fenced)
             lock_and_run(source, deadline, [&] {
                 reopen_shard(source, move);
+                /* This also removes the marker from the record. Clients write again, so the next
+                 * switch must wait for a new one. */
                 write_step(source, move, Step::prepared);
             });
     } catch (const Failure& error) {

@@ -23,17 +23,21 @@ void close_shard(Connection& connection, const Move& move, const std::string& pr
 std::string stop_sequences(Connection& connection, const Move& move);
 void reopen_shard(Connection& connection, const Move& move);
 
+/* The fence during one try of the switch. */
 struct Fence {
     std::string marker;      /* empty: it was not sent, so nobody opens the target */
     Clock::time_point start; /* writers have waited or failed since then */
     bool is_final = false;   /* the target may be open by now */
 };
 
-/* Makes the triggers on the source, while clients write. */
+/* Makes the triggers on the source, while clients write. Late if a lock was not had by the
+ * deadline; it may be repeated. */
 void prepare_fence(Connection& source, const Move& move, Clock::time_point deadline);
-/* Closes the source, waits until everything that was written is committed, and sends the marker. */
+/* Closes the source, waits until everything that was written is committed, and sends the marker. If
+ * the fence stands already, it only waits and sends. Late if a writer does not end by the deadline,
+ * or if the definition has changed; MustStartAnew if a table is not published. */
 void raise_fence(Connection& source, const Move& move, const std::string& target,
                  Clock::time_point deadline, Fence& fence);
 /* Opens the source again. The target must not be open, and be locked. An error says that the fence
- * still stands. */
+ * still stands. Does nothing if no fence stands. */
 void lower_fence(Connection& source, const Move& move, Clock::time_point deadline);

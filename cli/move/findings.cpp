@@ -6,7 +6,10 @@
 namespace
 {
 
-/* A row if the other server does not follow, or is far behind. */
+/* A row if the other server does not follow, or is far behind. The name is that of name_slot().
+ * LEFT JOIN, because a slot that is gone is a finding. wal_status = 'lost' is looked at before
+ * active, because nobody can read such a slot; 'unreserved' says that the next checkpoint can
+ * remove WAL that it needs. */
 Result find_broken_way_back(Connection& connection, const std::string& name)
 {
     return connection.query(R"(
@@ -31,6 +34,8 @@ void check_way_back(Connection& connection, const MoveState& move,
     const std::string name = "snowflake_move_" + std::to_string(move.shard);
     const Result broken = find_broken_way_back(connection, name);
     for (int i = 0; i < broken.rows(); i++) {
+        /* Empty if the slot is gone. --drop-source connects to both servers, so there are
+         * statements for the case that the other one does not exist any more. */
         const std::string slot = broken.text(i, 1);
         findings.push_back(
             {"way back", "schema " + name,
@@ -49,6 +54,8 @@ std::vector<MoveFinding> find_moves(Connection& connection)
 {
     std::vector<MoveFinding> findings;
     for (const MoveState& move : read_moves(connection)) {
+        /* Both servers have a record of a way back. The one that publishes has the slot, and is
+         * asked; the other one has nothing to tell. */
         if (move.is_standing_way_back() && move.is_of_source())
             check_way_back(connection, move, findings);
         else if (move.step != Step::moved && !move.is_standing_way_back())

@@ -12,7 +12,14 @@ namespace
 /* The rows of the catalogue that define the shard, by their xmin; those of pg_class by their
  * contents, because TRUNCATE and REFRESH MATERIALIZED VIEW write them, too. The changes of the
  * fence are left out: its triggers, the bounds of sequences, and the native functions, which are
- * found by their dependencies before the fence and by their body behind it. */
+ * found by their dependencies before the fence and by their body behind it.
+ *
+ * An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are
+ * unique in one catalogue alone, so tableoid is a part of each row; comments are joined by both. Of
+ * pg_sequence the fence changes bounds and start, so only type, increment and cache are read.
+ *
+ * The tables exist already on a server that was the source of a move before: --undo --reversible
+ * prepares a way back there. */
 const char* const kFingerprint = R"sql(
 DROP TABLE IF EXISTS @move@.definition, @move@.noted;
 CREATE TABLE @move@.definition (sql text NOT NULL);
@@ -76,6 +83,8 @@ std::vector<std::string> read_definition(Connection& source, const Move& move)
     std::vector<std::string> definition;
     for (const Entry& entry : entries)
         definition.push_back(entry.sql);
+    /* Sorted here and not by ORDER BY: std::set_difference() compares bytes, a
+     * server by its collation. */
     std::sort(definition.begin(), definition.end());
     return definition;
 }
@@ -101,6 +110,8 @@ void make_fingerprint(Connection& source, const Move& move)
 
 void note_definition(Connection& source, const Move& move)
 {
+    /* One transaction: after a kill the table has all of a definition. A part of one
+     * would read as a change. */
     source.run(move.sql("BEGIN; TRUNCATE @move@.definition"));
     for (const std::string& statement : read_definition(source, move))
         source.query(move.sql("INSERT INTO @move@.definition VALUES ($1)"), {statement});
@@ -126,12 +137,16 @@ void require_same_definition(Connection& source, const Move& move)
 
 void note_fingerprint(Connection& source, const Move& move)
 {
+    /* The insert position, not the written one: an apply worker commits with synchronous_commit =
+     * off by default (subsynccommit), so its last commits may not be written yet. A way back begins
+     * at this position, and must not send these rows back. */
     source.run(move.sql("UPDATE @move@.noted SET fingerprint = @move@.fingerprint(), "
                         "at = pg_current_wal_insert_lsn()"));
 }
 
 bool has_changed(Connection& source, const Move& move)
 {
+    /* NULL if no fingerprint was noted: that counts as a change. */
     const Result same =
         source.query(move.sql("SELECT fingerprint = @move@.fingerprint() FROM @move@.noted"));
     return !same.flag(0, 0);
@@ -139,6 +154,8 @@ bool has_changed(Connection& source, const Move& move)
 
 void require_no_change(Connection& source, const Move& move)
 {
+    /* Late and not MustStartAnew, because the fingerprint can change where the definition does not.
+     * The next try of the switch compares the dumps, and these decide. */
     if (has_changed(source, move))
         throw Late("the definition of the shard is being changed");
 }

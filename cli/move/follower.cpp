@@ -12,10 +12,12 @@ using namespace std::chrono_literals;
 namespace
 {
 
+/* How long verify waits for a copy that is behind, each time that it reads a table. */
 constexpr auto kCatchUp = 60s;
 constexpr auto kPoll = 50ms;
 /* A commit with synchronous_commit = off is visible before its WAL is written, and so before the
- * position that the follower is awaited at. It is written long before the next try. */
+ * position that the follower is awaited at. The WAL writer writes it within three times
+ * wal_writer_delay, 600 ms by default, and so before the next try. */
 constexpr auto kPause = 1s;
 constexpr int kTries = 3;
 
@@ -30,6 +32,11 @@ struct Part {
 };
 using Parts = std::map<std::int64_t, Part>;
 
+/* The statement is made on the publisher and run on both sides, so that both take the same
+ * key. A sum of hashes does not depend on the order of the rows; it is numeric, and cannot
+ * overflow. min(key) compares bytes, because two servers may have other collations. The key is
+ * cut off, because it is the whole row where there is no primary key. ONLY, because child
+ * tables are in the list themselves. */
 std::string parts_sql(Connection& publisher, const std::string& table)
 {
     const std::string key = key_of(publisher, table);
@@ -64,6 +71,8 @@ void await_follower(Connection& publisher, const std::string& slot)
             throw Failure("slot " + slot + " is gone");
         if (follower.flag(0, 0))
             return;
+        /* Asked after the position: a copy that has everything can be compared though it is not
+         * connected at this moment. */
         if (!follower.flag(0, 1))
             throw Failure("the copy's server does not read slot " + slot);
         if (Clock::now() > deadline)
@@ -96,9 +105,11 @@ public:
         seen_ = numbers.size();
         std::map<std::int64_t, std::string> open;
         for (const std::int64_t i : numbers)
+            /* For a number that one side lacks, operator[] adds a part with no row. */
             if (copy[i] == before[i] || copy[i] == after[i])
                 equal_.insert(i);
             else if (equal_.count(i) == 0)
+                /* "" if clients have written to the part: the copy may be right. */
                 open[i] = before[i] == after[i] ? difference(before[i], copy[i]) : "";
         /* Clients may have changed a row and changed it back: a difference is found twice. */
         differences_.clear();
@@ -141,6 +152,8 @@ private:
     Connection& follower_;
     const std::string sql_;
     std::size_t seen_ = 0;
+    /* Parts that were equal at one try. They count as equal for good: all of
+     * their rows had come then. */
     std::set<std::int64_t> equal_;
     std::map<std::int64_t, std::string> open_; /* with the difference if it may be one */
     std::map<std::int64_t, std::string> differences_;
@@ -151,6 +164,8 @@ private:
 FollowerRows compare_with_follower(Connection& publisher, Connection& follower, const Shard& shard,
                                    const std::string& slot)
 {
+    /* It sets row_security = off, so a policy that applies to the role is an error. Rows that are
+     * hidden on one side would look like differences. */
     set_row_text(publisher);
     set_row_text(follower);
     FollowerRows found;

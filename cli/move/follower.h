@@ -14,6 +14,7 @@ struct FollowerRows {
     std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
 };
 
-/* The follower reads the slot of the publisher. A Failure if it does not, or does not catch up. */
+/* The follower reads the slot of the publisher. A Failure if it does not, or does not catch up.
+ * Each table is read on its own, with up to three tries; nothing is locked against writing. */
 FollowerRows compare_with_follower(Connection& publisher, Connection& follower, const Shard& shard,
                                    const std::string& slot);

@@ -13,6 +13,7 @@ int MoveCommand::go_on()
 {
     note_interrupts();
     try {
+        /* Of a move that was interrupted. prepare_source() keeps the options of a new one. */
         if (const Standing now = standing(); now.source && now.source->is_of_source())
             keep_options(now);
         std::optional<Connection> snapshot; /* of the target's rows when the switch opened it */
@@ -20,6 +21,7 @@ int MoveCommand::go_on()
             copy_and_switch(snapshot);
         return finish(snapshot);
     } catch (const MustStartAnew&) {
+        /* Its text names --abort. The hint below would send the user in a circle. */
         throw;
     } catch (const std::exception& error) {
         throw Failure(std::string(error.what()) + "\nHINT:  " + remedy_ +
@@ -36,6 +38,7 @@ void MoveCommand::keep_options(const Standing& now)
             throw Failure("--reversible comes too late: the switch has begun without it");
         make_reversible(source_, move_);
     }
+    /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
     source_.run("BEGIN");
     keep_routing(source_, move_.name, routers_.routing());
     source_.run("COMMIT");
@@ -49,10 +52,14 @@ void MoveCommand::prepare()
     const Watch on_target(servers.target, stop_if_interrupted);
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible);
     prepare_target(servers, move_, source_dsn_);
+    /* A fence that stands says that a switch has begun, so these steps are done. Nobody can write
+     * to the shard then, so this goes on to the switch at once. */
     if (const auto source = standing().source; source->step != Step::fenced) {
         await_copy(servers, move_);
         finish_definition(servers, move_);
         if (source->is_reversible)
+            /* Before await_lag(): a slot can take long, because it waits for the running
+             * transactions of the target. The lag must be small when the switch begins. */
             prepare_way_back(target_, move_);
         await_lag(servers, move_, limits_.max_lag);
     }
@@ -62,9 +69,15 @@ void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
 {
     Servers& servers = session_.servers;
     prepare();
+    /* Not earlier: the moves of a list copy at the same time, and take turns only where
+     * they hold clients and change a PgBouncer's file. The wait does not notice Ctrl-C, so
+     * it is looked at behind it. */
     routers_.wait_for_turn();
     stop_if_interrupted();
+    /* Obstacles are looked for again, because the copy may have taken hours. Behind the fence
+     * clients would wait for the remedy. */
     routers_.make_ready(source_, target_);
+    /* Connected before the fence, because writes would be blocked meanwhile. */
     snapshot.emplace(options_.to);
     pause_ = switch_over(servers, move_, *snapshot, routers_, limits_);
 }
@@ -73,6 +86,7 @@ void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
  * in this command alone. */
 int MoveCommand::finish(std::optional<Connection>& snapshot)
 {
+    /* For the list: if one of the next steps fails, the shard is on the target all the same. */
     end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;
     try {
@@ -92,6 +106,8 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     if (not_led)
         std::rethrow_exception(not_led);
     warn("both: subscription, slot and publication");
+    /* The subscription first, because its worker holds the slot. The target must receive nothing
+     * from the source any more when the way back begins: rows would go in a circle. */
     drop_subscription(target_, move_);
     drop_slot_and_publication(source_, move_, limits_.deadline());
     const std::string rows = differences.empty() ? "" : ", rows differ";
@@ -102,9 +118,14 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         if (problem.empty())
             return end(done() + kWithWayBack + rows, rows.empty());
         warn("no way back is made: " + problem);
+        /* Its slot would keep WAL on the target until the disk is full. */
         discard_way_back(target_, move_, limits_);
         way_back = ", without a way back";
     }
+    /* The source first. If the command is killed in between, the source is at moved and the
+     * target has a record: --resume goes on. The other way round, a fenced source and no
+     * record on the target would look as if the target's database was lost, and --resume
+     * would refuse to go on. */
     write_step(source_, move_, Step::moved);
     drop_state(target_, move_, limits_);
     return end(done() + way_back + rows, way_back.empty() && rows.empty());

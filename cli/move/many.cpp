@@ -34,6 +34,8 @@ Entry make_entry(const Options& options, const PlanEntry& one)
     entry.options.schema = one.schema;
     entry.options.from = one.from;
     entry.options.to = one.to;
+    /* The command then prints no result of its own, and resumes an interrupted move without
+     * --resume, so that the same line goes on. */
     entry.options.is_one_of_many = true;
     return entry;
 }
@@ -62,18 +64,22 @@ std::vector<PlanEntry> plan_shards_of(const Options& options)
             entries.push_back({number, schemas[number], options.from, options.to});
         else
             missing.insert(number);
+    /* Before the first move: a wrong number must not be found when half of the list has moved. */
     if (!missing.empty())
         throw Failure(count_of(missing.size(), "shard") + " not on " + source.server() + " or " +
                       target.server() + ": " + format_shards(missing) + "\nNothing was done.");
     return entries;
 }
 
-/* All of them, before the first move. */
+/* All of them, before the first move. Each look locks its shard as a move does, and releases it.
+ * begin() looks again, because the last move of a list can begin hours later. */
 std::vector<Obstacle> find_obstacles(const Entries& entries, int jobs)
 {
     std::atomic<std::size_t> next = 0;
     const auto found_by_each = at_once(static_cast<std::size_t>(jobs), [&](std::size_t) {
         std::vector<Obstacle> found;
+        /* A common counter and no equal shares, because the trial of a large definition takes
+         * longer than others. */
         for (std::size_t i = next++; i < entries.size(); i = next++) {
             const Prefix prefix("shard " + std::to_string(entries[i].number) + ": ");
             for (Obstacle& obstacle : MoveCommand(entries[i].options).find_obstacles()) {
@@ -90,7 +96,8 @@ std::vector<Obstacle> find_obstacles(const Entries& entries, int jobs)
     return all;
 }
 
-/* Hands out the moves in their order, but none to a server that is in one. */
+/* Hands out the moves in their order, but none to a server that is in one. Servers are told apart
+ * by the text of their connection strings. */
 class Queue
 {
 public:
@@ -114,6 +121,7 @@ public:
                 busy_.insert({found->options.from, found->options.to});
                 return &*found;
             }
+            /* Also woken after Ctrl-C: a move that runs ends, and is given back. */
             is_free_.wait(lock);
         }
     }
@@ -144,6 +152,8 @@ void move_one(Entry& entry)
             entry.state = command.end_state();
             entry.pause = command.pause();
         } catch (const Failure& error) {
+            /* Not empty if the target is open. paused() asks the consoles, so it is called while
+             * the command exists. */
             reached = command.end_state();
             entry.pause = command.pause();
             throw Failure(error.what() + command.paused());
@@ -172,6 +182,8 @@ int print_end(const Entries& entries, bool json)
     bool has_failed = false;
     bool differs = false;
     for (const Entry& entry : entries) {
+        /* After Ctrl-C the rest of the list is not begun. It is not done, so
+         * the exit code is 3, too. */
         has_failed = has_failed || !entry.error.empty() || entry.state == "not begun";
         differs = differs || entry.differs;
         table.rows.push_back({entry.number, entry.options.schema, entry.state,
@@ -190,12 +202,15 @@ int move_many(const Options& options)
     for (const PlanEntry& one :
          options.plan.empty() ? plan_shards_of(options) : read_plan(options.plan))
         entries.push_back(make_entry(options, one));
+    /* --abort, --undo and --drop-source act on moves that exist. None of them can
+     * be given with --dry-run. */
     const bool begins = !options.is_aborted && !options.is_undone && !options.drops_source;
     if (begins) {
         const auto obstacles = find_obstacles(entries, options.jobs);
         if (options.is_dry_run || !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     }
+    /* Up to here Ctrl-C ends the command at once, because nothing was changed. */
     note_interrupts();
     Queue queue(entries);
     at_once(static_cast<std::size_t>(options.jobs), [&](std::size_t) {

@@ -40,6 +40,9 @@ std::string MoveCommand::how_to_move_back() const
            "old rows by --drop-source, and move it with --from and --to exchanged.";
 }
 
+/* The shard has moved before. That is not so if a move has begun, if the target keeps the old rows
+ * of an earlier move, or if the source has the shard and no record. The target is asked last,
+ * because the shard can have left it again. */
 bool MoveCommand::is_there_already(const Standing& now)
 {
     if (now.has_begun() || (now.target && !now.has_way_back()) ||
@@ -51,7 +54,8 @@ bool MoveCommand::is_there_already(const Standing& now)
     return true;
 }
 
-/* A loop over moves can be started again. */
+/* A loop over moves can be started again. Routers that are given are led there again, because the
+ * command that moved the shard may not have known them. */
 int MoveCommand::lead_there()
 {
     warn(move_.title() + ", is at " + target_.server() + " already");
@@ -76,6 +80,7 @@ int print_obstacles(const std::vector<Obstacle>& obstacles, bool json)
 std::vector<Obstacle> MoveCommand::find_obstacles()
 {
     const Standing now = standing();
+    /* The schemas of a move that has begun are on the target, and would be obstacles. */
     if (now.has_begun() || is_there_already(now))
         return {};
     find_shard(source_, move_.shard.schema); /* an error if it is not there */
@@ -89,7 +94,8 @@ std::vector<Obstacle> MoveCommand::find_obstacles()
     return obstacles;
 }
 
-/* SQL does not tell how much space is free. */
+/* SQL does not tell how much space is free. The size of a table has its indexes and TOAST; a
+ * partitioned table has no storage. */
 void MoveCommand::tell_size(std::size_t obstacles)
 {
     const Result size = source_.query(R"(
@@ -108,6 +114,7 @@ int MoveCommand::begin()
     if (is_there_already(now))
         return lead_there();
     const std::vector<Obstacle> obstacles = find_obstacles();
+    /* move_many() has printed the obstacles of all shards. These have come since. */
     if (options_.is_one_of_many && !obstacles.empty())
         throw Failure(obstacles[0].text());
     if (options_.is_dry_run)
@@ -125,6 +132,8 @@ int MoveCommand::resume()
     if (!now.has_begun())
         throw Failure("there is no move of schema " + options_.schema + " to be resumed");
     now.require_same_servers(session_.servers, move_);
+    /* A way back that stands has the records of a prepared move. It is at its end, so there is
+     * nothing to resume; only --undo begins its switch. */
     if (now.is_undo() && now.source->step == Step::prepared)
         require_no_move(now);
     return go_on();
@@ -134,6 +143,7 @@ int MoveCommand::resume()
 int MoveCommand::undo()
 {
     const Standing now = standing();
+    /* A way back that stands, or an undo that was interrupted: the same steps lead to its end. */
     if (now.is_undo() && !now.has_moved()) {
         now.require_same_servers(session_.servers, move_);
         return go_on();
@@ -149,6 +159,8 @@ int MoveCommand::undo()
 
 int MoveCommand::execute()
 {
+    /* First, because all verbs read the records: after a kill between the two commits of
+     * make_way_back() that of the target is one step behind. */
     finish_way_back(target_, source_, move_);
     if (options_.is_undone)
         return undo();
@@ -197,6 +209,8 @@ int move_shard(const Options& options)
     try {
         return command.execute();
     } catch (const Failure& error) {
+        /* The consoles are asked now, because an alias that is still paused
+         * needs the user at once. */
         throw Failure(error.what() + command.paused());
     }
 }

@@ -2,7 +2,8 @@
 
 #include "split/state.h"
 
-/* A host is the folder of a socket, too. */
+/* A host is the folder of a socket, too. libpq takes it in a URI with %2F for each slash. The
+ * database is behind the last slash. */
 std::string uri_of(const std::string& server)
 {
     const std::size_t host_end = server.rfind('/');
@@ -14,7 +15,8 @@ std::string uri_of(const std::string& server)
 
 std::string command_of(const MoveState& move, const std::string& server)
 {
-    /* A way back is named as the move whose end it is. */
+    /* A way back is named as the move whose end it is. --undo and --drop-source take the
+     * servers in that order. */
     const bool is_from = move.is_of_source() != move.is_standing_way_back();
     const std::string& from = is_from ? server : move.other;
     const std::string& to = is_from ? move.other : server;
@@ -29,6 +31,8 @@ void require_unmoved(ServerSet& servers, const ShardSet& shards)
     std::string moving;
     for (std::size_t i = 0; i < moves.size(); i++)
         for (const MoveState& move : moves[i])
+            /* At moved, the old rows only wait for --drop-source. A way back counts, because its
+             * worker fails at a column that one side lacks. */
             if (move.step != Step::moved && shards.count(move.shard) > 0 &&
                 seen.insert(move.id).second)
                 moving += "shard " + std::to_string(move.shard) + ", schema " + move.schema +

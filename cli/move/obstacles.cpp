@@ -11,7 +11,10 @@ namespace
 
 /* Queries whose rows are obstacles: the problem, and the statement that mends it. Both the copy and
  * the stream take a slot, a sender and a worker. A slot waits for the transactions of all
- * databases. */
+ * databases. It waits only for transactions with an XID, so readers in other databases are left
+ * out. One in this database can still write; if it has run longer than --timeout ($1, in seconds),
+ * it is likely to outlast the switch. A prepared transaction is an obstacle at any age, because no
+ * process will end it. */
 const char* const kPublishing = R"(
 SELECT 'wal_level = ' || current_setting('wal_level'),
        'ALTER SYSTEM SET wal_level = logical; and restart the server'
@@ -41,7 +44,11 @@ SELECT format('transaction %L of database %I is prepared', gid, database),
        format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
 FROM pg_prepared_xacts)";
 
-/* Workers of parallel queries come and go, and are not counted. */
+/* Workers of parallel queries come and go, and are not counted. A background worker shows
+ * the type that its library gives it (bgw_type), so the query names the processes that take
+ * none of max_worker_processes. A subscription has a replication origin, and up to
+ * PostgreSQL 17 max_replication_slots limits these, too. Without a worker that copies tables
+ * a move would wait for ever. */
 const char* const kSubscribing = R"(
 SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
        format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
@@ -57,12 +64,14 @@ SELECT 'max_sync_workers_per_subscription = 0: no rows are copied',
        'ALTER SYSTEM SET max_sync_workers_per_subscription = 2; SELECT pg_reload_conf();'
 WHERE current_setting('max_sync_workers_per_subscription') = '0')";
 
-/* Of the origin of a way back. */
+/* Of the origin of a way back. By default only superusers may. */
 const char* const kAdvancing = R"(
 SELECT format('role %I may not set the position of a way back', current_user),
        format('GRANT EXECUTE ON FUNCTION pg_replication_origin_advance(text, pg_lsn) TO %I;', current_user)
 WHERE NOT has_function_privilege('pg_catalog.pg_replication_origin_advance(text, pg_lsn)', 'EXECUTE'))";
 
+/* The definition calls the functions of the extension by their schema, so version and schema must
+ * be the same. max() returns a row also where the extension is missing. */
 const char* const kOnTarget = R"(
 SELECT format('extension snowflake is %s, and on the source it is %s', there, $3::text),
        'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
@@ -76,7 +85,10 @@ SELECT format('schema %I is there already', nspname),
 FROM pg_namespace WHERE nspname IN ($1, $2))";
 
 /* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
- * target would be added to them. */
+ * target would be added to them. Only those without a schema count, because that of the shard does
+ * not exist yet; and only those of the role of the move, which makes the objects. acldefault()
+ * takes 'S' for a foreign server and 's' for a sequence, which pg_default_acl has as 'S'. regrole
+ * parses the name as SQL writes it, so it is quoted. */
 const char* const kDefaultPrivileges = R"(
 SELECT DISTINCT format('new %s of role %I %s %s %s by default, and so would those of the shard', kind, current_user,
                        CASE verb WHEN 'REVOKE' THEN 'give' ELSE 'refuse' END, who, privilege),
@@ -94,7 +106,8 @@ LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequenc
                 CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS w (kind, who)
 WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AND kind IS NOT NULL)";
 
-/* Not an obstacle: the target goes on from the source's positions. */
+/* Not an obstacle: the target goes on from the source's positions. Whole seconds are compared, so a
+ * difference of one can be the rounding. */
 void compare_clocks(Servers& servers)
 {
     const std::string sql = "SELECT EXTRACT(epoch FROM clock_timestamp())::bigint";
@@ -105,7 +118,8 @@ void compare_clocks(Servers& servers)
              " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + servers.source.server());
 }
 
-/* They run with each statement of the definition; diff shows their changes afterwards. */
+/* They run with each statement of the definition; diff shows their changes afterwards. Those on
+ * login (PostgreSQL 17) do not. */
 void tell_of_event_triggers(Connection& target)
 {
     const Result triggers = target.query(R"(
@@ -150,6 +164,8 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
     for (const auto& more : {read_obstacles(target, kSubscribing, {}),
                              find_missing_rights(target, source, move, source_dsn)})
         on_target.insert(on_target.end(), more.begin(), more.end());
+    /* A missing extension or right, or a schema that is there, would make the trial fail with
+     * errors that follow from it. Default privileges do not. */
     if (on_target.empty())
         on_target = try_definition(servers, move, source_dsn);
     for (const auto& more : {on_target, read_obstacles(target, kDefaultPrivileges, {})})
@@ -166,10 +182,13 @@ std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& m
 {
     auto& [source, target] = servers;
     std::vector<Obstacle> found = read_obstacles(target, kPublishing, {seconds_of(limits)});
+    /* The servers change their parts: the target publishes, and the source subscribes. The owners
+     * are read on the source, because the target does not have the shard yet. */
     std::vector<Obstacle> on_source = read_obstacles(source, kSubscribing, {});
     for (const auto& more : {read_obstacles(source, kAdvancing, {}),
                              find_missing_rights(source, source, move, target_dsn)})
         on_source.insert(on_source.end(), more.begin(), more.end());
+    /* The source has the definition, so only the subscription is tried. */
     if (found.empty() && on_source.empty())
         on_source = try_subscription(source, opposite(move), target_dsn);
     found.insert(found.end(), on_source.begin(), on_source.end());

@@ -7,8 +7,9 @@
 
 #include "move/session.h"
 
+/* One reason why a move would fail. A move begins only if there is none. */
 struct Obstacle {
-    std::string server;
+    std::string server; /* host:port/database; of a router its name */
     std::string problem;
     std::string hint; /* the statement or command that mends it */
 
@@ -19,7 +20,9 @@ struct Obstacle {
 std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& sql,
                                      const std::vector<std::string>& parameters);
 
-/* source_dsn: the source as the target's server reaches it. */
+/* source_dsn: the source as the target's server reaches it. limits: a transaction that has run
+ * longer than the timeout is an obstacle. Changes nothing: the definition is tried in a transaction
+ * that is rolled back. Warnings tell of facts that stop no move. */
 std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
                                      const std::string& source_dsn, const Limits& limits);
 

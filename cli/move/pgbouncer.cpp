@@ -5,16 +5,20 @@
 namespace
 {
 
+/* PgBouncer answers every command but PAUSE at once, so one that is silent for five seconds hangs.
+ * The second is the same time for connect_timeout. */
 constexpr auto kPatience = std::chrono::seconds(5);
 const char* const kPatienceInSeconds = "5";
 
+/* By name, because versions of PgBouncer differ in their columns; empty if there is none. */
 std::string column(const Result& rows, int row, const std::string& name)
 {
     const int number = rows.column(name);
     return number < 0 ? "" : rows.text(row, number);
 }
 
-/* PgBouncer has refused a command. */
+/* PgBouncer has refused a command. The console is connected; if it is lost, the
+ * error is a plain Failure. */
 struct ConsoleError : Failure {
     using Failure::Failure;
 };
@@ -69,7 +73,8 @@ bool PgBouncer::is_ready()
            PQtransactionStatus(handle_.get()) == PQTRANS_IDLE;
 }
 
-/* The console understands simple queries only. One that is late may still be carried out. */
+/* The console understands simple queries only. One that is late may still be carried out. It leaves
+ * the handle busy, so the next command connects anew. */
 Result PgBouncer::run(const std::string& command, Clock::time_point deadline)
 {
     if (!is_ready())
@@ -79,6 +84,7 @@ Result PgBouncer::run(const std::string& command, Clock::time_point deadline)
             if (Clock::now() > deadline)
                 throw Late(command + " did not end in time");
             pollfd socket = {PQsocket(handle_.get()), POLLIN, 0};
+            /* For 10 ms, so that the deadline is looked at also while PgBouncer is silent. */
             poll(&socket, 1, 10);
         }
     Result result(PQgetResult(handle_.get()));
@@ -152,6 +158,7 @@ Aliases PgBouncer::find_paused()
 
 void PgBouncer::pause(Clock::time_point deadline)
 {
+    /* Before the answer: a PAUSE whose answer is lost may have been carried out. */
     is_held_ = true;
     try {
         for (const std::string& alias : pooler_.aliases)
@@ -164,12 +171,15 @@ void PgBouncer::pause(Clock::time_point deadline)
 
 void PgBouncer::resume()
 {
+    /* Also if this object has paused nothing: a command that was killed may have. */
     is_held_ = true;
     for (const std::string& alias : pooler_.aliases)
         try {
             run("RESUME " + quoted(alias));
         } catch (const ConsoleError&) { /* it may have been running */
         }
+    /* PgBouncer refuses RESUME of an alias that is not paused, so that error is ignored. SHOW
+     * DATABASES tells whether one is still paused. */
     if (!find_paused().empty())
         throw Failure("RESUME has left " + named(find_paused()) + " paused");
     is_held_ = false;
@@ -178,6 +188,8 @@ void PgBouncer::resume()
 void PgBouncer::reload(const Place& place)
 {
     is_held_ = true;
+    /* Some versions report success though a file has an error, and keep the old places. So the
+     * places are compared. */
     run("RELOAD");
     const auto places = this->places();
     for (const std::string& alias : pooler_.aliases) {
@@ -193,6 +205,7 @@ void PgBouncer::reload(const Place& place)
 
 PgBouncer::Paused PgBouncer::paused()
 {
+    /* No error, because the result is added to the text of another error. */
     try {
         return {find_paused(), true};
     } catch (const Failure&) {

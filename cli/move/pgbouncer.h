@@ -12,6 +12,8 @@
 #include "move/pooler_file.h"
 #include "move/routing.h"
 
+/* One PgBouncer, connected when the first command needs it, and again if it was restarted. All but
+ * name(), pooler() and paused() throw a Failure if it does not answer. */
 class PgBouncer
 {
 public:

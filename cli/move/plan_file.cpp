@@ -15,6 +15,7 @@ using nlohmann::json;
 
 std::string text_of(const json& entry, const std::string& key)
 {
+    /* An empty connection string would be the server of the environment (PGHOST and others). */
     if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
         throw UsageError("\"" + key + "\" is missing, or no text");
     return entry[key].get<std::string>();
@@ -37,6 +38,7 @@ std::vector<PlanEntry> read_plan(const std::string& file)
     std::ifstream stream(file);
     if (file != "-" && !stream)
         throw UsageError("cannot read file " + file);
+    /* Without exceptions: a text that is not JSON becomes a value that is no array. */
     const json plan = json::parse(file == "-" ? std::cin : stream, nullptr, false);
     if (!plan.is_array())
         throw UsageError("file " + file + " is no plan: snowflake-shard plan --json writes one");

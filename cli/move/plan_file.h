@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+/* One move. The schema says which shard moves; the number stands in messages, and tells
+ * two moves of one shard. */
 struct PlanEntry {
     int number;
     std::string schema;
@@ -14,5 +16,5 @@ struct PlanEntry {
 };
 
 /* The entries of a file, - for the standard input; an error that names the entry if one cannot be
- * read, or if a shard is in two. */
+ * read, or if a shard is in two. Errors are UsageErrors, and no server was asked before. */
 std::vector<PlanEntry> read_plan(const std::string& file);

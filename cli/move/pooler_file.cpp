@@ -13,7 +13,7 @@ namespace
 /* The name. */
 const char* const kSection = R"(^[[:space:]]*\[(.*)\][[:space:]]*$)";
 /* shard5 = host=... of the section [databases]: all up to the settings, the name, the settings, the
- * space behind them. */
+ * space behind them. A line that is commented out begins with ; or #, so it has no alias. */
 const char* const kDatabase = R"(^([[:space:]]*("[^"]*"|[^[:space:]=]+)[[:space:]]*=[[:space:]]*))"
                               R"((.*[^[:space:]])?([[:space:]]*)$)";
 /* A setting, its name, its value, its last character, the rest of the line; '' is a quote between
@@ -59,6 +59,8 @@ Place place_of(const std::string& settings, const std::string& alias)
     return {values["host"], values["port"], values["dbname"]};
 }
 
+/* The other settings keep their text, with their quotes, so no list of
+ * PgBouncer's settings is needed. */
 std::string settings_with(const std::string& settings, const Place& place)
 {
     std::string text =
@@ -79,6 +81,7 @@ std::string edited(const std::string& text, const Aliases& aliases,
     std::string output;
     bool is_databases = false;
     int number = 0;
+    /* The last line gets no newline if it had none: all other bytes stay as they were. */
     for (std::string line; std::getline(input, line); output += line + (input.eof() ? "" : "\n")) {
         number++;
         const Groups section = match(line, kSection);
@@ -126,6 +129,8 @@ std::string with_place(const std::string& text, const Aliases& aliases, const Pl
             counts[alias]++;
             return line[1] + settings_with(line[3], place) + line[4];
         });
+    /* The obstacles were looked for in an earlier text. Somebody can have
+     * changed the file since. */
     for (const std::string& alias : aliases)
         if (counts[alias] != 1)
             throw Failure("[databases] has " + std::to_string(counts[alias]) + " lines of alias " +

@@ -9,10 +9,11 @@
 
 using Aliases = std::set<std::string>;
 
-/* "alias shard5"; of many the first two and their number. */
+/* "alias shard5"; of many the first two and their number. The set must not be empty. */
 std::string named(const Aliases& aliases);
 
-/* Where an alias leads. */
+/* Where an alias leads. As text: two places can be one server by other names, so servers are asked
+ * who they are (pooler_obstacles.cpp). */
 struct Place {
     std::string host; /* empty: the folder of PgBouncer's own socket */
     std::string port;

@@ -8,6 +8,8 @@
 namespace
 {
 
+/* One look at a PgBouncer: its console, the file of the aliases, and its configuration. If one of
+ * them cannot be read, that is an obstacle, and the questions that need it are left out. */
 class Inspection
 {
 public:
@@ -66,6 +68,7 @@ bool Inspection::has_file()
     try {
         lines_ = lines_of(read_file(file_), aliases_);
     } catch (const Failure&) {
+        /* find_problems() has named the reason. */
         return false;
     }
     Aliases missing;
@@ -97,6 +100,8 @@ void Inspection::look_where_alias_leads()
         const Place& place = found->second;
         by_place[place.text()].first = place;
         by_place[place.text()].second.insert(alias);
+        /* Either the file was changed without a RELOAD, or PgBouncer has the
+         * alias from another file. */
         if (const auto& lines = lines_[alias]; lines.size() == 1 && !(lines[0].place == place))
             add("alias " + alias + " leads to " + place.text() + ", and to " +
                     lines[0].place.text() + " in line " + std::to_string(lines[0].number) + " of " +
@@ -110,7 +115,8 @@ void Inspection::look_where_alias_leads()
         compare_with_source(place.second, place.first);
 }
 
-/* One server may have many names, so it is asked, as the role that we are on the source. */
+/* One server may have many names, so it is asked, as the role that we are on the source. A standby
+ * has the system identifier and the OIDs of its primary, so recovery is compared, too. */
 void Inspection::compare_with_source(const Aliases& aliases, Place place)
 {
     if (place.host.empty())
@@ -145,6 +151,8 @@ void Inspection::look_at_configuration()
     const std::size_t before = found_.size();
     read_configuration(main, "");
     if (texts_.count(file) == 0) {
+        /* If a file could not be read, it can be the one that includes this. That
+         * is among the obstacles. */
         if (found_.size() == before)
             add("it does not read " + file + ": its configuration is " + main +
                     (texts_.size() > 1 ? " with what that includes" : ""),
@@ -172,9 +180,11 @@ void Inspection::read_configuration(const std::string& path, const std::string& 
                                   : "Write the whole path into the %include, and RELOAD.");
     std::error_code error;
     const std::string real = std::filesystem::canonical(path, error);
+    /* Files can include each other. */
     if (texts_.count(real) > 0)
         return;
     try {
+        /* Without a real path read_file() fails, too, and its error says why. */
         texts_[real] = read_file(error ? path : real);
     } catch (const Failure& failure) {
         return add(std::string(failure.what()) + ", so it is not known whether PgBouncer reads " +

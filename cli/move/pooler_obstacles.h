@@ -8,4 +8,5 @@
 #include "move/obstacles.h"
 #include "move/pgbouncer.h"
 
+/* source: its role and password are used to ask the server to which an alias leads. */
 std::vector<Obstacle> find_obstacles(PgBouncer& bouncer, Connection& source);
