@@ -18,6 +18,7 @@
 namespace
 {
 
+/* The reason is in errno, as the last call left it. */
 void check(bool is_done, const std::string& what, const std::string& file)
 {
     if (!is_done)
@@ -29,7 +30,9 @@ class Handle
 {
 public:
     Handle(const std::string& file, int flags)
-        /* O_NOFOLLOW: another user of the folder could have put a link in its place. */
+        /* O_NOFOLLOW: another user of the folder could have put a link in its place. O_CLOEXEC: a
+         * flock() lasts while any process has the descriptor, and other threads start pg_dump.
+         * 0600: the text may have passwords, and the owner and mode of the old file come later. */
         : number_(open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600))
     {
         check(number_ >= 0, "open", file);
@@ -44,7 +47,7 @@ private:
     const int number_;
 };
 
-/* A symbolic link stays one. */
+/* A symbolic link stays one: rename() would replace the link, and not the file that it leads to. */
 std::string real_path(const std::string& file)
 {
     std::error_code error;
@@ -59,7 +62,8 @@ std::string folder_of(const std::string& path)
     return std::filesystem::path(path).parent_path();
 }
 
-/* Moves of several shards change one file. */
+/* Moves of several shards change one file. The folder is locked and not the file, because rename()
+ * puts another file in its place. A command that is killed leaves no lock. */
 struct LockedFolder : Handle {
     explicit LockedFolder(const std::string& folder) : Handle(folder, O_RDONLY | O_DIRECTORY)
     {
@@ -67,12 +71,15 @@ struct LockedFolder : Handle {
     }
 };
 
+/* In the same folder, because rename() does not reach another file system. */
 std::string scratch_of(const std::string& path)
 {
     return path + ".snowflake-shard";
 }
 
-/* It is PgBouncer's to read, as the old one was. */
+/* With the owner and mode of the old file, because PgBouncer must be able to read it. A leftover of
+ * a killed command is removed first, so that O_EXCL makes a file of this user. fsync() comes before
+ * rename(): after a crash the name must not lead to an empty file. */
 void write_scratch(const std::string& path, const std::string& text)
 {
     const std::string scratch = scratch_of(path);
@@ -92,6 +99,8 @@ void write_scratch(const std::string& path, const std::string& text)
         throw Failure("the text read from " + scratch + " differs from the text written to it");
 }
 
+/* A user who is not root may give a file to these groups alone (chown(2)). getgroups() need not
+ * list the effective one. */
 bool is_of_our_groups(gid_t group)
 {
     std::vector<gid_t> groups(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
@@ -128,6 +137,7 @@ std::vector<FileProblem> find_problems(const std::string& file)
     struct stat old;
     check(stat(path.c_str(), &old) == 0, "read", path);
     std::vector<FileProblem> found;
+    /* rename() needs the right to write to the folder, and none on the file. */
     if (access(folder_of(path).c_str(), W_OK | X_OK) != 0)
         found.push_back(
             {path + " cannot be replaced: user " + name_of_user(geteuid()) + " may not write to " +
@@ -146,6 +156,7 @@ std::vector<FileProblem> find_problems(const std::string& file)
 std::string read_file(const std::string& file)
 {
     std::error_code error;
+    /* To open a directory for reading is no error, so this is asked before. */
     errno = std::filesystem::is_directory(file, error) ? EISDIR : 0;
     std::ifstream input(file);
     check(errno != EISDIR && input.is_open(), "read", file);
@@ -169,8 +180,11 @@ void replace_file(const std::string& file, const Edit& edit)
     const LockedFolder folder(folder_of(path));
     const std::string old = read_file(path);
     const std::string text = edit(old);
+    /* A resumed command may find that the file leads to the target already. */
     if (text == old)
         return discard_prepared(path);
+    /* The prepared text can be missing (--resume behind the switch), or be of an older state of the
+     * file. */
     if (access(scratch.c_str(), F_OK) != 0 || read_file(scratch) != text)
         write_scratch(path, text);
     check(rename(scratch.c_str(), path.c_str()) == 0, "replace", path);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+/* Makes the new text of the old one. It runs again if the file was changed between prepare_file()
+ * and replace_file(), so the same text must give the same result. */
 using Edit = std::function<std::string(const std::string&)>;
 
 /* The reason why we cannot replace the file, and the hint; nothing if we can. Changes nothing. */
@@ -23,5 +25,5 @@ std::string read_file(const std::string& file);
 void prepare_file(const std::string& file, const Edit& edit);
 /* Moves that into its place. If somebody has changed the file since, his text is edited. */
 void replace_file(const std::string& file, const Edit& edit);
-/* Removes the prepared file. */
+/* Removes the prepared file; never an error, also if there is none. */
 void discard_prepared(const std::string& file);

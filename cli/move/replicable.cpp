@@ -7,7 +7,12 @@ namespace
 
 /* The first part says why UPDATE and DELETE would fail, on the source as soon as the table is
  * published: RelationGetIndexList() takes an index as replica identity only if it is unique, valid,
- * not deferrable and not partial. */
+ * not deferrable and not partial. The hint names a unique index if there is one: with FULL the
+ * apply worker may search the whole table for each row. Partitioned tables need no identity,
+ * because their partitions are published, by their own names. Temporary tables are in no schema of
+ * a shard; unlogged ones cannot be published. The apply worker runs with session_replication_role =
+ * replica, in which triggers that are ENABLE ALWAYS or REPLICA fire: they have fired on the source
+ * before. CREATE PUBLICATION ... FOR TABLE needs the rights of each table's owner. */
 const char* const kTables = R"(
 WITH tables AS (
     SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p'))
@@ -51,7 +56,9 @@ GROUP BY rolname, rolsuper)";
 
 /* With REPLICA IDENTITY FULL the apply worker compares whole rows (tuples_equal() in
  * execReplication.c), by the equality of each type's default btree or hash operator class: that of
- * a domain's type, of an array's elements, of a composite type's columns. */
+ * a domain's type, of an array's elements, of a composite type's columns. Types such as varchar
+ * have no default class, and use that of a type to which they are binary-coercible. Generated
+ * columns are not sent, so they are not compared. Enums and ranges always have an equality. */
 const char* const kTypes = R"(
 WITH RECURSIVE types AS (
     SELECT c.oid::regclass AS name, a.attname, a.atttypid AS type
@@ -86,6 +93,8 @@ std::vector<Obstacle> find_not_replicable(Connection& source, const Shard& shard
     return found;
 }
 
+/* A column of type oid may hold any number. So this is a warning and no obstacle, and only on a
+ * server that has large objects. */
 void tell_of_large_objects(Connection& source, const Shard& shard)
 {
     const Result columns = source.query(R"(

@@ -10,12 +10,14 @@
 namespace
 {
 
+/* Each round asks both servers several questions. Nobody is blocked during these waits. */
 constexpr auto kPoll = std::chrono::milliseconds(100);
 
 /* Since the statistics of the subscription were made. */
 std::int64_t count_failures(Connection& target, const Move& move)
 {
-    /* PostgreSQL 19 has renamed one of the columns, and has one more. */
+    /* By the end of the names, because PostgreSQL 19 has renamed one of the columns, and has one
+     * more. */
     return target
         .query(R"(
             SELECT coalesce(sum(value::bigint), 0)
@@ -36,7 +38,10 @@ std::string dsn_of(const Connection& server, const std::string& given)
               dsn_setting("dbname", server.database()) + " " + dsn_setting("user", server.user()) +
               (password.empty() ? "" : " " + dsn_setting("password", password));
     }
-    /* Settings of the role must not end the copy of a table, or hide rows from it. */
+    /* Settings of the role must not end the copy of a table, or hide rows from it: with
+     * row_security = off a policy is an error. Minor releases before 2026 may ignore these options
+     * (docs/command.md). A server refuses a connection that names a setting which it does not
+     * know. */
     return dsn_with_options(dsn,
                             std::string("-c statement_timeout=0 -c lock_timeout=0 "
                                         "-c idle_in_transaction_session_timeout=0 "
@@ -48,7 +53,9 @@ std::string subscription_sql(const Connection& target, const Move& move, const s
                              const std::string& options)
 {
     /* From 16 on the rows are else written by the table's owner, who may have no right on the
-     * schema. */
+     * schema. With create_slot = false, CREATE SUBSCRIPTION may run in a transaction block: the
+     * target gets definition, state and subscription in one commit, and the trial can roll it
+     * back. */
     const bool may_be_owner = target.version() >= 160000;
     return move.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") + target.literal(dsn) +
            move.sql(" PUBLICATION @move@ WITH (create_slot = false, ") + options +
@@ -57,6 +64,8 @@ std::string subscription_sql(const Connection& target, const Move& move, const s
 
 void make_publication(Connection& source, const Move& move)
 {
+    /* The tables by name: FOR TABLES IN SCHEMA needs a superuser. Partitions are among them, and
+     * their partitioned tables are not. */
     std::string tables = move.name + ".marker";
     for (const std::string& table : tables_of(source, move.shard))
         tables += ", " + table;
@@ -65,6 +74,7 @@ void make_publication(Connection& source, const Move& move)
 
 bool has_slot(Connection& source, const Move& move)
 {
+    /* A slot that is "unreserved" can still catch up. One that is "lost" never can. */
     return source
                .query("SELECT FROM pg_replication_slots WHERE slot_name = $1 AND "
                       "wal_status <> 'lost'",
@@ -85,7 +95,8 @@ void make_slot(Connection& source, const Move& move)
     if (has_slot(source, move))
         return;
     /* It waits for the transactions that are running in the whole cluster. A slot that is given up
-     * is dropped by the server. */
+     * is dropped by the server. The connection of the statement is busy meanwhile, so another one
+     * looks for the transactions. */
     Connection observer = source.another();
     withstand_settings(observer);
     Wait wait([&] {
@@ -107,11 +118,13 @@ void stop_if_interrupted()
 
 void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done)
 {
+    /* The first count is no news: the statistics have the failures of an earlier command, too. */
     std::int64_t failures = -1;
     std::string failed; /* no other words follow: worker and sender come and go */
     Wait wait([&] { return failed.empty() ? describe_replication(servers, move) : failed; });
     for (;; std::this_thread::sleep_for(kPoll)) {
         stop_if_interrupted();
+        /* A slot that is lost while this waits never comes back, and is_done() would stay false. */
         require_slot(servers.source, move);
         if (is_done())
             return;
@@ -133,6 +146,7 @@ void stop_subscription(Servers& servers, const Move& move)
 {
     servers.target.run(move.sql("ALTER SUBSCRIPTION @move@ DISABLE"));
     await_replication(servers, move, [&] {
+        /* The view has a row for each subscription, with pid NULL if no worker runs. */
         const Result workers = servers.target.query(
             "SELECT FROM pg_stat_subscription WHERE subname = $1 AND pid IS NOT NULL", {move.name});
         return workers.rows() == 0;

@@ -8,7 +8,9 @@
 
 #include "move/session.h"
 
-/* A server for a subscription: as given, else as we reach it. */
+/* The connection string of a server for a subscription: as given, else as this command reaches it,
+ * with the password that libpq has used (also of PGPASSWORD or ~/.pgpass, which the other server
+ * does not have). */
 std::string dsn_of(const Connection& server, const std::string& given = "");
 
 /* The statement that subscribes the target to the source, which it reaches by the connection
@@ -18,18 +20,19 @@ std::string subscription_sql(const Connection& target, const Move& move, const s
 
 void make_publication(Connection& source, const Move& move);
 
-/* If it is not there yet. */
+/* If it is not there yet. It can wait for long: for every transaction that runs in the cluster. */
 void make_slot(Connection& source, const Move& move);
 /* It is there, and has lost no WAL. */
 bool has_slot(Connection& source, const Move& move);
-/* An error if not. */
+/* MustStartAnew if not: a new slot would begin later, and the changes in between would be lost. */
 void require_slot(Connection& source, const Move& move);
 
 /* Throws after Ctrl-C. It is not called during the switch and behind it. */
 void stop_if_interrupted();
 
 /* Waits for something that the subscription does. A worker that fails tries again for ever, and
- * says why in the log of its server alone. */
+ * says why in the log of its server alone. MustStartAnew if the slot is lost, or if the worker
+ * fails and the definition has changed since it was copied. */
 void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done);
 
 /* Disables the subscription, and returns when no worker of it runs. One that the launcher starts

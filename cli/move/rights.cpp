@@ -3,7 +3,9 @@
 namespace
 {
 
-/* The roles that own the shard and its objects, each with one of these. */
+/* The roles that own the shard and its objects, each with one of these for the hint. By name,
+ * because a role has another OID on the subscriber. A role that is missing there is found by the
+ * trial of the definition. */
 const char* const kOwners = R"(
 SELECT coalesce(array_agg(rolname), '{}'), coalesce(array_agg(object), '{}') FROM (
     SELECT rolname, min(pg_describe_object(class, object, 0)) AS object FROM (
@@ -15,7 +17,9 @@ SELECT coalesce(array_agg(rolname), '{}'), coalesce(array_agg(object), '{}') FRO
     JOIN pg_roles ON pg_roles.oid = owner GROUP BY rolname) AS owners)";
 
 /* From PostgreSQL 16 on. The worker writes the rows as the role of the move, so that one has to
- * inherit the rights of the owners, too. */
+ * inherit the rights of the owners (USAGE), too. SET is the right that ALTER ... OWNER TO asks for
+ * since 16. Membership in a superuser would give away the whole server, so the hint never grants
+ * it. */
 const char* const kRights = R"(
 SELECT format('role %I may not make a subscription', current_user),
        format('GRANT pg_create_subscription TO %I;', current_user)
@@ -49,6 +53,8 @@ std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& ho
     const Result owners = home.query(kOwners, {move.shard.schema, move.shard.quoted});
     std::vector<Obstacle> found =
         read_obstacles(subscriber, kRights, {owners.text(0, 0), owners.text(0, 1)});
+    /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string
+     * itself: one in the ~/.pgpass of the server does not count. */
     if (!has_password(dsn))
         found.push_back({subscriber.server(),
                          "a subscription of role " + name +

@@ -11,6 +11,7 @@
 Routers::Routers(Routing routing, std::string opened)
     : routing_(std::move(routing)), opened_(std::move(opened))
 {
+    /* All keys are inserted here: the threads of each() find theirs, and never change the map. */
     for (const Pooler& pooler : routing_.poolers)
         edited_[&bouncers_.emplace_back(pooler)] = {};
 }
@@ -66,6 +67,8 @@ Place place_of(const Connection& server)
 Edit Routers::edit_of(const PgBouncer& bouncer, const Place& place)
 {
     return [&bouncer, place, &made = edited_[&bouncer]](const std::string& text) {
+        /* The text is edited before clients are held, and used while they are; it is edited again
+         * if somebody has changed the file since. */
         if (made.before != text || made.place != place.text())
             made = {text, place.text(), with_place(text, bouncer.pooler().aliases, place)};
         return made.after;
@@ -74,6 +77,8 @@ Edit Routers::edit_of(const PgBouncer& bouncer, const Place& place)
 
 void Routers::wait_for_turn()
 {
+    /* For all moves of this process. lead_to() comes here without a switch before it, after
+     * --resume. */
     static std::mutex mutex;
     if (!bouncers_.empty() && !turn_.owns_lock())
         turn_ = std::unique_lock<std::mutex>(mutex);
@@ -82,6 +87,8 @@ void Routers::wait_for_turn()
 void Routers::make_ready(Connection& source, const Connection& target)
 {
     std::string text;
+    /* In a new move no client is held yet, and the fence does not stand: an error here stops
+     * nobody. */
     for (const Obstacle& obstacle : find_obstacles(source))
         text += "\n" + obstacle.text();
     if (!text.empty())
@@ -90,6 +97,8 @@ void Routers::make_ready(Connection& source, const Connection& target)
         prepare_file(bouncer.pooler().file, edit_of(bouncer, place_of(target)));
 }
 
+/* Before the fence: a client that waits in PgBouncer does not get the SQLSTATE 25006 of a fenced
+ * shard. */
 void Routers::pause(Clock::time_point deadline)
 {
     pause_ = Clock::now();
@@ -131,7 +140,9 @@ std::string Routers::run_command(const Connection& target, std::vector<std::stri
     return end.empty() ? "" : "--switch-command " + end + ": " + routing_.command;
 }
 
-/* Clients are let go when all of the routers lead them to the target. */
+/* Clients are let go when all of the routers lead them to the target. If the command fails, no
+ * alias is resumed: --resume runs it again while clients are held. If one PgBouncer fails, the
+ * others are resumed. All of this may run twice: --resume begins here. */
 void Routers::lead_to(const Connection& target, const std::vector<std::string>& variables)
 {
     wait_for_turn();

@@ -8,7 +8,7 @@
 namespace
 {
 
-/* A word for the shell. */
+/* A word for the shell, in a hint that is meant to be copied. */
 std::string shell_quoted(const std::string& text)
 {
     std::string quoted;
@@ -19,6 +19,7 @@ std::string shell_quoted(const std::string& text)
 
 std::vector<Pooler> kept_poolers(Connection& source, const std::string& home)
 {
+    /* A row for each alias; the rows of one PgBouncer follow each other. */
     const Result poolers = source.query("SELECT console, file, unnest(aliases) FROM " + home +
                                         ".poolers ORDER BY number");
     std::vector<Pooler> kept;
@@ -39,6 +40,7 @@ Routing given_routing(const Options& options, const Aliases& aliases)
         throw UsageError("--pgbouncer is given " + count_of(options.pgbouncer.size(), "time") +
                          ", and --config " + count_of(options.config.size(), "time") +
                          ": each PgBouncer takes both");
+    /* The whole path is kept: --resume may be run in another folder. */
     Routing routing = {{}, options.switch_command};
     for (std::size_t i = 0; i < options.pgbouncer.size(); i++)
         routing.poolers.push_back(
@@ -64,6 +66,8 @@ void add_kept_routing(Connection& source, const std::string& home, bool runs_com
 Routing choose_routing(const Options& options, Connection& source, const Move& move)
 {
     Routing given = given_routing(options, {schema_name(options.alias, move.shard.number)});
+    /* Only the source keeps the routing. At the step moved the command has been run, because
+     * lead_to() comes before that step; --abort never runs it. */
     const auto state = read_state(source, move);
     if (!state || !state->is_of_source())
         return given;
@@ -76,8 +80,9 @@ Routing choose_routing(const Options& options, Connection& source, const Move& m
 void keep_routing(Connection& source, const std::string& home, const Routing& routing)
 {
     hide_statements(source);
-    /* Default privileges may let others read any new table; row security without a policy does
-     * not. */
+    /* Default privileges may let others read any new table; row security without a policy does not.
+     * The owner and superusers pass it. The tables are made anew, because options that are given
+     * again replace the kept ones. */
     const std::string poolers = home + ".poolers";
     const std::string command = home + ".switch_command";
     source.run("DROP TABLE IF EXISTS " + poolers + ", " + command + "; CREATE TABLE " + poolers +

@@ -2,6 +2,8 @@
 
 void set_row_text(Connection& connection)
 {
+    /* row_security = off makes a policy that would hide rows an error. extra_float_digits = 1
+     * writes floats exactly. The type money is written by lc_monetary. */
     connection.run(R"(
         SET row_security = off; SET DateStyle = ISO; SET TimeZone = UTC;
         SET IntervalStyle = postgres; SET extra_float_digits = 1; SET bytea_output = hex;
@@ -10,6 +12,8 @@ void set_row_text(Connection& connection)
 
 std::string key_of(Connection& connection, const std::string& table)
 {
+    /* Columns behind indnkeyatts are of INCLUDE, and not of the key. COLLATE is an error for a type
+     * that has no collation. */
     const Result key = connection.query(R"(
         SELECT string_agg(quote_ident(attname) ||
                           CASE WHEN attcollation <> 0 THEN ' COLLATE "C"' ELSE '' END,

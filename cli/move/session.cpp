@@ -10,7 +10,8 @@ namespace
 
 const std::string kDoing = "moving the shard";
 
-/* A shard that is open there, or that a move there knows. */
+/* A shard that is open there, or that a move there knows. A fenced shard can be missing from the
+ * registry, because the fence has replaced the functions that make its IDs. */
 std::optional<Shard> look_for_shard(Connection& connection, const std::string& schema)
 {
     for (const MoveState& move : read_moves(connection))
@@ -44,7 +45,11 @@ Move name_move(Servers& servers, const std::string& schema)
 /* Settings that this server does not have, or does not let us set, are left out. */
 void withstand_settings(Connection& connection)
 {
-    /* An autovacuum that is in the way is ended after deadlock_timeout. */
+    /* An autovacuum that is in the way is ended after deadlock_timeout. With
+     * client_connection_check_interval (14) the backend of a killed command ends also while it
+     * waits for a lock. synchronous_commit = on: a step that the command has seen committed must
+     * survive a crash, because the next step on the other server relies on it.
+     * standard_conforming_strings: SQL is written for it. */
     connection.query(R"(
         SELECT set_config(name, s.setting, false)
         FROM (VALUES ('client_min_messages', 'error'), ('synchronous_commit', 'on'), ('row_security', 'off'),
@@ -58,7 +63,9 @@ void withstand_settings(Connection& connection)
         WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
 }
 
-/* The backend of a command that was killed ends soon, and so does its lock. */
+/* The lock is of the session and not of a transaction, because a move commits many times. The
+ * backend of a command that was killed ends soon, and so does its lock: 5 s is ten times
+ * client_connection_check_interval. */
 void lock_name(Connection& connection, const std::string& name, const std::string& doing)
 {
     connection.run("SET lock_timeout = '5s'");
@@ -81,6 +88,8 @@ std::string name_slot(Connection& connection, const std::string& move)
 
 void hide_statements(Connection& connection)
 {
+    /* An error logs its statement, too (log_min_error_statement), and pg_stat_activity shows it
+     * (track_activities). Modules that are not loaded have no row in pg_settings. */
     connection.query(R"(
         SELECT set_config(name, s.setting, true)
         FROM (VALUES ('log_statement', 'none'), ('log_min_duration_statement', '-1'), ('log_min_duration_sample', '-1'),
@@ -102,8 +111,11 @@ Servers::Servers(const std::string& from, const std::string& to) : source(from),
 Session::Session(const std::string& from, const std::string& to, const std::string& schema)
     : servers(from, to), move(name_move(servers, schema))
 {
+    /* Before the locks: in one database the second would wait for the first. */
     if (servers.source.server() == servers.target.server())
         throw UsageError("--from and --to are the same: " + servers.source.server());
+    /* A command with the servers exchanged locks them in the other order. lock_timeout ends their
+     * wait for each other. */
     lock_name(servers.source, move.name, kDoing);
     lock_name(servers.target, move.name, kDoing);
 }

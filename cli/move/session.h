@@ -13,7 +13,8 @@
 struct Move {
     Shard shard;
     std::string name; /* snowflake_move_5: schemas, publication and subscription */
-    /* On the source; and on the target, for the way back. */
+    /* On the source; and on the target, for the way back. Names of slots are of a whole cluster,
+     * and both servers can be databases of one. */
     std::string slot;
     std::string back_slot;
 
@@ -24,7 +25,7 @@ struct Move {
     std::string sql(std::string text) const;
 };
 
-/* The move in the other direction. */
+/* The move in the other direction: the same names, and the slots exchanged. */
 Move opposite(const Move& move);
 
 struct Servers {
@@ -38,10 +39,11 @@ struct Limits {
     std::chrono::milliseconds timeout; /* how long writes may wait */
     std::int64_t max_lag;              /* bytes of WAL that are left when the switch begins */
 
+    /* Counted from the call: lower_fence() has a deadline of its own when a try was late. */
     Clock::time_point deadline() const { return Clock::now() + timeout; }
 };
 
-/* --resume would fail in the same way. */
+/* --resume would fail in the same way. So the error gets no hint to --resume. */
 struct MustStartAnew : Failure {
     explicit MustStartAnew(const std::string& problem, const std::string& details = "")
         : Failure(problem + ". Start anew: --abort" + details)

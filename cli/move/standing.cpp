@@ -12,10 +12,13 @@ bool Standing::is_followed() const
 
 bool Standing::has_begun() const
 {
+    /* At the step moved the target is the old source of an earlier move, which is done. */
     if (!source)
         return target && target->step != Step::moved;
+    /* finish() writes this step before it removes the state of the target. */
     if (source->step == Step::moved)
         return target.has_value();
+    /* A way back is the end of a move, until an undo changes the step of the target. */
     return !is_followed() || (target && target->step != Step::prepared);
 }
 
@@ -31,7 +34,10 @@ bool Standing::is_being_undone() const
 
 void Standing::require_same_servers(const Servers& servers, const Move& move) const
 {
+    /* The IDs, too: the same two servers may have made several moves of the shard. */
     const bool is_one_move = !source || !target || source->id == target->id;
+    /* Servers are compared as the text host:port/database: another name of the same server is
+     * refused, and the hint says which names to give. */
     const auto require = [&](const std::optional<MoveState>& state, bool is_source,
                              const Connection& here, const Connection& other) {
         if (state &&

@@ -1,4 +1,5 @@
-/* The state of a move, derived from the rows on both servers. */
+/* The state of a move, derived from the rows on both servers. They are read once, when the object
+ * is made: after a step a new object is needed. */
 
 #pragma once
 

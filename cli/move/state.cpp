@@ -103,6 +103,7 @@ void make_reversible(Connection& source, const Move& move)
     source.run(move.sql("UPDATE @move@.state SET is_reversible = true"));
 }
 
+/* No marker: the next fence sends its own. */
 void write_way_back(Connection& connection, const Move& move, Step step)
 {
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULL, "

@@ -21,6 +21,7 @@ enum class Step {
 /* As the table has it, and people read it. */
 std::string text_of(Step step);
 
+/* A row of the table state. */
 struct MoveState {
     int shard;
     std::string schema;
@@ -39,10 +40,11 @@ struct MoveState {
     bool is_open() const;
 };
 
-/* All moves of a server. */
+/* All moves of a server whose state can be trusted: made by this role, or by a superuser. */
 std::vector<MoveState> read_moves(Connection& connection);
 
-/* This move; nothing if the server has no part in it. */
+/* This move; nothing if the server has no part in it, or if read_moves() does not trust the
+ * schema. */
 std::optional<MoveState> read_state(Connection& connection, const Move& move);
 
 /* Makes the schema of the move and the row, in a transaction of the caller. The source has no ID
@@ -50,11 +52,12 @@ std::optional<MoveState> read_state(Connection& connection, const Move& move);
 void make_state(Connection& connection, const Move& move, const std::string& id,
                 const std::string& other, Step step);
 
+/* In the transaction that does the step, if there is one. The marker is erased if none is given. */
 void write_step(Connection& connection, const Move& move, Step step,
                 const std::string& marker = "");
 
 void make_reversible(Connection& source, const Move& move);
 
 /* The move is the way back of one that is done, with its sides exchanged: prepared on the source,
- * ready on the target. */
+ * ready on the target. Its undo has no way back of its own, unless --reversible is given again. */
 void write_way_back(Connection& connection, const Move& move, Step step);

@@ -14,6 +14,7 @@
 namespace
 {
 
+/* Each blocks writes for --timeout at most. */
 constexpr int kTries = 3;
 
 /* For a Watch of a statement that must not be given up. */
@@ -28,7 +29,8 @@ std::function<void()> tell_once_at(const Connection& target, Clock::time_point d
     };
 }
 
-/* A statement may have been given up there. */
+/* A statement may have been given up there, and hold locks until it ends. The source is open, so
+ * Ctrl-C may end this. */
 void await_answer(Connection& connection)
 {
     const auto start = Clock::now();
@@ -47,6 +49,7 @@ void await_marker(Connection& target, const Move& move, const std::string& marke
 {
     warn("target: waiting for the last write");
     const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
+    /* Without a longer pause, because clients cannot write meanwhile. */
     while (target.query(sql, {marker}).rows() == 0) {
         if (Clock::now() > deadline)
             throw Late("the last write did not come in time");
@@ -98,6 +101,9 @@ void open_target(Connection& target, const Move& move, Fence& fence, Clock::time
                      AS p (sequence text, last_value bigint, is_called boolean)
                 WHERE id = $1::uuid)"),
                      {fence.marker});
+        /* A second time: functions of the shard that made its IDs were replaced while it was
+         * closed, so another schema of the target could take the number. Then this is an error, and
+         * the source is opened again. */
         target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
                      {std::to_string(move.shard.number), move.shard.schema});
         write_step(target, move, Step::open);
@@ -114,13 +120,18 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     const Watch on_source(source, late_at(source, deadline));
     const Watch on_target(target, late_at(target, deadline));
     const Watch on_snapshot(snapshot, late_at(snapshot, deadline));
+    /* Before the fence: clients wait in PgBouncer, and do not get its error. */
     routers.pause(deadline);
+    /* A marker is there if a killed command has sent it. Then the fence stands. */
     if (fence.marker.empty()) {
         warn("source: fence");
         raise_fence(source, move, target.server(), deadline, fence);
     }
     await_marker(target, move, fence.marker, deadline);
+    /* BEGIN takes no snapshot, the SELECT does. All rows of the source are here by now, and no
+     * client has written here yet. */
     snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
+    /* The fence does not stop ALTER TABLE or GRANT, so this comes as late as possible. */
     require_no_change(source, move);
     if (is_reversible)
         note_fingerprint(target, opposite(move)); /* later WAL is of clients */
@@ -142,7 +153,8 @@ void tell_of_fence(const std::string& error, const Fence& fence, const Connectio
 }
 
 /* For how many milliseconds writes were blocked; nothing, and a message, if it did not succeed in
- * time: the source is open then. */
+ * time: the source is open then. Late is tried again; any other error ends the command. After the
+ * COMMIT was sent, its Watch throws no Late, so the fence may be lifted behind catch (Late). */
 std::optional<std::int64_t> try_switch(Servers& servers, const Move& move, Connection& snapshot,
                                        Routers& routers, const Limits& limits)
 {
@@ -156,6 +168,8 @@ std::optional<std::int64_t> try_switch(Servers& servers, const Move& move, Conne
         if (state.step != Step::fenced) {
             warn("source: triggers of the fence");
             prepare_fence(servers.source, move, limits.deadline());
+            /* The fingerprint first: a change during the dump makes another one, which
+             * raise_fence() finds. Behind the fence there is no time for pg_dump. */
             note_fingerprint(servers.source, move);
             require_same_definition(servers.source, move);
         }
@@ -186,6 +200,7 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
         if (left == 1)
             throw Failure("the switch did not succeed within --timeout, " +
                           count_of(kTries, "time") + " tried");
+        /* Clients write meanwhile, and so the target has to catch up again. */
         std::this_thread::sleep_for(std::chrono::seconds(1));
         await_answer(servers.target);
         await_answer(snapshot);

@@ -9,6 +9,7 @@ namespace
 /* Others wait behind it for so long at most. */
 constexpr auto kLongestWait = std::chrono::milliseconds(1000);
 
+/* A deadlock with a client that takes the same locks in another order. The next try may succeed. */
 const std::string kDeadlock = "40P01";
 
 } // namespace
@@ -39,6 +40,7 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
             if (refusal == nullptr ||
                 (refusal->sqlstate != kLockTimeout && refusal->sqlstate != kDeadlock))
                 throw;
+            /* The pause would end behind the deadline, so there is no time for another try. */
             if (Clock::now() + wait > deadline)
                 throw Late(error.what());
         }

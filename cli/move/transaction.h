@@ -15,6 +15,7 @@ inline const std::string kLockTimeout = "55P03";
 std::function<void()> late_at(const Connection& connection, Clock::time_point deadline);
 
 /* It waits for locks for a short time only, because everybody else waits behind it, and tries again
- * until the deadline. Then it is Late. */
+ * until the deadline. Then it is Late. Each try calls work() in a new transaction, so work() must
+ * do no harm if it is repeated. An error that is not of a lock is thrown at once. */
 void lock_and_run(Connection& connection, Clock::time_point deadline,
                   const std::function<void()>& work);

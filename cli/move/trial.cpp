@@ -9,6 +9,7 @@
 namespace
 {
 
+/* Decides the hint if the statement fails. */
 enum class Kind { shard, subscription, object };
 
 struct Statement {
@@ -64,6 +65,8 @@ private:
 
     void try_statement(const Statement& statement)
     {
+        /* Without it the first error would end the transaction, and with it the objects that the
+         * next statements need. */
         target_.run("SAVEPOINT statement");
         try {
             target_.run(statement.sql);
@@ -74,8 +77,9 @@ private:
         }
     }
 
-    /* An error that names the shard's own schema follows from an earlier one. A missing role is
-     * made until the rollback, to find the other obstacles. */
+    /* An error that names the shard's own schema follows from an earlier one; the first error is
+     * printed in any case. The same text is printed once: one missing type can make many statements
+     * fail. A missing role is made until the rollback, to find the other obstacles. */
     void note_error(const Statement& statement, const ServerError& error)
     {
         const std::string message = message_of(error);
@@ -131,6 +135,8 @@ private:
 
 Statement subscription_of(const Connection& subscriber, const Move& move, const std::string& dsn)
 {
+    /* It connects to the publisher, which shows whether that can be reached, and makes no slot
+     * there. slot_name = NONE is allowed only with enabled = false. */
     return {Kind::subscription, "SUBSCRIPTION " + move.name,
             subscription_sql(subscriber, move, dsn, "slot_name = NONE, enabled = false") + ";"};
 }
@@ -161,8 +167,10 @@ std::vector<Obstacle> try_definition(Servers& servers, const Move& move,
             items.push_back(item);
         if (trial.can_make(statements, archive.sql(items)))
             return {};
+        /* pg_restore is run for each item, so this is done only if the whole fails. */
         for (const Archive::Item& item : items)
             statements.push_back({Kind::object, item.title, archive.sql({item})});
+        /* A server that does not answer is no obstacle. pg_dump or pg_restore that fails is one. */
     } catch (const ServerError&) {
         throw;
     } catch (const Failure& error) {

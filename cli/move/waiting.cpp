@@ -7,7 +7,7 @@ namespace
 
 constexpr auto kBetween = std::chrono::seconds(2);
 
-/* Of a process $pid. A prepared transaction has no process. */
+/* Of a process $pid. A prepared transaction has no process: pg_blocking_pids() returns 0 for it. */
 const std::string kBlockers = R"(
     (SELECT string_agg(CASE WHEN blocker = 0 THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'
                             ELSE format('process %s (role %I, database %I), whose transaction began at %s', blocker, usename,
@@ -21,7 +21,8 @@ std::string blockers_of(const std::string& pid)
 }
 
 /* The sender of the stream, and those that wait to copy a table: each makes a slot, which waits for
- * the transactions that are running. */
+ * the transactions that are running. 10 s is the default of wal_receiver_status_interval: a worker
+ * that is alive replies that often. The sender of a physical standby has no datname. */
 const std::string kOnSource = R"(
 SELECT concat_ws('; ',
     coalesce((SELECT format('sender %s is in state %s', pid, state) ||
@@ -34,6 +35,8 @@ SELECT concat_ws('; ',
      FROM pg_stat_activity
      WHERE backend_type = 'walsender' AND datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0)))";
 
+/* relid is NULL for the apply worker, and the table for a worker that copies one. r: the rows of
+ * the table are there, and it follows the stream. */
 const std::string kOnTarget = R"(
 SELECT concat_ws('; ',
     coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription

@@ -17,6 +17,8 @@ void prepare_way_back(Connection& target, const Move& move)
         target.query("SELECT FROM pg_publication WHERE pubname = $1", {back.name});
     if (publication.rows() == 0) {
         warn("target: publication and slot of the way back");
+        /* One commit, so that the publication says that both are there. The slot is not part of it:
+         * it cannot be made in a transaction that has written. */
         target.run("BEGIN");
         make_fingerprint(target, back);
         make_publication(target, back);
@@ -34,7 +36,7 @@ void discard_way_back(Connection& target, const Move& move, const Limits& limits
 namespace
 {
 
-/* Not an error: the worker tries again for ever. */
+/* Not an error: the shard is open on the target, and the worker tries again for ever. */
 void await_follower(Connection& target, const Move& back, Clock::time_point deadline)
 {
     const std::string sql = "SELECT FROM pg_replication_slots WHERE slot_name = $1 AND active";
@@ -60,7 +62,9 @@ void begin_at(Connection& source, const Move& back, const std::string& position)
 
 } // namespace
 
-/* A trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
+/* The steps may run again after a kill: until begin_at() commits, the source is fenced and the
+ * target open, and --resume comes here. The triggers become plain ones: a trigger that is ENABLE
+ * ALWAYS would stop a TRUNCATE of the apply worker. */
 std::string make_way_back(Servers& servers, const Move& move, const std::string& target_dsn,
                           const Routing& routing, const Limits& limits)
 {
@@ -69,6 +73,8 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     warn("source: subscription of the way back");
     if (!has_slot(target, back))
         return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
+    /* In this order: if the fingerprint is still the one of the opening, the noted definition is
+     * that of the opening, too, which is the source's. */
     note_definition(target, back);
     if (has_changed(target, back))
         return "the definition of the shard has been changed on " + target.server();
@@ -79,6 +85,8 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     source.run("BEGIN");
     hide_statements(source);
     source.run(
+        /* The source has the rows (copy_data). The worker must not run before its position is set
+         * (enabled). */
         subscription_sql(source, back, target_dsn,
                          "slot_name = '" + back.slot + "', copy_data = false, enabled = false"));
     source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */

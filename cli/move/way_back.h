@@ -12,7 +12,8 @@
 /* Before the fence: publication and slot on the target. A slot waits for running transactions, so
  * it is not made while writes are blocked. */
 void prepare_way_back(Connection& target, const Move& move);
-/* Removes the prepared slot and publication. */
+/* Removes the prepared slot and publication; no error if they are gone. A slot that nobody reads
+ * would keep WAL until the disk of the target is full. */
 void discard_way_back(Connection& target, const Move& move, const Limits& limits);
 
 /* The target is open, and replicates from the source no more. target_dsn: the target as the

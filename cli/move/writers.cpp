@@ -2,7 +2,12 @@
 
 #include <thread>
 
-/* A transaction that has locked a table for writing. A prepared one has no process. */
+/* A transaction that has locked a table for writing: INSERT, UPDATE and DELETE take ROW EXCLUSIVE,
+ * TRUNCATE takes ACCESS EXCLUSIVE. VACUUM and ANALYZE (SHARE UPDATE EXCLUSIVE) write no rows that
+ * would be lost. Only the transactions of the first query are awaited: those that come later meet
+ * the fence, and a busy table would never be without any. A prepared one has no process; all of
+ * them are awaited, also one that was prepared during the wait. A relation of another database can
+ * have the same OID. */
 void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline)
 {
     const std::string from = R"(
@@ -16,6 +21,7 @@ void await_writers(Connection& connection, const std::string& tables, Clock::tim
         connection.query("SELECT coalesce(array_agg(virtualtransaction), '{}')" + from);
     std::string last;
     try {
+        /* Short, because clients cannot write meanwhile. */
         for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
             const Result left = connection.query(
                 "SELECT coalesce('process ' || pid, 'prepared transaction ' || "

@@ -8,7 +8,8 @@ namespace
 
 static_assert(sizeof(Caller) == 12, "no padding: hashed as bytes");
 
-/* An object that makes IDs. Direct uses come first in its list. */
+/* An object that makes IDs. Direct uses come first in its list, because find_direct() ends before
+ * anything is inherited. */
 struct Entry {
     Caller caller; /* hash key */
     List* uses;
@@ -48,6 +49,8 @@ bool add_use(List** uses, const Use& use)
 
 void add_own_uses(List** uses, const NativeFunctions& natives, const Caller& caller, Use use)
 {
+    /* Inherited copies keep this schema: the shard belongs to the schema whose expression names
+     * it. */
     use.home = schema_of(caller);
     ListCell* cell = nullptr;
     foreach (cell, own_calls(natives, caller)) {
@@ -142,6 +145,8 @@ void find_inherited(Walk* walk)
             if (inherit(to, *from))
                 enqueue(walk, to);
         }
+        /* At once: an object comes back up to kMaxInherited times, all within one call of an SQL
+         * function. */
         list_free_deep(dependents);
     }
 }
@@ -206,6 +211,8 @@ List* uses_of(const NativeFunctions& natives, const Caller& caller)
     control.hcxt = CurrentMemoryContext;
     HTAB* seen =
         hash_create("snowflake functions", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    /* A column that has the DEFAULT of its domain has no expression of its own, so the domain is
+     * read in its place. */
     const Oid domain = caller.catalog == RelationRelationId ? default_domain(caller) : InvalidOid;
     const Caller start = OidIsValid(domain) ? Caller{TypeRelationId, domain, 0} : caller;
 

@@ -12,6 +12,9 @@ namespace
 Relation open_table(Oid table)
 {
     const bool is_table = get_rel_relkind(table) == RELKIND_RELATION;
+    /* Before the lock, as RangeVarGetRelidExtended() lets its callback do it: a role without the
+     * right must not stand in the queue of a lock. The pages of another session's temporary table
+     * are in its local buffers. */
     if (is_table && !pg::is_owner(table))
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
     const Relation relation = is_table ? try_relation_open(table, AccessShareLock) : nullptr;
@@ -63,6 +66,7 @@ std::int64_t count_nulls(Relation table, Relation index)
     TupleTableSlot* slot = table_slot_create(table, nullptr);
     const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
     ScanKeyData key;
+    /* As ExecIndexBuildScanKeys() makes the key of IS NULL: no operator, and no function. */
     ScanKeyEntryInitialize(&key, SK_ISNULL | SK_SEARCHNULL, 1, InvalidStrategy, InvalidOid,
                            InvalidOid, InvalidOid, Datum{0});
     index_rescan(scan, &key, 1, nullptr, 0);

@@ -27,6 +27,7 @@ bool is_usable(const FormData_pg_index* form, HeapTuple tuple)
 /* Compares with an int8 also in an index of int4 or int2: the bound may be larger than the type. */
 void begin(IndexScanDesc scan, StrategyNumber comparison, std::int64_t bound)
 {
+    /* integer_ops has the comparisons of all pairs of its three types. They have no collation. */
     const Oid compare =
         get_opfamily_member(INTEGER_BTREE_FAM_OID, scan->indexRelation->rd_opcintype[0], INT8OID,
                             static_cast<std::int16_t>(comparison));

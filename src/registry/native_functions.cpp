@@ -45,6 +45,8 @@ NativeFunctions native_functions()
 {
     constexpr const char* name = "snowflake_next_id";
     const Oid arguments[] = {INT4OID, REGCLASSOID, INT8OID};
+    /* Looked up in each call of an SQL function, and not kept in the session: the extension can be
+     * dropped and made anew, or get another schema. */
     const Oid schema = extension_schema();
     /* Overloads with two, three and no arguments. */
     return {function_in(schema, name, arguments, 2), function_in(schema, name, arguments, 3),

@@ -87,6 +87,8 @@ bool read_dependent(const FormData_pg_depend* row, Caller* caller)
     if (row->refclassid == TypeRelationId)
         return row->classid == RelationRelationId && default_domain(*caller) == row->refobjid;
     if (row->classid == AttrDefaultRelationId) {
+        /* A DROP DEFAULT may have been committed since the row of pg_depend was read. Then there is
+         * no column. */
         const ObjectAddress column = GetAttrDefaultColumnAddress(row->objid);
         *caller = {RelationRelationId, column.objectId, column.objectSubId};
         return OidIsValid(column.objectId);
@@ -167,6 +169,8 @@ Oid default_domain(const Caller& column)
     if (!HeapTupleIsValid(tuple))
         return InvalidOid;
     const auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
+    /* As in build_column_default(): the default of the type counts only if the column has none of
+     * its own. A generated column has atthasdef, too. */
     const bool has_own = form->atthasdef || form->attidentity != '\0' || form->attisdropped;
     const Oid type = form->atttypid;
     ReleaseSysCache(tuple);
@@ -203,7 +207,8 @@ List* dependents_of(Oid catalog, Oid object)
     return dependents;
 }
 
-/* pg_depend has the dependencies of a DEFAULT under its row of pg_attrdef, not the column. */
+/* pg_depend has the dependencies of a DEFAULT under its row of pg_attrdef, not the column. A column
+ * without a DEFAULT has no such row: the scan for InvalidOid finds none. */
 List* functions_named_by(const Caller& caller)
 {
     Oid catalog = caller.catalog;

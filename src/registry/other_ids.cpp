@@ -9,10 +9,12 @@ namespace snowflake::catalog
 namespace
 {
 
+/* 2^53: a smaller number can be a position, or the number of a row from before the IDs. */
 constexpr std::int64_t kFirstId = raw(kMaxPosition) + 1;
 constexpr int kRowsOfEnd = 100; /* a sample can miss a few rows; those of today are at the end */
 
-/* As SELECT would check it, for all rows: with row_security = off a policy is an error. */
+/* As SELECT would check it, for all rows: with row_security = off a policy is an error. Before the
+ * table is locked: a role without the privilege must not stand in the queue of a lock. */
 void require_select(Oid table, std::int32_t column)
 {
     const Oid schema = get_rel_namespace(table);
@@ -102,6 +104,7 @@ SampleScanState* begin_sample(Relation table, std::int32_t rows)
 
     SampleScanState* state = makeNode(SampleScanState);
     state->tsmroutine = GetTsmRoutine(F_SYSTEM);
+    /* Without REPEATABLE each call takes other pages, so verify that is run again may find more. */
     state->tsmroutine->InitSampleScan(state, 0);
     state->tsmroutine->BeginSampleScan(state, parameters, 1, pg_prng_uint32(&pg_global_prng_state));
     return state;
@@ -170,6 +173,7 @@ OtherIds find_other_ids(Oid table, std::int32_t column, Shard shard, std::int32_
     const Relation relation = open_table(table);
     require_bigint(relation, column);
     const auto attribute = static_cast<AttrNumber>(column);
+    /* The ends of an index are read beside a sample only: a read of all rows has seen them. */
     OtherIds ids = sample > 0 ? read_sample(relation, attribute, shard, sample)
                               : read_all_rows(relation, attribute, shard);
     const Oid index_oid = sample > 0 ? index_beginning_with(table, column) : InvalidOid;

@@ -74,6 +74,8 @@ bool read_largest(Relation heap, Relation index, std::int64_t maximum, Counts co
 {
     TupleTableSlot* slot = table_slot_create(heap, nullptr);
     const IndexScanDesc scan = pg::begin_index_scan(heap, index, GetActiveSnapshot(), 1);
+    /* btree can return the key of an entry, so the table is read only for an entry that is
+     * wanted. */
     scan->xs_want_itup = true;
     begin_at_end(scan, maximum);
     bool found = false;
@@ -142,6 +144,7 @@ bool peek_sequence(Oid sequence, Stored* stored)
     if (relation == nullptr)
         return false;
     const Buffer buffer = ReadBuffer(relation, 0);
+    /* nextval() changes the tuple in place, under the exclusive lock. */
     LockBuffer(buffer, BUFFER_LOCK_SHARE);
     const bool is_sound = pg::is_sequence_page(BufferGetPage(buffer));
     if (is_sound)
@@ -154,6 +157,8 @@ bool peek_sequence(Oid sequence, Stored* stored)
 bool find_id_above(Oid table, std::int32_t column, Shard shard, Oid sequence, Epoch epoch,
                    Id* largest)
 {
+    /* An ID of another shard is passed over; the first of the own shard that is not above the
+     * sequence ends the search, because all further ones are smaller. */
     const auto counts = [&](std::int64_t value) {
         return value <= raw(kMaxPosition) || shard_of(Id{value}) == shard;
     };

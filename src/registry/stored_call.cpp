@@ -19,6 +19,8 @@ struct Search {
     List* calls;
 };
 
+/* Casts between integers keep the value, or are an error. Any other function may compute another
+ * value. */
 bool is_integer_cast(Oid function)
 {
     switch (function) {
@@ -84,7 +86,8 @@ Oid read_sequence(const Node* node)
     return DatumGetObjectId(constant->constvalue);
 }
 
-/* The arguments by their positions in the function's signature. */
+/* The arguments by their positions in the function's signature. The parser leaves named arguments
+ * in the order of the call; only the planner sorts them. */
 struct Arguments {
     static constexpr int kCount = 3;
     const Node* at[kCount];
@@ -120,6 +123,7 @@ void read_arguments(const NativeFunctions& natives, const FuncExpr* expression, 
     std::int64_t number = 0;
     call->has_shard = read_integer(arguments.at[0], &number);
     call->shard = call->has_shard ? static_cast<std::int32_t>(number) : 0;
+    /* add_call() has set the epoch of the signature without one. */
     call->sequence = read_sequence(arguments.at[1]);
     call->has_epoch = true;
     if (expression->funcid == natives.next_id_epoch) {
@@ -229,6 +233,7 @@ void read_tree(Search* search, const char* text)
     }
     auto* tree = static_cast<Node*>(stringToNode(text));
     find_calls(tree, search);
+    /* With two calls neither is the whole expression. */
     if (list_length(search->calls) == 1)
         static_cast<Call*>(linitial(search->calls))->is_plain =
             is_plain_call(*search->natives, tree);
