@@ -19,6 +19,9 @@ struct Report {
     std::vector<ShardInSplit> in_split;
 };
 
+/* The sizes of open shards, in bytes. A partitioned table is not read: its partitions have the
+ * rows, and its reltuples count them again. A shard without tables has no row in sizes, and counts
+ * as 0. pg_total_relation_size() waits for a session with ACCESS EXCLUSIVE on a table. */
 std::vector<PlacedShard> read_sizes(Connection& connection)
 {
     const Result rows =
@@ -35,14 +38,18 @@ std::vector<PlacedShard> read_sizes(Connection& connection)
     return shards;
 }
 
-/* Leads to the server that answered, not to another one of a list of hosts. */
+/* Leads to the server that answered, not to another one of a list of hosts. move takes the plan
+ * later, when the list may lead elsewhere. */
 std::string dsn_of(const Connection& connection)
 {
     return dsn_setting("host", connection.host()) + " " + dsn_setting("port", connection.port()) +
            " " + dsn_setting("dbname", connection.database());
 }
 
-/* The other settings of a connection string, without secrets, which libpq marks by a *. */
+/* The other settings of a connection string, without secrets, which libpq marks by a *: the plan is
+ * a file that people edit and pass on. Only those that were given, such as sslmode or service, and
+ * not the defaults or the environment: these are the reader's own. A database's name alone has
+ * none, and cannot be parsed. */
 std::string other_settings(const std::string& dsn)
 {
     const std::set<std::string> left_out = {"host", "hostaddr", "port", "dbname"};
@@ -77,12 +84,15 @@ Distribution read_distribution(ServerSet& servers)
             shard.server = distribution.servers.size() - 1;
             distribution.shards.push_back(shard);
         }
+        /* A record on any of the servers counts: the one that has the shard open need not be the
+         * one that keeps its old rows. */
         for (const ShardInSplit& one : report.in_split)
             if (one.is_moving || one.is_closed)
                 (one.is_moving ? distribution.moving : distribution.kept).insert(one.shard.number);
         for (const MoveState& move : report.moves)
             (move.step == Step::moved ? distribution.kept : distribution.moving).insert(move.shard);
     }
+    /* Makes two places of a number neighbours. */
     std::sort(distribution.shards.begin(), distribution.shards.end(),
               [](const PlacedShard& one, const PlacedShard& two) {
                   return std::tie(one.number, one.schema) < std::tie(two.number, two.schema);

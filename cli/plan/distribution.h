@@ -22,6 +22,8 @@ struct PlacedShard {
     std::int64_t rows; /* estimate of the last ANALYZE, 0 before the first */
 };
 
+/* A shard may be both in shards and in moving or kept, and a number may be in shards twice, if it
+ * is open on two servers: the caller decides whether that is an error. */
 struct Distribution {
     std::vector<PlacedServer> servers;
     std::vector<PlacedShard> shards; /* by number */
@@ -29,4 +31,5 @@ struct Distribution {
     ShardSet kept; /* another server keeps old rows until --drop-source, --drop-rest */
 };
 
+/* The servers in the order of the set. Servers that fail are not in it, if the set keeps going. */
 Distribution read_distribution(ServerSet& servers);

@@ -22,7 +22,8 @@ constexpr int kLegendWidth = 800;
 constexpr int kLeastBlock = 130;
 constexpr std::size_t kLabelled = 300; /* so many cells have room for the numbers of shards */
 
-/* Sizes of shards as parts of the median: the planner's empty ones, and from small to large. */
+/* Sizes of shards as parts of the median: the planner's empty ones, and from small to large.
+ * Relative, because a fleet of small shards would have one colour on a scale of bytes. */
 constexpr std::array<double, 5> kSteps = {0.1, 0.5, 1, 2, 10};
 
 const char* const kStyle = R"(  text { font-family: sans-serif; font-size: 11px; fill: #1f2328 }
@@ -37,7 +38,8 @@ const char* const kStyle = R"(  text { font-family: sans-serif; font-size: 11px;
   .now { fill: #6e7781 } .after { fill: #e8590c }
 )";
 
-/* So many characters at most: the middle is left out. */
+/* So many characters at most: the middle is left out, because names of servers differ at the
+ * beginning (host) or at the end (database). Cut between characters of UTF-8, not within one. */
 std::string shortened(const std::string& text, std::size_t length)
 {
     std::vector<std::string> characters;
@@ -61,6 +63,8 @@ std::string shortened(const std::string& text, std::size_t length)
 /* Shards are numbers of a distribution's list. */
 using Shards = std::vector<std::size_t>;
 
+/* after has the shards that stay and those that come. Only its sums are drawn, so it is not
+ * sorted. */
 struct Block {
     Shards there;
     Shards coming;
@@ -146,6 +150,8 @@ std::vector<bool> find_moving(const Distribution& distribution,
     return is_moving;
 }
 
+/* Of shards that have a size, as find_empty() takes it. 0 if there are none: then all cells have
+ * the colour of an empty shard. */
 double median_of(const Distribution& distribution)
 {
     std::vector<std::int64_t> sizes;
@@ -258,6 +264,7 @@ void Picture::draw_block(std::size_t server)
     const int top = kTitle + kMargin / 2 + row * (layout_.block_height + kMargin);
     svg_.rect(left, top, layout_.block_width, layout_.block_height, "block", name);
     const int x = left + kPadding;
+    /* About 8 pixels for a bold letter: SVG cannot measure text. */
     const int letters = (layout_.block_width - 2 * kPadding) / 8;
     svg_.text(x, top + 16, "name", shortened(name, static_cast<std::size_t>(letters)));
     draw_sums(x, top + kHeader, "now", block.there);

@@ -14,7 +14,8 @@
 namespace
 {
 
-/* Of a shard at two places it is not known which one to move. */
+/* Of a shard at two places it is not known which one to move. Shards are ordered by number, so the
+ * two are neighbours. */
 void require_one_place_each(const Distribution& distribution)
 {
     for (std::size_t i = 1; i < distribution.shards.size(); i++) {
@@ -56,6 +57,8 @@ ShardSet missing(const ShardSet& numbers, const ShardSet& others)
 std::map<int, double> weigh(const Distribution& distribution, const Options& options)
 {
     std::map<int, double> weights;
+    /* Both are warnings: a file of weights is as old as the last measurement, and shards may have
+     * been made or dropped since. */
     if (!options.weights.empty()) {
         weights = read_weights(options.weights);
         ShardSet named;
@@ -75,6 +78,9 @@ std::map<int, double> weigh(const Distribution& distribution, const Options& opt
     return weights;
 }
 
+/* The servers, with the mark of those that --drain names. They are compared by the identity of the
+ * database and not by the text, so that --drain may name it by another address. A server that is
+ * not among the others is an error: its shards are not in the plan, and it would not be emptied. */
 std::vector<PlannedServer> servers_of(ServerSet& servers, const Distribution& distribution,
                                       const std::vector<std::string>& drained)
 {
@@ -98,10 +104,12 @@ std::vector<PlannedServer> servers_of(ServerSet& servers, const Distribution& di
 
 std::vector<PlannedShard> shards_of(const Distribution& distribution, const Options& options)
 {
+    /* Shards that stay count in the load of their server nevertheless: they take its space. */
     ShardSet staying = options.exclude.empty() ? ShardSet() : parse_shards(options.exclude);
     warn_of("--exclude names shards that are on none of the servers",
             missing(staying, numbers_of(distribution)));
     warn_of("left out, because they are moving", distribution.moving);
+    /* Another server has old rows of the shard. A move to that one would meet them. */
     warn_of("left out until --drop-source or --drop-rest", distribution.kept);
     staying.insert(distribution.moving.begin(), distribution.moving.end());
     staying.insert(distribution.kept.begin(), distribution.kept.end());
@@ -124,7 +132,8 @@ Plan make_plan(ServerSet& servers, const Options& options)
     return plan;
 }
 
-/* The shards that --drain leaves on their server. */
+/* The shards that --drain leaves on their server. A warning, because the server cannot be switched
+ * off yet, and the table shows only how many there are. */
 void warn_of_rest(const Plan& plan)
 {
     std::vector<ShardSet> left(plan.servers.size());
@@ -151,5 +160,7 @@ int plan_shards(const Options& options)
         print_picture(plan.distribution, plan.moves);
     else
         print_text(plan, options);
+    /* Also 0 if the servers cannot be balanced: the plan is the best that was found, and the last
+     * line of the text says so. */
     return servers.exit_code(kDone);
 }

@@ -18,7 +18,8 @@ struct Load {
     double weight = 0;
 };
 
-/* Weights that are neither sizes nor numbers of shards have a column of their own. */
+/* Weights that are neither sizes nor numbers of shards have a column of their own. Else the column
+ * would repeat the size or the number. */
 void name_weights(Table& table, const Options& options)
 {
     const auto column = std::find(table.columns.begin(), table.columns.end(), "weight");
@@ -34,6 +35,8 @@ void name_weights(Table& table, const Options& options)
         row.erase(row.begin() + place);
 }
 
+/* Without zeros at the end, and without an exponent from 0.0001 to 10^12: weights are counts, or
+ * numbers of the user's file. */
 std::string text_of(double number)
 {
     std::array<char, 32> text = {};
@@ -55,6 +58,8 @@ void print_moves(const Plan& plan, const Options& options)
     std::cout << "\n";
 }
 
+/* Which shards are empty is decided by weight alone, so it is the same before and after the
+ * moves. */
 std::vector<Load> loads_of(const Plan& plan, bool is_after)
 {
     std::vector<std::size_t> servers;
@@ -83,6 +88,9 @@ struct Scale {
 
 Scale scale_of(const Plan& plan, const std::vector<Load>& before, const std::vector<Load>& after)
 {
+    /* The mean is that of the planner: of the servers that are kept, with the shards of the drained
+     * ones. servers_of() has made sure that one is kept. The scale holds both states, so that the
+     * bars can be compared. */
     double total = 0;
     double kept = 0;
     double largest = 0;
@@ -116,6 +124,7 @@ void print_servers(const Plan& plan, const Options& options)
     const Scale scale = scale_of(plan, before, after);
     Table table = {{"server", "", "shards", "empty", "weight", "size", "of mean", ""}, {}};
     const auto add = [&](std::size_t server, const char* when, const Load& load) {
+        /* Without any weight every server is at the mean. */
         const double part = scale.mean > 0 ? 100 * load.weight / scale.mean : 100;
         table.rows.push_back({plan.servers[server].name, when, load.shards, load.empty,
                               text_of(load.weight), pretty_size(load.size),
@@ -140,7 +149,7 @@ std::string text_of_seconds(std::int64_t seconds)
                                  : std::to_string(seconds / kHour) + " h";
 }
 
-/* After all moves. */
+/* After all moves. The planner decides, so that this line and the plan follow one rule. */
 bool ends_balanced(const Plan& plan, double threshold)
 {
     std::vector<PlannedShard> shards = plan.shards;
@@ -152,6 +161,8 @@ bool ends_balanced(const Plan& plan, double threshold)
 void print_summary(const Plan& plan, const Options& options)
 {
     const bool is_enough = ends_balanced(plan, options.threshold);
+    /* Nothing to move, and perhaps not within the threshold: large shards, --exclude and moves
+     * under way can prevent that. */
     if (plan.moves.empty()) {
         std::cout << "balanced"
                   << (is_enough ? ": every server is within the threshold of the mean\n"
@@ -189,6 +200,8 @@ void print_json(const Plan& plan)
     Table table = {{"shard", "schema", "from", "to", "size"}, {}};
     for (const PlannedMove& move : plan.moves) {
         const PlacedShard& shard = plan.distribution.shards[move.shard];
+        /* Connection strings in place of the names of the table, because move connects with
+         * them. */
         table.rows.push_back(
             {shard.number, shard.schema, servers[move.from].dsn, servers[move.to].dsn, shard.size});
     }

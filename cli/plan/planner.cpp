@@ -13,7 +13,8 @@ namespace
 
 /* How much closer two servers come to their goals when a shard moves between them, half for each.
  * One is by excess above its goal, the other by room below it. The gain is the whole weight if
- * neither passes its goal. */
+ * neither passes its goal. For one server it is |excess| - |excess - weight|, which min() writes
+ * without absolute values, as excess and room are not negative. */
 double gain_of(double weight, double excess, double room)
 {
     return (std::min(weight, 2 * excess - weight) + std::min(weight, 2 * room - weight)) / 2;
@@ -46,7 +47,10 @@ public:
             servers_[server].movable.insert({weight, shard});
     }
 
-    /* The next move that empties drained servers: the heaviest shard to the emptiest server. */
+    /* The next move that empties drained servers: the heaviest shard to the emptiest server. The
+     * heaviest first, because the light ones at the end even out the differences between the
+     * targets. A drained server is emptied to the last movable shard, whatever the balance of the
+     * others. */
     std::optional<Step> next_of_drain() const
     {
         std::optional<Step> best;
@@ -71,6 +75,8 @@ public:
         std::optional<Step> step;
         for (std::size_t i = 0; i < servers_.size() && room > 0; i++) {
             const double excess = servers_[i].load - goal();
+            /* One of the two beyond the tolerance is enough: a new server is filled although no
+             * other one is too full by itself. */
             if (excess <= 0 || std::max(excess, room) <= tolerance(threshold))
                 continue;
             const Choice choice = choose(servers_[i].movable, excess, room);
@@ -82,7 +88,8 @@ public:
         return step;
     }
 
-    /* On its new server the shard is not movable any more. */
+    /* On its new server the shard is not movable any more: it would be copied twice. So each step
+     * takes a shard out, and the loops of plan_moves() end. */
     void make(const Step& step)
     {
         servers_[step.from].load -= step.weight;
@@ -100,6 +107,8 @@ public:
     }
 
 private:
+    /* Ordered by weight and then by number, so the best shard of a weight is found in logarithmic
+     * time, and ties go to the smallest number. */
     using Movable = std::set<std::pair<double, std::size_t>>; /* weight and shard */
 
     struct Server {
@@ -142,6 +151,9 @@ private:
         return best;
     }
 
+    /* Of a server that is kept. The shards of drained servers are in total_, because they come to
+     * the others. Shards that cannot leave a drained server are in it as well, and then the others
+     * stay below the goal. */
     double goal() const { return total_ / kept_; }
     double tolerance(double threshold) const { return std::max(threshold * goal(), slack_); }
 
@@ -155,6 +167,7 @@ private:
         return found;
     }
 
+    /* In the unit of the weights. */
     double slack_;
     std::vector<Server> servers_;
     std::vector<bool> drained_;
@@ -195,11 +208,13 @@ struct Fleet {
         for (std::size_t i = 0; i < shards.size(); i++) {
             const PlannedShard& shard = shards[shard_order[i]];
             const bool is_empty = empty[shard_order[i]];
+            /* An empty shard weighs 1, so its kind is balanced by number. */
             kinds[is_empty ? 1 : 0].add(i, rank_of[shard.server], is_empty ? 1 : shard.weight,
                                         shard.may_move);
         }
     }
 
+    /* By rank: the place in the lists of the caller. */
     std::vector<std::size_t> server_order;
     std::vector<std::size_t> shard_order;
     std::vector<Loads> kinds; /* by weight, and the empty ones by number */
@@ -210,6 +225,8 @@ struct Fleet {
 std::vector<bool> find_empty(const std::vector<PlannedShard>& shards)
 {
     std::vector<double> weights;
+    /* Without shards of weight 0: with many new ones the median would be 0, and no shard that holds
+     * a few rows would count as empty. */
     for (const PlannedShard& shard : shards)
         if (shard.weight > 0)
             weights.push_back(shard.weight);
@@ -241,7 +258,7 @@ std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
         }
     };
     /* Servers are emptied first: with --max-moves the plan may end before the others are balanced.
-     */
+     * Shards with weight go before empty ones, because they decide the load. */
     for (Loads& loads : fleet.kinds)
         make_all(loads, [](const Loads& now) { return now.next_of_drain(); });
     for (Loads& loads : fleet.kinds)

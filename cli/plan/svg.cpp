@@ -3,7 +3,8 @@
 namespace
 {
 
-/* Control characters cannot be written in XML. */
+/* Names of schemas and servers may have any character. Control characters cannot be written in XML
+ * 1.0, also not as a reference. */
 std::string escaped(const std::string& text)
 {
     std::string escaped;

@@ -15,6 +15,8 @@ std::map<int, double> read_weights(const std::string& file)
         const std::string content = line.substr(0, line.find('#'));
         if (content.find_first_not_of(" \t\r") == std::string::npos)
             continue;
+        /* Bounded numbers of digits, so that stoi() and stod() cannot fail. No sign, because a load
+         * below 0 has no meaning. \r is of a file from Windows. */
         const auto parts = match(
             content, "^[ \t]*([0-9]{1,4})[ \t]*,[ \t]*([0-9]{1,15}([.][0-9]{1,15})?)[ \t\r]*$");
         if (parts.empty())
@@ -24,6 +26,7 @@ std::map<int, double> read_weights(const std::string& file)
         if (!weights.insert({std::stoi(parts[1]), std::stod(parts[2])}).second)
             throw UsageError(place + "shard " + parts[1] + " has a weight already");
     }
+    /* A file that could not be opened, or a folder, has ended without reading to its end. */
     if (!lines.eof())
         throw UsageError("cannot read file " + file);
     return weights;

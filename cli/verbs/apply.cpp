@@ -11,12 +11,16 @@
 namespace
 {
 
-/* The savepoint is gone if the SQL has ended the transaction. */
+/* The savepoint is gone if the SQL has ended the transaction. The state of the transaction alone
+ * does not show that: after "COMMIT; BEGIN" or COMMIT AND CHAIN the session is in a transaction
+ * again, and the record would be written without the lock on it. The server answers with 3B001
+ * there, and with 25P01 outside of a transaction. */
 void leave_savepoint(Connection& connection, const std::string& command)
 {
     try {
         connection.run(command + " SAVEPOINT snowflake_shard");
     } catch (const ServerError&) {
+        /* run has not sent its COMMIT: the server rolls the transaction back. */
         if (!connection.is_alive())
             throw;
         throw WrongForAll("the SQL ended its transaction itself, and can have changed a part of "
@@ -25,7 +29,9 @@ void leave_savepoint(Connection& connection, const std::string& command)
     }
 }
 
-/* The server may have committed before the connection was lost, so "failed" would be a guess. */
+/* The server may have committed before the connection was lost, so "failed" would be a guess. An
+ * error on a connection that is alive, such as that of a deferred constraint, has rolled the change
+ * back. */
 void commit(Connection& connection)
 {
     try {
@@ -39,13 +45,18 @@ void commit(Connection& connection)
     }
 }
 
-/* READ COMMITTED, so that the record that is read under the lock is the last one. */
+/* READ COMMITTED, so that the record that is read under the lock is the last one. A snapshot of
+ * REPEATABLE READ would be taken by the SELECT of the lock, before it waits, and would not show the
+ * record of the run that held the lock. A change without a record keeps the session's
+ * default_transaction_isolation. */
 std::string beginning_of(Connection& connection, const Shard& shard, const Change& change,
                          const Options& options)
 {
     const bool is_recorded = !change.name.empty();
     std::string sql = is_recorded ? "BEGIN ISOLATION LEVEL READ COMMITTED" : "BEGIN";
     sql += "; SET LOCAL search_path = " + shard.quoted;
+    /* Before the lock of the record: the wait for another run has this limit, too, and ends with
+     * 55P03, which is tried again. */
     if (options.lock_timeout > 0)
         sql += "; SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout);
     if (is_recorded)
@@ -70,9 +81,12 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
         connection.run(change.sql);
     } catch (const ServerError& error) {
         if (connection.is_alive())
+            /* Only a test whether the SQL has committed a part before its error. The caller ends
+             * the transaction. */
             leave_savepoint(connection, "ROLLBACK TO");
         throw;
     }
+    /* Before the record is written: SQL that has ended its transaction must not be recorded. */
     leave_savepoint(connection, "RELEASE");
     if (!change.name.empty())
         /* In the same transaction as the change: a crash keeps both or none. */
@@ -82,6 +96,10 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
     return true;
 }
 
+/* For CREATE INDEX CONCURRENTLY, VACUUM and others that call PreventInTransactionBlock(). Several
+ * statements in one message are an implicit transaction block, so the server refuses them there
+ * with 25001. The settings are of the session, as there is no transaction; the next shard sets them
+ * anew. */
 void run_alone(Connection& connection, const Shard& shard, const Change& change,
                const Options& options)
 {
@@ -93,13 +111,17 @@ void run_alone(Connection& connection, const Shard& shard, const Change& change,
     } catch (const ServerError& error) {
         if (connection.is_alive())
             throw;
+        /* The statement commits by itself: it may have done so before the connection was lost. */
         throw UnknownOutcome(std::string("the connection was lost: ") + error.what());
     }
+    /* A BEGIN. Without a rollback the next shard's statements would run in this transaction. */
     if (connection.is_in_transaction())
         throw WrongForAll("the SQL left a transaction open: it is rolled back.");
 }
 
-/* An error of SQLSTATE 25001 would be that of every shard. */
+/* An error of SQLSTATE 25001 (active_sql_transaction) would be that of every shard: it depends on
+ * the statements, which are the same in all of them. So the run stops, and says which option mends
+ * it. */
 bool run_once(Connection& connection, const Shard& shard, const Change& change,
               const Options& options)
 {
@@ -119,15 +141,19 @@ bool run_once(Connection& connection, const Shard& shard, const Change& change,
     }
 }
 
-/* Others were in the way. Outside of a transaction a statement that failed can have left something,
- * as CREATE INDEX CONCURRENTLY does, so it is not tried again. */
+/* Others were in the way: lock_not_available (lock_timeout, NOWAIT), deadlock_detected and
+ * serialization_failure. The transaction was rolled back, so a second try repeats nothing. Outside
+ * of a transaction a statement that failed can have left something, as CREATE INDEX CONCURRENTLY
+ * does, so it is not tried again. */
 bool may_pass(const ServerError& error, const Options& options)
 {
     const std::set<std::string> kPassing = {"55P03", "40P01", "40001"};
     return !options.no_transaction && kPassing.count(error.sqlstate) > 0;
 }
 
-/* Between tries the wait grows from 100 ms to 10 s. Returns false after Ctrl-C. */
+/* Between tries the wait grows from 100 ms to 10 s: the lock that is in the way is often that of a
+ * long query, and each try makes clients wait behind it. In steps of 100 ms, so that Ctrl-C ends
+ * the wait. Returns false after Ctrl-C. */
 bool wait(int tries)
 {
     const std::chrono::milliseconds step(100);
@@ -149,6 +175,8 @@ bool apply(Connection& connection, const Shard& shard, const std::vector<Change>
                 is_changed = run_once(connection, shard, change, options) || is_changed;
                 break;
             } catch (const ServerError& error) {
+                /* Before the wait: after ROLLBACK TO the transaction still has the lock of the
+                 * record, and another run would wait for it all the time. */
                 connection.rollback();
                 if (tries < options.tries && may_pass(error, options) && wait(tries))
                     continue;

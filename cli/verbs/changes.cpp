@@ -18,7 +18,8 @@ std::string read_file(const std::string& name)
     return {std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
 }
 
-/* source: where it stands. */
+/* source: where it stands. Empty SQL would succeed in every shard, and be recorded as done. libpq
+ * takes a C string, so the part behind a NUL byte would not run. */
 std::string checked_sql(const std::string& sql, const std::string& source)
 {
     if (sql.find_first_not_of(" \t\r\n;") == std::string::npos || sql.find('\0') < sql.size())
@@ -26,7 +27,9 @@ std::string checked_sql(const std::string& sql, const std::string& source)
     return sql;
 }
 
-/* Names stand between quotes in the record, one in a line. */
+/* Names stand between quotes in the record, one in a line, and Record reads them back without an
+ * SQL parser. A quote or a line break would end the name; a backslash is an escape if
+ * standard_conforming_strings is off. All other bytes of UTF-8 are allowed. */
 std::string checked_name(const std::string& name)
 {
     const auto is_forbidden = [](char c) {
@@ -39,8 +42,9 @@ std::string checked_name(const std::string& name)
     return name;
 }
 
-/* In the byte order of their names, so that all machines agree. Hidden files are those of editors.
- */
+/* In the byte order of their names, so that all machines agree: 10_a.sql comes before 2_a.sql.
+ * Hidden files are those of editors. A file that is added later is made, too, also if files behind
+ * it are recorded already. */
 std::vector<std::string> list_files(const std::string& folder)
 {
     std::vector<std::string> names;
@@ -81,6 +85,8 @@ std::vector<Change> read_changes(const Options& options)
 
 void add_hashes(Connection& connection, std::vector<Change>& changes)
 {
+    /* convert_to(): of the bytes in UTF-8, as the file has them, whatever the database's encoding
+     * is. Else the same file would have another hash in a database of LATIN1. */
     for (Change& change : changes)
         if (!change.name.empty())
             change.hash =

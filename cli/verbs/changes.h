@@ -16,8 +16,11 @@ struct Change {
     std::string hash; /* SHA-256 of the SQL in hexadecimal, as sha256sum prints it */
 };
 
-/* Without hashes. */
+/* In the order in which they are made. Without hashes, because no server is connected yet: wrong
+ * usage is told before that. Either all have names, or there is one without. A UsageError if a file
+ * cannot be read, has no SQL, or has a name that cannot be recorded. */
 std::vector<Change> read_changes(const Options& options);
 
-/* Of those with a name. The server computes them. */
+/* Of those with a name. The server computes them, with sha256() of PostgreSQL, so the command needs
+ * no library for it. Any server gives the same result. */
 void add_hashes(Connection& connection, std::vector<Change>& changes);

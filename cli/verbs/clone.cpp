@@ -21,12 +21,16 @@
 namespace
 {
 
+/* The shards that are asked for. One whose schema is there is "there already" at first:
+ * check_present() finds a schema that is no shard, or has another number. quote_ident() of the
+ * server, because its version decides which words are reserved. */
 std::vector<ShardState> find_targets(Connection& connection, const Options& options)
 {
     std::vector<ShardState> targets;
     for (const int number : parse_shards(options.shards)) {
         const std::string schema = schema_name(options.schema_pattern, number);
-        /* The server would cut it off, and two shards could get one name. */
+        /* The server would cut it off at NAMEDATALEN - 1 bytes, and two shards could get one
+         * name. */
         if (schema.size() > 63)
             throw UsageError("schema name " + schema + " is longer than 63 bytes");
         const Result row = connection.query(
@@ -44,6 +48,8 @@ struct Present {
     std::vector<Shard> shards;
 };
 
+/* A number is looked for on the other servers, and not a name: two servers may have schemas of one
+ * name, but a number on both would make the same IDs. */
 void find_elsewhere(Present& present, const std::vector<Shard>& shards,
                     std::vector<ShardState>& targets)
 {
@@ -60,6 +66,9 @@ void find_elsewhere(Present& present, const std::vector<Shard>& shards,
             }
 }
 
+/* The server that gets the shards comes first. There find_targets() has looked for the names; if
+ * another schema of it has one of the numbers, claim_shard() is an error. All other servers are
+ * looked through for the numbers. */
 std::vector<Present> find_present(ServerSet& servers, const ShardsOfServers& shards, Server& home,
                                   std::vector<ShardState>& targets)
 {
@@ -76,7 +85,10 @@ std::vector<Present> find_present(ServerSet& servers, const ShardsOfServers& sha
 }
 
 /* A shard or a sequence that is computed would stay the template's in every clone, and two schemas
- * would make the same IDs. */
+ * would make the same IDs. Calls that go through a function are left out, because the function is
+ * in the list itself. snowflake_next_id() without arguments draws from the sequence of the
+ * extension, and takes its shard from the setting snowflake.shard: nothing of it is the
+ * template's. */
 void require_constant_calls(Connection& connection, const Shard& origin)
 {
     const Result calls = connection.query(
@@ -91,7 +103,8 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
-/* A database has an extension once, so its objects cannot be in every clone. */
+/* A database has an extension once, so its objects cannot be in every clone. One that cannot be
+ * moved is named first: to move the others would be in vain. */
 void require_no_extension(Connection& connection, const Shard& origin)
 {
     const Result extension = connection.query(R"(
@@ -109,10 +122,12 @@ void require_no_extension(Connection& connection, const Shard& origin)
                       ", and clones cannot have it\nHINT:  " + extension.text(0, 1));
 }
 
-/* The copy that a connection makes its clones from. */
+/* The copy that a connection makes its clones from. Its schema's name is in the dump, so each
+ * connection has a dump of its own. */
 struct Recipe {
     std::string schema; /* that the dump makes */
     std::string dump;
+    /* With marks in the place of the shard's name and number: see renumbering_of(). */
     std::string renumbering;
 };
 
@@ -129,7 +144,10 @@ void require_equal(const std::vector<Difference>& differences, const Shard& orig
                       statements);
 }
 
-/* The copy has the number of a shard that is to be made: it is not in use. */
+/* The copy has the number of a shard that is to be made: it is not in use. A number in a place that
+ * clone does not change then shows as a difference from the template, and is found while there is
+ * no clone. The copies are the same but for their names, so the first alone is compared. The copy
+ * is dropped on return, before the first clone: each dump makes a schema of its name. */
 std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
                                  Definition& definition, const std::vector<ShardState>& targets)
 {
@@ -150,7 +168,9 @@ std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
     return recipes;
 }
 
-/* Names the shards that are there and are not as the template. */
+/* Names the shards that are there and are not as the template. After make_recipes(), because the
+ * comparison with the copy notes how the server writes an expression after a restore: a clone that
+ * was made earlier is written in that way. */
 void check_present(const std::vector<Present>& present, const Definition& definition)
 {
     std::string names;
@@ -166,6 +186,9 @@ void check_present(const std::vector<Present>& present, const Definition& defini
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
 }
 
+/* One message for the whole transaction: the server stops at the first error, and a killed command
+ * leaves no half of a shard. If the connection is lost during COMMIT, the shard is "failed" here
+ * but may be there: the same command finds it then, and compares it. */
 void make(Connection& connection, ShardState& target, const std::string& sql)
 {
     try {
@@ -187,11 +210,17 @@ void make_all(const Server& home, const std::vector<Recipe>& recipes,
     std::atomic<std::size_t> next{0};
     at_once(recipes.size(), [&](std::size_t worker) {
         const Recipe& recipe = recipes[worker];
+        /* For itself, and not that of the server: two workers cannot share a connection, and the
+         * settings of the dump stay in this session. */
         Connection connection(home.dsn());
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
             const auto& [number, schema, quoted] = target.shard;
             if (target.state == "not done")
+                /* The number is claimed first: one that is taken is an error before any work, and
+                 * snowflake_create_shard() of the same number or name waits until this ends. The
+                 * schema gets its name last, because the dump and the renumbering name the objects
+                 * by the copy's schema. */
                 make(connection, target,
                      "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
                          connection.literal(schema) + ");" + recipe.dump +
@@ -205,7 +234,8 @@ void make_all(const Server& home, const std::vector<Recipe>& recipes,
     });
 }
 
-/* The copy would have the triggers of the move, which call its functions. */
+/* The copy would have the triggers of the move, which call its functions. Also after the move is
+ * done: the triggers stay until --drop-source or --drop-rest. */
 void require_no_move(Connection& connection, const Shard& origin)
 {
     for (const MoveState& move : read_moves(connection))
@@ -222,6 +252,7 @@ void require_no_move(Connection& connection, const Shard& origin)
 
 int clone_shards(const Options& options)
 {
+    /* The server of the template is written to, also with --to: the copy is made there. */
     ServerSet servers(options.dsns, Access::writes, options.keep_going);
     const ShardsOfServers shards = read_shards(servers);
     const auto& [index, origin] = find_template(servers, shards, options.template_schema);
@@ -235,6 +266,8 @@ int clone_shards(const Options& options)
     std::vector<ShardState> targets = find_targets(home.connection, options);
     const std::vector<Present> present = find_present(servers, shards, home, targets);
     require_constant_calls(source.connection, origin);
+    /* Behind all checks that only read the catalogue: from here on pg_dump runs, and the copy is
+     * made. */
     Definition definition(source.connection, origin);
     for (const std::string& function : definition.functions_naming_template())
         warn("the text of " + function + " names schema " + origin.schema +

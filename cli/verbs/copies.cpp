@@ -17,7 +17,8 @@ struct Side {
 
 using Sides = std::map<std::string, Side>; /* by the ID of the move */
 
-/* The publishers and the followers of all moves. */
+/* The publishers and the followers of all moves. Of a way back the server with the shard is the
+ * publisher: it is recorded as a move with its sides exchanged. */
 std::pair<Sides, Sides> read_sides(ServerSet& servers)
 {
     const auto moves = servers.on_all(read_moves);
@@ -31,6 +32,8 @@ std::pair<Sides, Sides> read_sides(ServerSet& servers)
 std::string hint(const MoveState& move, const std::string& publisher)
 {
     const std::string command = command_of(move, publisher);
+    /* The publisher has the rows of clients in both cases. A way back can only be ended; before the
+     * switch the copy can be made again. */
     if (move.is_standing_way_back())
         return "--undo would open these rows. " + command +
                " --drop-source ends the way back, and drops them.";
@@ -62,17 +65,23 @@ std::vector<CopyFinding> compare_copies(ServerSet& servers)
     std::vector<CopyFinding> findings;
     for (const auto& [id, publisher] : publishers) {
         const MoveState& move = publisher.state;
+        /* Nothing follows any more, so the two sides differ by the writes of clients since the
+         * switch. */
         if (move.step == Step::moved)
             continue;
         const Prefix prefix("shard " + std::to_string(move.shard) + ": ");
         const auto follower = followers.find(id);
         if (follower == followers.end())
             warn("rows are not compared: give verify server " + move.other + ", too");
+        /* Before this step rows are still being copied, and after it the target is open and takes
+         * writes of its own. */
         else if (follower->second.state.step != Step::ready)
             warn("rows are not compared: the copy is at step " +
                  text_of(follower->second.state.step));
         else
             try {
+                /* A Failure is of this shard, as a slot that is gone or a copy that does not catch
+                 * up, and the others are compared. A ServerError ends verify with exit code 3. */
                 compare(servers, publisher, follower->second, findings);
             } catch (const ServerError&) {
                 throw;

@@ -24,7 +24,8 @@ void print_differences(const Shard& shard, const std::vector<Difference>& differ
     }
 }
 
-/* The template is not compared with itself. */
+/* The template is not compared with itself. --shards may name it, so its number is chosen like any
+ * other, and taken out here. */
 ShardsOfServers choose_others(ServerSet& servers, const ShardsOfServers& all, const Template& home,
                               const std::string& numbers)
 {
@@ -51,6 +52,9 @@ struct DifferentShards {
 std::vector<DifferentShards> find_all_different(ServerSet& servers, const Template& home,
                                                 const ShardsOfServers& shards)
 {
+    /* Without a copy, unlike clone: diff writes nothing, and can read a standby. So the server
+     * cannot be asked how it writes an expression after a restore, and both texts are brought into
+     * that form. The template is dumped once, and the threads of all servers only read it. */
     const Definition definition(servers[home.server].connection, home.shard);
     Progress progress("compare", count_shards(shards));
     return servers.on_each([&](std::size_t i) -> DifferentShards {

@@ -11,6 +11,10 @@
 namespace
 {
 
+/* The state of a shard on this server, for a person. Both servers of a move list the shard:
+ * "moving" is either side before the end, "moved" the rows that wait for --drop-source. A way back
+ * has words of its own, because it may stand for weeks: one server is open, and the other follows
+ * it. */
 const char* state_of(const MoveState& move)
 {
     switch (move.step) {
@@ -29,7 +33,10 @@ const char* state_of(const MoveState& move)
     return "moving";
 }
 
-/* Open shards, and those that are closed by a move, if their schema is there. */
+/* Open shards, and those that are closed by a move, if their schema is there: a DROP SCHEMA by hand
+ * leaves the record of the move. Shards that a split has left closed are omitted, because the other
+ * server lists them. The first row of VALUES is never a schema: it gives the columns their types,
+ * also if there is no move. */
 std::string shards_sql(Connection& connection)
 {
     std::string moves;
@@ -54,7 +61,14 @@ int list_shards(const Options& options)
     /* A shard that is moving is on two servers, and one that has moved leaves its rows behind.
      *
      * Rows are the estimate of the last ANALYZE, and unknown before the first. Rows and size are of
-     * this server alone, so they are left out where Citus has the rows on another node. */
+     * this server alone, so they are left out where Citus has the rows on another node.
+     *
+     * A partitioned table is counted once, without its partitions. Its reltuples count their rows
+     * again, so only tables with rows are added up; reltuples = -1 is a table that was never
+     * analyzed. pg_total_relation_size() has indexes and TOAST, is 0 for a partitioned table, and
+     * NULL for one that was dropped meanwhile. It takes ACCESS SHARE on each relation, so list
+     * waits for a session with ACCESS EXCLUSIVE. quote_ident(), because regnamespace reads its text
+     * as SQL does, and would fold a name such as Insta5. */
     const auto list = [&](Connection& connection) {
         warn_of_citus(connection);
         return connection.query("WITH shards AS (" + shards_sql(connection) + R"(), last AS (
@@ -83,6 +97,8 @@ int list_shards(const Options& options)
     };
     Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server"},
                    {}};
+    /* Always goes on without a server that fails: the rows of the others are right by themselves.
+     * The exit code is 3. */
     ServerSet servers(options.dsns, Access::reads, true);
     for (const Result& shards : servers.on_all(list))
         table.add(shards);

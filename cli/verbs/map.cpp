@@ -28,7 +28,8 @@ Table read_map(ServerSet& servers)
     };
     for (const Result& shards : servers.on_all(read))
         map.add(shards);
-    /* By number, so that the same shards on other servers give files that can be compared. */
+    /* By number, so that the same shards on other servers give files that can be compared. A number
+     * is a number in its cell, so 10 comes after 9. Two places of one shard become neighbours. */
     std::sort(map.rows.begin(), map.rows.end());
     return map;
 }
@@ -44,7 +45,8 @@ std::string dsn_of(const Row& row)
            dsn_setting("dbname", text_of(row[4]));
 }
 
-/* A router needs one place for each shard. */
+/* A router needs one place for each shard: with two, some clients would write to a copy. A file
+ * without shards would take all aliases away. The tables for people show both cases. */
 void require_one_place_each(const Table& map)
 {
     if (map.rows.empty())
@@ -68,7 +70,9 @@ void print_pgbouncer(const Table& map, const std::string& alias)
 }
 
 /* Partition n is shard n. A number without a shard gets the place of the first, because PL/Proxy
- * wants every number; a call for it fails there. */
+ * wants every number; a call for it fails there. Without modular_mapping the number of partitions
+ * has to be a power of two. With it the partition is the number modulo their count, which is the
+ * number itself. */
 void print_plproxy(const Table& map, const std::string& cluster)
 {
     require_one_place_each(map);
@@ -79,6 +83,11 @@ void print_plproxy(const Table& map, const std::string& cluster)
             partitions += ",\n        ('p" + std::to_string(next) + "', '" +
                           doubled(dsn_of(next == number ? row : map.rows[0])) + "')" +
                           (next == number ? "" : " /* there is no such shard */");
+    /* The SQL is run again after each move, so it makes the difference between the options that are
+     * there and the wanted ones: ADD, SET or DROP. Other options, such as connection_lifetime,
+     * stay. The order is by the length of the name first, because PL/Proxy wants the partitions in
+     * the order of their numbers: p2 before p10. A DO block is one transaction, so no session sees
+     * a part of the change. */
     std::cout
         << R"(-- For the proxy's database, which has the extension plproxy; to be run again after a move.
 -- Partition n is shard n: RUN ON snowflake_shard(id). RUN ON ALL runs once on each server.

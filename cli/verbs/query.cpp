@@ -31,6 +31,9 @@ struct Work {
     std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
 };
 
+/* The moves are read before the open shards. In the other order a move that ends in between would
+ * leave its shard in neither: not open in the first query, and without a record in the second. Then
+ * the rows of the shard would be missing without a word. */
 Work prepare(Server& server, const Options& options)
 {
     Work work;
@@ -45,12 +48,16 @@ Work prepare(Server& server, const Options& options)
     for (const Shard& shard :
          options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards)))
         work.shards.push_back({shard});
+    /* Opened before the first query, so that too many connections are an error of the server, and
+     * not of some shards. */
     for (std::size_t i = 1; i < std::min(work.shards.size(), std::size_t(options.jobs)); i++)
         work.more.emplace_back(server.dsn());
     return work;
 }
 
-/* By shard. A shard on two servers would be counted twice. */
+/* By shard, and so in ascending order for each server, too: RowOrder relies on that. Returns how
+ * many there are. A shard on two servers would be counted twice, so that is an error before any row
+ * is printed. */
 std::size_t put_in_order(std::vector<Work>& work)
 {
     struct Place {
@@ -79,7 +86,8 @@ std::size_t put_in_order(std::vector<Work>& work)
 }
 
 /* During the switch of a move or a split a shard is open on neither side for a moment. Returns such
- * shards, which are not asked. */
+ * shards, which are not asked. They make the exit code 3: a sum over the rows would be too small.
+ * query does not wait for them, because a switch that was interrupted does not end by itself. */
 ShardSet warn_of_moving(const std::vector<Work>& work, const ShardSet& wanted)
 {
     ShardSet moving;
@@ -95,7 +103,8 @@ ShardSet warn_of_moving(const std::vector<Work>& work, const ShardSet& wanted)
     return moving;
 }
 
-/* With a number behind those that are there already: a key of JSON comes once. */
+/* With a number behind those that are there already: a key of JSON comes once, and the query may
+ * have a column shard of its own. */
 std::vector<std::string> columns_of(const Result& result)
 {
     std::vector<std::string> columns = {"shard", "schema"};
@@ -136,7 +145,12 @@ public:
     }
 
 private:
-    /* Here, so that an error of it is one of the shard: the server may be lost at any time. */
+    /* Here, so that an error of it is one of the shard: the server may be lost at any time.
+     * cursor_tuple_fraction = 1: all rows are fetched, and the default plans for the first 10 %.
+     * idle_in_transaction_session_timeout = 0: between two FETCHes the session waits for the turn
+     * of its shard, and the timeout of a role would end it there. statement_timeout is of each
+     * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
+     * count. */
     std::string begin(const Shard& shard) const
     {
         std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
@@ -149,6 +163,8 @@ private:
 
     void work_on(Connection& connection, Work& work)
     {
+        /* After a lost connection the loop goes on, so that each shard that is left gets its
+         * error. */
         for (std::size_t i = 0; (i = (*work.next)++) < work.shards.size();) {
             const auto& [shard, place] = work.shards[i];
             try {
@@ -161,12 +177,15 @@ private:
                 const std::lock_guard<std::mutex> lock(lock_);
                 errors_[error.what()].insert(shard.number);
             }
+            /* Also after an error, because the shards behind this one wait for it. */
             order_.end(place);
         }
     }
 
     /* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. It takes
-     * one statement, and no other than a query. */
+     * one statement, and no other than a query: DECLARE CURSOR refuses a WITH that changes rows,
+     * and query() uses the extended protocol, which refuses a second statement behind a
+     * semicolon. */
     void ask(Connection& connection, const Shard& shard, std::size_t place)
     {
         connection.run(begin(shard));
@@ -181,13 +200,15 @@ private:
                 for (Value& value : row_of(result, i))
                     rows.back().push_back(std::move(value));
             }
+            /* A full batch may be the last one: then the next FETCH returns no row. */
             is_last = result.rows() < 1000;
             order_.add(place, std::move(rows));
         }
         connection.run("COMMIT");
     }
 
-    /* All shards have the columns of the first that has answered. */
+    /* All shards have the columns of the first that has answered, by their names. A shard without
+     * rows has columns, too, so the heading does not depend on the rows. */
     void check_columns(const Result& result)
     {
         const std::vector<std::string> columns = columns_of(result);
@@ -219,6 +240,8 @@ int query_shards(const Options& options)
         servers.on_each([&](std::size_t i) { return prepare(servers[i], options); });
     const std::size_t shards = put_in_order(work);
     const ShardSet moving = warn_of_moving(work, wanted);
+    /* A number that is moving is somewhere. One that no server knows is an error before the first
+     * query. */
     ShardSet missing = wanted;
     for (const int number : moving)
         missing.erase(number);

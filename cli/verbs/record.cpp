@@ -12,9 +12,13 @@ const std::string kHead = "\n"
                           "SELECT ARRAY[\n";
 const std::string kEnd = "]::pg_catalog.text[]\n";
 
-/* A function of another kind has no source: it is not a record. */
+/* A function of another kind has no source: it is not a record. That of LANGUAGE sql with a body of
+ * SQL-standard syntax (prosqlbody, since PostgreSQL 14) has an empty prosrc. '' is no source that
+ * run has written, so such a function is an error and is not replaced. */
 const std::string kSource = "CASE WHEN l.lanname = 'sql' AND p.prokind = 'f' AND p.prosqlbody IS "
                             "NULL THEN p.prosrc ELSE '' END";
+/* Only the function without arguments: snowflake_changes(integer) is another function to
+ * PostgreSQL, and CREATE OR REPLACE would leave it alone. */
 const std::string kFunctions = R"(
 pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l
     ON l.oid = p.prolang AND p.proname = 'snowflake_changes' AND p.pronargs = 0)";
@@ -23,6 +27,8 @@ pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l
 
 Record::Record(const std::string& source)
 {
+    /* Dumps write prosrc unchanged, so the text of a clone or a moved shard is this one, byte for
+     * byte. */
     const std::size_t size = kHead.size() + kEnd.size();
     is_readable_ = source.size() >= size && source.compare(0, kHead.size(), kHead) == 0 &&
                    source.compare(source.size() - kEnd.size(), kEnd.size(), kEnd) == 0;
@@ -33,7 +39,9 @@ Record::Record(const std::string& source)
         is_readable_ = read_entry(line) && is_readable_;
 }
 
-/* As source() writes it. There may be hundreds in each of thousands of shards. */
+/* As source() writes it. There may be hundreds in each of thousands of shards, so a line is
+ * compared by its positions, without a regular expression. A line that was edited by hand makes the
+ * record unreadable: a change that is not seen would be made a second time. */
 bool Record::read_entry(const std::string& line)
 {
     constexpr std::size_t kHashSize = 64;
@@ -59,6 +67,8 @@ bool Record::has(const Change& change) const
                                     [&](const Entry& entry) { return entry.name == change.name; });
     if (found == entries_.end())
         return false;
+    /* To skip it would leave the shards with two definitions, and to run it again could fail or
+     * double rows. Only the author knows which one is meant. */
     if (found->hash != change.hash)
         throw Failure(
             "it has had change " + change.name + " with another text: SHA-256 was " + found->hash +
@@ -88,6 +98,11 @@ std::map<std::string, Record> read_records(Connection& connection)
     return records;
 }
 
+/* An advisory lock, because there may be no object yet to lock, and two sessions that replace one
+ * function do not queue: the second fails with "tuple concurrently updated". Advisory locks are of
+ * one database, where a schema's name is unique. It is released after the commit is visible, so the
+ * next holder reads this record. If two names have one hash, two runs wait for each other without
+ * need. */
 std::string locking_of(Connection& connection, const Shard& shard)
 {
     return "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(" +
@@ -96,6 +111,8 @@ std::string locking_of(Connection& connection, const Shard& shard)
 
 OwnedRecord read_record(Connection& connection, const Shard& shard)
 {
+    /* LEFT JOIN: a shard without the function has an empty record. pg_roles, because only
+     * superusers may read pg_authid. */
     const Result row = connection.query(
         R"(
         SELECT CASE WHEN pg_catalog.current_setting('is_superuser') = 'on' AND r.rolname <> current_user
@@ -106,12 +123,15 @@ OwnedRecord read_record(Connection& connection, const Shard& shard)
             kFunctions + R"() ON p.pronamespace = n.oid
         WHERE n.nspname = $1)",
         {shard.schema});
+    /* It was dropped or renamed after prepare() had read the shards. */
     if (row.rows() == 0)
         throw Failure("its schema is gone");
     return {row.is_null(0, 1) ? Record() : Record(row.text(0, 2)), row.text(0, 0)};
 }
 
-/* The owner of the shard must be able to go on where a superuser has begun. */
+/* The owner of the shard must be able to go on where a superuser has begun: CREATE OR REPLACE
+ * FUNCTION wants the owner of the function. REPLACE keeps the owner and the privileges of a
+ * function that is there; a new one belongs to the superuser until the ALTER. */
 std::string writing_of(Connection& connection, const Shard& shard, const OwnedRecord& record)
 {
     const std::string function = shard.quoted + ".snowflake_changes()";

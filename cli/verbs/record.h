@@ -19,10 +19,12 @@ class Record
 public:
     /* An empty record. */
     Record() = default;
-    /* source: of the function. If run has not written it, has() is an error. */
+    /* source: of the function. If run has not written it, has() is an error. No error here:
+     * read_records() reads those of all shards, also of shards that are not asked for. */
     explicit Record(const std::string& source);
 
-    /* Whether the shard has had the change; an error if its SQL was another. */
+    /* Whether the shard has had the change; a Failure if its SQL was another. The hash of the
+     * change must be there. */
     bool has(const Change& change) const;
     void add(const Change& change) { entries_.push_back({change.name, change.hash}); }
 
@@ -35,17 +37,20 @@ private:
         std::string hash;
     };
 
+    /* Returns false if source() cannot have written the line. */
     bool read_entry(const std::string& line);
 
     std::vector<Entry> entries_;
     bool is_readable_ = true;
 };
 
-/* The records of the schemas that have one. */
+/* The records of the schemas that have one, by the schema's name. One query for all shards of a
+ * server, and without locks: a run may be writing one of them. */
 std::map<std::string, Record> read_records(Connection& connection);
 
 /* A statement that waits until no other run changes the shard, until the end of the transaction,
- * which must be READ COMMITTED. */
+ * which must be READ COMMITTED: the caller reads the record in a later statement, with a snapshot
+ * of its own. */
 std::string locking_of(Connection& connection, const Shard& shard);
 
 /* The shard's record, and the owner of its schema. */
@@ -56,5 +61,5 @@ struct OwnedRecord {
 
 OwnedRecord read_record(Connection& connection, const Shard& shard);
 
-/* Statements that write it. */
+/* Statements that write it, to be run in the transaction of the change. */
 std::string writing_of(Connection& connection, const Shard& shard, const OwnedRecord& record);

@@ -9,13 +9,16 @@
 namespace
 {
 
-/* How many rows the widths of a table are taken of. */
+/* How many rows the widths of a table are taken of. They are kept until then, and nothing is
+ * printed. */
 constexpr std::size_t kFirstRows = 1000;
 
-/* Bytes of rows that wait for their turn. A bound, because a query may return more than memory. */
+/* Bytes of rows that wait for their turn, of all shards. A bound, because a query may return more
+ * than memory. */
 constexpr std::size_t kMaxWaiting = 16 << 20;
 
-/* NaN and Infinity are text. */
+/* NaN and Infinity are text, because JSON has no such numbers. All other output of PostgreSQL's
+ * numeric types is a number of JSON as it is, with an exponent, too. */
 Kind kind_of_number(const std::string& text)
 {
     constexpr int kSafeDigits = 15; /* that every reader of JSON keeps: it may read a double */
@@ -28,6 +31,8 @@ Kind kind_of_number(const std::string& text)
 
 Kind kind_of(unsigned int type, const std::string& text)
 {
+    /* OIDs of pg_type.dat, which never change: bool; bigint, smallint, integer, oid, real, double
+     * precision, numeric. */
     constexpr unsigned int kBool = 16;
     const std::set<unsigned int> kNumbers = {20, 21, 23, 26, 700, 701, 1700};
     return type == kBool              ? Kind::boolean
@@ -44,13 +49,16 @@ std::size_t size_of(const std::vector<ValueRow>& rows)
     return size;
 }
 
-/* Characters, not bytes. */
+/* Characters, not bytes: the connection's encoding is UTF-8, where every byte of a character but
+ * the first is 10xxxxxx. */
 std::size_t width_of(const std::string& text)
 {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+/* replace: text of a database in SQL_ASCII may be no UTF-8, and would be an exception in the middle
+ * of the output. */
 std::string json_of(const std::string& text)
 {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -70,7 +78,8 @@ std::string json_of(const Value& value)
     }
 }
 
-/* An empty text is quoted, because NULL is empty. */
+/* An empty text is quoted, because NULL is empty. COPY ... WITH (FORMAT csv) writes and reads the
+ * two in the same way. */
 std::string csv_of(const Value& value)
 {
     const bool is_plain =
@@ -149,7 +158,7 @@ void RowPrinter::print_first_rows()
     has_rows_ = true;
 }
 
-/* Numbers stand at the right, with their heading. */
+/* Numbers stand at the right, with their heading. No blanks at the end of a line. */
 void RowPrinter::print_table_row(const ValueRow& row)
 {
     for (std::size_t i = 0; i < row.size(); i++) {
@@ -174,7 +183,8 @@ void RowPrinter::end()
     std::cout << std::flush;
 }
 
-/* The one whose turn it is never waits, so the others go on some time. */
+/* The one whose turn it is never waits, so the others go on some time. Rows that are larger than
+ * the bound by themselves wait for their turn, and are printed then. */
 void RowOrder::add(std::size_t shard, std::vector<ValueRow> rows)
 {
     const std::size_t size = size_of(rows);
@@ -205,5 +215,6 @@ void RowOrder::print_waiting()
         if (!waiting.has_ended)
             break;
     }
+    /* All: one of them may have got its turn, and others may have room now. */
     turn_.notify_all();
 }

@@ -26,10 +26,13 @@ struct Value {
 
 using ValueRow = std::vector<Value>;
 
+/* By the type that the server names. That of a domain is its base type, so a domain over bigint is
+ * a number, too. */
 ValueRow row_of(const Result& result, int row);
 
 /* Prints rows of the same columns. The first rows decide the widths of a table's columns; wider
- * values of later rows stand out. */
+ * values of later rows stand out. Not for several threads at once: RowOrder calls print() under its
+ * lock. */
 class RowPrinter
 {
 public:
@@ -38,6 +41,7 @@ public:
     /* Names must differ from each other. */
     void begin(const std::vector<std::string>& columns);
     void print(const ValueRow& row);
+    /* Also without rows: the heading of a table, [] in JSON. begin() must have been called. */
     void end();
 
 private:
@@ -54,7 +58,9 @@ private:
 
 /* Puts the rows of shards that are asked at the same time into the order of the shards. Threads add
  * them; those of the shard whose turn it is are printed at once, and a thread that is too far ahead
- * waits. */
+ * waits. That needs two things of the caller, or the waits would not end: each server's shards are
+ * taken in this order, so that the shard whose turn it is has a thread, or gets the next one that
+ * is free; and end() is called for each shard, also after an error. */
 class RowOrder
 {
 public:

@@ -24,10 +24,12 @@ struct Work {
     std::string server;
     std::list<Connection> more; /* connections beside the first */
     std::vector<ShardState> shards;
+    /* A pointer, because a std::atomic cannot be moved, and a vector of Work moves its elements. */
     std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
 };
 
-/* Prints the states that are final, a line of JSON each. */
+/* Prints the states that are final, a line of JSON each. Each line is flushed, so that a program
+ * sees the shards as they are done, and has them if the command is killed. */
 class Reporter
 {
 public:
@@ -45,6 +47,8 @@ public:
             {"server", or_null(state.server)},     {"state", state.state},
             {"sqlstate", or_null(state.sqlstate)}, {"message", or_null(state.error)}};
         const std::lock_guard<std::mutex> lock(printing_);
+        /* replace: the messages of libpq are in the encoding of the locale, and text that is not
+         * UTF-8 would be an exception. */
         std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                   << std::endl;
     }
@@ -54,7 +58,9 @@ private:
     std::mutex printing_;
 };
 
-/* A changed text, or a record that cannot be read, is an error before anything runs. */
+/* A changed text, or a record that cannot be read, is an error before anything runs. This looks
+ * without a lock: apply() reads the record again under its lock, so a change that another run makes
+ * meanwhile is not made twice. */
 ShardState look_at(const Shard& shard, const std::string& server, const Record& record,
                    const std::vector<Change>& changes)
 {
@@ -76,6 +82,7 @@ Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>&
     Work work;
     work.server = server.name();
     std::map<std::string, Record> records;
+    /* Either all changes have names, or there is one without. */
     if (!changes[0].name.empty())
         records = read_records(server.connection);
     std::size_t left = 0;
@@ -83,6 +90,8 @@ Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>&
         work.shards.push_back(look_at(shard, work.server, records[shard.schema], changes));
         left += work.shards.back().state == "not done" ? 1 : 0;
     }
+    /* Opened before the first change runs: a connection that fails, as at max_connections, is an
+     * error while nothing is done. No more than there are shards to change. */
     for (std::size_t i = 1; i < std::min(left, static_cast<std::size_t>(options.jobs)); i++)
         work.more.emplace_back(server.dsn());
     return work;
@@ -97,18 +106,22 @@ public:
     {
     }
 
+    /* Returns the states of all shards. An error of a shard is in its state, and is not thrown. */
     std::vector<ShardState> run(ServerSet& servers)
     {
         each_shard([&](const ShardState& state) {
             if (state.state == "not done")
                 return progress_.expect(1);
             reporter_.print(state);
+            /* Found by look_at(): without --keep-going no change runs in any shard then. */
             is_stopped_ = is_stopped_ || (state.state == "failed" && !options_.keep_going);
         });
         on_all_connections(servers, work_,
                            [&](Connection& connection, Work& work) { work_on(connection, work); });
         std::vector<ShardState> states;
         each_shard([&](const ShardState& state) {
+            /* Printed last: as long as a connection is at work, a shard that is not done may still
+             * be done. */
             if (state.state == "not done")
                 reporter_.print(state);
             states.push_back(state);
@@ -127,6 +140,9 @@ private:
 
     void work_on(Connection& connection, Work& work)
     {
+        /* A connection that is lost takes no more shards; with --keep-going the server's other
+         * connections take them. After an error or Ctrl-C each connection ends the shard that it is
+         * at. */
         while (connection.is_alive() && !is_stopped_ && !is_interrupted()) {
             const std::size_t i = (*work.next)++;
             if (i >= work.shards.size())
@@ -137,6 +153,8 @@ private:
             change(connection, state);
             if (state.state != "not done")
                 reporter_.print(state);
+            /* By the error and not by the state: after a lost connection the shard is "not done"
+             * with an error. */
             is_stopped_ = is_stopped_ || (!state.error.empty() && !options_.keep_going);
             progress_.step();
         }
@@ -144,6 +162,7 @@ private:
 
     void change(Connection& connection, ShardState& state)
     {
+        /* "failed" unless something better is known: that is right for every Failure. */
         const std::string before = std::exchange(state.state, "failed");
         try {
             state.state =
@@ -157,6 +176,8 @@ private:
             state.error = error.what();
             is_stopped_ = is_stopped_ || dynamic_cast<const WrongForAll*>(&error) != nullptr;
         }
+        /* Also of a transaction that the SQL has left open. Never an error, so the next shard
+         * starts clean. */
         connection.rollback();
     }
 
@@ -168,7 +189,9 @@ private:
     std::atomic<bool> is_stopped_ = false;
 };
 
-/* Those that no server has, because one was left out. */
+/* Those that no server has, because one was left out. If none was left out, require_none() throws,
+ * and nothing has run. They are "not done" without schema and server, so that the output and the
+ * exit code account for every shard that was asked for. */
 Work missing_of(ServerSet& servers, ShardSet numbers, const std::vector<Work>& work)
 {
     for (const Work& of_server : work)
@@ -188,12 +211,17 @@ int run_on_shards(const Options& options)
     std::vector<Change> changes = read_changes(options);
     const ShardSet numbers = parse_shards(options.shards);
     ServerSet servers(options.dsns, Access::writes, options.keep_going);
+    /* A move that begins after this check compares the definition with the one that it has copied,
+     * before the fence, and stops if they differ. */
     require_unmoved(servers, numbers);
     add_hashes(servers[0].connection, changes);
     std::vector<Work> work = servers.on_each(
         [&](std::size_t i) { return prepare(servers[i], numbers, changes, options); });
+    /* Behind those of the servers: on_all_connections() has no connection for it, so nothing runs
+     * there. */
     work.push_back(missing_of(servers, numbers, work));
-    /* The run ends after the shards that it is at, so that it can say which are done. */
+    /* The run ends after the shards that it is at, so that it can say which are done. Not earlier:
+     * until here nothing was changed, and Ctrl-C may end the process. */
     note_interrupts();
     std::vector<ShardState> states = Run(options, changes, work).run(servers);
     std::sort(states.begin(), states.end(), [](const ShardState& one, const ShardState& two) {

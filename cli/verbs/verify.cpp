@@ -26,10 +26,14 @@ struct Report {
     Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
 
-/* Rows of a table that are looked at, where not all are. */
+/* Rows of a table that are looked at, where not all are. So the time of verify depends on the
+ * number of tables more than on their size. The newest IDs are at an end of the index, which is
+ * read beside the sample. */
 constexpr int kSample = 10000;
 
-/* The columns whose DEFAULT makes IDs of a shard; names are as SQL writes them. */
+/* The columns whose DEFAULT makes IDs of a shard; names are as SQL writes them. Only tables of open
+ * shards, with a DEFAULT of the shard of their own schema. A column of a domain over bigint is one,
+ * too. Partitions are left out, because count_other_ids() reads them with their parent. */
 Result read_columns(Connection& connection)
 {
     return connection.query(R"(
@@ -46,7 +50,11 @@ Result read_columns(Connection& connection)
 
 /* IDs of other shards in the column of a table, its children and its partitions. A query of these
  * tables would run code of their owners while it is planned, so other_ids() reads each of them.
- * Those of a subscription are left out: the rows may have been made at the other side. */
+ * Those of a subscription are left out: the rows may have been made at the other side. With
+ * publish_via_partition_root the subscription has the parent alone, so nothing below such a table
+ * is read, either. The column is looked up by its name, because a child may have it at another
+ * attnum. Partitioned and foreign tables have no rows here, and temporary ones may be of another
+ * session. UNION, because a table may have several parents. */
 Result count_other_ids(Connection& connection, const std::string& shard, const std::string& table,
                        const std::string& column, int sample)
 {
@@ -85,6 +93,11 @@ void check_ids(Connection& connection, bool is_full, Progress& progress, Report&
     }
 }
 
+/* Objects of a move whose record is gone, as after a DROP SCHEMA by hand. The names of a move's
+ * objects begin with that of its schema, snowflake_move_N; if the schema is there, find_moves()
+ * tells more. Subscriptions and slots are of the whole server, and only those of this database are
+ * meant. DROP SUBSCRIPTION drops the slot on the other server, too, and fails if it cannot: so the
+ * hint takes the slot's name away first. */
 Result find_leftovers(Connection& connection)
 {
     return connection.query(R"(
@@ -114,7 +127,11 @@ Result find_leftovers(Connection& connection)
 }
 
 /* An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is
- * being made. That of a partitioned table is invalid as long as a partition has none. */
+ * being made. That of a partitioned table is invalid as long as a partition has none. REINDEX
+ * CONCURRENTLY makes name_ccnew, and renames the old index to name_ccold when they are swapped: the
+ * valid one has the name, so the other is dropped. The progress view hides the indexes of other
+ * roles' sessions from a role without pg_read_all_stats, which is told of an index that is being
+ * made, too. MATERIALIZED, so that the catalogue is searched for shards once. */
 Result find_invalid_indexes(Connection& connection)
 {
     return connection.query("WITH open AS MATERIALIZED (" + open_shards_sql(connection) + R"()
@@ -134,7 +151,10 @@ Result find_invalid_indexes(Connection& connection)
 }
 
 /* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
- * without arguments is called by an object or was called: then it has drawn from its sequence. */
+ * without arguments is called by an object or was called: then it has drawn from its sequence.
+ * Without that condition a server that only has the setting, as from a common configuration file,
+ * would be a finding. A negative value is no shard. setdatabase = 0 is a setting for all
+ * databases. */
 std::vector<int> read_settings(Connection& connection)
 {
     const Result rows = connection.query(
@@ -160,7 +180,8 @@ std::vector<int> read_settings(Connection& connection)
 
 Report verify_server(Connection& connection, bool is_full, Progress& progress)
 {
-    /* Rows that a policy hides are an error here, not left out. */
+    /* Rows that a policy hides are an error here, not left out. Read-only transactions, so that no
+     * function that is called on the way can write. */
     connection.run("SET row_security = off; SET default_transaction_read_only = on");
     warn_of_citus(connection);
     const std::vector<Shard> shards = read_shards(connection);
@@ -184,7 +205,8 @@ struct Place {
     std::string maker;
 };
 
-/* Two makers on one server are found by snowflake_check(). */
+/* Two makers on one server are found by snowflake_check(), with the objects. A number that three
+ * servers have is a finding on the second and on the third, each with the first. */
 void find_number_twice(std::map<int, Place>& places, Report& report, int number,
                        const std::string& maker, const std::string& hint)
 {
@@ -223,11 +245,14 @@ int verify_shards(const Options& options)
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     std::vector<Report> reports;
     {
+        /* In a block of its own: its line on the terminal is erased before findings are printed. */
         Progress progress("verify (columns)");
         reports = servers.on_all([&](Connection& connection) {
             return verify_server(connection, options.full, progress);
         });
     }
+    /* Behind all servers, because it compares them. A server that has failed is not in the reports,
+     * and the exit code is 3 then. */
     find_numbers_twice(reports);
     std::vector<CopyFinding> of_copies;
     if (options.rows)
