@@ -57,6 +57,8 @@ struct Arguments {
         CLI::App* verb = app.add_subcommand(name, description);
         verb->add_flag("--json", options.json, "print JSON");
         verb->footer(std::string("Examples:") + examples);
+        /* The callback only notes the verb. main() calls it when all arguments are read, outside of
+         * the handler of CLI11's errors. */
         verb->callback([this, verb_function] { function = verb_function; });
         return verb;
     }
@@ -129,6 +131,8 @@ struct Arguments {
             ->excludes(once);
         verb->add_option("--jobs", options.jobs, "number of connections to each server (default 1)")
             ->check(CLI::Range(1, 64));
+        /* The check comes after the transformation: CLI11 puts transformations first. 0 is refused:
+         * Options has it for the server's own setting. Without a unit it is seconds. */
         verb->add_option("--lock-timeout", options.lock_timeout,
                          "how long a statement may wait for a lock, in s or ms")
             ->transform(
@@ -141,6 +145,8 @@ struct Arguments {
         tries->check(CLI::Range(1, 1000));
         verb->add_flag("--keep-going", options.keep_going,
                        "go on with the other shards and servers after an error");
+        /* A statement outside of a transaction that fails can leave a part of its work, such as an
+         * invalid index. It is not tried again, so --tries would have no effect. */
         verb->add_flag("--no-transaction", options.no_transaction,
                        "one statement by itself: for CREATE INDEX CONCURRENTLY, VACUUM")
             ->excludes(tries);
@@ -243,6 +249,8 @@ struct Arguments {
         verb->add_option("--by", options.by, "size (default), rows, or the number of shards")
             ->check(CLI::IsMember({"size", "shards", "rows"}))
             ->excludes(weights);
+        /* One value for each: CLI11 would take the connection strings behind it, too, which are the
+         * servers of the plan. */
         verb->add_option("--drain", options.drain,
                          "server to be emptied; may be given several times")
             ->allow_extra_args(false);
@@ -277,6 +285,8 @@ struct Arguments {
   snowflake-shard move insta5 --from service=db1 --to service=db2 --drop-source
   snowflake-shard plan service=db1 service=db2 service=db3 --json > plan.json
   snowflake-shard move --plan plan.json --jobs 2)");
+        /* None of these is required() here: a move is given by SCHEMA or --shards with --from and
+         * --to, or by --plan alone. move_shard() checks that. */
         verb->add_option("SCHEMA", options.schema, "schema of the shard");
         verb->add_option("--shards", options.shards, "several shards: 0-7,9");
         verb->add_option("--plan", options.plan,
@@ -343,6 +353,8 @@ struct Arguments {
     /* Options of both move and split. */
     void add_switch(CLI::App* verb, const char* switch_command)
     {
+        /* One value for each, or the SCHEMA behind it would be taken for a second one. The first
+         * --config is that of the first --pgbouncer, and so on. */
         verb->add_option("--pgbouncer", options.pgbouncer,
                          "connection string of PgBouncer's admin console; may be given several "
                          "times, each with a --config")
@@ -352,6 +364,7 @@ struct Arguments {
         verb->add_option("--switch-command", options.switch_command, switch_command);
         verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
+        /* AsSizeValue(false): a kB is 1,024 bytes, as in PostgreSQL's own settings. */
         verb->add_option(
                 "--max-lag", options.max_lag,
                 "bytes of WAL that the target may be behind when the switch begins (default 1MB)")

@@ -1,5 +1,6 @@
 /* SIGINT (Ctrl-C), SIGTERM and SIGHUP: noted here, and acted upon by the verb where that does no
- * harm. A second one ends the program. */
+ * harm. A second one ends the program. A verb that does not call note_interrupts() is ended by the
+ * first one. */
 
 #pragma once
 
@@ -16,6 +17,7 @@ inline bool is_interrupted()
 inline void note_interrupts()
 {
     const auto note = [](int signal) {
+        /* Nothing else: POSIX permits few functions in a handler, and signal() is one of them. */
         interrupts = 1;
         std::signal(signal, SIG_DFL);
     };

@@ -38,7 +38,9 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error)
     const CLI::App& asked = has_verb ? *app.get_subcommands()[0] : app;
     std::string problem = app.get_subcommands().empty() ? "a verb is missing" : error.what();
     for (const std::string& argument : asked.remaining(true)) {
+        /* Of --option=value, the option alone is compared with those that there are. */
         const std::string word = argument.substr(0, argument.find('='));
+        /* CLI11 leaves it among the words. Only positional arguments come behind it. */
         if (word == "--")
             continue;
         if (word[0] == '-')
@@ -63,6 +65,8 @@ int main(int argc, char** argv)
         try {
             arguments.app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {
+            /* CLI11 raises --help and --version as errors with exit code 0; exit() prints their
+             * text. */
             if (error.get_exit_code() != 0)
                 throw UsageError(wrong_usage(arguments.app, error));
             return arguments.app.exit(error); /* --help, --version */

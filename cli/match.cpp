@@ -22,7 +22,8 @@ Compiled compile(const char* pattern)
             }};
 }
 
-/* A file of thousands of aliases is read line by line. */
+/* A file of thousands of aliases is read line by line. So a pattern is compiled once, in each
+ * thread: several servers are asked at the same time. */
 const regex_t& compiled_once(const char* pattern)
 {
     thread_local std::map<std::string, Compiled> known;

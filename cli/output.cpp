@@ -48,6 +48,7 @@ void print_aligned(const Table& table)
         for (std::size_t i = 0; i < widths.size(); i++) {
             const std::string& text = lines[n][i];
             const std::string space(widths[i] - width_of(text), ' ');
+            /* The heading is aligned as the cell of the first row. NULL is empty on either side. */
             const bool is_text = table.rows.empty() || std::holds_alternative<std::string>(
                                                            table.rows[n == 0 ? 0 : n - 1][i]);
             const bool is_last = i + 1 == widths.size();
@@ -58,6 +59,7 @@ void print_aligned(const Table& table)
 
 void print_json(const Table& table)
 {
+    /* Keys in the order of the columns, not sorted. */
     using Json = nlohmann::ordered_json;
     Json array = Json::array();
     for (const auto& row : table.rows) {
@@ -74,6 +76,7 @@ void print_json(const Table& table)
     std::cout << array.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
+/* Quotes only where RFC 4180 needs them. NULL and an empty text are both an empty field. */
 void print_csv(const Table& table)
 {
     for (const auto& line : lines_of(table))
@@ -154,7 +157,8 @@ Prefix::~Prefix()
     prefix_of_thread.clear();
 }
 
-/* In one piece, so that lines of threads do not mix. */
+/* In one piece, so that lines of threads do not mix. On a terminal, the line of a Progress is
+ * erased first: it has no newline, and the message would be written behind it. */
 void warn(const std::string& message)
 {
     std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") +
@@ -188,6 +192,7 @@ Progress::Progress(std::string what, std::size_t total)
 {
 }
 
+/* The results that follow on the standard output begin on an empty line. */
 Progress::~Progress()
 {
     if (is_terminal_)
@@ -197,7 +202,8 @@ Progress::~Progress()
 void Progress::show(std::size_t done)
 {
     const std::lock_guard<std::mutex> lock(showing_);
-    /* In a file each report is a line of its own, so there are fewer of them. */
+    /* In a file each report is a line of its own, so there are fewer of them. Work that is shorter
+     * than the interval shows nothing. For 0 there is no rate to compute the rest from. */
     if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 3000))
         return;
     shown_ = Clock::now();

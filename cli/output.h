@@ -23,15 +23,18 @@ struct Table {
     std::vector<std::string> columns;
     std::vector<std::vector<Cell>> rows;
 
-    /* A bigint is a number, all else is text. */
+    /* A bigint is a number, all else is text. Queries cast each number that JSON must not quote to
+     * bigint. */
     void add(const Result& result);
 };
 
+/* JSON is an array of an object for each row; CSV has a line with the headings. */
 enum class Format { table, json, csv };
 
 void print(const Table& table, Format format);
 
-/* The result of a command for a shard. */
+/* The result of a command for a shard. error is why the shard was not done, or empty. Only run
+ * fills server and sqlstate. */
 struct ShardState {
     Shard shard;
     std::string state; /* done, failed, not done ... */
@@ -69,14 +72,15 @@ std::string count_of(std::size_t count, const std::string& thing);
 std::string pretty_size(std::int64_t bytes);
 
 /* How many are done and how long the rest takes: a line that is renewed on a terminal, else a line
- * every three seconds. Threads may share one. */
+ * every three seconds. Threads may share one. The rest is estimated from the time so far. done must
+ * not exceed total, because the rest is unsigned. */
 class Progress
 {
 public:
     explicit Progress(std::string what, std::size_t total = 0);
     ~Progress();
 
-    /* So many more are to be done. */
+    /* So many more are to be done. A caller that does not know the total at first begins with 0. */
     void expect(std::size_t count) { total_ += count; }
     void step() { show(++done_); }
     /* So many are done by now. */

@@ -9,6 +9,8 @@
 
 enum ExitCode { kDone = 0, kFound = 1, kWrongUsage = 2, kFailed = 3 };
 
+/* The arguments of all verbs; each verb reads its own. An empty string or list was not given. The
+ * defaults are those that the help in arguments.h tells. */
 struct Options {
     std::vector<std::string> dsns;
     bool keep_going = false;
@@ -69,6 +71,7 @@ struct Options {
     bool drops_rest = false;
 };
 
+/* They throw UsageError, Failure and other std::exceptions; main() prints those. */
 int list_shards(const Options& options);
 int clone_shards(const Options& options);
 int run_on_shards(const Options& options);

@@ -12,7 +12,8 @@ std::string renaming(const std::string& from, const std::string& to)
 }
 
 /* Another session may read the catalogues while the copy is dropped: a pg_dump of the whole
- * database locks the tables in another order. */
+ * database locks the tables in another order. Each try is a transaction of its own, so the deadlock
+ * has undone all of it. */
 void drop_schema(Connection& connection, const std::string& name)
 {
     const std::string deadlock_detected = "40P01";
@@ -26,7 +27,8 @@ void drop_schema(Connection& connection, const std::string& name)
 }
 
 /* pg_dump leaves out the privileges that a schema had when the database was made. Only the schema
- * public has such, also if it was renamed. */
+ * public has such, also if it was renamed. The owner has its privileges by CREATE SCHEMA. $2 is
+ * cast, because the arguments of format() can be of any type. */
 std::string initial_privileges(Connection& connection, const Shard& shard, const std::string& name)
 {
     return connection
@@ -48,12 +50,16 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     const std::string away = "snowflake_copy_" + process + "_0";
     shard_.schema = shard_.quoted = "snowflake_copy_" + process + "_1";
     /* The advisory lock ends with the session, also if the command is killed, so a copy without a
-     * holder is a leftover. */
+     * holder is a leftover. It is taken first: without it, the copy of another command that is at
+     * work would be dropped. */
     connection_.run("SET client_min_messages = error;"
                     "SELECT pg_advisory_lock(hashtextextended('snowflake-shard copy', 0))");
     for (const std::string& left : texts_of(connection_.query(
              "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern})))
         drop_schema(connection_, left);
+    /* The dump has the schema's name in it, so the shard has another name while it runs. That name
+     * is never committed: other sessions find the shard by its own name all the time, and a
+     * rollback, also that of a killed command, restores it. */
     try {
         connection_.run("BEGIN;" + renaming(shard.quoted, away) + dump +
                         renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
@@ -76,6 +82,7 @@ Copy::~Copy()
 
 void Copy::renumber(int number)
 {
+    /* With the old number still: the objects that have it are the ones to be changed. */
     const std::string statements = renumbering();
     shard_.number = number;
     named_ = shard_;
@@ -90,6 +97,7 @@ void Copy::rename(int suffix)
         return;
     connection_.run(renaming(old, name));
     shard_.schema = shard_.quoted = name;
+    /* The number stays. The search_path that functions set is text, and has the old name. */
     renumber(shard_.number);
 }
 

@@ -15,7 +15,8 @@ class Copy
 {
 public:
     /* Waits until no other command makes a copy in the database. Drops the copy of a command that
-     * was killed. dump: of the shard. */
+     * was killed. dump: of the shard. Throws ServerError if the dump cannot be run, which is then
+     * rolled back. */
     Copy(const std::string& dsn, const Shard& shard, const std::string& dump);
     ~Copy();
     Copy(const Copy&) = delete;
@@ -23,7 +24,9 @@ public:
 
     const Shard& shard() const { return shard_; }
 
-    /* Gives it another number, and the name with this at its end. */
+    /* Gives it another number, and the name with this at its end. The name differs for each
+     * connection of clone, so that several can make and rename the schema of a dump at the same
+     * time. */
     void renumber(int number);
     void rename(int suffix);
     /* Statements that make it a shard of its own in another transaction: see renumbering_of(). */
@@ -35,5 +38,5 @@ private:
     Shard named_; /* in the settings of its functions */
 };
 
-/* Schemas of that name are copies. */
+/* Schemas of that name are copies. verify reports them, and the next clone drops them. */
 inline const std::string kCopyPattern = "^snowflake_copy_[0-9]+_[0-9]+$";

@@ -33,6 +33,9 @@ Definition::Definition(Connection& connection, Shard template_shard)
 {
 }
 
+/* The template's name is marked in texts of every shard: a clone has the bodies and comments of the
+ * template as they are, and a body that was made for the shard has the shard's name there. Both are
+ * equal. In all other places it is a reference to the template, and a difference. */
 Entries Definition::marked(const Entries& entries, const Shard& shard) const
 {
     Entries marked;
@@ -58,11 +61,15 @@ std::vector<Definition::Change> Definition::changes_by(const KeyOf& key_of,
         else
             changes.push_back({true, entry});
     }
+    /* The entries that only the shard has. A changed entry is in both lists. */
     for (const auto& [key, entry] : left)
         changes.push_back({false, *entry});
     return changes;
 }
 
+/* Both sides are brought to the text that a restore would write. For rewritings that as_restored()
+ * does not know there is the copy, which was restored: its text is taken for the template's. diff
+ * makes no copy, so it writes nothing. */
 std::vector<Definition::Change> Definition::changes(const Entries& present) const
 {
     return changes_by(
@@ -77,6 +84,7 @@ std::vector<Definition::Change> Definition::changes(const Entries& present) cons
 namespace
 {
 
+/* Tables and partitioned tables: pg_dump locks no other kind of relation. */
 std::map<std::string, std::size_t> count_tables(Connection& connection)
 {
     const Result rows = connection.query(R"(
@@ -90,7 +98,9 @@ std::map<std::string, std::size_t> count_tables(Connection& connection)
 
 /* pg_dump reads the whole catalogue each time, so each run dumps many shards. It locks their
  * tables, and several databases of one server share a lock table, which has 6,400 places by
- * default. */
+ * default. That is max_locks_per_transaction (64) times max_connections (100). One more is counted
+ * for each shard, which limits the --schema options of a run. A shard with more tables than that is
+ * a batch of its own. */
 std::size_t end_of_batch(const std::vector<Shard>& shards, std::size_t begin,
                          const std::map<std::string, std::size_t>& tables)
 {
@@ -135,6 +145,9 @@ std::vector<Difference> Definition::compare_copy(Connection& connection, const S
                                                  const std::string& dump)
 {
     Entries restored = marked(split_dump(connection, {copy.schema}, dump)[copy.schema], copy);
+    /* The two texts of an object are put together by its type and name. They may differ in casts
+     * and parentheses, which the server has then rewritten: the text of the copy is noted for
+     * changes(). */
     std::multimap<std::string, std::string> left;
     for (const Entry& entry : restored)
         left.emplace(object_of(entry), as_restored(entry.sql));
@@ -146,7 +159,8 @@ std::vector<Difference> Definition::compare_copy(Connection& connection, const S
         }
     }
     /* An alias that is the template's name looks like the schema in the template. In the copy
-     * nothing refers to the template, which was renamed when the copy was made. */
+     * nothing refers to the template, which was renamed when the copy was made. No shard has the
+     * number -1, so only the name is marked. */
     const Shard no_number = {-1, template_.schema, template_.quoted};
     for (Entry& entry : restored)
         entry = mark(entry, no_number);
@@ -159,6 +173,8 @@ std::vector<std::string> Definition::functions_naming_template() const
 {
     std::vector<std::string> functions;
     for (const Entry& entry : entries_)
+        /* A comment that names the template does no harm. A body does: a clone would use its
+         * tables. */
         if (entry.type != "COMMENT" && is_marked_in_text(entry))
             functions.push_back(unmark(object_of(entry), template_));
     return functions;

@@ -11,12 +11,14 @@
 #include "definition/entries.h"
 #include "output.h"
 
+/* An object that only one of the two has. One that is changed is two: missing, and added. */
 struct Difference {
     bool is_missing; /* the template has it and the shard has not; false: the other way round */
     std::string object;
     std::string sql;
 };
 
+/* Never without a difference. */
 struct DifferentShard {
     Shard shard;
     std::vector<Difference> differences;
@@ -25,19 +27,21 @@ struct DifferentShard {
 class Definition
 {
 public:
-    /* Dumps the template. */
+    /* Dumps the template. Throws Failure. */
     Definition(Connection& connection, Shard template_shard);
 
     const std::string& dump() const { return dump_; }
 
-    /* The shards that differ from the template, or from a copy of it. The connection is to the
-     * server of the shards. */
+    /* The shards that differ from the template, or from a copy of it; in the order in which they
+     * are given. The connection is to the server of the shards. Several threads may call it, with
+     * connections of their own. Nothing is written. */
     std::vector<DifferentShard> find_different(Connection& connection,
                                                const std::vector<Shard>& shards,
                                                Progress& progress) const;
 
-    /* Notes how a copy is written, of which this is the dump; returns the changes made by
-     * default privileges and event triggers. */
+    /* Notes how a copy is written, of which this is the dump; returns the changes made by default
+     * privileges and event triggers. To be called before find_different(), which then takes a shard
+     * for equal if it is written as the copy. */
     std::vector<Difference> compare_copy(Connection& connection, const Shard& copy,
                                          const std::string& dump);
 

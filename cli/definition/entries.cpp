@@ -13,7 +13,10 @@ const std::string kMark = "\n--\n-- Name: ";
 /* GRANT and REVOKE statements: one for each privilege that a new object would not have, or would
  * have, in a fixed order. pg_dump leaves out the initial privileges of the schema public, and keeps
  * the order in which privileges were granted. The members of an extension have the privileges that
- * the extension gives them. */
+ * the extension gives them. Core takes acldefault() for an object whose ACL is NULL, so such an
+ * object adds none. A privilege that is in the ACL and not in the default, or the other way round,
+ * is in one of the two sets: count(*) = 1. An example of the second is EXECUTE on a function,
+ * revoked from PUBLIC. */
 const char* const kPrivileges = R"(
 , objects (catalog, oid, schema, name, columns, acl, default_acl) AS (
     SELECT tableoid, oid, nspname, format('SCHEMA %I', nspname), '', nspacl, acldefault('n', nspowner)
@@ -63,13 +66,16 @@ void add_privileges(Connection& connection, const std::vector<std::string>& sche
         entries[rows.text(i, 1)].push_back({"ACL", rows.text(i, 0), rows.text(i, 0) + "\n"});
 }
 
+/* The last of each: a name may have the same words in it, and it comes first in a heading. pg_dump
+ * writes a newline in a name as a space, so a name cannot end the heading. */
 std::string between(const std::string& text, const std::string& left, const std::string& right)
 {
     const std::size_t begin = text.rfind(left) + left.size();
     return text.substr(begin, text.rfind(right) - begin);
 }
 
-/* Moves the last line off the end of the text if it sets this. */
+/* Moves the last line off the end of the text if it sets this. pg_dump writes settings above the
+ * heading of the entry that they are for, so they are at the end of the entry before. */
 void cut_setting(std::string& text, const std::string& name, std::string& setting)
 {
     text.erase(text.find_last_not_of('\n') + 1);
@@ -124,6 +130,7 @@ private:
 
     void cut_settings(std::string& text)
     {
+        /* pg_dump sets the tablespace first, so the access method is the last line. */
         cut_setting(text, "default_table_access_method = ", access_method_);
         cut_setting(text, "default_tablespace = ", tablespace_);
     }
@@ -133,6 +140,9 @@ private:
         const std::string type = between(heading, "; Type: ", "; Schema: ");
         const std::string schema = between(heading, "; Schema: ", "; Owner: ");
         const std::string name = heading.substr(0, heading.rfind("; Type: "));
+        /* From the settings above this heading. cut_settings() then takes those of the next entry
+         * off the end of this one. heap is left out: pg_dump writes it or not, depending on the
+         * tables before. */
         std::string set;
         if (heading.rfind("; Tablespace: ") != std::string::npos)
             set = tablespace_;
@@ -141,6 +151,8 @@ private:
             set += access_method_;
         cut_settings(sql);
         sql.erase(0, std::min(sql.find_first_not_of("\n-"), sql.size()));
+        /* A shard that moves has the triggers of the fence on each table, and after a split all
+         * shards have one. They are no part of the definition. */
         if (type == "TRIGGER" &&
             (sql.find("EXECUTE FUNCTION snowflake_move_") != std::string::npos ||
              sql.find("EXECUTE FUNCTION snowflake_split.") != std::string::npos))
@@ -162,6 +174,8 @@ private:
 std::map<std::string, Entries>
 split_dump(Connection& connection, const std::vector<std::string>& schemas, const std::string& dump)
 {
+    /* Twice, as pg_dump names it: without quotes in the heading of the schema, and as fmtId()
+     * quotes it, if that is needed, in those of its comment and its privileges. */
     std::map<std::string, std::string> schema_of;
     for (const std::string& schema : schemas)
         for (const std::string& name : {schema, connection.identifier(schema)})

@@ -9,6 +9,9 @@
 
 #include "postgres/catalog.h"
 
+/* An object, or a part of one that pg_dump writes by itself. The name is that of pg_dump's heading,
+ * with the arguments of a function. For privileges it is the statement. Each sql ends with a
+ * newline. */
 struct Entry {
     std::string type; /* TABLE, FUNCTION, ACL ... */
     std::string name;
@@ -22,7 +25,8 @@ using Entries = std::vector<Entry>;
 std::map<std::string, Entries> read_entries(Connection& connection,
                                             const std::vector<std::string>& schemas);
 
-/* The same of a dump of these schemas. */
+/* The same of a dump of these schemas. The privileges are read from the server, not from the dump:
+ * the connection is to the database that was dumped. */
 std::map<std::string, Entries> split_dump(Connection& connection,
                                           const std::vector<std::string>& schemas,
                                           const std::string& dump);

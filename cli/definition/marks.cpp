@@ -14,7 +14,8 @@ bool ends_with(std::string_view text, std::string_view end)
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/* Replaces the word where it stands alone and where the condition holds for its position. */
+/* Replaces the word where it stands alone and where the condition holds for its position. Not
+ * insta5 in insta50, nor 5 in 15. */
 void replace_word(std::string& text, const std::string& word, char mark,
                   const std::function<bool(std::size_t)>& condition = nullptr)
 {
@@ -47,7 +48,9 @@ std::size_t begin_of_token(const std::string& sql, std::size_t at)
     return begin;
 }
 
-/* SCHEMA insta5, insta5.photos, 'insta5.table_id_seq'::regclass; but not 'insta5.x' */
+/* SCHEMA insta5, insta5.photos, 'insta5.table_id_seq'::regclass; but not 'insta5.x'. A constant
+ * counts only if it is cast to regclass and the like: the server keeps the OID of that, and writes
+ * its name. Any other constant is a text. After a point stands a column, not a schema. */
 bool is_schema(const std::string& sql, std::size_t at, std::size_t end)
 {
     const std::size_t token = begin_of_token(sql, at);
@@ -63,7 +66,9 @@ bool is_function(const Entry& entry)
     return entry.type == "FUNCTION" || entry.type == "PROCEDURE";
 }
 
-/* The text that the server keeps as it was given: a comment, the body of a function between $$. */
+/* The text that the server keeps as it was given: a comment, the body of a function between $$.
+ * None for a function with an SQL body (BEGIN ATOMIC, RETURN): the server keeps that parsed, and
+ * its shard numbers are marked. */
 std::optional<Range> text_of(const Entry& entry)
 {
     if (entry.type == "COMMENT")
@@ -82,7 +87,8 @@ std::optional<Range> text_of(const Entry& entry)
 
 std::string mark_number(std::string sql, int number)
 {
-    /* It changes as the text does: a mark is shorter than a number. */
+    /* The text with constants and names blanked. It changes as the text does: a mark is shorter
+     * than a number. */
     std::string code = code_of(sql);
     const std::string digits = std::to_string(number);
     replace_word(sql, digits, kNumberMark, [&](std::size_t at) {
@@ -103,6 +109,7 @@ Entry mark(Entry entry, const Shard& shard)
         });
     else if (!text_of(entry))
         sql = mark_number(sql, shard.number);
+    /* The second form is that within a constant, where the quotes of a name are doubled. */
     for (const std::string& name : {shard.quoted, doubled(shard.quoted)}) {
         replace_word(sql, name, kNameMark, [&](std::size_t at) {
             return entry.type == "COMMENT" || is_function(entry) ||
@@ -116,6 +123,7 @@ Entry mark(Entry entry, const Shard& shard)
 
 void mark_in_text(Entry& entry, const Shard& other)
 {
+    /* A body can have the name without quotes, as a part of a constant or of a comment. */
     for (const auto& name : {other.quoted, other.schema})
         if (const auto text = text_of(entry)) {
             std::string body = entry.sql.substr(text->begin, text->end - text->begin);

@@ -7,7 +7,12 @@ namespace
 
 /* The statement that drops an object, the one that makes it again, and the owner's part of its
  * text. Constraints of partitions come after those of their parents, because pg_dump makes the
- * parents first. */
+ * parents first. ONLY: a DEFAULT of a parent would replace those of its children, and each of them
+ * has its own row of pg_attrdef. SET DEFAULT of a generated column is an error. A function is
+ * replaced, so its owner, its privileges and the objects that call it stay. An inherited constraint
+ * (not conislocal) goes and comes with that of its parent; alone it cannot be dropped. The comment
+ * of a constraint is lost with it, so it is made again; COMMENT names a table without the word
+ * TABLE, and a domain with DOMAIN. */
 const char* const kStatements = R"(
 SELECT oid, '' AS drop, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s;', name, attname, pg_get_expr(adbin, adrelid)) AS make
 FROM (SELECT d.oid, adrelid::regclass AS name, adbin, adrelid, adnum FROM pg_attrdef AS d JOIN pg_class AS c ON c.oid = adrelid
@@ -29,7 +34,9 @@ WHERE connamespace = $1::regnamespace AND contype = 'c' AND (conislocal OR conty
 ORDER BY 1)";
 
 /* The elements of search_path, which are quoted where they have to be, and whether one is the name.
- */
+ * A comma separates two of them if an even number of quotes follows: otherwise it is in a name. The
+ * setting is text, so pg_dump wrote the template's name, and a rename of the schema does not change
+ * it. */
 const char* const kSettings = R"(
 SELECT format('ALTER ROUTINE %s SET search_path TO ', oid::regprocedure), n, e, e = $2
 FROM pg_proc, unnest(proconfig) AS setting,
@@ -37,6 +44,7 @@ FROM pg_proc, unnest(proconfig) AS setting,
                            ', (?=(?:[^"]*"[^"]*")*[^"]*$)') WITH ORDINALITY AS s (e, n)
 WHERE pronamespace = $1::regnamespace ORDER BY oid, n)";
 
+/* The comment of snowflake_create_shard() on next_id(). A comment of a user stays. */
 const char* const kComments = R"(
 SELECT format('COMMENT ON FUNCTION %s IS ''next ID of shard ', oid::regprocedure)
 FROM pg_proc WHERE pronamespace = $1::regnamespace AND obj_description(oid, 'pg_proc') = 'next ID of shard ' || $2)";
@@ -58,6 +66,7 @@ std::string objects_of(Connection& connection, const Shard& copy)
     for (int i = 0; i < rows.rows(); i++) {
         const std::string make = checked(rows.text(i, 2));
         const std::string marked = mark_number(make, copy.number);
+        /* Without the number of the shard: it stays as the dump has made it. */
         if (marked == make)
             continue;
         drops += checked(rows.text(i, 1));
@@ -71,6 +80,8 @@ std::string settings_of(Connection& connection, const Shard& copy, const Shard& 
 {
     const Result rows = connection.query(kSettings, {copy.quoted, named.quoted});
     std::string statements;
+    /* A row is an element: the first one begins the statement of its function, and the last one
+     * ends it. */
     for (int i = 0; i < rows.rows(); i++)
         statements += (rows.number(i, 1) > 1 ? ", " : checked(rows.text(i, 0))) +
                       (rows.flag(i, 3) ? std::string(1, kNameMark) : checked(rows.text(i, 2))) +
@@ -82,6 +93,8 @@ std::string settings_of(Connection& connection, const Shard& copy, const Shard& 
 
 std::string renumbering_of(Connection& connection, const Shard& copy, const Shard& named)
 {
+    /* In this order: CREATE OR REPLACE FUNCTION has the old search_path in it, and the ALTER
+     * ROUTINE behind it sets the new one. */
     std::string statements = objects_of(connection, copy) + settings_of(connection, copy, named);
     const Result rows = connection.query(kComments, {copy.quoted, std::to_string(copy.number)});
     for (int i = 0; i < rows.rows(); i++)

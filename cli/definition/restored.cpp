@@ -9,7 +9,8 @@
 namespace
 {
 
-/* Behind the cast's type: ::character varying(10)[] */
+/* Behind the cast's type: ::character varying(10)[]. The words are in the order in which
+ * format_type() writes them. */
 std::size_t end_of_cast(std::string_view sql, std::size_t at)
 {
     at += 2;
@@ -63,7 +64,9 @@ std::string cast_elements(const std::string& sql, const std::string& code,
     return array + "]";
 }
 
-/* The server writes (ARRAY[...])::text[], and without parentheses in an extended statistic. */
+/* The server writes (ARRAY[...])::text[], and without parentheses in an extended statistic. When
+ * that is parsed, transformTypeCast() passes the type on to the elements of an ARRAY[], so the
+ * restored expression has a cast for each element. */
 std::string push_casts_down(const std::string& sql)
 {
     const std::string code = code_of(sql);
@@ -78,6 +81,7 @@ std::string push_casts_down(const std::string& sql)
         if (end == std::string::npos || code.compare(cast, 2, "::") != 0)
             continue;
         const std::size_t type_end = end_of_cast(sql, cast);
+        /* Only a cast to an array type is passed on. */
         if (sql.compare(type_end - 2, 2, "[]") != 0)
             continue;
         const std::string type = sql.substr(cast + 2, type_end - cast - 4);
@@ -88,7 +92,9 @@ std::string push_casts_down(const std::string& sql)
     return pushed + sql.substr(done);
 }
 
-/* As the server names a column that is such a cast. It writes some types otherwise in SQL. */
+/* As the server names a column that is such a cast. It writes some types otherwise in SQL.
+ * FigureColname() takes the last part of the type's name, and gram.y makes pg_catalog.int4 of
+ * integer. */
 std::string name_of_type(std::string_view type)
 {
     std::string name;
@@ -159,6 +165,10 @@ bool has_connective(std::string_view code, const std::string& connective)
     return false;
 }
 
+/* The parser appends to an AND on the left (makeAndExpr() in gram.y; makeOrExpr() for OR), and
+ * keeps no parentheses. So (a AND b) AND c is one AND of three after a restore. Only the first
+ * operand is flattened: one further to the right stays an AND of its own. BETWEEN becomes an AND
+ * after that, in parse analysis, so it is flattened only by a restore. */
 std::string flatten(std::string sql, const std::string& connective)
 {
     std::string code = code_of(sql);

@@ -19,5 +19,6 @@
  *   SELECT a.kind FROM a UNION ALL SELECT 'b'::text AS text */
 std::string as_restored(const std::string& sql);
 
-/* The text without casts, parentheses and space. */
+/* The text without casts, parentheses and space, to compare an object with its restored copy.
+ * Names, operators and constants stay, so another object is still a difference. */
 std::string without_casts(const std::string& text);

@@ -11,6 +11,7 @@
  * of its own for a large number. */
 ShardSet parse_shards(const std::string& text)
 {
+    /* The shard is 13 bits of an ID. */
     constexpr int kMaxShard = 8191;
     ShardSet shards;
     std::istringstream list(text);
@@ -60,11 +61,16 @@ std::string extension_schema(Connection& connection)
     if (schema.rows() == 0)
         throw Failure(connection.server() + ": the extension is not installed there.\n"
                                             "HINT:  CREATE EXTENSION snowflake;");
+    /* The output of regnamespace is quoted where that is needed, so it can stand in SQL. */
     return schema.text(0, 0);
 }
 
 /* A shard that moves is in two databases, and open in one. A sequence that Citus has copied makes
- * no IDs here. */
+ * no IDs here. is_direct: a table of another schema whose DEFAULT calls insta5.next_id() does not
+ * make its own schema a shard. A shard number of NULL is computed, so it is not known here. IS NOT
+ * TRUE: a call whose sequence has no row in pg_sequence counts, because the strict is_citus_copy()
+ * returns NULL for it. The '' makes NOT IN () valid if no shard is closed; no schema has an empty
+ * name. shard is a bigint, because Table::add() takes only that type for a number. */
 std::string open_shards_sql(Connection& connection)
 {
     std::string closed = "''";
@@ -87,6 +93,8 @@ std::string open_shards_sql(Connection& connection)
 
 std::vector<Shard> read_shards(Connection& connection)
 {
+    /* The server quotes the names, because its version decides which words are keywords.
+     * PQescapeIdentifier() quotes all names, so texts with them would differ from the server's. */
     const Result rows = connection.query("SELECT *, quote_ident(schema_name) FROM (" +
                                          open_shards_sql(connection) + ") AS open ORDER BY 1, 2");
     std::vector<Shard> shards;

@@ -16,11 +16,13 @@ struct Shard {
 
 using ShardSet = std::set<int>;
 
-/* "0-7,9" and back. */
+/* "0-7,9" and back. parse_shards() throws UsageError for anything else, also for "" and for a
+ * number above 8191. format_shards() writes an empty set as "none". */
 ShardSet parse_shards(const std::string& text);
 std::string format_shards(const ShardSet& shards);
 
-/* A pattern with the number in it: insta{} and 5 are insta5. */
+/* A pattern with the number in it: insta{} and 5 are insta5. UsageError without {}; the length of
+ * the name is not checked. */
 std::string schema_name(const std::string& pattern, int shard);
 
 /* The schema of the extension, as SQL writes it; an error if it is not installed. */
@@ -30,13 +32,14 @@ std::string extension_schema(Connection& connection);
  * without those whose sequence is a copy on a Citus worker: the coordinator has them. */
 std::string open_shards_sql(Connection& connection);
 
-/* All shards that are open, by number; a number twice if two schemas have it. */
+/* All shards that are open, by number; a number twice if two schemas have it. Only catalogs and the
+ * records of moves and of a split are read: no code of a shard's owner runs. */
 std::vector<Shard> read_shards(Connection& connection);
 
 /* It is open there. */
 bool has_shard(Connection& connection, const Shard& shard);
 
-/* The one shard of a schema. */
+/* The one shard of a schema. Failure if the schema is no open shard, or has several numbers. */
 Shard find_shard(Connection& connection, const std::string& schema);
 /* Among the open shards of a server. */
 Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,

@@ -5,6 +5,8 @@
 namespace
 {
 
+/* to_regclass() returns NULL for a table that does not exist; a cast to regclass would raise an
+ * error. */
 bool has_table(Connection& connection, const std::string& name)
 {
     return connection
@@ -15,7 +17,8 @@ bool has_table(Connection& connection, const std::string& name)
 } // namespace
 
 /* Without Citus, or before its version 12, there are no distributed schemas and no such catalogue.
- */
+ * DISTINCT: a schema has many tables, and their shards are on the same node. A node's secondaries
+ * have rows of the same groupid in pg_dist_node; clients write to the primary. */
 std::string citus_nodes_sql(Connection& connection)
 {
     if (!has_table(connection, "pg_dist_schema"))

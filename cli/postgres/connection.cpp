@@ -78,10 +78,14 @@ std::vector<std::string> texts_of(const Result& rows)
 
 Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQfinish)
 {
+    /* libpq takes a text with = for settings, and one that begins with postgresql:// for a URI. All
+     * others are a database's name, which PQconninfoParse() would refuse. */
     const bool is_database_name = dsn.find_first_of("=:") == std::string::npos;
     if (!is_database_name)
         parse(dsn);
-    /* With expand_dbname a DSN may be a database's name alone, as for psql. */
+    /* With expand_dbname a DSN may be a database's name alone, as for psql. client_encoding comes
+     * after dbname, so it overrides that of the string and of PGCLIENTENCODING: dumps and names are
+     * UTF-8 on all servers, and compare as bytes. */
     const char* keys[] = {"dbname", "fallback_application_name", "client_encoding", nullptr};
     const char* values[] = {dsn.c_str(), "snowflake-shard", "UTF8", nullptr};
     handle_.reset(PQconnectdbParams(keys, values, 1));
@@ -90,6 +94,8 @@ Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQf
     /* So that await_result() can run check_() meanwhile: a deadline or Ctrl-C must end a statement.
      */
     PQsetnonblocking(handle_.get(), 1);
+    /* Read before it is changed below: the sessions of pg_dump start with the same default, of the
+     * role, the database or PGOPTIONS. */
     quotes_all_ = query("SHOW quote_all_identifiers").text(0, 0) == "on";
     /* With an empty path no object that another role planted is found before PostgreSQL's own, and
      * all names are shown with their schema. They are compared as text, so they are quoted in one
@@ -98,7 +104,8 @@ Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQf
     run("SET search_path = ''; SET quote_all_identifiers = off; SET jit = off");
 }
 
-/* A statement that was given up shall not go on without us. */
+/* A statement that was given up shall not go on without us. The request is sent by a thread, which
+ * would end with the program. A server that hangs delays the end by one second only. */
 Connection::~Connection()
 {
     if (cancel_.valid())
@@ -121,7 +128,8 @@ void Connection::run(const std::string& sql)
     finish(PQsendQuery(handle_.get(), sql.c_str()) == 1);
 }
 
-/* The last result, as PQexec() returns it. */
+/* The last result, as PQexec() returns it. All results are taken, also behind an error: libpq sends
+ * no further statement before PQgetResult() has returned NULL. */
 Result Connection::finish(bool is_sent)
 {
     Result last(nullptr);
@@ -132,11 +140,13 @@ Result Connection::finish(bool is_sent)
         end_copy(handle_.get(), status);
         has_copy = has_copy || status == PGRES_COPY_IN || status == PGRES_COPY_OUT;
     }
+    /* COPY TO STDOUT succeeds, and its rows are gone: without this error it would look done. */
     if (has_copy)
         throw ServerError("COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql"
                           "\nSERVER:  " +
                               server(),
                           "");
+    /* A statement that was not sent has no result: then the connection has the message. */
     if (!last.is_done())
         throw ServerError(
             (last.error().empty() ? trimmed(PQerrorMessage(handle_.get())) : last.error()) +
@@ -148,6 +158,9 @@ Result Connection::finish(bool is_sent)
 PGresult* Connection::await_result()
 {
     for (;;) {
+        /* A long text, such as a dump, is not sent at once. Input is read meanwhile, because a
+         * server that cannot send its notices does not read, either: both sides would wait for
+         * ever. */
         const bool is_unsent = PQflush(handle_.get()) == 1;
         if (PQconsumeInput(handle_.get()) == 0 || PQisBusy(handle_.get()) == 0)
             return PQgetResult(handle_.get());
@@ -165,20 +178,28 @@ void Connection::check()
         if (check_)
             check_();
     } catch (...) {
+        /* Until settle() has ended, rollback() does nothing: the handler of the error does not wait
+         * for a server that hangs. */
         cancel_ = cancel(handle_.get());
         throw;
     }
 }
 
-/* The request must have ended, too: it would cancel the next statement. */
+/* The request must have ended, too: it would cancel the next statement. PQcancel() returns when the
+ * server has closed the connection of the request, which is after the signal was sent to the
+ * backend. A Watch may end this wait as well: cancel_ is still set then, and the next statement
+ * waits again. */
 void Connection::settle()
 {
     if (!cancel_.valid())
         return;
+    /* The results of the statement that was given up: an error of SQLSTATE 57014, or all of its
+     * rows. */
     while (PGresult* result = await_result())
         PQclear(result);
     while (cancel_.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
         check();
+    /* Before rollback(), which does nothing while it is set. */
     cancel_ = {};
     rollback();
 }
@@ -213,6 +234,8 @@ std::string Connection::dsn_without_password() const
     for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++) {
         const std::string key = option->keyword;
         std::string value = option->val == nullptr ? "" : option->val;
+        /* pg_dump never turns the setting off, and the server's functions, such as
+         * pg_get_viewdef(), obey it. */
         if (key == "options" && quotes_all_)
             value += " -c quote_all_identifiers=off";
         const bool is_secret = *option->dispchar == '*'; /* also that of a key's file */
@@ -228,10 +251,12 @@ std::string dsn_setting(const std::string& key, const std::string& value)
         return key + "=" + value;
     std::string quoted;
     for (const char c : value)
+        /* The escapes of a connection string: a backslash before a quote or a backslash. */
         quoted += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
     return key + "='" + quoted + "'";
 }
 
+/* Of two equal -c settings the last one holds, so the new ones come behind those of the string. */
 std::string dsn_with_options(const std::string& dsn, const std::string& more)
 {
     const Options options = parse(dsn);
@@ -245,6 +270,8 @@ std::string dsn_with_options(const std::string& dsn, const std::string& more)
     return text + dsn_setting("options", all + more);
 }
 
+/* Of the string alone, without PGPASSWORD and password files. From PostgreSQL 16 on, a subscription
+ * of a role that is no superuser needs the password there (password_required). */
 bool has_password(const std::string& dsn)
 {
     const Options options = parse(dsn);

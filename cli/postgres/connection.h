@@ -12,7 +12,9 @@
 
 #include <libpq-fe.h>
 
-/* UsageError ends the command with exit code 2, every other error with 3. */
+/* UsageError ends the command with exit code 2, every other error with 3. It is no Failure, so a
+ * set of servers (servers.h) does not take it for the failure of one server and go on with the
+ * others. */
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -21,11 +23,15 @@ struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/* Others were in the way until the deadline. */
+/* Others were in the way until the deadline. At the switch, move and split then open the source
+ * again, and try three times. */
 struct Late : Failure {
     using Failure::Failure;
 };
 
+/* A statement has failed. The message is that of the server, with its address. sqlstate is empty if
+ * the server did not answer, and for COPY, which is refused here. If Connection::is_alive() is
+ * false, the connection is lost, and the statement may have been done. */
 struct ServerError : Failure {
     ServerError(const std::string& message, std::string code)
         : Failure(message), sqlstate(std::move(code))
@@ -34,6 +40,9 @@ struct ServerError : Failure {
     std::string sqlstate;
 };
 
+/* The rows of a statement. All values are the server's text: t and f for a boolean, "" for NULL
+ * (is_null() tells it from an empty text). number() throws a std::exception if the text is no
+ * number. A null pointer counts as a failed statement, as PQresultStatus() has it. */
 class Result
 {
 public:
@@ -49,6 +58,7 @@ public:
     std::string sqlstate() const;
     int rows() const { return PQntuples(result_.get()); }
     int columns() const { return PQnfields(result_.get()); }
+    /* 20 is the OID of int8. A count() has this type; an integer (23) stays text. */
     bool is_bigint(int column) const { return PQftype(result_.get(), column) == 20; }
     unsigned int type(int column) const { return PQftype(result_.get(), column); }
     std::string name(int column) const { return PQfname(result_.get(), column); }
@@ -66,22 +76,28 @@ private:
 /* The first column of the rows. */
 std::vector<std::string> texts_of(const Result& rows);
 
+/* A session. libpq permits one thread at a time, so each thread has a Connection of its own. A lost
+ * connection is not made again: a lock or a setting of the session would be lost unseen. */
 class Connection
 {
 public:
     /* Connects as libpq does, and sets an empty search_path: each statement qualifies its names.
-     * quote_all_identifiers is off, because names are compared as they have to be quoted. */
+     * quote_all_identifiers is off, because names are compared as they have to be quoted. Throws
+     * UsageError for a string that cannot be read, and Failure without a server. */
     explicit Connection(const std::string& dsn);
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
     ~Connection();
 
-    /* Another connection to the same database. */
+    /* To the same database by the given string. With several hosts in it, it can reach another one:
+     * Server::dsn() names the one that answered. */
     Connection another() const { return Connection(dsn_); }
 
-    /* One statement with parameters $1, $2 ... as text. */
+    /* One statement with parameters $1, $2 ... as text. The extended protocol permits no second
+     * statement. A parameter is never NULL: statements use NULLIF($1, ''). Throws ServerError. */
     Result query(const std::string& sql, const std::vector<std::string>& parameters = {});
-    /* Any number of statements without parameters. */
+    /* Any number of statements without parameters. Those without a BEGIN of their own are one
+     * transaction (the simple protocol). The first that fails ends the rest. Throws ServerError. */
     void run(const std::string& sql);
     /* Ends a transaction that failed; never an error. That of a statement that was given up ends
      * before the next statement. */
@@ -124,7 +140,7 @@ private:
 
 /* While it lives, check() is called several times a second while a statement of the connection is
  * under way. If it throws, the statement is given up: the server is asked to cancel it, and the
- * next one waits until it has ended. */
+ * next one waits until it has ended. An inner Watch replaces the outer one until it ends. */
 class Watch
 {
 public:

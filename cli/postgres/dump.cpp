@@ -23,9 +23,12 @@ SET default_tablespace = ''; SET default_table_access_method = heap;
 )";
 
 /* The statements, with our settings in place of those at the head. The head and the end hold
- * nothing that a user has written, but \restrict and \unrestrict, which are commands of psql. */
+ * nothing that a user has written, but \restrict and \unrestrict, which are commands of psql.
+ * \restrict is written since the minor releases of August 2025. */
 std::string without_frame(const std::string& text)
 {
+    /* The first of the one and the last of the other: a body or a comment can hold the same lines,
+     * but only between the two. */
     const std::string last_setting = "\nSET row_security = off;\n";
     const std::size_t head = text.find(last_setting);
     const std::size_t end = text.rfind("\n--\n-- PostgreSQL database dump complete\n");
@@ -38,6 +41,7 @@ std::string without_frame(const std::string& text)
 std::vector<std::string> dump_options(const Connection& connection,
                                       const std::vector<std::string>& schemas)
 {
+    /* The text is run by a Connection, whose client_encoding is always UTF8. */
     std::vector<std::string> options = {"--encoding=UTF8", "--no-publications", "-d",
                                         connection.dsn_without_password()};
     for (const std::string& schema : schemas) /* a quoted pattern matches the name itself */
@@ -45,6 +49,8 @@ std::vector<std::string> dump_options(const Connection& connection,
     return options;
 }
 
+/* mkdtemp() makes it for this user alone (0700): a definition can hold constants that others may
+ * not read. A command that is killed leaves the folder behind, without any rows in it. */
 std::string make_private_folder()
 {
     const char* parent = std::getenv("TMPDIR");
@@ -66,7 +72,8 @@ void remove_folder(const std::string& folder)
 std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas)
 {
     std::vector<std::string> options = dump_options(connection, schemas);
-    /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. */
+    /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. It is in the section
+     * post-data; the rows are in the section data. */
     options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
     return without_frame(run_program("pg_dump", options, connection.password()));
 }
@@ -80,6 +87,7 @@ Archive::Archive(const Connection& connection, const std::string& schema, bool f
         options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
     else
         options.emplace_back("--schema-only");
+    /* No destructor runs for an object whose constructor has failed. */
     try {
         run_program("pg_dump", options, connection.password());
     } catch (...) {
@@ -93,7 +101,10 @@ Archive::~Archive()
     remove_folder(folder_);
 }
 
-/* Lines: 2917; 2606 17296 CONSTRAINT insta5 bookings bookings_pkey app */
+/* Lines: 2917; 2606 17296 CONSTRAINT insta5 bookings bookings_pkey app. pg_restore writes a newline
+ * in a name as a space, so each line is an item, and no name can add one to the list. A line that
+ * begins with ; is a comment. The title is only shown, so an owner with a space in its name does no
+ * harm. */
 std::vector<Archive::Item> Archive::items(Section section) const
 {
     std::istringstream lines(run_program(

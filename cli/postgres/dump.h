@@ -13,10 +13,13 @@
 #include "postgres/connection.h"
 
 /* The objects of the schemas without rows; materialized views that are filled are refreshed. The
- * server must not be newer than pg_dump. A schema that does not exist is an error of pg_dump. */
+ * server must not be newer than pg_dump. A schema that does not exist is an error of pg_dump.
+ * pg_dump takes ACCESS SHARE on every table, so it waits for an ALTER TABLE. Failure if pg_dump
+ * fails; its message stands on the standard error. */
 std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas);
 
-/* The same for one schema, of which parts can be written. */
+/* The same for one schema, of which parts can be written. A custom-format file in a folder of its
+ * own, made once: all parts are of the same snapshot. */
 class Archive
 {
 public:
@@ -29,13 +32,14 @@ public:
         std::string title; /* FUNCTION next_id() */
     };
 
-    /* fills_views: with REFRESH MATERIALIZED VIEW. */
+    /* fills_views: with REFRESH MATERIALIZED VIEW for each view that is filled. Throws Failure. */
     Archive(const Connection& connection, const std::string& schema, bool fills_views);
     ~Archive();
     Archive(const Archive&) = delete;
     Archive& operator=(const Archive&) = delete;
 
-    /* In the order in which they are to be made. */
+    /* In the order in which they are to be made. pg_restore keeps the order of the items that sql()
+     * is given; "" for none. */
     std::vector<Item> items(Section section) const;
     std::string sql(const std::vector<Item>& items) const;
 

@@ -7,7 +7,8 @@
 #include <vector>
 
 /* Calls function(0) ... function(count - 1), each in a thread of its own. The results are in this
- * order; an error of one of them is raised when all have ended. */
+ * order; an error of one of them is raised when all have ended. The destructor of a future of
+ * std::async() waits for its thread, so no thread uses the caller's variables after an error. */
 template <typename Function>
 auto at_once(std::size_t count, Function function)
 {

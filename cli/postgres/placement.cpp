@@ -29,6 +29,7 @@ ShardsOfServers choose_shards(ServerSet& servers, const ShardsOfServers& shards,
         for (const Shard& shard : chosen.back())
             missing.erase(shard.number);
     }
+    /* After all servers were looked at, so that the error names all missing numbers at once. */
     require_none(servers, missing);
     return chosen;
 }
@@ -49,7 +50,8 @@ void require_none(ServerSet& servers, const ShardSet& missing)
     warn(message);
 }
 
-/* Two schemas of that name may differ, and nothing tells which one is meant. */
+/* Two schemas of that name may differ, and nothing tells which one is meant. A server counts once,
+ * also if its schema has several numbers: find_shard() refuses that below, and names them. */
 Template find_template(ServerSet& servers, const ShardsOfServers& shards, const std::string& schema)
 {
     std::string places;
@@ -64,6 +66,7 @@ Template find_template(ServerSet& servers, const ShardsOfServers& shards, const 
     if (found > 1)
         throw Failure("schema " + schema + " is a shard of several servers: " + places +
                       "\nHINT:  Give only the server whose schema is the template.");
+    /* Of one server, find_shard() says the same and names it. */
     if (found == 0 && servers.size() > 1)
         throw Failure("schema " + schema +
                       " is a shard of none of the servers\n"

@@ -51,7 +51,8 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
     return environment;
 }
 
-/* Its standard output is this file. */
+/* Its standard output is this file. The copy that dup2() makes has no close-on-exec flag, so it is
+ * the only end of a pipe that the child keeps. */
 pid_t start(const std::string& path, std::vector<std::string> words, int output,
             std::vector<std::string> environment)
 {
@@ -75,7 +76,9 @@ int await_end(pid_t child)
     return status;
 }
 
-/* Its output until it closes the pipe. Ctrl-C ends it, too: it may wait for a lock. */
+/* Its output until it closes the pipe. Ctrl-C ends it, too: it may wait for a lock. pg_dump answers
+ * SIGTERM with a cancel request for its statement, so it leaves the lock's queue on the server. It
+ * ignores the signals that follow. */
 std::string read_all(int file, pid_t child)
 {
     std::string output;
@@ -121,6 +124,8 @@ std::string run_program(const std::string& name, const std::vector<std::string>&
         close(pipe[1]);
         throw;
     }
+    /* Ours is closed first: the end is seen when no process has the writing end open. The output is
+     * read before the wait, because a program whose pipe is full does not end. */
     close(pipe[1]);
     std::string output = read_all(pipe[0], child);
     close(pipe[0]);

@@ -16,7 +16,8 @@ bool is_space(char c)
 }
 
 /* A comment begins at the line's start or behind a space, but not between quotes: a password may
- * have a # in it. */
+ * have a # in it. A backslash escapes the next character, as in libpq, so \' does not end the
+ * quotes. */
 std::string without_comment(const std::string& line)
 {
     bool is_quoted = false;
@@ -40,6 +41,7 @@ std::vector<std::string> read_file(const std::string& name)
         if (begin != std::string::npos)
             lines.push_back(dsn.substr(begin, dsn.find_last_not_of(" \t\r") + 1 - begin));
     }
+    /* A file that could not be opened or read is not at its end. */
     if (!file.eof())
         throw UsageError("cannot read file " + name);
     if (lines.empty())
@@ -80,7 +82,9 @@ std::string without_secrets(const std::string& dsn)
     return is_database_name ? dsn_setting("dbname", dsn) : shown;
 }
 
-/* As Connection does, which shows the whole string. */
+/* As Connection does, which shows the whole string. Of a string that cannot be read, no setting is
+ * known. It may have a secret if there is pass in it (password, passfile, sslpassword), or the @ of
+ * user:password@host. */
 void check_syntax(const std::string& dsn)
 {
     char* message = nullptr;
@@ -123,6 +127,8 @@ struct Identity {
 
 Identity identify(Connection& connection)
 {
+    /* As numbers of seconds: the text of a timestamptz depends on the TimeZone and the DateStyle of
+     * the role, and the same server can be given with two roles. */
     const Result row =
         connection.query("SELECT format('%s/%s', system_identifier, current_database()), "
                          "extract(epoch FROM pg_postmaster_start_time()), pg_is_in_recovery() "
@@ -145,6 +151,8 @@ Server::Server(const std::string& dsn)
 {
 }
 
+/* The address is that of the server that answered: of a list of hosts, a second connection could
+ * reach another one, such as a standby. */
 std::string Server::dsn() const
 {
     const std::string password = connection.password();
@@ -175,8 +183,11 @@ ServerSet::ServerSet(const std::vector<std::string>& arguments, Access access, b
             servers_.push_back(std::move(*server));
         else
             failures_.push_back(error);
+    /* This reports the servers that could not be reached, too, because it asks the others by
+     * on_all(). */
     leave_out_duplicates();
     if (access == Access::writes)
+        /* on_all() needs a result, so there is a true. */
         on_all([](Connection& connection) { return require_writable(connection), true; });
 }
 
@@ -187,7 +198,11 @@ bool is_same_server(Connection& one, Connection& other)
     return first.database == second.database && first.start == second.start;
 }
 
-/* A standby has the shards of its primary: with both, each shard would be at two places. */
+/* A standby has the shards of its primary: with both, each shard would be at two places. Of two
+ * addresses of one server the first is kept, without a line. Of a primary and its standby the
+ * primary is kept, because it can be written to; of two standbys the first. A standby that was
+ * promoted has another start and is not in recovery, so both stay: after a split, each has shards
+ * of its own. */
 void ServerSet::leave_out_duplicates()
 {
     const std::vector<Identity> identities = on_all(identify);
@@ -221,10 +236,12 @@ void ServerSet::add_failure(const std::string& server, const std::string& error)
 
 void ServerSet::report_failures()
 {
+    /* The only server: its error is that of the command, without a count. */
     if (failures_.size() == 1 && given_ == 1)
         throw Failure(failures_[0]);
     for (const std::string& failure : failures_)
         warn(failure);
+    /* failures_ is emptied, so that each is told once; failed_ stays for the exit code. */
     failed_ += failures_.size();
     failures_.clear();
     if (servers_.empty())

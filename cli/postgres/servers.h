@@ -12,6 +12,8 @@
 #include "postgres/connection.h"
 #include "postgres/parallel.h"
 
+/* A Connection cannot be moved, but a Server can, as vectors do: the reference stays valid, because
+ * it is to an object on the heap. owner_ is declared first, because connection is made from it. */
 class Server
 {
 public:
@@ -29,12 +31,15 @@ public:
     Connection& connection;
 };
 
+/* writes: a server in recovery is refused before anything is done. */
 enum class Access { reads, writes };
 
-/* One server, with its own error if it cannot be used. */
+/* One server, with its own error if it cannot be used: UsageError for a wrong string, else Failure.
+ * The error does not show the string's password. */
 Server connect_to(const std::string& dsn, Access access);
 
-/* The same database, also under two addresses. */
+/* The same database, also under two addresses. Wrong if the server is restarted between the two
+ * questions: it looks like another one then. */
 bool is_same_server(Connection& one, Connection& other);
 
 class ServerSet
@@ -59,7 +64,9 @@ public:
         return on_each([&](std::size_t i) { return function(servers_[i].connection); });
     }
 
-    /* The same with function(i). Servers that fail are not there any more afterwards. */
+    /* The same with function(i). Servers that fail are not there any more afterwards: an index is
+     * valid until the next call. Only a Failure is that of a server; another exception ends the
+     * command. Result i is of server i of the set that is left. */
     template <typename Function>
     auto on_each(Function function)
     {
@@ -81,7 +88,8 @@ public:
 
     /* Servers were left out. */
     bool has_failures() const { return failed_ > 0; }
-    /* Of the command that has worked on the others. */
+    /* The code of a command that has worked on the others: 3 if there are failures, because its
+     * result is not that of all servers. */
     int exit_code(int code) const;
 
 private:
@@ -107,6 +115,7 @@ private:
     void report_failures();
     void leave_out_duplicates();
 
+    /* Calls of on_all() and on_each() change all of these, so only one thread may make them. */
     const bool keeps_going_;
     std::vector<Server> servers_;
     std::vector<std::string> failures_; /* that are not reported yet */
@@ -115,7 +124,8 @@ private:
 };
 
 /* Calls function(connection, work[i]) for each connection to server i at the same time: its own,
- * and those in work[i].more. */
+ * and those in work[i].more. function() handles its errors itself: one that leaves it ends the
+ * command, and not only the work of that server. */
 template <typename Work, typename Function>
 void on_all_connections(ServerSet& servers, std::vector<Work>& work, Function function)
 {

@@ -11,6 +11,8 @@ bool is_word_part(char c)
 
 std::size_t end_of_quoted(std::string_view sql, std::size_t begin)
 {
+    /* A quote that stands twice is a quote in the text. Without an end, which the server does not
+     * write, the rest of the text counts as quoted. */
     const char quote = sql[begin];
     std::size_t end = begin + 1;
     while (end < sql.size() &&
@@ -35,6 +37,7 @@ std::size_t end_of_token(std::string_view sql, std::size_t begin)
         tag_end++;
     if (tag_end == sql.size() || sql[tag_end] != '$')
         return begin + 1;
+    /* The next one like it is the end: pg_dump chooses a tag that the body does not contain. */
     const std::string_view tag = sql.substr(begin, tag_end + 1 - begin);
     const std::size_t end = sql.find(tag, tag_end + 1);
     return end == std::string_view::npos ? sql.size() : end + tag.size();

@@ -1,10 +1,15 @@
-/* Names and constants in SQL text as the server writes it. */
+/* Names and constants in SQL text as the server writes it. It is read as with
+ * standard_conforming_strings = on: a backslash is a character like others. The only comments are
+ * those of pg_dump. All positions are bytes; a position behind something is that of the first byte
+ * that is no part of it. */
 
 #pragma once
 
 #include <string>
 #include <string_view>
 
+/* A letter, a digit or _ as a part of a word. Each byte above 127 is one, too: it is a part of a
+ * letter in UTF-8. */
 bool is_word_part(char c);
 
 /* Behind the string constant or the quoted name that begins here. */
@@ -14,12 +19,14 @@ std::size_t end_of_quoted(std::string_view sql, std::size_t begin);
  * the end of its line, or a single character. */
 std::size_t end_of_token(std::string_view sql, std::size_t begin);
 
-/* With blanks in place of string constants and quoted names. */
+/* With blanks in place of string constants and quoted names. A parenthesis or a word in one is no
+ * code. */
 std::string code_of(std::string sql);
 
 /* A time as a value of lock_timeout; never 0, which is none. */
 std::string milliseconds_of(double seconds);
 
+/* The bytes from begin to the one before end. */
 struct Range {
     std::size_t begin;
     std::size_t end;
