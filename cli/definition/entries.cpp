@@ -29,7 +29,7 @@ const char* const kPrivileges = R"(
     UNION ALL
     SELECT c.tableoid, c.oid, nspname, format('TABLE %s', c.oid::regclass), format(' (%I)', attname), attacl,
            acldefault('c', relowner)
-    FROM pg_class AS c JOIN schemas ON relnamespace = home JOIN pg_attribute ON attrelid = c.oid
+    FROM pg_class AS c JOIN schemas ON relnamespace = home JOIN pg_attribute ON attrelid = c.oid AND NOT attisdropped
     UNION ALL
     SELECT p.tableoid, p.oid, nspname, format('ROUTINE %s', p.oid::regprocedure), '', proacl, acldefault('f', proowner)
     FROM pg_proc AS p JOIN schemas ON pronamespace = home

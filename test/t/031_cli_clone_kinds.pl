@@ -48,7 +48,10 @@ my $template = q{
 	CREATE TYPE mood AS ENUM ('glad', 'kinds.sad');
 	CREATE TYPE pair AS (a integer, b mood);
 	CREATE TYPE mood_range AS RANGE (subtype = mood);
-	CREATE DOMAIN email AS text COLLATE "C" DEFAULT 'kinds.x@y' CHECK (VALUE ~ '@') NOT NULL;
+	CREATE DOMAIN email AS text COLLATE "C" DEFAULT 'kinds.x@y' CHECK (VALUE ~ '@' AND VALUE !~ '\s') NOT NULL;
+	CREATE TABLE narrowed (a integer, b integer);
+	GRANT SELECT (a), UPDATE (b) ON narrowed TO app;
+	ALTER TABLE narrowed DROP COLUMN b;
 	CREATE TYPE shell;
 	CREATE TYPE base;
 	CREATE FUNCTION base_in(cstring) RETURNS base LANGUAGE internal IMMUTABLE STRICT AS 'textin';
