@@ -95,8 +95,13 @@ Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQf
      */
     PQsetnonblocking(handle_.get(), 1);
     /* Read before it is changed below: the sessions of pg_dump start with the same default, of the
-     * role, the database or PGOPTIONS. */
-    quotes_all_ = query("SHOW quote_all_identifiers").text(0, 0) == "on";
+     * role, the database or PGOPTIONS. No function is called, because the search_path is still the
+     * session's own. */
+    if (query("SHOW quote_all_identifiers").text(0, 0) == "on")
+        dump_options_ += " -c quote_all_identifiers=off";
+    const char* strings = PQparameterStatus(handle_.get(), "standard_conforming_strings");
+    if (strings != nullptr && std::string(strings) == "off")
+        dump_options_ += " -c standard_conforming_strings=on";
     /* With an empty path no object that another role planted is found before PostgreSQL's own, and
      * all names are shown with their schema. They are compared as text, so they are quoted in one
      * way. Queries of catalogs without statistics look expensive, and compiling one takes longer
@@ -234,10 +239,11 @@ std::string Connection::dsn_without_password() const
     for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++) {
         const std::string key = option->keyword;
         std::string value = option->val == nullptr ? "" : option->val;
-        /* pg_dump never turns the setting off, and the server's functions, such as
-         * pg_get_viewdef(), obey it. */
-        if (key == "options" && quotes_all_)
-            value += " -c quote_all_identifiers=off";
+        /* pg_dump does not change these settings, and the server's functions, such as
+         * pg_get_viewdef(), obey them. Only where needed: some versions of PgBouncer refuse
+         * options. */
+        if (key == "options")
+            value += dump_options_;
         const bool is_secret = *option->dispchar == '*'; /* also that of a key's file */
         if (!value.empty() && !is_secret && left_out.count(key) == 0)
             dsn += " " + dsn_setting(key, value);

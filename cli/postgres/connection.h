@@ -135,7 +135,7 @@ private:
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
     std::function<void()> check_;
     std::future<void> cancel_; /* of a statement that was given up */
-    bool quotes_all_ = false;
+    std::string dump_options_; /* of a session of pg_dump; often empty */
 };
 
 /* While it lives, check() is called several times a second while a statement of the connection is

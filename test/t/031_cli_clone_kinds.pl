@@ -196,7 +196,8 @@ is_equal_dump($is, $expected, 'pg_dump -s of the clone and of the template are e
 
 # Settings of the caller change nothing.
 foreach my $setting ('default_tablespace=other_space', 'default_table_access_method=another_heap', 'datestyle=SQL,DMY', 'timezone=Asia/Kolkata',
-	'extra_float_digits=-10', 'quote_all_identifiers=on', 'search_path=kinds', 'default_transaction_isolation=serializable', 'intervalstyle=sql_standard')
+	'extra_float_digits=-10', 'quote_all_identifiers=on', 'search_path=kinds', 'default_transaction_isolation=serializable', 'intervalstyle=sql_standard',
+	'standard_conforming_strings=off')
 {
 	local $ENV{PGOPTIONS} = "-c $setting";
 	my ($code, $states, $message) = shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,11', '--schema', 'copy{}');

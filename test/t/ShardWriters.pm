@@ -37,7 +37,7 @@ sub make_written_shard
 	$scratch->safe_psql('postgres', q{
 		SET search_path = insta5, public;
 		CREATE SEQUENCE log_id_seq;
-		CREATE TABLE log (id bigint PRIMARY KEY DEFAULT snowflake_next_id(5, 'insta5.log_id_seq'), v text);
+		CREATE TABLE log (id bigint PRIMARY KEY DEFAULT snowflake_next_id(5, 'insta5.log_id_seq'), v text CHECK (v !~ '\s'));
 		CREATE TABLE part (id bigint DEFAULT insta5.next_id() PRIMARY KEY, v text) PARTITION BY HASH (id);
 		CREATE TABLE part0 PARTITION OF part FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 		CREATE TABLE part1 PARTITION OF part FOR VALUES WITH (MODULUS 2, REMAINDER 1);
