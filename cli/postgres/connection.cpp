@@ -244,6 +244,9 @@ std::string Connection::dsn_without_password() const
          * options. */
         if (key == "options")
             value += dump_options_;
+        /* The host's name can be one that only the certificate has. */
+        if (key == "hostaddr" && !value.empty())
+            dsn += " " + dsn_setting(key, PQhostaddr(handle_.get()));
         const bool is_secret = *option->dispchar == '*'; /* also that of a key's file */
         if (!value.empty() && !is_secret && left_out.count(key) == 0)
             dsn += " " + dsn_setting(key, value);
