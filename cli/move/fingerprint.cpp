@@ -15,8 +15,9 @@ namespace
  * found by their dependencies before the fence and by their body behind it.
  *
  * An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are
- * unique in one catalogue alone, so tableoid is a part of each row; comments are joined by both. Of
- * pg_sequence the fence changes bounds and start, so only type, increment and cache are read.
+ * unique in one catalogue alone, so tableoid is a part of each row; comments and security labels
+ * are joined by both. Of pg_sequence the fence changes bounds and start, so only type, increment
+ * and cache are read.
  *
  * The tables exist already on a server that was the source of a move before: --undo --reversible
  * prepares a way back there. */
@@ -44,7 +45,7 @@ BEGIN
     RETURN (
         WITH written (catalog, object, by) AS (
             SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = home
-            UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, reltablespace, relpersistence, relrowsecurity,
+            UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, relam, reltablespace, relpersistence, relrowsecurity,
                                                       relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
                       FROM pg_class WHERE relnamespace = home
             UNION ALL SELECT s.tableoid, seqrelid, concat_ws(' ', seqtypid, seqincrement, seqcache)
@@ -64,6 +65,10 @@ BEGIN
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opfamily WHERE opfnamespace = home
+            UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
+                      FROM pg_amop AS a JOIN pg_opfamily AS f ON f.oid = amopfamily WHERE opfnamespace = home
+            UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
+                      FROM pg_amproc AS a JOIN pg_opfamily AS f ON f.oid = amprocfamily WHERE opfnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = home
             UNION ALL SELECT m.tableoid, mapcfg, m.xmin::text
@@ -71,7 +76,9 @@ BEGIN
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = home),
         commented AS (
-            SELECT d.tableoid, objoid, d.xmin::text FROM pg_description AS d JOIN written ON catalog = classoid AND object = objoid)
+            SELECT d.tableoid, objoid, d.xmin::text FROM pg_description AS d JOIN written ON catalog = classoid AND object = objoid
+            UNION ALL
+            SELECT l.tableoid, objoid, l.xmin::text FROM pg_seclabel AS l JOIN written ON catalog = classoid AND object = objoid)
         SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by))
         FROM (TABLE written UNION ALL TABLE commented) AS rows);
 END $$;

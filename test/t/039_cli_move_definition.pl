@@ -23,6 +23,7 @@ if ($one->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WH
 make_real_database($_, 'postgres') foreach $one, $two;
 make_real_shard($one, 'postgres', 5, 'insta5');
 psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
+$one->safe_psql('postgres', 'CREATE OPERATOR FAMILY insta5.family USING hash; CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler');
 my @way = ('insta5', '--from', $one, '--to', $two);
 
 sub abort_move
@@ -60,7 +61,8 @@ foreach my $sql ('GRANT CREATE ON SCHEMA insta5 TO report', 'GRANT DELETE ON ins
 	(map { "COMMENT ON $_ IS 'new'" } 'SCHEMA insta5', 'TYPE insta5.visibility', 'TRIGGER audit ON insta5.photos', 'CONSTRAINT follows_check ON insta5.follows',
 		'COLUMN insta5.users.avatar'),
 	'GRANT USAGE ON SEQUENCE insta5.table_id_seq TO report', 'CREATE SEQUENCE insta5.c', 'ALTER SEQUENCE insta5.table_id_seq CACHE 7',
-	'CREATE OPERATOR FAMILY insta5.c USING hash')
+	'CREATE OPERATOR FAMILY insta5.c USING hash', 'ALTER OPERATOR FAMILY insta5.family USING hash ADD OPERATOR 1 = (integer, integer)',
+	'ALTER OPERATOR FAMILY insta5.family USING hash ADD FUNCTION 1 hashint4(integer)', 'ALTER TABLE insta5.users SET ACCESS METHOD other_heap')
 {
 	my $fingerprint = 'SELECT snowflake_move_5.fingerprint()';
 	my ($before, $after) = split /\n/, $one->safe_psql('postgres', "BEGIN; $fingerprint; $sql; $fingerprint; ROLLBACK");
