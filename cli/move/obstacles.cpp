@@ -57,7 +57,9 @@ FROM (VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat
                                        WHERE backend_type !~ '^(client backend|walsender|walwriter|walreceiver|archiver|parallel worker'
                                                              '|checkpointer|background writer|autovacuum .*|startup|io worker'
                                                              '|walsummarizer|slotsync worker)$')),
-             ('max_replication_slots', (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
+             (CASE WHEN current_setting('max_active_replication_origins', true) IS NULL THEN 'max_replication_slots'
+                   ELSE 'max_active_replication_origins' END,
+              (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
 JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
 UNION ALL
 SELECT 'max_sync_workers_per_subscription = 0: no rows are copied',
