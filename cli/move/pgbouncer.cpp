@@ -180,8 +180,8 @@ void PgBouncer::resume()
         }
     /* PgBouncer refuses RESUME of an alias that is not paused, so that error is ignored. SHOW
      * DATABASES tells whether one is still paused. */
-    if (!find_paused().empty())
-        throw Failure("RESUME has left " + named(find_paused()) + " paused");
+    if (const Aliases paused = find_paused(); !paused.empty())
+        throw Failure("RESUME has left " + named(paused) + " paused");
     is_held_ = false;
 }
 
