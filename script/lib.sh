@@ -204,7 +204,8 @@ show_progress() {
             printf '\r%s\e[K' "${line:0:79}"
         elif ((SECONDS - shown >= progress_interval)); then
             shown=$SECONDS
-            printf '%s%4d s  %s\n' "$step" $((SECONDS - start)) "$("$progress" "$1" || true)"
+            printf -v line '%s%4d s  %s' "$step" $((SECONDS - start)) "$("$progress" "$1" || true)"
+            say "${line:0:200}"
         fi
     done
 }
