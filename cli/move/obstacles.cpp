@@ -46,9 +46,9 @@ FROM pg_prepared_xacts)";
 
 /* Workers of parallel queries come and go, and are not counted. A background worker shows
  * the type that its library gives it (bgw_type), so the query names the processes that take
- * none of max_worker_processes. A subscription has a replication origin, and up to
- * PostgreSQL 17 max_replication_slots limits these, too. Without a worker that copies tables
- * a move would wait for ever. */
+ * none of max_worker_processes. A subscription has a replication origin; before PostgreSQL 18
+ * max_replication_slots limits these, too. Without a worker that copies tables a move would
+ * wait for ever. */
 const char* const kSubscribing = R"(
 SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
        format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
