@@ -146,7 +146,10 @@ private:
         std::string set;
         if (heading.rfind("; Tablespace: ") != std::string::npos)
             set = tablespace_;
+        /* pg_dump writes no such setting for a partitioned table: the one above it is that of a
+         * table before, which can be in another shard. */
         if ((type == "TABLE" || type == "MATERIALIZED VIEW") &&
+            sql.find("\nPARTITION BY ") == std::string::npos &&
             access_method_.find(" = heap;") == std::string::npos)
             set += access_method_;
         cut_settings(sql);
