@@ -195,5 +195,7 @@ void replace_file(const std::string& file, const Edit& edit)
 void discard_prepared(const std::string& file)
 {
     std::error_code error;
-    std::filesystem::remove(scratch_of(std::filesystem::canonical(file, error)), error);
+    const std::filesystem::path path = std::filesystem::canonical(file, error);
+    if (!error) /* else the path is empty, and a file of the current folder would be removed */
+        std::filesystem::remove(scratch_of(path), error);
 }
