@@ -27,10 +27,13 @@ Result find_broken_way_back(Connection& connection, const std::string& name)
                             {name});
 }
 
-/* The rows of the other server are of no use then, and this one keeps its WAL for them. */
+/* The rows of the other server are of no use then, and this one keeps its WAL for them. A standby
+ * has the record, but not the slot: its primary alone is asked. */
 void check_way_back(Connection& connection, const MoveState& move,
                     std::vector<MoveFinding>& findings)
 {
+    if (connection.query("SELECT pg_is_in_recovery()").flag(0, 0))
+        return;
     const std::string name = "snowflake_move_" + std::to_string(move.shard);
     const Result broken = find_broken_way_back(connection, name);
     for (int i = 0; i < broken.rows(); i++) {

@@ -102,6 +102,17 @@ is(join(' ', map { $_->{server} =~ /:(\d+)/ } $rows->[0]), $one->port, 'as that 
 like($err, qr/^snowflake-shard: \Q$standby_name\E is a standby and is left out: /, 'and is named');
 ($status, $rows) = shard_json($program, 'list', $standby);
 is($status . names($rows), '0' . join(' ', map { "insta$_" } 0 .. 3, 8), 'a standby alone is read');
+# The record of a way back, as move --reversible writes it on the server that publishes: slots and pg_current_wal_lsn() are of the primary alone.
+$one->safe_psql('postgres', q{
+	CREATE SCHEMA snowflake_move_3;
+	CREATE TABLE snowflake_move_3.state AS SELECT gen_random_uuid() AS id, name 'insta3' AS schema_name, 'elsewhere:5432/postgres' AS other, 'prepared' AS step,
+		NULL::uuid AS marker, false AS is_reversible, true AS is_way_back});
+$one->wait_for_catchup($standby);
+($status, $out, $err) = run_shard($program, 'verify', $standby);
+is("$status $out$err", "0 5 shards on 1 server, 0 findings\n", 'verify of a standby alone, while its primary has a way back');
+($status, $out, $err) = run_shard($program, 'verify', $one);
+like("$out$err", qr/slot snowflake_move_3_\d+ is gone/, 'verify of the primary looks at the way back');
+$one->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA snowflake_move_3 CASCADE');
 ($status, $out, $err) = run_shard($program, 'run', $standby, '--shards', '0', '--sql', 'SELECT 1');
 is($status, 3, 'a standby alone is not written to');
 like($err, qr/^snowflake-shard: \Q$standby_name\E: it is a standby, and cannot be written to\. HINT: Give its primary/, 'and is named');
