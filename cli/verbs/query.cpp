@@ -29,6 +29,8 @@ struct Work {
     std::vector<Asked> shards;
     ShardSet moving; /* by a move or a split; they may be open nevertheless */
     std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
+    /* Connections that are not lost. */
+    std::unique_ptr<std::atomic<std::size_t>> alive = std::make_unique<std::atomic<std::size_t>>(1);
 };
 
 /* The moves are read before the open shards. In the other order a move that ends in between would
@@ -52,6 +54,7 @@ Work prepare(Server& server, const Options& options)
      * not of some shards. */
     for (std::size_t i = 1; i < std::min(work.shards.size(), std::size_t(options.jobs)); i++)
         work.more.emplace_back(server.dsn());
+    *work.alive += work.more.size();
     return work;
 }
 
@@ -163,23 +166,33 @@ private:
 
     void work_on(Connection& connection, Work& work)
     {
-        /* After a lost connection the loop goes on, so that each shard that is left gets its
-         * error. */
-        for (std::size_t i = 0; (i = (*work.next)++) < work.shards.size();) {
+        for (std::size_t i = 0;
+             connection.is_alive() && (i = (*work.next)++) < work.shards.size();) {
             const auto& [shard, place] = work.shards[i];
             try {
-                if (!connection.is_alive())
-                    throw Failure("not asked, because the connection to " + work.server +
-                                  " was lost");
                 ask(connection, shard, place);
             } catch (const Failure& error) {
                 connection.rollback();
-                const std::lock_guard<std::mutex> lock(lock_);
-                errors_[error.what()].insert(shard.number);
+                add_error(error.what(), shard);
             }
             /* Also after an error, because the shards behind this one wait for it. */
             order_.end(place);
         }
+        /* The shards that are left are of the other connections to the server. The last one that is
+         * lost gives each its error, and ends it: shards of other servers wait for it. */
+        if (connection.is_alive() || --*work.alive > 0)
+            return;
+        for (std::size_t i = 0; (i = (*work.next)++) < work.shards.size();) {
+            const auto& [shard, place] = work.shards[i];
+            add_error("not asked, because the connection to " + work.server + " was lost", shard);
+            order_.end(place);
+        }
+    }
+
+    void add_error(const std::string& error, const Shard& shard)
+    {
+        const std::lock_guard<std::mutex> lock(lock_);
+        errors_[error].insert(shard.number);
     }
 
     /* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. It takes

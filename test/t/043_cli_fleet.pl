@@ -222,6 +222,17 @@ foreach my $jobs (1, 2)
 	like($query->{err}, qr/^snowflake-shard: shards $left: not asked, because the connection to \Q$two_name\E was lost$/m, 'those that were not');
 	start_server($two);
 }
+# One of two connections is ended, and its server goes on: the other connection asks the rest.
+$one->safe_psql('postgres', 'TRUNCATE gate');
+my $query = background('query', $one, '--format', 'csv', '--jobs', 2, '--sql', 'SELECT public.await_gate() AS n');
+$one->poll_query_until('postgres', sprintf($waiting, 2, q{query LIKE 'FETCH%'}));
+is($one->safe_psql('postgres', q{SELECT pg_terminate_backend(min(pid), 60000) FROM pg_stat_activity WHERE query LIKE 'FETCH%'}), 't', 'query: a connection is ended');
+$one->safe_psql('postgres', 'INSERT INTO gate DEFAULT VALUES');
+$query->{h}->finish;
+is($query->{h}->result(0), 3, 'query, and a connection is lost: exit code 3');
+like($query->{err}, qr/\Asnowflake-shard: shard [01]: (?!.*^snowflake-shard: ).*^SERVER:  \S+\n\z/ms, 'the shard that it was at')
+  or diag($query->{err});
+like($query->{out}, qr/\Ashard,schema,n\n([01]),insta\1,1\n2,insta2,1\n3,insta3,1\n8,insta8,1\n9,insta9,1\n\z/, 'another connection has asked all others');
 foreach my $keep_going ([], ['--keep-going'])
 {
 	my $lock = $two->background_psql('postgres', on_error_stop => 0);
