@@ -47,6 +47,7 @@ std::size_t count_shards(const ShardsOfServers& shards)
 struct DifferentShards {
     std::string server;
     std::vector<DifferentShard> shards;
+    std::size_t compared;
 };
 
 std::vector<DifferentShards> find_all_different(ServerSet& servers, const Template& home,
@@ -59,7 +60,8 @@ std::vector<DifferentShards> find_all_different(ServerSet& servers, const Templa
     Progress progress("compare", count_shards(shards));
     return servers.on_each([&](std::size_t i) -> DifferentShards {
         Connection& connection = servers[i].connection;
-        return {connection.server(), definition.find_different(connection, shards[i], progress)};
+        return {connection.server(), definition.find_different(connection, shards[i], progress),
+                shards[i].size()};
     });
 }
 
@@ -81,17 +83,21 @@ int diff_shards(const Options& options)
     const ShardsOfServers shards = choose_others(servers, all, home, options.shards);
     Table table = {{"shard", "schema", "server", "change", "object", "statement"}, {}};
     ShardSet numbers;
-    for (const auto& [server, some] : find_all_different(servers, home, shards))
+    /* Without those of a server that is lost meanwhile. */
+    std::size_t compared = 0;
+    for (const auto& [server, some, count] : find_all_different(servers, home, shards)) {
+        compared += count;
         for (const DifferentShard& different : some) {
             numbers.insert(different.shard.number);
             add(table, server, different);
             if (!options.json)
                 print_differences(different.shard, different.differences);
         }
+    }
     if (options.json)
         print(table, Format::json);
     else
-        std::cout << count_of(count_shards(shards), "shard") << " compared with "
-                  << home.shard.schema << ", different: " << format_shards(numbers) << "\n";
+        std::cout << count_of(compared, "shard") << " compared with " << home.shard.schema
+                  << ", different: " << format_shards(numbers) << "\n";
     return servers.exit_code(numbers.empty() ? kDone : kFound);
 }

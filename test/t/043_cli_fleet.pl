@@ -248,6 +248,18 @@ foreach my $keep_going ([], ['--keep-going'])
 	ok($plan->{out} =~ /^\[/ && $plan->{out} !~ /port=${\$two->port}\b/, 'the plan is for the other servers') if @$keep_going;
 	start_server($two);
 }
+{
+	my $lock = $two->background_psql('postgres', on_error_stop => 0);
+	$lock->query_safe('BEGIN; LOCK TABLE insta5.users');
+	my $diff = background('diff', $one, $two, '--template', 'insta0', '--shards', '0-8', '--keep-going');
+	$two->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'pg_dump' AND wait_event_type = 'Lock'});
+	$two->stop('immediate');
+	$diff->{h}->finish;
+	eval { $lock->quit };
+	is($diff->{h}->result(0), 3, 'diff --keep-going, and a server is stopped: exit code 3');
+	is($diff->{out}, "4 shards compared with insta0, different: none\n", 'only shards that were compared are counted') or diag($diff->{err});
+	start_server($two);
+}
 $three->stop;
 
 # --- a server that is down -----------------------------------------------------------------------
