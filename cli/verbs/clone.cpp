@@ -202,17 +202,33 @@ void make(Connection& connection, ShardState& target, const std::string& sql)
     }
 }
 
+using Connections = std::vector<std::unique_ptr<Connection>>;
+
+/* All before the first shard is made: an error here ends the command without the list of those that
+ * were. Beside that of the server: two workers cannot share a connection, and the settings of the
+ * dump stay in these sessions. */
+Connections connect(const Server& home, std::size_t count)
+{
+    try {
+        return at_once(count,
+                       [&](std::size_t) { return std::make_unique<Connection>(home.dsn()); });
+    } catch (const Failure& error) {
+        throw Failure(error.what() + ("\nHINT:  --jobs " + std::to_string(count)) + " opens " +
+                      count_of(count, "connection") +
+                      " beside that of the command, and a smaller number opens fewer. Nothing was "
+                      "made.");
+    }
+}
+
 /* Makes the shards that are not there, over several connections, until one fails. */
-void make_all(const Server& home, const std::vector<Recipe>& recipes,
+void make_all(const Connections& connections, const std::vector<Recipe>& recipes,
               std::vector<ShardState>& targets)
 {
     Progress progress("clone", targets.size());
     std::atomic<std::size_t> next{0};
     at_once(recipes.size(), [&](std::size_t worker) {
         const Recipe& recipe = recipes[worker];
-        /* For itself, and not that of the server: two workers cannot share a connection, and the
-         * settings of the dump stay in this session. */
-        Connection connection(home.dsn());
+        Connection& connection = *connections[worker];
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
             const auto& [number, schema, quoted] = target.shard;
@@ -274,6 +290,6 @@ int clone_shards(const Options& options)
              ", and does so in every clone");
     const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
     check_present(present, definition);
-    make_all(home, recipes, targets);
+    make_all(connect(home, recipes.size()), recipes, targets);
     return servers.exit_code(print_states(targets, options.json));
 }

@@ -110,6 +110,14 @@ is($node->safe_psql('postgres', q{SELECT to_regnamespace('owned502') IS NULL AND
 $node->safe_psql('postgres', 'GRANT USAGE ON SCHEMA outside TO owner; GRANT REFERENCES ON outside.countries TO owner');
 is(clone('owned', '502', 'owned{}', $as_owner), '0 made 502', 'with the privilege it is cloned') or diag($err);
 
+# Superusers have no such limit.
+$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT 6');
+($status, $out, $err) = run_shard($program, 'clone', $as_owner, '--template', 'owned', '--shards', '520-539', '--schema', 'owned{}', '--jobs', 8);
+ok($status == 3 && $err =~ /too many connections for role "owner"\nHINT:  --jobs 8 opens 8 connections\b.*Nothing was made\.$/s, 'fewer connections than --jobs: an error')
+  or diag("$status $out$err");
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^owned5[23]'}), '0', 'before a shard is made');
+$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT -1');
+
 # --- two commands that make the same shards ------------------------------------------------------
 
 my @both = map { my %run = (err => ''); $run{h} = IPC::Run::start(
