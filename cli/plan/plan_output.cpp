@@ -158,6 +158,13 @@ bool ends_balanced(const Plan& plan, double threshold)
     return is_balanced(plan.servers, shards, threshold);
 }
 
+/* A plan may end by itself with just as many moves. Without the limit it begins with the same. */
+bool ends_at_limit(const Plan& plan, const Options& options)
+{
+    return plan.moves.size() == options.max_moves &&
+           plan_moves(plan.servers, plan.shards, {options.threshold}).size() > plan.moves.size();
+}
+
 void print_summary(const Plan& plan, const Options& options)
 {
     const bool is_enough = ends_balanced(plan, options.threshold);
@@ -179,7 +186,7 @@ void print_summary(const Plan& plan, const Options& options)
               << pretty_size(static_cast<std::int64_t>(options.rate))
               << " per second, one after the other\n";
     if (!is_enough)
-        std::cout << (plan.moves.size() == options.max_moves
+        std::cout << (ends_at_limit(plan, options)
                           ? "--max-moves ends the plan before all servers are balanced\n"
                           : "no further move of a shard would gain half of its weight\n");
 }

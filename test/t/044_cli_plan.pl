@@ -73,6 +73,9 @@ like($out, qr/\/a  before +8 +1  .* 200% +#+\|#+\n.*\/a  after +6 +1  .* \d+% +#
 like($out, qr/^2 moves, \d+ kB: [5-9] s at 1024 kB per second/m, 'bytes and time');
 is((moves($dsn{b}, $dsn{a}, $dsn{b}))[1], '7 a b, 6 a b', 'neither the order nor a server that is given twice has an influence');
 is((moves($dsn{a}, $dsn{b}, qw(--max-moves 1)))[1], '7 a b', '--max-moves');
+my @all = split /, /, (moves($dsn{a}, $dsn{b}, qw(--threshold 0%)))[1];
+like((run_plan($dsn{a}, $dsn{b}, '--threshold', '0%', '--max-moves', @all - $_->[0]))[1], qr/^$_->[1]$/m, "the last line with --max-moves, $_->[0] less than all")
+  foreach [ 1, '--max-moves ends the plan before all servers are balanced' ], [ 0, 'no further move of a shard would gain half of its weight' ];
 is((moves($dsn{a}, $dsn{b}, qw(--exclude 6-7)))[1], '5 a b, 4 a b, 3 a b, 2 a b', '--exclude');
 is((moves($dsn{a}, $dsn{b}, qw(--threshold 100%)))[1], '', '--threshold');
 is((moves($dsn{a}, $dsn{b}, qw(--by shards)))[1], '0 a b, 1 a b, 2 a b', '--by shards');
