@@ -33,16 +33,21 @@ constexpr int kSample = 10000;
 
 /* The columns whose DEFAULT makes IDs of a shard; names are as SQL writes them. Only tables of open
  * shards, with a DEFAULT of the shard of their own schema. A column of a domain over bigint is one,
- * too. Partitions are left out, because count_other_ids() reads them with their parent. */
+ * too, also of a domain over such a domain. Partitions are left out, because count_other_ids()
+ * reads them with their parent. */
 Result read_columns(Connection& connection)
 {
     return connection.query(R"(
+        WITH RECURSIVE bigints (typ) AS (
+            SELECT 'bigint'::regtype::oid
+            UNION ALL
+            SELECT t.oid FROM pg_type AS t JOIN bigints ON t.typbasetype = typ)
         SELECT k.shard, c.oid::regclass, quote_ident(a.attname), c.oid, a.attname
         FROM snowflake_internal.calls() AS k
         JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
-        JOIN pg_type AS t ON t.oid = a.atttypid
-        WHERE 'bigint'::regtype IN (t.oid, t.typbasetype) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+        JOIN bigints ON typ = a.atttypid
+        WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
           AND (c.relnamespace, k.shard) IN (SELECT quote_ident(schema_name)::regnamespace, shard FROM ()" +
                             open_shards_sql(connection) + R"() AS open)
         ORDER BY c.oid::regclass::text, 3)");

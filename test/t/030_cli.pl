@@ -251,6 +251,10 @@ my $largest = $node->safe_psql('postgres', "SELECT snowflake_encode(now() + '1 m
 my @faults = (
 	[ 'an ID of another shard', "INSERT INTO insta6.users (id) VALUES ($id)",
 		qr/^id insta6\.users\.id 1 ID not of shard 6, the smallest is $id/, "DELETE FROM insta6.users" ],
+	[ 'one in a column of a domain over a domain', "CREATE DOMAIN insta6.inner_id AS bigint; CREATE DOMAIN insta6.outer_id AS insta6.inner_id;
+		CREATE TABLE insta6.of_domain (id insta6.outer_id DEFAULT insta6.next_id()); INSERT INTO insta6.of_domain VALUES ($id)",
+		qr/^id insta6\.of_domain\.id 1 ID not of shard 6, the smallest is $id/,
+		'DROP TABLE insta6.of_domain; DROP DOMAIN insta6.outer_id; DROP DOMAIN insta6.inner_id' ],
 	[ 'a sequence below its IDs', "INSERT INTO insta6.users (id) VALUES ($largest)",
 		qr/^check insta6\.users\.id it holds $largest, above sequence insta6\.table_id_seq/ ],
 	[ 'a shard twice', "CREATE SCHEMA b; CREATE SEQUENCE b.s; CREATE TABLE b.t (id bigint DEFAULT snowflake_next_id(6, 'b.s'))",
