@@ -134,9 +134,11 @@ Result find_leftovers(Connection& connection)
 /* An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is
  * being made. That of a partitioned table is invalid as long as a partition has none. REINDEX
  * CONCURRENTLY makes name_ccnew, and renames the old index to name_ccold when they are swapped: the
- * valid one has the name, so the other is dropped. The progress view hides the indexes of other
- * roles' sessions from a role without pg_read_all_stats, which is told of an index that is being
- * made, too. MATERIALIZED, so that the catalogue is searched for shards once. */
+ * valid one has the name, so the other is dropped. The progress view hides the tables and indexes
+ * of other roles' sessions from a role without pg_read_all_stats, but not the process IDs. Such a
+ * session keeps its lock on the table until it ends, so an index that is invalid for good on the
+ * same table is found after that. MATERIALIZED, so that the catalogue is searched for shards once.
+ */
 Result find_invalid_indexes(Connection& connection)
 {
     return connection.query("WITH open AS MATERIALIZED (" + open_shards_sql(connection) + R"()
@@ -150,7 +152,9 @@ Result find_invalid_indexes(Connection& connection)
         FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
         WHERE NOT x.indisvalid
           AND i.relnamespace IN (SELECT quote_ident(schema_name)::regnamespace FROM open)
-          AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p WHERE p.index_relid = i.oid)
+          AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p JOIN pg_locks AS l USING (pid)
+                          WHERE p.datname = current_database() AND l.locktype = 'relation' AND l.database = p.datid
+                            AND l.relation = x.indrelid AND l.mode = 'ShareUpdateExclusiveLock')
         ORDER BY 3)",
                             {connection.server()});
 }

@@ -286,6 +286,16 @@ my $reader = $node->connstr('postgres') . ' user=reader';
 ok($status == 3 && $err =~ /row-level security policy for table "users"/, 'verify: rows that a policy hides are an error');
 $node->safe_psql('postgres', 'ALTER ROLE reader BYPASSRLS');
 is((run_shard($program, 'verify', $reader))[0], 0, 'verify: by a role that is no superuser');
+# The progress view shows the index to those who may read all statistics.
+my $writer = $node->background_psql('postgres');
+$writer->query_safe('BEGIN; INSERT INTO insta6.log DEFAULT VALUES');
+my $build = IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres'), '-c', 'CREATE INDEX CONCURRENTLY growing ON insta6.log (t)' ], '<', \undef);
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for%' AND index_relid = to_regclass('insta6.growing')});
+is((run_shard($program, 'verify', $_))[0], 0, 'verify: an index that is being built is no finding') foreach $node, $reader;
+$writer->query_safe('ROLLBACK');
+$writer->quit;
+$build->finish;
+$node->safe_psql('postgres', 'DROP INDEX insta6.growing');
 # In the middle of a table that is said to be large, so that the sample is of no page; the next one is numbered as before an attach.
 my $middle = $node->safe_psql('postgres', q{
 	INSERT INTO insta6.log (t) SELECT 'x' FROM generate_series(1, 30000);
