@@ -16,8 +16,8 @@ namespace
  * file.
  *
  * Transactions: the fence waits for those that have written, so only those with an XID are told.
- * Other databases have no locks on the shards. Prepared transactions and logical slots are those of
- * all databases, because the promotion takes the whole cluster along.
+ * Other databases have no locks on the shards. Prepared transactions, logical slots and
+ * subscriptions are those of all databases, because the promotion takes the whole cluster along.
  *
  * Settings: that of a role or a database takes precedence over the one of ALTER SYSTEM, which
  * protects the new server until it is opened. CASE keeps the cast to boolean from the values of
@@ -66,8 +66,9 @@ SELECT format('logical slot %s of database %I would be on this server alone', sl
        format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
 FROM pg_replication_slots WHERE slot_type = 'logical'
 UNION ALL
-SELECT format('subscription %I would be on both servers', subname), format('ALTER SUBSCRIPTION %I DISABLE; pg_copy_logical_replication_slot() makes a slot for the new server after the split', subname)
-FROM pg_subscription WHERE subenabled AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+SELECT format('subscription %I of database %I would be on both servers', subname, datname),
+       format('ALTER SUBSCRIPTION %I DISABLE; in database %I. pg_copy_logical_replication_slot() makes a slot for the new server after the split', subname, datname)
+FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subenabled
 UNION ALL
 SELECT format('%s has default_transaction_read_only = off, so it could draw IDs on the standby before that is opened', place),
        format('ALTER %s RESET default_transaction_read_only;', place)

@@ -83,6 +83,8 @@ $one->safe_psql('postgres', $_) foreach 'CREATE UNLOGGED TABLE insta4.fast ()', 
   q{CREATE SUBSCRIPTION sub CONNECTION 'host=/nonexistent' PUBLICATION p WITH (connect = false, slot_name = sub)},
   'ALTER SUBSCRIPTION sub ENABLE', q{BEGIN; INSERT INTO insta0.users (name) VALUES ('two'); PREPARE TRANSACTION 'two phases'},
   'CREATE ROLE weak LOGIN';
+$one->safe_psql('template1', $_) foreach q{CREATE SUBSCRIPTION distant CONNECTION 'host=/nonexistent' PUBLICATION p WITH (connect = false, slot_name = distant)},
+  'ALTER SUBSCRIPTION distant ENABLE';
 $two->append_conf('postgresql.conf', "recovery_min_apply_delay = '1min'\ndefault_transaction_read_only = on");
 $two->reload;
 await('the standby has its settings', sub { $two->safe_psql('postgres', 'SHOW recovery_min_apply_delay') eq '1min' });
@@ -93,7 +95,8 @@ $obstacles->($two, arguments => [ '--timeout', '1ms' ], texts => [
 	qr/insta4.fast is unlogged, so it is empty on a standby\n.*ALTER TABLE insta4.fast SET LOGGED/,
 	qr/insta4.fast_ids is unlogged.*\n.*ALTER SEQUENCE insta4.fast_ids SET LOGGED/,
 	qr/a transaction of process \d+ in database postgres has been running/, qr/transaction 'two phases' of database postgres is prepared/,
-	qr/max_replication_slots = \d+, all in use/, qr/logical slot logical of database postgres would be on this server alone/, qr/subscription sub would be on both servers/,
+	qr/max_replication_slots = \d+, all in use/, qr/logical slot logical of database postgres would be on this server alone/, qr/subscription sub of database postgres would be on both servers/,
+	qr/subscription distant of database template1 would be.*\n.*ALTER SUBSCRIPTION distant DISABLE; in database template1/,
 	qr/ROLE web has default_transaction_read_only = off.*\n.*ALTER ROLE web RESET default_transaction_read_only;/,
 	qr/ROLE app IN DATABASE postgres has.*\n.*ALTER ROLE app IN DATABASE postgres RESET/, qr/synchronous_standby_names = 'two' wants the standby two/,
 	qr/recovery_min_apply_delay = 1min/, qr/its replay is paused\n.*pg_wal_replay_resume/, qr/default_transaction_read_only = on: it could not be/,
@@ -108,6 +111,7 @@ $_->quit foreach $holder, $reader;
 $one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast, public.fast', 'DROP SEQUENCE insta4.fast_ids', 'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
   q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ '^(logical|full)'}, 'ALTER ROLE web RESET default_transaction_read_only',
   'ALTER ROLE app IN DATABASE postgres RESET default_transaction_read_only', 'DROP SUBSCRIPTION disabled', 'ALTER SUBSCRIPTION sub DISABLE', 'ALTER SUBSCRIPTION sub SET (slot_name = NONE)', 'DROP SUBSCRIPTION sub', q{ROLLBACK PREPARED 'two phases'};
+$one->safe_psql('template1', $_) foreach 'ALTER SUBSCRIPTION distant DISABLE', 'ALTER SUBSCRIPTION distant SET (slot_name = NONE)', 'DROP SUBSCRIPTION distant';
 $one->wait_for_catchup($two);
 my $weak = sub { my ($node) = @_; $node->connstr('postgres') . ' user=weak' };
 await('the standby has the role', sub { $two->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'weak'}) });
