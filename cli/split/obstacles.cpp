@@ -78,6 +78,15 @@ WHERE (datname IS NULL OR datname = current_database())
 AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_part(c, '=', 2)::boolean END
 )";
 
+/* On either server: without this right the columns of the views of replication and of others'
+ * sessions are NULL, and would look like a standby that does not stream. What they tell is not
+ * judged then. The roles of the two connections may differ, and that of the standby gets its
+ * rights by the WAL. */
+const char* const kStatistics = R"(
+SELECT format('role %I may not read the statistics of other roles'' sessions', current_user),
+       format('GRANT pg_read_all_stats TO %I; on the server of --from', current_user)
+WHERE NOT pg_has_role('pg_read_all_stats', 'USAGE'))";
+
 /* $1: the name by which the standby is known to the server that it follows; empty if it follows
  * none. A standby that is promoted is in pg_stat_replication no more. If fewer others are left than
  * synchronous_standby_names wants, every COMMIT waits. The number before the parenthesis is how
@@ -85,7 +94,7 @@ AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_pa
 const char* const kFollowers = R"(
 SELECT 'no standby follows it: pg_stat_replication has no row in state streaming',
        'Let primary_conninfo of the standby lead to it.'
-WHERE NOT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')
+WHERE pg_has_role('pg_read_all_stats', 'USAGE') AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')
 UNION ALL
 SELECT format('synchronous_standby_names = ''%s'' wants the standby %s: commits would wait for ever when it is promoted', names, $1::text),
        'ALTER SYSTEM SET synchronous_standby_names = ...; without it, and SELECT pg_reload_conf();'
@@ -115,7 +124,7 @@ UNION ALL
 SELECT 'it does not stream WAL: pg_stat_wal_receiver has ' || coalesce(max(format('status %s on timeline %s', status, received_tli)), 'no row'),
        'Its log says why; look at primary_conninfo.'
 FROM pg_stat_wal_receiver
-HAVING pg_is_in_recovery() AND count(*) FILTER (WHERE status = 'streaming' AND received_tli::text = $3) = 0
+HAVING pg_is_in_recovery() AND pg_has_role('pg_read_all_stats', 'USAGE') AND count(*) FILTER (WHERE status = 'streaming' AND received_tli::text = $3) = 0
 UNION ALL
 SELECT 'recovery_min_apply_delay = ' || current_setting('recovery_min_apply_delay'), 'ALTER SYSTEM RESET recovery_min_apply_delay; SELECT pg_reload_conf();'
 WHERE current_setting('recovery_min_apply_delay') <> '0'
@@ -174,6 +183,8 @@ std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
         read_obstacles(old, kOnOld,
                        {schemas_of(old, shards),
                         std::to_string(std::chrono::duration<double>(limits.timeout).count())}));
+    for (Connection* connection : {&old, &standby})
+        add(found, read_obstacles(*connection, kStatistics, {}));
     add(found, read_obstacles(old, kFollowers, {name_of_standby(standby)}));
     const Result identity = old.query(R"(
         SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int

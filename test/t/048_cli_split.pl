@@ -119,6 +119,9 @@ await('the standby has the role', sub { $two->safe_psql('postgres', q{SELECT cou
 like(join("\n", map { $_->{obstacle} } @$rows), $_, "obstacle: $_") foreach qr/role weak may make no schema in database postgres\n.*GRANT CREATE ON DATABASE/,
   qr/role weak is no member of role app, who owns/, qr/role weak may make no replication slot.*\n.*ALTER ROLE weak REPLICATION/, qr/role weak may not call pg_promote\(boolean, integer\)\n.*GRANT EXECUTE/,
   qr/role weak may not call pg_reload_conf\(\)/, qr/role weak may not set default_transaction_read_only by ALTER SYSTEM/;
+my $blind = qr/role weak may not read the statistics of other roles' sessions\n +HINT:  GRANT pg_read_all_stats TO weak; on the server of --from/;
+is(grep({ $_->{obstacle} =~ $blind } @$rows), 2, 'role weak may not read the statistics of either server');
+unlike(join("\n", map { $_->{obstacle} } @$rows), qr/no standby follows it|it does not stream WAL/, 'so those of the replication are not judged');
 $one->safe_psql('postgres', q{SET allow_system_table_mods = on; INSERT INTO pg_extension
 	SELECT 99999, 'pg_cron', extowner, extnamespace, false, '1', NULL, NULL FROM pg_extension WHERE extname = 'plpgsql'});
 system_or_bail('psql', '-XAtq', '-h', $pooler->{dir}, '-p', 6432, '-d', "shard$_", '-c', 'SELECT', '-o', '/dev/null') foreach 3 .. 5;
