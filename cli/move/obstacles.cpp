@@ -1,10 +1,13 @@
 #include "move/obstacles.h"
 
+#include <algorithm>
+
 #include "move/dependents.h"
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/trial.h"
 #include "output.h"
+#include "split/state.h"
 
 namespace
 {
@@ -108,6 +111,27 @@ LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequenc
                 CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS w (kind, who)
 WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AND kind IS NOT NULL)";
 
+/* On either server. The tables of the source have the triggers of the split, ENABLE ALWAYS, which
+ * pg_dump would copy. --drop-rest would drop the shard on a target whose record says that it is
+ * closed there. A shard that came after the split has none of this. While the split is under way, a
+ * promotion can make a second copy of any shard. */
+std::vector<Obstacle> find_split(Connection& connection, const Shard& shard)
+{
+    const auto state = read_split(connection);
+    if (!state)
+        return {};
+    if (state->is_under_way())
+        return {{connection.server(), "the server is being split",
+                 command_of(*state) + " --resume finishes the split, and --abort undoes it."}};
+    const std::vector<SplitShard> shards = read_split_shards(connection);
+    if (std::none_of(shards.begin(), shards.end(),
+                     [&](const SplitShard& one) { return one.schema == shard.schema; }))
+        return {};
+    return {{connection.server(),
+             "schema " + shard.schema + " is of a split that still has its triggers and old rows",
+             command_of(*state) + " --drop-rest"}};
+}
+
 /* Not an obstacle: the target goes on from the source's positions. Whole seconds are compared, so a
  * difference of one can be the rounding. */
 void compare_clocks(Servers& servers)
@@ -153,7 +177,14 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
 {
     auto& [source, target] = servers;
     const std::string seconds = seconds_of(limits);
-    std::vector<Obstacle> found = read_obstacles(source, kPublishing, {seconds});
+    std::vector<Obstacle> found = find_split(source, move.shard);
+    for (const Obstacle& obstacle : find_split(target, move.shard))
+        found.push_back(obstacle);
+    /* Alone: the hints for a trigger that fires always, or for a schema that is there, would open
+     * the fence of the split or drop its rows. */
+    if (!found.empty())
+        return found;
+    found = read_obstacles(source, kPublishing, {seconds});
     for (const Obstacle& obstacle : find_not_replicable(source, move.shard))
         found.push_back(obstacle);
     for (const std::string& dependent : find_dependents(source, move.shard))

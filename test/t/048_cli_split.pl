@@ -326,6 +326,15 @@ is(join(' ', map { "$_->{shard} $_->{state}" } @$rows), '0 open 1 open 2 open 3 
 is((run_shard($program, 'diff', $one, $two, '--template', 'insta0'))[0] & 2, 0, 'diff compares all shards');
 ($status, $out, $err) = run_shard($program, 'clone', $one, '--template', 'insta0', '--shards', '9', '--schema', 'insta{}');
 ok($status == 3 && $err =~ /was split, and each table has a trigger/, 'clone would clone the triggers, and refuses');
+foreach my $move ([ 3, $two, $one ], [ 0, $one, $two ])
+{
+	my ($shard, $from, $to) = @$move;
+	($status, $rows) = shard_json($program, 'move', "insta$shard", '--from', $from, '--to', $to, '--dry-run');
+	like(join("\n", map { $_->{obstacle} } @$rows),
+		qr/:${\$_->port}\/postgres: schema insta$shard is of a split.*\n +HINT:  .*--from \S+:${\$one->port}\S+ --standby \S+:${\$two->port}\S+ --drop-rest/,
+		"until --drop-rest, no move of shard $shard from " . $from->name . ': the split of ' . $_->name) foreach $from, $to;
+	is(grep({ $_->{obstacle} !~ /is of a split/ } @$rows), 0, 'and no hint that would open the triggers of the split or drop its rows');
+}
 is((run_shard($program, 'run', $one, $two, '--shards', '0-5', '--sql', 'SELECT count(*) FROM users'))[0], 0, 'run finds all shards');
 
 # Nothing goes back.
