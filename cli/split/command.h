@@ -72,5 +72,6 @@ private:
     std::string remedy_ = "snowflake-shard split ... --resume goes on";
     Clock::time_point closed_at_; /* zero: this command has not closed the shards */
     Clock::time_point opened_at_; /* zero: nor opened them on the new server */
+    std::string read_only_;       /* why the new server is; empty: it can be written to */
     bool is_final_ = false;       /* the standby may be promoted by now */
 };

@@ -261,6 +261,9 @@ void SplitCommand::tell_of_slot()
 int SplitCommand::finish()
 {
     lead_there();
+    if (!read_only_.empty())
+        throw Failure("the shards are open, and clients are led there, but " + read_only_ +
+                      "\nThen --resume finishes the split.");
     /* A resumed command does not know when the one before it closed the shards. */
     if (closed_at_ != Clock::time_point() && opened_at_ != Clock::time_point())
         warn("writes were blocked for " +

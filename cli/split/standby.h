@@ -10,7 +10,9 @@
 /* Between its promotion and its opening nobody can write there, and nobody can draw: ALTER SYSTEM
  * SET default_transaction_read_only, beforehand. Returns when its sessions have the setting. A
  * session that sets it otherwise meets the fence if it writes to a shard, see fence.cpp. It
- * can still draw an ID without a row. */
+ * can still draw an ID without a row.
+ *
+ * Both are Late if a setting elsewhere prevails; the error says where it is. */
 void make_read_only(Connection& standby);
 /* RESET removes the line of ALTER SYSTEM. A value in postgresql.conf is in force again, which must
  * not be "on": obstacles.cpp looks. */

@@ -141,7 +141,13 @@ void SplitCommand::open_standby()
         open_shards(standby, deadline_of_opening());
     /* Last: the sequences of the shards that stay could be drawn there until open_shards() has
      * ended them. */
-    make_writable(standby);
+    try {
+        make_writable(standby);
+    } catch (const Late& late) {
+        /* Not end_failed(): the shards are open here, so clients are led here first. They can read,
+         * and a write fails at once; behind PgBouncer both would wait. */
+        read_only_ = late.what();
+    }
     opened_at_ = Clock::now();
 }
 

@@ -249,7 +249,13 @@ ok($status == 3 && $err =~ /was requested, and may still come\nHINT:  --resume f
 $two->stop;
 ($status, $out, $err) = split_server(@servers, '--abort');
 ok($status == 3 && $err =~ /the standby cannot be reached/, '--abort: nor is it known if the standby cannot be reached') or diag($err);
+my $stays = qr/\S+:${\$two->port}\/postgres still has default_transaction_read_only = on after 5 s, from configuration file \S+\/postgresql\.conf\nHINT:  Remove it there, and SELECT pg_reload_conf\(\);/;
+$two->append_conf('postgresql.conf', 'default_transaction_read_only = on');
 $two->start;
+($status, $out, $err) = split_server(@servers, '--abort');
+ok($status == 3 && $err =~ $stays, '--abort does not wait for ever until the standby can be written to') or diag($err);
+$two->adjust_conf('postgresql.conf', 'default_transaction_read_only', undef);
+$two->reload;
 ($status, $out, $err) = split_server(@servers, '--abort');
 is($status, 0, '--abort, when it was started again') or diag($err);
 is($one->safe_psql('postgres', q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'split') + (SELECT count(*) FROM pg_replication_slots)}), '0',
@@ -358,6 +364,19 @@ foreach my $shard (sort keys %journals)
 	is(@lost, 0, "shard $shard: each acknowledged transaction is there once, of " . @journal) or diag(join "\n", @lost[0 .. 4]);
 	is(grep({ $_->{doubt} || $_->{error} } @journal), 0, "shard $shard: no error behind PgBouncer") if $shard != 3;
 }
+
+# The new server cannot be written to. Its clients are led there all the same: they can read, and a write fails at once.
+$one->safe_psql('postgres', q{UPDATE snowflake_split.state SET step = 'promoting'});
+$two->append_conf('postgresql.conf', 'default_transaction_read_only = on');
+$two->reload;
+await('the new server is read-only', sub { $two->safe_psql('postgres', 'SHOW default_transaction_read_only') eq 'on' });
+console($pooler, 'PAUSE shard3');
+($status, $out, $err) = split_server(@servers, '--resume', @command);
+ok($status == 3 && $err =~ /the shards are open, and clients are led there, but $stays\nThen --resume finishes/, '--resume says that the new server is read-only') or diag($err);
+is(port_of_alias($pooler, 3), $two->port, 'no alias stays paused');
+$two->adjust_conf('postgresql.conf', 'default_transaction_read_only', undef);
+$two->reload;
+is((split_server(@servers, '--resume', @command))[0], 0, '--resume goes on when it was mended');
 
 # The positions are kept for a way back by hand.
 is($one->safe_psql('postgres', q{BEGIN; DO 'BEGIN PERFORM snowflake_split.reopen(); END'; SELECT nextval('insta3.down'), nextval('insta3.round');
