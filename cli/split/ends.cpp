@@ -57,7 +57,7 @@ std::string SplitCommand::tell_of_writes() const
                "ones, and all that were made before a crash. Look at the tables before you open "
                "the shards on the old server: its rows are those of the promotion.";
     return "\n" + count_of(static_cast<std::size_t>(rows), "row") +
-           " of its shards have been written there, which the old server does not have. Behind "
+           " of its shards have been written there, which the old server does not have. After "
            "--drop-rest, move leads a shard back.";
 }
 
