@@ -78,7 +78,10 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     note_definition(target, back);
     if (has_changed(target, back))
         return "the definition of the shard has been changed on " + target.server();
+    /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
+    target.run("BEGIN");
     keep_routing(target, back.name, routing);
+    target.run("COMMIT");
     for (const std::string& statement : fence_triggers(source, back, ""))
         lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
     drop_subscription(source, back); /* of a command that was killed here */

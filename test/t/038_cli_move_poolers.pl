@@ -152,7 +152,7 @@ foreach my $load (@loads)
 }
 my $switch_command = "env | grep -E '^(SHARD|SCHEMA|HOST|PORT|DBNAME)=' | sort > $dir/env; "
   . qq(psql -XAt -d "$first->{dsn}" -c 'SHOW DATABASES' > $dir/aliases);
-my $move = start_command('move', 'target: rows', arguments($one, $two, $first, $second), '--switch-command', $switch_command);
+my $move = start_command('move', 'target: rows', arguments($one, $two, $first, $second), '--reversible', '--switch-command', $switch_command);
 hold_switch($move, hold($one), $two);
 like(alias_of($_), qr/\|${\$one->port}\|postgres\|1$/, 'both are paused') foreach $first, $second;
 ok(-e "$first->{dir}/real.ini.snowflake-shard", 'the new file is prepared');
