@@ -7,11 +7,15 @@ namespace
 
 constexpr auto kBetween = std::chrono::seconds(2);
 
-/* Of a process $pid. A prepared transaction has no process: pg_blocking_pids() returns 0 for it. */
+/* Of a process $pid. A prepared transaction has no process: pg_blocking_pids() returns 0 for it.
+ * What is not known of a process is left out: autovacuum and a session whose role was dropped have
+ * no usename, and a process that has just ended has no row. */
 const std::string kBlockers = R"(
     (SELECT string_agg(CASE WHEN blocker = 0 THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'
-                            ELSE format('process %s (role %I, database %I), whose transaction began at %s', blocker, usename,
-                                        datname, xact_start::timestamp(0)) END, '; ')
+                            ELSE concat('process ', blocker,
+                                        ' (' || nullif(concat_ws(', ', 'role ' || quote_ident(usename),
+                                                                 'database ' || quote_ident(datname)), '') || ')',
+                                        ', whose transaction began at ' || xact_start::timestamp(0)) END, '; ')
      FROM unnest(pg_blocking_pids($pid)) AS b (blocker) LEFT JOIN pg_stat_activity AS a ON a.pid = blocker))";
 
 std::string blockers_of(const std::string& pid)

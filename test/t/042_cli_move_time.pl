@@ -157,18 +157,21 @@ is(sqlstate($to, $insert), '', 'the target is open');
 is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 ($from, $to) = ($to, $from);
 
-# A transaction of another database keeps the slot waiting.
-$from->safe_psql('postgres', 'CREATE DATABASE other');
-my $old = $from->background_psql('other');
+# A transaction of another database keeps the slot waiting. Its role is dropped meanwhile.
+$from->safe_psql('postgres', $_) foreach 'CREATE DATABASE other', 'CREATE ROLE leaver LOGIN';
+my $old = $from->background_psql('other', extra_params => [ '-U', 'leaver' ]);
 my ($pid) = $old->query_safe('BEGIN; SELECT pg_backend_pid() FROM pg_current_xact_id()') =~ /(\d+)/;
-my $waits = "the slot waits for process $pid \\(role \\S+, database other\\), whose transaction began at 20";
+my $waits = "the slot waits for process $pid \\(role leaver, database other\\), whose transaction began at 20";
 $move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to);
 like($move->{err}, qr/$waits/, 'a slot that waits: the process is named');
 $move->{run}->signal('INT');
 is(end_command($move), 3, 'Ctrl-C while the slot waits: exit code 3');
 like($move->{err}, qr/stopped\nHINT: .*--resume goes on/, 'and how to go on');
 await('no slot is left', sub { $from->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots') eq '0' });
+$from->safe_psql('postgres', 'DROP ROLE leaver');
+$waits =~ s/role leaver, //;
 $move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to, '--resume');
+like($move->{err}, qr/$waits/, 'a process whose role was dropped is named, too');
 $old->quit;
 await_text($move, 'target: rows');
 is(end_command($move), 0, 'the transaction ends: the move goes on') or diag($move->{err});
