@@ -79,7 +79,8 @@ private:
 
     /* An error that names the shard's own schema follows from an earlier one; the first error is
      * printed in any case. The same text is printed once: one missing type can make many statements
-     * fail. A missing role is made until the rollback, to find the other obstacles. */
+     * fail. A missing role is made until the rollback, to find the other obstacles; if this role
+     * may not make it, the statement is left out. */
     void note_error(const Statement& statement, const ServerError& error)
     {
         const std::string message = message_of(error);
@@ -97,7 +98,12 @@ private:
                     message.substr(before.size(), message.size() - before.size() - behind.size())) +
                 ";";
             add(message, create);
-            target_.run(create);
+            try {
+                target_.run(create);
+            } catch (const ServerError&) {
+                /* The savepoint is still there. */
+                return target_.run("ROLLBACK TO statement");
+            }
             return try_statement(statement);
         }
         add(statement.title + ": " + message, hint_of(statement, error));

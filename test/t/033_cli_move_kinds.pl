@@ -69,7 +69,7 @@ my @obstacles = (
 		qr/trigger r of table insta0\.likes would fire/, 'DROP TRIGGER r ON insta0.likes' ],
 	[ $one, 'CREATE DOMAIN insta0.lo AS oid; CREATE TABLE insta0.l (n integer PRIMARY KEY, l insta0.lo)', qr/column insta0\.l\.l points to large objects/, 'DROP TABLE insta0.l; DROP DOMAIN insta0.lo' ],
 	[ $one, 'CREATE ROLE owner; ALTER TABLE insta0.likes OWNER TO owner', qr/role "owner" does not exist\n.*CREATE ROLE "owner";/, 'ALTER TABLE insta0.likes OWNER TO CURRENT_USER' ],
-	[ $one, 'CREATE ROLE reader; GRANT SELECT ON insta0.likes TO reader', qr/role "reader" does not exist/, 'REVOKE ALL ON insta0.likes FROM reader' ],
+	[ $one, 'CREATE ROLE reader; GRANT SELECT ON insta0.users TO reader', qr/role "reader" does not exist/, 'REVOKE ALL ON insta0.users FROM reader' ],
 	[ $one, 'CREATE TABLE insta0.d (n integer PRIMARY KEY DEFERRABLE)', qr/index insta0\.d_pkey, the replica identity of table insta0\.d, is DEFERRABLE: UPDATE and DELETE/, 'DROP TABLE insta0.d' ],
 	[ $one, q{CREATE TABLE insta0.i (n integer PRIMARY KEY); UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'insta0.i_pkey'::regclass}, qr/index insta0\.i_pkey, the replica identity of table insta0\.i, is invalid/, 'DROP TABLE insta0.i' ],
 	[ $one, q{CREATE DOMAIN insta0.place AS point; CREATE TYPE insta0.pair AS (n integer, x xml);
@@ -96,6 +96,12 @@ foreach my $database ('postgres', 'template1')
 	like($out, qr/a transaction of process \d+ in database $database has been running for/, "--dry-run: a long transaction in $database");
 }
 $_->quit foreach $sleeper, $elsewhere, $reader;
+# The missing roles cannot be made there for the trial.
+my $locker = $two->background_psql('postgres');
+$locker->query_safe('BEGIN; LOCK TABLE pg_authid IN SHARE MODE');
+like((obstacles($one, $two))[1], qr/role "$_" does not exist\n.*CREATE ROLE "$_";/,
+	"--dry-run: role $_ is missing, and cannot be made for the trial") foreach qw(owner reader);
+$locker->quit;
 foreach my $obstacle (@obstacles)
 {
 	like($out, $obstacle->[2], "--dry-run: $obstacle->[2]");
