@@ -92,8 +92,10 @@ void require_slot(Connection& source, const Move& move)
 
 void make_slot(Connection& source, const Move& move)
 {
-    if (has_slot(source, move))
-        return;
+    const Result slot =
+        source.query("SELECT FROM pg_replication_slots WHERE slot_name = $1", {move.slot});
+    if (slot.rows() > 0)
+        return require_slot(source, move);
     /* It waits for the transactions that are running in the whole cluster. A slot that is given up
      * is dropped by the server. The connection of the statement is busy meanwhile, so another one
      * looks for the transactions. */

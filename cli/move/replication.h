@@ -20,7 +20,8 @@ std::string subscription_sql(const Connection& target, const Move& move, const s
 
 void make_publication(Connection& source, const Move& move);
 
-/* If it is not there yet. It can wait for long: for every transaction that runs in the cluster. */
+/* If it is not there yet. It can wait for long: for every transaction that runs in the cluster.
+ * MustStartAnew if it is there and has lost WAL. */
 void make_slot(Connection& source, const Move& move);
 /* It is there, and has lost no WAL. */
 bool has_slot(Connection& source, const Move& move);

@@ -25,7 +25,6 @@ void prepare_way_back(Connection& target, const Move& move)
         target.run("COMMIT");
     }
     make_slot(target, back);
-    require_slot(target, back);
 }
 
 void discard_way_back(Connection& target, const Move& move, const Limits& limits)

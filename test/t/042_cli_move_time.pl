@@ -53,6 +53,19 @@ sub backend_of
 	return $node->safe_psql('postgres', "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = 'postgres')");
 }
 
+# Its only slot has lost WAL then.
+sub lose_slot
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', $_) foreach q{ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'}, 'SELECT pg_reload_conf()';
+	await('the slot has lost WAL', sub {
+		$node->safe_psql('postgres', $_) foreach q{SELECT pg_logical_emit_message(false, '', ''), pg_switch_wal()}, 'CHECKPOINT';
+		$node->safe_psql('postgres', 'SELECT wal_status FROM pg_replication_slots') eq 'lost';
+	});
+	$node->safe_psql('postgres', $_) foreach 'ALTER SYSTEM RESET max_slot_wal_keep_size', 'SELECT pg_reload_conf()';
+	return;
+}
+
 # The processes of a server: the postmaster, and all that it has started.
 sub processes_of
 {
@@ -172,9 +185,17 @@ $from->safe_psql('postgres', 'DROP ROLE leaver');
 $waits =~ s/role leaver, //;
 $move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to, '--resume');
 like($move->{err}, qr/$waits/, 'a process whose role was dropped is named, too');
+# The slot is made, and nothing on the target. Then the slot loses its WAL.
+$to->safe_psql('postgres', 'CREATE SCHEMA insta0');
 $old->quit;
-await_text($move, 'target: rows');
-is(end_command($move), 0, 'the transaction ends: the move goes on') or diag($move->{err});
+is(end_command($move), 3, 'a schema that is there meanwhile: exit code 3') or diag($move->{err});
+$to->safe_psql('postgres', 'DROP SCHEMA insta0');
+lose_slot($from);
+($status, $out, $err) = run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--resume');
+ok($status == 3 && $err =~ /slot \w+ is gone, or .*it has lost WAL .* Start anew: --abort$/, 'a slot that has lost WAL: --resume is refused') or diag($err);
+is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--abort'))[0], 0, '--abort');
+$move = start_command('move', 'target: rows', 'insta0', '--from', $from, '--to', $to);
+is(end_command($move), 0, 'and a new move gets to its end') or diag($move->{err});
 is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 ($from, $to) = ($to, $from);
 
