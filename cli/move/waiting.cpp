@@ -39,12 +39,13 @@ SELECT concat_ws('; ',
      FROM pg_stat_activity
      WHERE backend_type = 'walsender' AND datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0)))";
 
-/* relid is NULL for the apply worker, and the table for a worker that copies one. r: the rows of
- * the table are there, and it follows the stream. */
+/* relid is NULL for the apply worker, and the table for a worker that copies one. From 16 on the
+ * apply worker can have parallel ones, with its pid as their leader_pid; to_jsonb(), because 15 has
+ * no such column. r: the rows of the table are there, and it follows the stream. */
 const std::string kOnTarget = R"(
 SELECT concat_ws('; ',
-    coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription
-              WHERE subname = $1 AND relid IS NULL AND pid IS NOT NULL), 'no worker runs'),
+    coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription AS w
+              WHERE subname = $1 AND relid IS NULL AND pid IS NOT NULL AND to_jsonb(w)->>'leader_pid' IS NULL), 'no worker runs'),
     (SELECT format('not all rows are there of %s tables: %s%s', count(*),
                    array_to_string((array_agg(srrelid::regclass ORDER BY srrelid))[1:5], ', '),
                    CASE WHEN count(*) > 5 THEN ' ...' END)
