@@ -161,12 +161,13 @@ is((obstacles($one, $two))[0], 0, '--dry-run: a foreign key to a table that is t
 $one->safe_psql('postgres', 'DROP TABLE insta0.p');
 
 # A server that has not been made ready for moves; a database without the extension; another role.
-my $small = new_server('small', conf => "wal_level = replica\nmax_wal_senders = 1\nmax_replication_slots = 1\nmax_logical_replication_workers = 1\nmax_worker_processes = 2\nmax_sync_workers_per_subscription = 0\n");
+my $origins = $one->pg_version < 18 ? 'max_replication_slots' : 'max_active_replication_origins';
+my $small = new_server('small', conf => "$origins = 1\nwal_level = replica\nmax_wal_senders = 1\nmax_replication_slots = 1\nmax_logical_replication_workers = 1\nmax_worker_processes = 2\nmax_sync_workers_per_subscription = 0\n");
 $small->safe_psql('postgres', "SELECT snowflake_create_shard(3, 'insta3')");
 $small->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('s'), pg_replication_origin_create('o1'), pg_replication_origin_create('o2')});
 $small->safe_psql('postgres', 'CREATE DATABASE bare');
 (undef, $out) = obstacles($small, $small->connstr('bare'), 'insta3');
-foreach my $text ('wal_level = replica', 'max_replication_slots = 1, and 1 are in use', 'max_replication_slots = 1, and 2 are in use', 'max_wal_senders = 1, and 0',
+foreach my $text ('wal_level = replica', 'max_replication_slots = 1, and 1 are in use', "$origins = 1, and 2 are in use", 'max_wal_senders = 1, and 0',
 	'max_logical_replication_workers = 1, and 0', 'max_worker_processes = 2, and 1 are in use', 'max_sync_workers_per_subscription = 0', 'extension snowflake is missing, and on the source it is \S+ in schema public')
 {
 	like($out, qr/$text/, "--dry-run: $text");
