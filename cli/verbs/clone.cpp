@@ -213,10 +213,11 @@ Connections connect(const Server& home, std::size_t count)
         return at_once(count,
                        [&](std::size_t) { return std::make_unique<Connection>(home.dsn()); });
     } catch (const Failure& error) {
-        throw Failure(error.what() + ("\nHINT:  --jobs " + std::to_string(count)) + " opens " +
-                      count_of(count, "connection") +
-                      " beside that of the command, and a smaller number opens fewer. Nothing was "
-                      "made.");
+        const std::string fewer = "--jobs " + std::to_string(count) + " opens " +
+                                  count_of(count, "connection") +
+                                  " beside that of the command, and a smaller number opens fewer. ";
+        throw Failure(error.what() + ("\nHINT:  " + (count > 1 ? fewer : "")) +
+                      "Nothing was made.");
     }
 }
 
