@@ -48,6 +48,7 @@ extern "C" {
 #include "commands/sequence.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
+#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -67,6 +68,8 @@ extern "C" {
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
@@ -147,6 +150,10 @@ inline bool walk_query(Query* query, Walker walker, void* state)
 {
     return query_tree_walker(query, walker, state, 0);
 }
+inline bool walk_parsed_children(Node* node, Walker walker, void* state)
+{
+    return raw_expression_tree_walker(node, walker, state);
+}
 #else
 using UndeclaredWalker = bool (*)();
 inline UndeclaredWalker undeclared(Walker walker)
@@ -160,6 +167,10 @@ inline bool walk_children(Node* node, Walker walker, void* state)
 inline bool walk_query(Query* query, Walker walker, void* state)
 {
     return query_tree_walker(query, undeclared(walker), state, 0);
+}
+inline bool walk_parsed_children(Node* node, Walker walker, void* state)
+{
+    return raw_expression_tree_walker(node, undeclared(walker), state);
 }
 #endif
 
@@ -223,6 +234,16 @@ inline bool may_use_schema(Oid schema)
     return pg_namespace_aclcheck(schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
 }
 #endif
+
+/* 16 gave memberships the option SET, which SET ROLE needs. */
+inline bool may_become(Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+    return member_can_set_role(GetUserId(), role);
+#else
+    return is_member_of_role(GetUserId(), role);
+#endif
+}
 
 /* 17 moved the local transaction ID into a struct. */
 #if PG_VERSION_NUM >= 170000

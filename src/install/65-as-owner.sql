@@ -1,0 +1,27 @@
+-- Text that snowflake-shard carries into a shard, with the rights of the shard's owner.
+
+CREATE FUNCTION snowflake_internal.run_as_owner(schema regnamespace, statements text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_run_as_owner';
+COMMENT ON FUNCTION snowflake_internal.run_as_owner IS
+    'runs statements with the rights of the schema''s owner, in a security-restricted operation, with the schema as search_path';
+
+CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, OUT name text, OUT type oid)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+COMMENT ON FUNCTION snowflake_internal.columns_as_owner IS
+    'the columns of a query in order, as rows_as_owner() would run it; a domain has its base type';
+
+CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text) RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
+COMMENT ON FUNCTION snowflake_internal.rows_as_owner IS
+    'the rows of a query that runs as the statements of run_as_owner() do; all values as text';
+
+-- For statements that no function can run, because they commit by themselves.
+CREATE FUNCTION snowflake_internal.is_maintenance(statement text) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_is_maintenance';
+COMMENT ON FUNCTION snowflake_internal.is_maintenance IS
+    'whether it is one statement that PostgreSQL runs with the rights of the table''s owner, whoever gives it';

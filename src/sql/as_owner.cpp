@@ -1,0 +1,297 @@
+/*
+ * SQL functions that run text in a shard with the rights of the shard's owner. Objects of the shard
+ * can hold code of that owner: a superuser's query of a view would run it as the superuser.
+ *
+ * SET ROLE would not help, because code that runs in the session can reset the role. So the text
+ * runs as the query of REFRESH MATERIALIZED VIEW does (ExecRefreshMatView()): the current user is
+ * the owner, and a security-restricted operation refuses everything that could outlast it, or lead
+ * back: SET ROLE, SET SESSION AUTHORIZATION, temporary tables, PREPARE, LISTEN, DISCARD, cursors
+ * WITH HOLD, deferred triggers. Settings that the text changes get their old values at the end. An
+ * error ends all of that, too: AbortTransaction() and AbortSubTransaction() restore the user.
+ */
+#include "pg.h"
+
+using namespace snowflake;
+
+namespace
+{
+
+[[noreturn]] void may_not_become(Oid owner, const char* schema)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+             errmsg("role %s may not act as role %s, which owns schema %s",
+                    quote_identifier(GetUserNameFromId(GetUserId(), false)),
+                    quote_identifier(GetUserNameFromId(owner, false)), quote_identifier(schema))));
+}
+
+[[noreturn]] void not_one_query()
+{
+    ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("the text is not one query")));
+}
+
+struct Before {
+    Oid user;
+    int context;
+    int settings;
+};
+
+/* The rights are those that SET ROLE asks for. */
+Before become_owner_of(Oid schema)
+{
+    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+                        errmsg("schema with OID %u does not exist", schema)));
+    const auto* row = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple));
+    const Oid owner = row->nspowner;
+    const char* name = pstrdup(NameStr(row->nspname));
+    ReleaseSysCache(tuple);
+    if (!pg::may_become(owner))
+        may_not_become(owner, name);
+    Before before = {};
+    GetUserIdAndSecContext(&before.user, &before.context);
+    SetUserIdAndSecContext(owner, before.context | SECURITY_LOCAL_USERID_CHANGE |
+                                      SECURITY_RESTRICTED_OPERATION);
+    before.settings = NewGUCNestLevel();
+    set_config_option("search_path", quote_identifier(name), PGC_USERSET, PGC_S_SESSION,
+                      GUC_ACTION_SAVE, true, 0, false);
+    return before;
+}
+
+void become_again(const Before& before)
+{
+    AtEOXact_GUC(false, before.settings);
+    SetUserIdAndSecContext(before.user, before.context);
+}
+
+/* A NULL argument is impossible: the functions are STRICT. */
+const char* text_argument(FunctionCallInfo fcinfo, int index)
+{
+    return text_to_cstring(PG_GETARG_TEXT_PP(index));
+}
+
+/* DECLARE takes the queries that snowflake-shard query takes outside of this, and no other: one
+ * SELECT, VALUES, TABLE or WITH that changes nothing. A cursor of that name that code of the shard
+ * has opened while the text was parsed is an error. */
+Portal open_query(const char* query)
+{
+    constexpr const char* cursor = "snowflake_rows";
+    const SPIPlanPtr plan =
+        SPI_prepare(psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", cursor, query), 0, nullptr);
+    if (plan == nullptr || list_length(SPI_plan_get_plan_sources(plan)) != 1)
+        not_one_query();
+    SPI_execute_plan(plan, nullptr, nullptr, false, 0);
+    const Portal portal = SPI_cursor_find(cursor);
+    if (portal == nullptr || portal->tupDesc == nullptr)
+        not_one_query();
+    return portal;
+}
+
+/* The caller has read the columns before, and a client may have changed the table since. */
+void require_columns(TupleDesc expected, TupleDesc actual)
+{
+    bool is_equal = expected->natts == actual->natts;
+    for (int i = 0; i < expected->natts; i++)
+        is_equal = is_equal && TupleDescAttr(expected, i)->atttypid == TEXTOID;
+    if (!is_equal)
+        ereport(ERROR,
+                (errcode(ERRCODE_DATATYPE_MISMATCH),
+                 errmsg("the query has other columns than the call names: %d, not %d of type text",
+                        actual->natts, expected->natts)));
+}
+
+/* The output functions of the types run here, with the rights of the owner, too. */
+void put_rows(const SPITupleTable* table, std::uint64_t count, const ReturnSetInfo* result)
+{
+    const int columns = table->tupdesc->natts;
+    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<std::size_t>(columns)));
+    auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * static_cast<std::size_t>(columns)));
+    for (std::uint64_t row = 0; row < count; row++) {
+        for (int i = 0; i < columns; i++) {
+            const char* value = SPI_getvalue(table->vals[row], table->tupdesc, i + 1);
+            nulls[i] = value == nullptr;
+            values[i] = value == nullptr ? Datum{0} : CStringGetTextDatum(value);
+        }
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+}
+
+/* An error of the grammar is at a position of the text, and not of the statement that calls us. */
+void tell_position_in_text(void* text)
+{
+    const int position = geterrposition();
+    if (position == 0)
+        return;
+    errposition(0);
+    internalerrposition(position);
+    internalerrquery(static_cast<const char*>(text));
+}
+
+List* parse(char* text)
+{
+    ErrorContextCallback callback = {error_context_stack, tell_position_in_text, text};
+    error_context_stack = &callback;
+    List* statements = pg_parse_query(text);
+    error_context_stack = callback.previous;
+    return statements;
+}
+
+/* A string whose type the parser has to find. The type can be the owner's, an array of a domain for
+ * example, and then its input runs the CHECK of the domain. */
+bool has_untyped_text(Node* node, void* state)
+{
+    if (node == nullptr)
+        return false;
+    if (IsA(node, A_Const)) {
+        const auto* constant = reinterpret_cast<A_Const*>(node);
+        return !constant->isnull && (IsA(&constant->val, String) || IsA(&constant->val, BitString));
+    }
+    if (IsA(node, TypeCast)) {
+        const auto* cast = reinterpret_cast<TypeCast*>(node);
+        const List* names = cast->typeName->names;
+        /* pg_catalog is searched before the schemas of search_path. */
+        const bool is_builtin =
+            list_length(names) == 1
+                ? SearchSysCacheExists2(TYPENAMENSP, PointerGetDatum(strVal(linitial(names))),
+                                        ObjectIdGetDatum(PG_CATALOG_NAMESPACE))
+                : list_length(names) == 2 && strcmp(strVal(linitial(names)), "pg_catalog") == 0;
+        if (IsA(cast->arg, A_Const) && is_builtin)
+            return false;
+    }
+    return pg::walk_parsed_children(node, has_untyped_text, state);
+}
+
+/* PostgreSQL makes and reads an index as the table's owner, in a security-restricted operation
+ * (DefineIndex(), index_concurrently_build()), and so the code in its expressions. Only the parser
+ * has worked before, with the rights of the caller: see has_untyped_text(). */
+bool is_safe_index(const IndexStmt* index)
+{
+    if (!index->concurrent || has_untyped_text(index->whereClause, nullptr))
+        return false;
+    ListCell* cell = nullptr;
+    foreach (cell, index->indexParams)
+        if (has_untyped_text(lfirst_node(IndexElem, cell)->expr, nullptr))
+            return false;
+    return true;
+}
+
+} // namespace
+
+extern "C" {
+
+/*
+ * snowflake_internal.run_as_owner(schema regnamespace, statements text) returns void
+ *
+ * Statements are parsed one after the other, as in a script (SPI_execute() makes one-shot plans).
+ * Those that run in no function are errors: 25001, as the server has it; 2D000 for BEGIN, COMMIT
+ * and the like; 0A000 for COPY FROM STDIN.
+ */
+PG_FUNCTION_INFO_V1(snowflake_run_as_owner);
+PGDLLEXPORT Datum snowflake_run_as_owner(PG_FUNCTION_ARGS)
+{
+    const char* statements = text_argument(fcinfo, 1);
+    SPIExecuteOptions options = {};
+    options.dest = CreateDestReceiver(DestNone); /* rows of a SELECT fill no memory */
+    const Before before = become_owner_of(PG_GETARG_OID(0));
+    SPI_connect();
+    /* A trigger that is to fire at COMMIT, without the rights of the owner, is an error here
+     * (afterTriggerMarkEvents()). So all fire at the end of their statement. */
+    SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
+    const int result = SPI_execute_extended(statements, &options);
+    if (result == SPI_ERROR_TRANSACTION)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+                        errmsg("the SQL begins or ends a transaction itself")));
+    if (result == SPI_ERROR_COPY)
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql")));
+    if (result < 0)
+        elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
+    SPI_finish();
+    become_again(before);
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.columns_as_owner(schema regnamespace, query text, OUT name text, OUT type oid)
+ */
+PG_FUNCTION_INFO_V1(snowflake_columns_as_owner);
+PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
+{
+    InitMaterializedSRF(fcinfo, 0);
+    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const char* query = text_argument(fcinfo, 1);
+    const Before before = become_owner_of(PG_GETARG_OID(0));
+    SPI_connect();
+    const Portal portal = open_query(query);
+    for (int i = 0; i < portal->tupDesc->natts; i++) {
+        const FormData_pg_attribute* column = TupleDescAttr(portal->tupDesc, i);
+        Datum values[] = {CStringGetTextDatum(NameStr(column->attname)),
+                          ObjectIdGetDatum(getBaseType(column->atttypid))};
+        bool nulls[] = {false, false};
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+    SPI_cursor_close(portal);
+    SPI_finish();
+    become_again(before);
+    return Datum{0};
+}
+
+/*
+ * snowflake_internal.rows_as_owner(schema regnamespace, query text) returns setof record
+ *
+ * All rows are here, in memory of work_mem or a temporary file, before the caller gets the first:
+ * no code of the shard runs behind the end of the restricted operation.
+ */
+PG_FUNCTION_INFO_V1(snowflake_rows_as_owner);
+PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
+{
+    constexpr long kBatch = 1000;
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const char* query = text_argument(fcinfo, 1);
+    const Before before = become_owner_of(PG_GETARG_OID(0));
+    SPI_connect();
+    const Portal portal = open_query(query);
+    require_columns(result->setDesc, portal->tupDesc);
+    const MemoryContext batch =
+        AllocSetContextCreate(CurrentMemoryContext, "rows_as_owner", ALLOCSET_DEFAULT_SIZES);
+    do {
+        SPI_cursor_fetch(portal, true, kBatch);
+        const MemoryContext context = MemoryContextSwitchTo(batch);
+        put_rows(SPI_tuptable, SPI_processed, result);
+        MemoryContextSwitchTo(context);
+        MemoryContextReset(batch);
+        SPI_freetuptable(SPI_tuptable);
+    } while (SPI_processed > 0);
+    SPI_cursor_close(portal);
+    SPI_finish();
+    become_again(before);
+    return Datum{0};
+}
+
+/*
+ * snowflake_internal.is_maintenance(statement text) returns boolean
+ *
+ * Only the grammar reads the text: no name in it is looked up, and nothing of it runs.
+ */
+PG_FUNCTION_INFO_V1(snowflake_is_maintenance);
+PGDLLEXPORT Datum snowflake_is_maintenance(PG_FUNCTION_ARGS)
+{
+    const List* statements = parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    if (list_length(statements) != 1)
+        PG_RETURN_BOOL(false);
+    const Node* statement = linitial_node(RawStmt, statements)->stmt;
+    switch (nodeTag(statement)) {
+    case T_VacuumStmt: /* ANALYZE, too */
+    case T_ReindexStmt:
+        PG_RETURN_BOOL(true);
+    case T_DropStmt:
+        PG_RETURN_BOOL(reinterpret_cast<const DropStmt*>(statement)->concurrent);
+    case T_IndexStmt:
+        PG_RETURN_BOOL(is_safe_index(reinterpret_cast<const IndexStmt*>(statement)));
+    default:
+        PG_RETURN_BOOL(false);
+    }
+}
+}
