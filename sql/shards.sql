@@ -147,6 +147,12 @@ SELECT snowflake_create_shard(21, 'other');
 SELECT snowflake_create_shard(20, 'other');
 SELECT shard, schema_name FROM snowflake_shards WHERE shard IN (20, 21) ORDER BY 1;
 
+-- A temporary schema is no shard, because any role may make temporary tables.
+CREATE TEMP TABLE temporary (id bigint DEFAULT snowflake_next_id(22, 'changing.s'));
+SELECT count(*) FROM snowflake_shards WHERE shard = 22;
+SELECT table_name FROM snowflake_columns WHERE shard = 22;
+DROP TABLE temporary;
+
 -- Keys to shards.
 SELECT key, snowflake_shard_for(key, 2000) FROM unnest(ARRAY[31341, 0, 1999, 2000, -1, 9223372036854775807, -9223372036854775808]) AS key;
 SELECT snowflake_shard_for(5, 1), snowflake_shard_for(8191, 8192), snowflake_shard_for(NULL, 5) IS NULL;

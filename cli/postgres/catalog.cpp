@@ -70,7 +70,10 @@ std::string extension_schema(Connection& connection)
  * make its own schema a shard. A shard number of NULL is computed, so it is not known here. IS NOT
  * TRUE: a call whose sequence has no row in pg_sequence counts, because the strict is_citus_copy()
  * returns NULL for it. The '' makes NOT IN () valid if no shard is closed; no schema has an empty
- * name. shard is a bigint, because Table::add() takes only that type for a number. */
+ * name. shard is a bigint, because Table::add() takes only that type for a number.
+ *
+ * A temporary schema is never a shard: any role may make temporary tables, and so would take a
+ * number and give the command a schema to work in. */
 std::string open_shards_sql(Connection& connection)
 {
     std::string closed = "''";
@@ -87,6 +90,7 @@ std::string open_shards_sql(Connection& connection)
         LEFT JOIN pg_sequence AS q ON q.seqrelid = k.seq
         WHERE k.is_direct AND k.shard IS NOT NULL
           AND snowflake_internal.is_citus_copy(q.seqmin, q.seqmax) IS NOT TRUE
+          AND n.nspname !~ '^pg_(toast_)?temp_'
           AND n.nspname NOT IN ()" +
            closed + ")";
 }

@@ -64,7 +64,8 @@ CREATE VIEW snowflake_columns AS
     JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
     JOIN pg_catalog.pg_attribute AS a
       ON a.attrelid OPERATOR(pg_catalog.=) k.objid AND a.attnum OPERATOR(pg_catalog.=) k.objsubid
-    WHERE k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid;
+    WHERE k.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+      AND NOT pg_catalog.pg_is_other_temp_schema(n.oid);
 COMMENT ON VIEW snowflake_columns IS
     'columns whose DEFAULT makes IDs, a row for each call in it: through which function, of which shard, '
     'from which sequence, with which epoch';
@@ -87,6 +88,8 @@ CREATE VIEW snowflake_shards AS
           -- A column that goes through a function or a domain is of that one's schema.
           WHERE d.is_direct AND d.shard IS NOT NULL) AS k
     JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) k.schema
+    -- Any role may make temporary tables, and so would make a shard of any number. They end with their session.
+    WHERE n.nspname OPERATOR(pg_catalog.!~) '^pg_(toast_)?temp_'
     GROUP BY k.shard, n.nspname, k.epoch_ms;
 COMMENT ON VIEW snowflake_shards IS
     'shards of this database, a row each (more where a schema uses two epochs): its schema, '
@@ -110,6 +113,8 @@ CREATE VIEW snowflake_sequences AS
                 FROM (SELECT DISTINCT d.seq, d.shard, d.epoch_ms FROM snowflake_internal.calls() AS d) AS k
                 -- Anybody can write a DEFAULT that names a table where a sequence should stand.
                 JOIN pg_catalog.pg_sequence AS q ON q.seqrelid OPERATOR(pg_catalog.=) k.seq
+                JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) k.seq
+                     AND NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace)
                 CROSS JOIN LATERAL snowflake_internal.stored_value(k.seq) AS v) AS m) AS s;
 COMMENT ON VIEW snowflake_sequences IS
     'sequences that IDs are drawn from: shard, epoch, time and counter of the last ID, '

@@ -20,21 +20,24 @@ COMMENT ON FUNCTION snowflake_internal.shard_settings IS
     'the shards that snowflake_next_id() without arguments makes IDs of: of this session, the database and its roles';
 
 -- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
+-- Temporary objects of other sessions end with these, and any role may make them.
 CREATE FUNCTION snowflake_internal.checked_calls() RETURNS SETOF snowflake_internal.call
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED ROWS 10000
     SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     IF to_regprocedure('pg_catalog.relation_is_a_known_shard(regclass)') IS NULL THEN
-        RETURN QUERY SELECT * FROM snowflake_internal.calls();
+        RETURN QUERY SELECT * FROM snowflake_internal.calls() AS k WHERE NOT pg_is_other_temp_schema(k.schema);
     ELSE
         RETURN QUERY EXECUTE 'SELECT * FROM snowflake_internal.calls() AS k
-            WHERE k.classid <> ''pg_class''::regclass OR NOT pg_catalog.relation_is_a_known_shard(k.objid)';
+            WHERE NOT pg_is_other_temp_schema(k.schema)
+              AND (k.classid <> ''pg_class''::regclass OR NOT pg_catalog.relation_is_a_known_shard(k.objid))';
     END IF;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.checked_calls IS
-    'calls(), without those of the tables in which Citus keeps the rows of distributed tables';
+    'calls(), without those of the tables in which Citus keeps the rows of distributed tables, '
+    'and without temporary objects of other sessions';
 
 CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record

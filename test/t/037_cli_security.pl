@@ -195,5 +195,24 @@ is("$status $out" . planted_code_run(), "3 1 shard done: 12\n1 shard failed: 10\
 like($err, qr/shard 10, schema planted: function snowflake_changes\(\) of its schema is no record that run has written/, 'and names it');
 is(as_hostile(q{SELECT to_regclass('planted.ours') IS NULL}), 't', 'the shard is not changed');
 
+# --- what counts as a shard -------------------------------------------------------------------------
+
+# Any role may make temporary tables.
+my $temporary = $one->background_psql('postgres', extra_params => [ '-U', 'hostile' ]);
+$temporary->query_safe(q{
+	CREATE TEMP SEQUENCE s;
+	CREATE TEMP TABLE users (id bigint DEFAULT public.snowflake_next_id(12, 's'), wrong integer DEFAULT public.snowflake_next_id(13, 's'));
+	CREATE FUNCTION pg_temp.next_id() RETURNS bigint LANGUAGE sql RETURN public.snowflake_next_id(14, 's')});
+foreach my $verb ('list', 'map')
+{
+	($status, $rows) = shard_json($program, $verb, $super[0]);
+	is(join(' ', $status, sort map { $_->{schema} } grep { $_->{shard} >= 12 } @$rows), '0 ours', "$verb: a temporary schema is no shard");
+}
+is((run_shard($program, 'query', $super[0], '--shards', '13', '--sql', 'SELECT 1 FROM users'))[0], 3, 'nor for query');
+unlike((run_shard($program, 'verify', $super[0]))[1], qr/pg_temp/, 'verify: temporary objects of others are no findings');
+is($one->safe_psql('postgres', "SELECT * FROM snowflake_$_ WHERE shard IN (12, 13, 14) AND to_jsonb(snowflake_$_)::text ~ 'pg_temp'"), '', "nor rows of snowflake_$_")
+  foreach qw(shards columns sequences);
+$temporary->quit;
+
 $_->stop foreach $one, $two;
 done_testing();
