@@ -4,6 +4,7 @@
 
 #include "move/state.h"
 #include "move/transaction.h"
+#include "postgres/servers.h"
 
 namespace
 {
@@ -112,7 +113,7 @@ Session::Session(const std::string& from, const std::string& to, const std::stri
     : servers(from, to), move(name_move(servers, schema))
 {
     /* Before the locks: in one database the second would wait for the first. */
-    if (servers.source.server() == servers.target.server())
+    if (is_same_server(servers.source, servers.target))
         throw UsageError("--from and --to are the same: " + servers.source.server());
     /* A command with the servers exchanged locks them in the other order. lock_timeout ends their
      * wait for each other. */

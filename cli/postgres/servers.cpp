@@ -191,11 +191,15 @@ ServerSet::ServerSet(const std::vector<std::string>& arguments, Access access, b
         on_all([](Connection& connection) { return require_writable(connection), true; });
 }
 
+std::string identity_of(Connection& connection)
+{
+    const Identity identity = identify(connection);
+    return identity.start + "/" + identity.database;
+}
+
 bool is_same_server(Connection& one, Connection& other)
 {
-    const Identity first = identify(one);
-    const Identity second = identify(other);
-    return first.database == second.database && first.start == second.start;
+    return identity_of(one) == identity_of(other);
 }
 
 /* A standby has the shards of its primary: with both, each shard would be at two places. Of two

@@ -38,6 +38,10 @@ enum class Access { reads, writes };
  * The error does not show the string's password. */
 Server connect_to(const std::string& dsn, Access access);
 
+/* Which database of which server this is: a text that is the same for all its addresses, and
+ * another one when the server was started again. */
+std::string identity_of(Connection& connection);
+
 /* The same database, also under two addresses. Wrong if the server is restarted between the two
  * questions: it looks like another one then. */
 bool is_same_server(Connection& one, Connection& other);

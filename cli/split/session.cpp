@@ -1,5 +1,7 @@
 #include "split/session.h"
 
+#include "postgres/servers.h"
+
 namespace
 {
 
@@ -21,7 +23,7 @@ SplitServers::SplitServers(const Options& options) : old(options.from)
         why_unreached = error.what();
         return;
     }
-    if (old.server() == standby->server())
+    if (is_same_server(old, *standby))
         throw UsageError("--from and --standby are the same: " + old.server());
     /* The lock of the old server is not on the standby, because advisory locks are not in the
      * WAL. */
