@@ -83,7 +83,9 @@ std::vector<Obstacle> MoveCommand::find_obstacles()
     /* The schemas of a move that has begun are on the target, and would be obstacles. */
     if (now.has_begun() || is_there_already(now))
         return {};
-    find_shard(source_, move_.shard.schema); /* an error if it is not there */
+    const std::vector<Shard> shards = read_shards(source_);
+    find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
+    require_one_schema_each(source_, shards, {move_.shard.number});
     auto obstacles = ::find_obstacles(session_.servers, move_, source_dsn_, limits_);
     if (options_.is_reversible)
         for (const Obstacle& obstacle :

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,16 @@ std::string open_shards_sql(Connection& connection);
 /* All shards that are open, by number; a number twice if two schemas have it. Only catalogs and the
  * records of moves and of a split are read: no code of a shard's owner runs. */
 std::vector<Shard> read_shards(Connection& connection);
+
+/* Among the open shards of a server, the numbers that several schemas have. A text names the
+ * schemas and the objects that make the IDs, each with its owner, and the statement that removes
+ * the object: any role that may create a table can plant one. The catalogue is asked once more, and
+ * only if there are such numbers. */
+std::map<int, std::string> find_twice(Connection& connection, const std::vector<Shard>& shards);
+
+/* Failure with these texts if one of the wanted numbers is such a one. */
+void require_one_schema_each(Connection& connection, const std::vector<Shard>& shards,
+                             const ShardSet& wanted);
 
 /* It is open there. */
 bool has_shard(Connection& connection, const Shard& shard);

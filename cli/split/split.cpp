@@ -22,7 +22,9 @@
 namespace
 {
 
-/* Those that leave, as the command line has them, and those that stay. */
+/* Those that leave, as the command line has them, and those that stay. A number that two schemas
+ * have is refused on either side: clients and routers know a shard by its number, so a schema that
+ * another role has planted could leave with the shard, or stay in its place. */
 std::vector<SplitShard> choose(Connection& old, const std::string& list)
 {
     if (list.empty())
@@ -31,7 +33,10 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
     const ShardSet wanted = missing;
     std::map<std::string, int> numbers;
     std::vector<SplitShard> shards;
-    for (const Shard& shard : read_shards(old)) {
+    ShardSet numbers_there;
+    const std::vector<Shard> there = read_shards(old);
+    for (const Shard& shard : there) {
+        numbers_there.insert(shard.number);
         missing.erase(shard.number);
         /* The fence closes a schema as a whole, so its rows cannot be in a shard that leaves and in
          * one that stays. */
@@ -45,6 +50,7 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
     if (!missing.empty())
         throw Failure(count_of(missing.size(), "shard") + " not on " + old.server() + ": " +
                       format_shards(missing) + "\nNothing was done.");
+    require_one_schema_each(old, there, numbers_there);
     return shards;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "postgres/catalog.h"
 #include "postgres/citus.h"
@@ -17,17 +18,28 @@ namespace
 /* Shard, schema, host, port and database. */
 using Row = std::vector<Cell>;
 
+/* A number that two schemas of one server have is an error in every format, because a router or a
+ * program would lead clients to both. The picture shows it. */
 Table read_map(ServerSet& servers)
 {
     Table map = {{"shard", "schema", "host", "port", "dbname"}, {}};
     const auto read = [](Connection& connection) {
         warn_of_citus(connection);
-        return connection.query("SELECT *, $1::text, $2::text, $3::text FROM (" +
-                                    open_shards_sql(connection) + ") AS open",
-                                {connection.host(), connection.port(), connection.database()});
+        const std::vector<Shard> shards = read_shards(connection);
+        std::vector<Row> rows;
+        for (const Shard& shard : shards)
+            rows.push_back({shard.number, shard.schema, connection.host(), connection.port(),
+                            connection.database()});
+        return std::make_pair(rows, find_twice(connection, shards));
     };
-    for (const Result& shards : servers.on_all(read))
-        map.add(shards);
+    std::string problems;
+    for (const auto& [rows, twice] : servers.on_all(read)) {
+        map.rows.insert(map.rows.end(), rows.begin(), rows.end());
+        for (const auto& one : twice)
+            problems += (problems.empty() ? "" : "\n") + one.second;
+    }
+    if (!problems.empty())
+        throw Failure(problems);
     /* By number, so that the same shards on other servers give files that can be compared. A number
      * is a number in its cell, so 10 comes after 9. Two places of one shard become neighbours. */
     std::sort(map.rows.begin(), map.rows.end());
@@ -45,8 +57,8 @@ std::string dsn_of(const Row& row)
            dsn_setting("dbname", text_of(row[4]));
 }
 
-/* A router needs one place for each shard: with two, some clients would write to a copy. A file
- * without shards would take all aliases away. The tables for people show both cases. */
+/* A router needs one place for each shard: with two servers, some clients would write to a copy. A
+ * file without shards would take all aliases away. The tables for people show both cases. */
 void require_one_place_each(const Table& map)
 {
     if (map.rows.empty())

@@ -11,6 +11,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run;
+use JSON::PP;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -213,6 +214,45 @@ unlike((run_shard($program, 'verify', $super[0]))[1], qr/pg_temp/, 'verify: temp
 is($one->safe_psql('postgres', "SELECT * FROM snowflake_$_ WHERE shard IN (12, 13, 14) AND to_jsonb(snowflake_$_)::text ~ 'pg_temp'"), '', "nor rows of snowflake_$_")
   foreach qw(shards columns sequences);
 $temporary->quit;
+
+# A role that may create a schema plants a second one with the number of another: the number is refused, until it is removed.
+as_hostile(q{
+	CREATE SCHEMA "a Twin";
+	CREATE SEQUENCE "a Twin".s;
+	CREATE TABLE "a Twin".x ("the ID" bigint DEFAULT snowflake_next_id(12, '"a Twin".s'));
+	CREATE TABLE "a Twin".y (LIKE "a Twin".x INCLUDING DEFAULTS);
+	CREATE DOMAIN "a Twin".d AS bigint DEFAULT snowflake_next_id(12, '"a Twin".s');
+	CREATE FUNCTION "a Twin".f(integer) RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(12, '"a Twin".s')});
+($status, $rows) = shard_json($program, 'list', $super[0]);
+is(join(', ', $status, map { $_->{schema} } grep { $_->{shard} == 12 } @$rows), '0, a Twin, ours', 'list shows both schemas');
+my $server = $one->host . ':' . $one->port . '/postgres';
+my $both = <<"END";
+shard 12 has several schemas on $server: "a Twin" of role hostile, ours of role super
+    "a Twin": type "a Twin".d of role hostile. To remove it: ALTER DOMAIN "a Twin".d DROP DEFAULT;
+    "a Twin": function "a Twin".f(integer) of role hostile. To remove it: DROP FUNCTION "a Twin".f(integer);
+    "a Twin": table column "a Twin".x."the ID" of role hostile. To remove it: ALTER TABLE "a Twin".x ALTER COLUMN "the ID" DROP DEFAULT;
+    "a Twin": and 1 more
+    ours: function ours.next_id() of role super. To remove it: DROP FUNCTION ours.next_id();
+HINT:  Decide which schema is the shard, and remove the objects of the others.
+END
+my $plan = PostgreSQL::Test::Utils::tempdir() . '/plan.json';
+append_to_file($plan, encode_json([ { shard => 12, schema => 'a Twin', from => $super[0], to => $super[1] } ]));
+my @ways = ('--from', $super[0], '--to', $super[1]);
+foreach my $verb ([ 'map', $super[0] ], [ 'map', $super[0], '--format', 'pgbouncer' ], [ 'move', 'ours', @ways ], [ 'move', 'a Twin', @ways, '--dry-run' ],
+	[ 'move', '--shards', '12', @ways ], [ 'move', '--plan', $plan ], [ 'split', '--from', $super[0], '--standby', $super[1], '--shards', '10' ])
+{
+	($status, $out, $err) = run_shard($program, @$verb);
+	ok($status == 3 && $out eq '' && index($err, $both) >= 0, "@$verb[0, 1] refuses the number") or diag("$status $out$err");
+}
+is((run_shard($program, 'map', $super[0], '--format', 'svg'))[0], 0, 'a picture shows it');
+($status, $out, $err) = run_shard($program, 'move', 'planted', @ways, '--dry-run');
+isnt($status, 3, 'another shard is not refused') or diag($err);
+foreach my $times (1, 2)
+{
+	(undef, undef, $err) = run_shard($program, 'map', $super[0]);
+	as_hostile($_) foreach $err =~ /"a Twin": .* To remove it: (.*)/g;
+}
+is((run_shard($program, 'map', $super[0]))[0], 0, 'the statements remove it');
 
 $_->stop foreach $one, $two;
 done_testing();
