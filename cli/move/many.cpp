@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
 
 #include "interrupt.h"
 #include "move/command.h"
-#include "move/plan_file.h"
+#include "move/list.h"
 #include "postgres/parallel.h"
 
 namespace
@@ -19,6 +18,7 @@ namespace
 struct Entry {
     Options options; /* of the move of one shard */
     int number;
+    std::vector<std::string> servers; /* which databases they are */
     std::string state;
     std::string error;
     std::optional<std::int64_t> pause; /* milliseconds */
@@ -28,47 +28,17 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-Entry make_entry(const Options& options, const PlanEntry& one)
+Entry make_entry(const Options& options, const ListedMove& one)
 {
-    Entry entry = {options, one.number, "not begun", "", {}, false, false};
-    entry.options.schema = one.schema;
-    entry.options.from = one.from;
-    entry.options.to = one.to;
+    Entry entry = {options, one.entry.number, {one.source, one.target}, "not begun", "", {}, false,
+                   false};
+    entry.options.schema = one.entry.schema;
+    entry.options.from = one.entry.from;
+    entry.options.to = one.entry.to;
     /* The command then prints no result of its own, and resumes an interrupted move without
      * --resume, so that the same line goes on. */
     entry.options.is_one_of_many = true;
     return entry;
-}
-
-/* The source no longer lists a shard that has moved: its schema is in the state of the move, or on
- * the target. */
-void find_schemas(Connection& connection, std::map<int, std::string>& schemas)
-{
-    for (const MoveState& move : read_moves(connection))
-        schemas.emplace(move.shard, move.schema);
-    for (const Shard& shard : read_shards(connection))
-        schemas.emplace(shard.number, shard.schema);
-}
-
-std::vector<PlanEntry> plan_shards_of(const Options& options)
-{
-    Connection source(options.from);
-    Connection target(options.to);
-    std::map<int, std::string> schemas;
-    find_schemas(source, schemas);
-    find_schemas(target, schemas);
-    std::vector<PlanEntry> entries;
-    ShardSet missing;
-    for (const int number : parse_shards(options.shards))
-        if (schemas.count(number) > 0)
-            entries.push_back({number, schemas[number], options.from, options.to});
-        else
-            missing.insert(number);
-    /* Before the first move: a wrong number must not be found when half of the list has moved. */
-    if (!missing.empty())
-        throw Failure(count_of(missing.size(), "shard") + " not on " + source.server() + " or " +
-                      target.server() + ": " + format_shards(missing) + "\nNothing was done.");
-    return entries;
 }
 
 /* All of them, before the first move. Each look locks its shard as a move does, and releases it.
@@ -96,8 +66,7 @@ std::vector<Obstacle> find_obstacles(const Entries& entries, int jobs)
     return all;
 }
 
-/* Hands out the moves in their order, but none to a server that is in one. Servers are told apart
- * by the text of their connection strings. */
+/* Hands out the moves in their order, but none to a server that is in one, by whatever address. */
 class Queue
 {
 public:
@@ -112,13 +81,11 @@ public:
             if (is_interrupted() || std::none_of(entries_.begin(), entries_.end(), is_left))
                 return nullptr;
             const auto found =
-                std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-                    return is_left(entry) && busy_.count(entry.options.from) == 0 &&
-                           busy_.count(entry.options.to) == 0;
-                });
+                std::find_if(entries_.begin(), entries_.end(),
+                             [&](const Entry& entry) { return is_left(entry) && !is_busy(entry); });
             if (found != entries_.end()) {
                 found->is_taken = true;
-                busy_.insert({found->options.from, found->options.to});
+                busy_.insert(found->servers.begin(), found->servers.end());
                 return &*found;
             }
             /* Also woken after Ctrl-C: a move that runs ends, and is given back. */
@@ -129,12 +96,18 @@ public:
     void give_back(const Entry& entry)
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        busy_.erase(entry.options.from);
-        busy_.erase(entry.options.to);
+        for (const std::string& server : entry.servers)
+            busy_.erase(server);
         is_free_.notify_all();
     }
 
 private:
+    bool is_busy(const Entry& entry) const
+    {
+        return std::any_of(entry.servers.begin(), entry.servers.end(),
+                           [&](const std::string& server) { return busy_.count(server) > 0; });
+    }
+
     Entries& entries_;
     std::mutex mutex_;
     std::condition_variable is_free_;
@@ -198,13 +171,12 @@ int print_end(const Entries& entries, bool json)
 
 int move_many(const Options& options)
 {
-    Entries entries;
-    for (const PlanEntry& one :
-         options.plan.empty() ? plan_shards_of(options) : read_plan(options.plan))
-        entries.push_back(make_entry(options, one));
     /* --abort, --undo and --drop-source act on moves that exist. None of them can
      * be given with --dry-run. */
     const bool begins = !options.is_aborted && !options.is_undone && !options.drops_source;
+    Entries entries;
+    for (const ListedMove& one : read_list(options, begins))
+        entries.push_back(make_entry(options, one));
     if (begins) {
         const auto obstacles = find_obstacles(entries, options.jobs);
         if (options.is_dry_run || !obstacles.empty())

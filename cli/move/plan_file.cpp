@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "postgres/connection.h"
+#include "postgres/catalog.h"
 
 namespace
 {
@@ -21,13 +21,21 @@ std::string text_of(const json& entry, const std::string& key)
     return entry[key].get<std::string>();
 }
 
+/* get() cuts a number that is too large for its type, so the range is checked in the largest. */
+int number_of(const json& entry)
+{
+    const json number = entry.value("shard", json());
+    if (!number.is_number_unsigned() || number.get<std::uint64_t>() > kMaxShard)
+        throw UsageError("\"shard\" is missing, or no number from 0 to " +
+                         std::to_string(kMaxShard));
+    return number.get<int>();
+}
+
 PlanEntry read_entry(const json& entry)
 {
     if (!entry.is_object())
         throw UsageError("it is no object");
-    if (!entry.contains("shard") || !entry["shard"].is_number_integer())
-        throw UsageError("\"shard\" is missing, or no number");
-    return {entry["shard"].get<int>(), text_of(entry, "schema"), text_of(entry, "from"),
+    return {number_of(entry), text_of(entry, "schema"), text_of(entry, "from"),
             text_of(entry, "to")};
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-/* One move. The schema says which shard moves; the number stands in messages, and tells
- * two moves of one shard. */
+/* One move. The schema says which shard moves, and the number must be that of the schema: list.h
+ * compares them with the servers. */
 struct PlanEntry {
     int number;
     std::string schema;

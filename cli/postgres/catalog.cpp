@@ -12,8 +12,6 @@
  * of its own for a large number. */
 ShardSet parse_shards(const std::string& text)
 {
-    /* The shard is 13 bits of an ID. */
-    constexpr int kMaxShard = 8191;
     ShardSet shards;
     std::istringstream list(text);
     for (std::string item; std::getline(list, item, ',');) {

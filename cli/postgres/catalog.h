@@ -17,6 +17,9 @@ struct Shard {
 
 using ShardSet = std::set<int>;
 
+/* The shard is 13 bits of an ID. */
+constexpr int kMaxShard = 8191;
+
 /* "0-7,9" and back. parse_shards() throws UsageError for anything else, also for "" and for a
  * number above 8191. format_shards() writes an empty set as "none". */
 ShardSet parse_shards(const std::string& text);

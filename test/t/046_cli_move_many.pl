@@ -68,7 +68,34 @@ is_wrong_usage('is no plan', '--plan', plan_file('{}'));
 my %entry = (shard => 1, schema => 'insta1', from => $nodes[0]->connstr('postgres'), to => $nodes[1]->connstr('postgres'));
 is_wrong_usage('entry 2: "to" is missing, or no text', '--plan', plan_file([ \%entry, { %entry, shard => 2, to => undef } ]));
 is_wrong_usage('entry 2: shard 1 is there twice', '--plan', plan_file([ \%entry, \%entry ]));
+is_wrong_usage("\"shard\" is missing, or no number from 0 to 8191", '--plan', plan_file(encode_json([ \%entry ]) =~ s/"shard":1/"shard":$_/r))
+  foreach qw(-1 8192 4294967297 18446744073709551617 1.0 "1" null);
 is((run_shard($program, 'move', '--shards', '1,77', @pair))[0], 3, 'a shard that is nowhere');
+
+# A plan is checked as a whole.
+my ($one_name, $two_name) = map { $_->host . ':' . $_->port . '/postgres' } @nodes;
+my @wrong = ({ %entry, shard => 7777 }, { %entry, shard => 2, schema => 'insta2' }, { %entry, shard => 3, schema => 'no such schema' }, { %entry, shard => 1, schema => 'insta4' });
+my $told = <<"END";
+entry 1, shard 7777: schema insta1 is shard 1 on $one_name, not 7777
+entry 3, shard 3: schema no such schema is no shard of $one_name or $two_name
+entry 4, shard 1: schema insta4 is shard 4 on $one_name, not 1
+Nothing was done.
+END
+foreach my $verb ([], ['--dry-run'], ['--undo'])
+{
+	($status, $out, $err) = run_shard($program, 'move', '--plan', plan_file(\@wrong), @$verb);
+	is("$status $out$err", "3 snowflake-shard: $told", "a plan with wrong numbers @$verb");
+}
+my $down = 'host=/nonexistent/a password=secret dbname=app';
+($status, $out, $err) = run_shard($program, 'move', '--plan', plan_file([ { %entry, to => $down }, @wrong[ 0, 1 ], { %entry, shard => 3, schema => 'insta3', to => $down } ]));
+like("$status $out$err", qr/^3 snowflake-shard: entries 1,4: dbname=app host=\/nonexistent\/a: connection .*\nentry 2, shard 7777: schema insta1 is .*\nNothing was done\.$/,
+	'a server that is down is told with its entries');
+unlike($err, qr/secret/, 'and without its password');
+(my $again = $entry{from}) =~ s/host=(\S+)/host=$1\//;
+is_wrong_usage("entry 2, shard 2: both servers are the same: $one_name", '--plan', plan_file([ \%entry, { %entry, shard => 2, schema => 'insta2', to => $again } ]));
+is_wrong_usage("shard 1: both servers are the same: $one_name", '--shards', 1, '--from', $nodes[0], '--to', $again);
+is_wrong_usage("--from and --to are the same: $one_name", 'insta1', '--from', $nodes[0], '--to', $again);
+is(places(), '0 1 2 3 4 5 6 7||', 'nothing is moved');
 
 # The obstacles of all shards, before the first move.
 $nodes[0]->safe_psql('postgres', 'CREATE TABLE insta1.k (n integer); CREATE TABLE insta2.k (n integer)');
@@ -87,8 +114,12 @@ is(many('--shards', '0-3', @pair, '--drop-source'), '0, 0 dropped, 1 dropped, 2 
 $nodes[0]->safe_psql('postgres', 'CREATE SCHEMA insta4_before');
 my @plan = map { { %entry, shard => $_, schema => "insta$_" } } 4 .. 6;
 $plan[1]{to} = $nodes[2]->connstr('postgres');
+$plan[1]{from} .= ' application_name=again';
 my $file = plan_file(\@plan);
 is(many('--plan', $file, '--jobs', 2, '--reversible'), '0, 4 moved with a way back, 5 moved with a way back, 6 moved with a way back', 'a plan for three servers');
+is(join(' ', $err =~ /^snowflake-shard: shard (\d): (?:target: definition|source: fence|both: comparing)/mg), '4 4 4 5 5 5 6 6 6',
+	'one move at a time on a server that is spelled in two ways')
+  or diag($err);
 is(places(), '7|0 1 2 3 4 6|5', 'as it is written');
 $nodes[2]->stop('immediate');
 is(many('--plan', $file, '--undo'), '3, 4 undone, 5 failed, 6 undone', '--undo of a plan, one of whose servers is down');

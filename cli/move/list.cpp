@@ -1,0 +1,268 @@
+#include "move/list.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "move/state.h"
+#include "output.h"
+#include "postgres/parallel.h"
+#include "postgres/servers.h"
+
+namespace
+{
+
+/* A server, as a connection string leads to it. */
+struct Place {
+    std::string error;           /* why it could not be read; all else is empty then */
+    bool is_wrong_usage = false; /* the error is that of the string */
+    std::string name;            /* host:port/database */
+    std::string identity;
+    std::vector<MoveState> moves;
+    std::vector<Shard> shards;
+    std::map<int, std::string> twice; /* numbers that several schemas have: find_twice() */
+};
+
+/* By connection string. */
+using Places = std::map<std::string, Place>;
+
+/* A target without the extension has no shards. The obstacles say how to make it. */
+bool has_extension(Connection& connection)
+{
+    return connection.query("SELECT FROM pg_extension WHERE extname = 'snowflake'").rows() > 0;
+}
+
+Place read_place(const std::string& dsn)
+{
+    Place failed;
+    try {
+        Server server = connect_to(dsn, Access::reads);
+        Place place;
+        place.name = server.name();
+        place.identity = identity_of(server.connection);
+        place.moves = read_moves(server.connection);
+        if (has_extension(server.connection))
+            place.shards = read_shards(server.connection);
+        place.twice = find_twice(server.connection, place.shards);
+        return place;
+    } catch (const UsageError& error) {
+        failed.error = error.what();
+        failed.is_wrong_usage = true;
+    } catch (const Failure& error) {
+        failed.error = error.what();
+    }
+    return failed;
+}
+
+Places read_places(const std::set<std::string>& distinct)
+{
+    const std::vector<std::string> dsns(distinct.begin(), distinct.end());
+    const auto read = at_once(dsns.size(), [&](std::size_t i) { return read_place(dsns[i]); });
+    Places places;
+    for (std::size_t i = 0; i < dsns.size(); i++)
+        places.emplace(dsns[i], read[i]);
+    return places;
+}
+
+const MoveState* find_move(const Place& place, const std::string& schema)
+{
+    const auto found = std::find_if(place.moves.begin(), place.moves.end(),
+                                    [&](const MoveState& move) { return move.schema == schema; });
+    return found == place.moves.end() ? nullptr : &*found;
+}
+
+/* As a Session has it: the record of a move comes first, because the registry can lack a fenced
+ * shard. Failure if the schema has several numbers. */
+std::optional<int> number_of(const Place& place, const std::string& schema)
+{
+    if (const MoveState* const move = find_move(place, schema))
+        return move->shard;
+    for (const Shard& shard : place.shards)
+        if (shard.schema == schema)
+            return find_shard(place.shards, schema, place.name).number;
+    return {};
+}
+
+/* Of an entry whose servers could be read; empty if there is none. The source comes first, as in a
+ * Session: the target has the shard alone when the old rows have been dropped. */
+std::string problem_of(const PlanEntry& entry, const Place& source, const Place& target,
+                       bool begins)
+{
+    for (const Place* const place : {&source, &target}) {
+        const auto number = number_of(*place, entry.schema);
+        if (!number)
+            continue;
+        if (*number != entry.number)
+            return "schema " + entry.schema + " is shard " + std::to_string(*number) + " on " +
+                   place->name + ", not " + std::to_string(entry.number);
+        const auto twice = source.twice.find(entry.number);
+        /* A move that has begun goes to its end: its record names the schema. */
+        const bool would_begin = begins && place == &source &&
+                                 find_move(source, entry.schema) == nullptr &&
+                                 find_move(target, entry.schema) == nullptr;
+        return would_begin && twice != source.twice.end() ? twice->second : "";
+    }
+    return "schema " + entry.schema + " is no shard of " + source.name + " or " + target.name;
+}
+
+class Problems
+{
+public:
+    void add(const std::string& problem, bool is_wrong_usage)
+    {
+        text_ += problem + "\n";
+        is_wrong_usage_ = is_wrong_usage_ || is_wrong_usage;
+    }
+
+    void raise() const
+    {
+        const std::string text = text_ + "Nothing was done.";
+        if (is_wrong_usage_)
+            throw UsageError(text);
+        if (!text_.empty())
+            throw Failure(text);
+    }
+
+private:
+    std::string text_;
+    bool is_wrong_usage_ = false;
+};
+
+/* Entries of a file are named by their places in it, those of --shards by their numbers alone. */
+class List
+{
+public:
+    List(std::vector<PlanEntry> entries, Places places, bool is_file)
+        : entries_(std::move(entries)), places_(std::move(places)), is_file_(is_file)
+    {
+    }
+
+    void require_right(bool begins) const
+    {
+        Problems problems;
+        for (const auto& [dsn, place] : places_)
+            if (!place.error.empty() && (begins || place.is_wrong_usage))
+                problems.add(entries_of(dsn) + place.error, place.is_wrong_usage);
+        for (std::size_t i = 0; i < entries_.size(); i++) {
+            const Place& source = places_.at(entries_[i].from);
+            const Place& target = places_.at(entries_[i].to);
+            if (!source.error.empty() || !target.error.empty())
+                continue;
+            if (source.identity == target.identity)
+                problems.add(title(i) + "both servers are the same: " + source.name, true);
+            else if (const std::string problem = find_problem(i, begins); !problem.empty())
+                problems.add(title(i) + problem, false);
+        }
+        problems.raise();
+    }
+
+    std::vector<ListedMove> moves() const
+    {
+        std::vector<ListedMove> moves;
+        for (const PlanEntry& entry : entries_)
+            moves.push_back({entry, identity(entry.from), identity(entry.to)});
+        return moves;
+    }
+
+private:
+    std::string find_problem(std::size_t i, bool begins) const
+    {
+        const PlanEntry& entry = entries_[i];
+        try {
+            return problem_of(entry, places_.at(entry.from), places_.at(entry.to), begins);
+        } catch (const Failure& error) {
+            return error.what();
+        }
+    }
+
+    std::string identity(const std::string& dsn) const
+    {
+        const Place& place = places_.at(dsn);
+        return place.error.empty() ? place.identity : dsn;
+    }
+
+    std::string title(std::size_t i) const
+    {
+        return (is_file_ ? "entry " + std::to_string(i + 1) + ", " : "") + "shard " +
+               std::to_string(entries_[i].number) + ": ";
+    }
+
+    /* "entries 1,4-7: " */
+    std::string entries_of(const std::string& dsn) const
+    {
+        ShardSet numbers;
+        for (std::size_t i = 0; i < entries_.size(); i++)
+            if (entries_[i].from == dsn || entries_[i].to == dsn)
+                numbers.insert(static_cast<int>(i + 1));
+        return !is_file_
+                   ? ""
+                   : (numbers.size() == 1 ? "entry " : "entries ") + format_shards(numbers) + ": ";
+    }
+
+    const std::vector<PlanEntry> entries_;
+    const Places places_;
+    const bool is_file_;
+};
+
+/* The source no longer lists a shard that has moved: its schema is in the state of the move, or on
+ * the target. */
+void find_schemas(const Place& place, std::map<int, std::string>& schemas, Problems& problems,
+                  const ShardSet& wanted)
+{
+    for (const MoveState& move : place.moves)
+        schemas.emplace(move.shard, move.schema);
+    for (const Shard& shard : place.shards)
+        if (wanted.count(shard.number) > 0 && schemas.emplace(shard.number, shard.schema).second &&
+            place.twice.count(shard.number) > 0)
+            problems.add(place.twice.at(shard.number), false);
+}
+
+/* Both servers are needed here, also to end moves: they tell which schema a number is. */
+List list_of_shards(const Options& options)
+{
+    const Places places = read_places({options.from, options.to});
+    const Place& source = places.at(options.from);
+    const Place& target = places.at(options.to);
+    Problems problems;
+    for (const auto& one : places)
+        if (!one.second.error.empty())
+            problems.add(one.second.error, one.second.is_wrong_usage);
+    problems.raise();
+    const ShardSet wanted = parse_shards(options.shards);
+    std::map<int, std::string> schemas;
+    find_schemas(source, schemas, problems, wanted);
+    find_schemas(target, schemas, problems, wanted);
+    std::vector<PlanEntry> entries;
+    ShardSet missing;
+    for (const int number : wanted)
+        if (schemas.count(number) > 0)
+            entries.push_back({number, schemas[number], options.from, options.to});
+        else
+            missing.insert(number);
+    /* Before the first move: a wrong number must not be found when half of the list has moved. */
+    if (!missing.empty())
+        problems.add(count_of(missing.size(), "shard") + " not on " + source.name + " or " +
+                         target.name + ": " + format_shards(missing),
+                     false);
+    problems.raise();
+    return {entries, places, false};
+}
+
+List list_of_plan(const Options& options)
+{
+    const std::vector<PlanEntry> entries = read_plan(options.plan);
+    std::set<std::string> dsns;
+    for (const PlanEntry& entry : entries)
+        dsns.insert({entry.from, entry.to});
+    return {entries, read_places(dsns), true};
+}
+
+} // namespace
+
+std::vector<ListedMove> read_list(const Options& options, bool begins)
+{
+    const List list = options.plan.empty() ? list_of_shards(options) : list_of_plan(options);
+    list.require_right(begins);
+    return list.moves();
+}
