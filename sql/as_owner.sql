@@ -27,6 +27,12 @@ SELECT count(*), max(n::integer) FROM snowflake_internal.rows_as_owner('regress_
 SELECT * FROM snowflake_internal.rows_as_owner('regress_shard', 'TABLE users') AS r (a text);
 SELECT * FROM snowflake_internal.rows_as_owner('regress_shard', 'SELECT id FROM users') AS r (a bigint);
 
+-- The schema public belongs to pg_database_owner, which stands for the owner of the database.
+SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'public';
+SELECT owner::regrole = role::regrole AS is_owner_of_database
+FROM (SELECT datdba FROM pg_database WHERE datname = current_database()) AS d (owner),
+     snowflake_internal.rows_as_owner('public', 'SELECT quote_ident(current_user)') AS r (role text);
+
 -- Texts that are refused.
 SELECT snowflake_internal.columns_as_owner('regress_shard', 'SELECT 1; DROP TABLE users');
 SELECT snowflake_internal.columns_as_owner('regress_shard', 'INSERT INTO users VALUES (4) RETURNING id');

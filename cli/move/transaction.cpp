@@ -9,9 +9,6 @@ namespace
 /* Others wait behind it for so long at most. */
 constexpr auto kLongestWait = std::chrono::milliseconds(1000);
 
-/* A deadlock with a client that takes the same locks in another order. The next try may succeed. */
-const std::string kDeadlock = "40P01";
-
 } // namespace
 
 std::function<void()> late_at(const Connection& connection, Clock::time_point deadline)
@@ -36,6 +33,7 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
             return;
         } catch (const std::exception& error) {
             connection.rollback();
+            /* After a deadlock, too, the next try may succeed. */
             const auto* refusal = dynamic_cast<const ServerError*>(&error);
             if (refusal == nullptr ||
                 (refusal->sqlstate != kLockTimeout && refusal->sqlstate != kDeadlock))

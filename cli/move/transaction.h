@@ -8,9 +8,6 @@
 #include "clock.h"
 #include "postgres/connection.h"
 
-/* The SQLSTATE of a lock that was not had in time. */
-inline const std::string kLockTimeout = "55P03";
-
 /* For a Watch: a statement that has not ended by the deadline is Late. */
 std::function<void()> late_at(const Connection& connection, Clock::time_point deadline);
 

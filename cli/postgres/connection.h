@@ -40,6 +40,11 @@ struct ServerError : Failure {
     std::string sqlstate;
 };
 
+/* SQLSTATEs of a lock that was not had in time, and of a deadlock with a session that takes the
+ * same locks in another order. */
+inline const std::string kLockTimeout = "55P03";
+inline const std::string kDeadlock = "40P01";
+
 /* The rows of a statement. All values are the server's text: t and f for a boolean, "" for NULL
  * (is_null() tells it from an empty text). number() throws a std::exception if the text is no
  * number. A null pointer counts as a failed statement, as PQresultStatus() has it. */

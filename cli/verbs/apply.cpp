@@ -11,6 +11,15 @@
 namespace
 {
 
+/* Errors of run_as_owner(): a statement that cannot run in a function (active_sql_transaction), and
+ * one that would end the transaction (invalid_transaction_termination). */
+const std::string kActiveTransaction = "25001";
+const std::string kEndsTransaction = "2D000";
+
+const std::string kNoTransactionOfItsOwn =
+    "\nHINT:  run begins and ends the transaction of each shard: remove BEGIN, COMMIT and ROLLBACK "
+    "from the SQL.";
+
 /* The savepoint is gone if the SQL has ended the transaction. The state of the transaction alone
  * does not show that: after "COMMIT; BEGIN" or COMMIT AND CHAIN the session is in a transaction
  * again, and the record would be written without the lock on it. The server answers with 3B001
@@ -24,8 +33,8 @@ void leave_savepoint(Connection& connection, const std::string& command)
         if (!connection.is_alive())
             throw;
         throw WrongForAll("the SQL ended its transaction itself, and can have changed a part of "
-                          "the shard.\nHINT:  run begins and ends the transaction of each shard: "
-                          "remove BEGIN, COMMIT and ROLLBACK from the SQL.");
+                          "the shard." +
+                          kNoTransactionOfItsOwn);
     }
 }
 
@@ -49,36 +58,19 @@ void commit(Connection& connection)
  * REPEATABLE READ would be taken by the SELECT of the lock, before it waits, and would not show the
  * record of the run that held the lock. A change without a record keeps the session's
  * default_transaction_isolation. */
-std::string beginning_of(Connection& connection, const Shard& shard, const Change& change,
-                         const Options& options)
+void begin(Connection& connection, const Change& change, const Options& options)
 {
-    const bool is_recorded = !change.name.empty();
-    std::string sql = is_recorded ? "BEGIN ISOLATION LEVEL READ COMMITTED" : "BEGIN";
-    sql += "; SET LOCAL search_path = " + shard.quoted;
-    /* Before the lock of the record: the wait for another run has this limit, too, and ends with
-     * 55P03, which is tried again. */
+    connection.run(change.name.empty() ? "BEGIN" : "BEGIN ISOLATION LEVEL READ COMMITTED");
     if (options.lock_timeout > 0)
-        sql += "; SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout);
-    if (is_recorded)
-        sql += "; " + locking_of(connection, shard);
-    return sql + "; SAVEPOINT snowflake_shard";
+        connection.run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
 }
 
-bool run_in_transaction(Connection& connection, const Shard& shard, const Change& change,
-                        const Options& options)
+/* The savepoint shows whether the SQL has ended the transaction. */
+void run_as_caller(Connection& connection, const Shard& shard, const std::string& sql)
 {
-    connection.run(beginning_of(connection, shard, change, options));
-    OwnedRecord record;
-    if (!change.name.empty()) {
-        record = read_record(connection, shard);
-        if (record.record.has(change)) {
-            connection.rollback();
-            return false;
-        }
-        record.record.add(change);
-    }
+    connection.run("SET LOCAL search_path = " + shard.quoted + "; SAVEPOINT snowflake_shard");
     try {
-        connection.run(change.sql);
+        connection.run(sql);
     } catch (const ServerError& error) {
         if (connection.is_alive())
             /* Only a test whether the SQL has committed a part before its error. The caller ends
@@ -88,10 +80,28 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
     }
     /* Before the record is written: SQL that has ended its transaction must not be recorded. */
     leave_savepoint(connection, "RELEASE");
+}
+
+bool run_in_transaction(Connection& connection, const Target& target, const Change& change,
+                        const Options& options)
+{
+    const Shard& shard = target.shard;
+    const auto run = target.rights.is_as_owner ? run_as_owner : run_as_caller;
+    begin(connection, change, options);
+    Record record;
+    if (!change.name.empty()) {
+        lock_record(connection, shard, options.lock_timeout > 0);
+        record = read_record(connection, shard);
+        if (record.has(change)) {
+            connection.rollback();
+            return false;
+        }
+        record.add(change);
+    }
+    run(connection, shard, change.sql);
     if (!change.name.empty())
         /* In the same transaction as the change: a crash keeps both or none. */
-        connection.run("SET LOCAL check_function_bodies = off; " +
-                       writing_of(connection, shard, record));
+        run(connection, shard, writing_of(connection, shard, record));
     commit(connection);
     return true;
 }
@@ -119,25 +129,34 @@ void run_alone(Connection& connection, const Shard& shard, const Change& change,
         throw WrongForAll("the SQL left a transaction open: it is rolled back.");
 }
 
-/* An error of SQLSTATE 25001 (active_sql_transaction) would be that of every shard: it depends on
- * the statements, which are the same in all of them. So the run stops, and says which option mends
- * it. */
-bool run_once(Connection& connection, const Shard& shard, const Change& change,
+/* Errors by the statements, which are the same in all shards: the run stops, and says how to mend
+ * it. Where the SQL runs as the owner, code of the shard can raise the same SQLSTATEs: then the
+ * error is of this shard alone. */
+[[noreturn]] void refuse(const Target& target, const std::string& text)
+{
+    if (target.rights.is_as_owner)
+        throw Failure(text);
+    throw WrongForAll(text);
+}
+
+bool run_once(Connection& connection, const Target& target, const Change& change,
               const Options& options)
 {
-    const std::string active_transaction = "25001";
     try {
         if (!options.no_transaction)
-            return run_in_transaction(connection, shard, change, options);
-        run_alone(connection, shard, change, options);
+            return run_in_transaction(connection, target, change, options);
+        run_alone(connection, target.shard, change, options);
         return true;
     } catch (const ServerError& error) {
-        if (error.sqlstate != active_transaction)
-            throw;
-        throw WrongForAll(error.what() + std::string("\nHINT:  ") +
-                          (options.no_transaction
-                               ? "--no-transaction takes one statement."
-                               : "It cannot run in a transaction: use --no-transaction."));
+        const std::string text = error.what();
+        if (error.sqlstate == kActiveTransaction)
+            refuse(target,
+                   text + (options.no_transaction ? "\nHINT:  --no-transaction takes one statement."
+                                                  : "\nHINT:  It cannot run in a transaction: use "
+                                                    "--no-transaction."));
+        if (error.sqlstate == kEndsTransaction && target.rights.is_as_owner)
+            refuse(target, text + kNoTransactionOfItsOwn);
+        throw;
     }
 }
 
@@ -165,14 +184,14 @@ bool wait(int tries)
 
 } // namespace
 
-bool apply(Connection& connection, const Shard& shard, const std::vector<Change>& changes,
+bool apply(Connection& connection, const Target& target, const std::vector<Change>& changes,
            const Options& options)
 {
     bool is_changed = false;
     for (const Change& change : changes)
         for (int tries = 1;; tries++)
             try {
-                is_changed = run_once(connection, shard, change, options) || is_changed;
+                is_changed = run_once(connection, target, change, options) || is_changed;
                 break;
             } catch (const ServerError& error) {
                 /* Before the wait: after ROLLBACK TO the transaction still has the lock of the

@@ -9,6 +9,7 @@
 #include "move/state.h"
 #include "postgres/placement.h"
 #include "split/state.h"
+#include "verbs/rights.h"
 #include "verbs/rows.h"
 #include "postgres/sql_text.h"
 #include "verbs.h"
@@ -19,6 +20,7 @@ namespace
 /* A shard that is asked, and its place in the order of all. */
 struct Asked {
     Shard shard;
+    Rights rights;
     std::size_t place = 0;
 };
 
@@ -47,9 +49,17 @@ Work prepare(Server& server, const Options& options)
         if (in_split.is_moving)
             work.moving.insert(in_split.shard.number);
     const std::vector<Shard> all = read_shards(server.connection);
+    std::map<std::string, Rights> rights = read_rights(server.connection);
+    const std::map<int, std::string> twice = find_twice(server.connection, all);
     for (const Shard& shard :
-         options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards)))
-        work.shards.push_back({shard});
+         options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards))) {
+        Asked asked = {shard, rights[shard.schema]};
+        /* Both schemas are left out: a role that plants one of them refuses service for a number
+         * at most. */
+        if (const auto found = twice.find(shard.number); found != twice.end())
+            asked.rights.problem = found->second;
+        work.shards.push_back(asked);
+    }
     /* Opened before the first query, so that too many connections are an error of the server, and
      * not of some shards. */
     for (std::size_t i = 1; i < std::min(work.shards.size(), std::size_t(options.jobs)); i++)
@@ -108,16 +118,16 @@ ShardSet warn_of_moving(const std::vector<Work>& work, const ShardSet& wanted)
 
 /* With a number behind those that are there already: a key of JSON comes once, and the query may
  * have a column shard of its own. */
-std::vector<std::string> columns_of(const Result& result)
+std::vector<std::string> names_of(const std::vector<Column>& columns)
 {
-    std::vector<std::string> columns = {"shard", "schema"};
-    for (int i = 0; i < result.columns(); i++) {
-        std::string name = result.name(i);
-        for (int n = 2; std::find(columns.begin(), columns.end(), name) != columns.end(); n++)
-            name = result.name(i) + "_" + std::to_string(n);
-        columns.push_back(name);
+    std::vector<std::string> names = {"shard", "schema"};
+    for (const Column& column : columns) {
+        std::string name = column.name;
+        for (int n = 2; std::find(names.begin(), names.end(), name) != names.end(); n++)
+            name = column.name + "_" + std::to_string(n);
+        names.push_back(name);
     }
-    return columns;
+    return names;
 }
 
 /* The query in all shards, over all connections. */
@@ -154,38 +164,38 @@ private:
      * of its shard, and the timeout of a role would end it there. statement_timeout is of each
      * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
      * count. */
-    std::string begin(const Shard& shard) const
+    std::string beginning() const
     {
         std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
-                          "SET LOCAL idle_in_transaction_session_timeout = 0; ";
+                          "SET LOCAL idle_in_transaction_session_timeout = 0";
         if (options_.statement_timeout > 0)
-            sql += "SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout) +
-                   "; ";
-        return sql + "SET LOCAL search_path = " + shard.quoted;
+            sql += "; SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout);
+        return sql;
     }
 
     void work_on(Connection& connection, Work& work)
     {
         for (std::size_t i = 0;
              connection.is_alive() && (i = (*work.next)++) < work.shards.size();) {
-            const auto& [shard, place] = work.shards[i];
+            const Asked& asked = work.shards[i];
             try {
-                ask(connection, shard, place);
+                ask(connection, asked);
             } catch (const Failure& error) {
                 connection.rollback();
-                add_error(error.what(), shard);
+                add_error(error.what(), asked.shard);
             }
             /* Also after an error, because the shards behind this one wait for it. */
-            order_.end(place);
+            order_.end(asked.place);
         }
         /* The shards that are left are of the other connections to the server. The last one that is
          * lost gives each its error, and ends it: shards of other servers wait for it. */
         if (connection.is_alive() || --*work.alive > 0)
             return;
         for (std::size_t i = 0; (i = (*work.next)++) < work.shards.size();) {
-            const auto& [shard, place] = work.shards[i];
-            add_error("not asked, because the connection to " + work.server + " was lost", shard);
-            order_.end(place);
+            const Asked& asked = work.shards[i];
+            add_error("not asked, because the connection to " + work.server + " was lost",
+                      asked.shard);
+            order_.end(asked.place);
         }
     }
 
@@ -195,42 +205,68 @@ private:
         errors_[error].insert(shard.number);
     }
 
+    void ask(Connection& connection, const Asked& asked)
+    {
+        if (!asked.rights.problem.empty())
+            throw Failure(asked.rights.problem);
+        connection.run(beginning());
+        fetch(connection, asked, declare(connection, asked));
+        connection.run("COMMIT");
+    }
+
     /* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. It takes
      * one statement, and no other than a query: DECLARE CURSOR refuses a WITH that changes rows,
      * and query() uses the extended protocol, which refuses a second statement behind a
-     * semicolon. */
-    void ask(Connection& connection, const Shard& shard, std::size_t place)
+     * semicolon. Returns the columns, if they are known before the first row.
+     *
+     * With the rights of the owner the library runs the query, and this cursor reads only its
+     * result: no code of the shard runs behind the call of rows_as_owner(), in a FETCH. */
+    std::vector<Column> declare(Connection& connection, const Asked& asked)
     {
-        connection.run(begin(shard));
-        connection.query("DECLARE snowflake_shard NO SCROLL CURSOR FOR\n" + options_.sql);
+        const std::string cursor = "DECLARE snowflake_shard NO SCROLL CURSOR FOR\n";
+        if (!asked.rights.is_as_owner) {
+            connection.run("SET LOCAL search_path = " + asked.shard.quoted);
+            connection.query(cursor + options_.sql);
+            return {};
+        }
+        const std::vector<Column> columns =
+            read_columns_as_owner(connection, asked.shard, options_.sql);
+        connection.query(cursor +
+                         rows_as_owner_sql(connection, asked.shard, options_.sql, columns.size()));
+        return columns;
+    }
+
+    void fetch(Connection& connection, const Asked& asked, std::vector<Column> columns)
+    {
+        const auto& [number, schema, quoted] = asked.shard;
         for (bool is_last = false; !is_last;) {
             const Result result = connection.query("FETCH 1000 FROM snowflake_shard");
-            check_columns(result);
+            if (columns.empty())
+                columns = columns_of(result);
+            check_columns(columns);
             std::vector<ValueRow> rows;
             for (int i = 0; i < result.rows(); i++) {
-                rows.push_back(
-                    {{Kind::number, std::to_string(shard.number)}, {Kind::text, shard.schema}});
-                for (Value& value : row_of(result, i))
+                rows.push_back({{Kind::number, std::to_string(number)}, {Kind::text, schema}});
+                for (Value& value : row_of(result, i, columns))
                     rows.back().push_back(std::move(value));
             }
             /* A full batch may be the last one: then the next FETCH returns no row. */
             is_last = result.rows() < 1000;
-            order_.add(place, std::move(rows));
+            order_.add(asked.place, std::move(rows));
         }
-        connection.run("COMMIT");
     }
 
     /* All shards have the columns of the first that has answered, by their names. A shard without
      * rows has columns, too, so the heading does not depend on the rows. */
-    void check_columns(const Result& result)
+    void check_columns(const std::vector<Column>& columns)
     {
-        const std::vector<std::string> columns = columns_of(result);
+        const std::vector<std::string> names = names_of(columns);
         const std::lock_guard<std::mutex> lock(lock_);
         if (!columns_) {
-            columns_ = columns;
-            printer_.begin(columns);
+            columns_ = names;
+            printer_.begin(names);
         }
-        if (*columns_ != columns)
+        if (*columns_ != names)
             throw Failure("the columns of the query differ from those of the other shards");
     }
 

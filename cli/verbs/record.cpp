@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "postgres/advisory.h"
+
 namespace
 {
 
@@ -102,42 +104,49 @@ std::map<std::string, Record> read_records(Connection& connection)
  * function do not queue: the second fails with "tuple concurrently updated". Advisory locks are of
  * one database, where a schema's name is unique. It is released after the commit is visible, so the
  * next holder reads this record. If two names have one hash, two runs wait for each other without
- * need. */
-std::string locking_of(Connection& connection, const Shard& shard)
+ * need. Any role can take the lock, so no wait for it is without an end. */
+void lock_record(Connection& connection, const Shard& shard, bool has_limit)
 {
-    return "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(" +
-           connection.literal("snowflake_changes " + shard.schema) + ", 0))";
+    const std::string name = "snowflake_changes " + shard.schema;
+    if (!has_limit)
+        connection.run("SET LOCAL lock_timeout = '1min'");
+    connection.run("SAVEPOINT snowflake_shard");
+    try {
+        connection.query("SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1, "
+                         "0))",
+                         {name});
+    } catch (const ServerError& error) {
+        if (error.sqlstate != kLockTimeout)
+            throw;
+        connection.run("ROLLBACK TO snowflake_shard");
+        throw ServerError("another session has locked the record of changes of the shard, as a run "
+                          "does" +
+                              holders_of(connection, name),
+                          error.sqlstate);
+    }
+    connection.run("RELEASE snowflake_shard");
+    if (!has_limit)
+        connection.run("SET LOCAL lock_timeout TO DEFAULT");
 }
 
-OwnedRecord read_record(Connection& connection, const Shard& shard)
+Record read_record(Connection& connection, const Shard& shard)
 {
-    /* LEFT JOIN: a shard without the function has an empty record. pg_roles, because only
-     * superusers may read pg_authid. */
+    /* LEFT JOIN: a shard without the function has an empty record. */
     const Result row = connection.query(
-        R"(
-        SELECT CASE WHEN pg_catalog.current_setting('is_superuser') = 'on' AND r.rolname <> current_user
-                    THEN pg_catalog.quote_ident(r.rolname) END, p.oid, )" +
-            kSource + R"(
-        FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
-        LEFT JOIN ()" +
-            kFunctions + R"() ON p.pronamespace = n.oid
-        WHERE n.nspname = $1)",
+        "SELECT p.oid, " + kSource + " FROM pg_catalog.pg_namespace AS n LEFT JOIN (" + kFunctions +
+            ") ON p.pronamespace = n.oid WHERE n.nspname = $1",
         {shard.schema});
     /* It was dropped or renamed after prepare() had read the shards. */
     if (row.rows() == 0)
         throw Failure("its schema is gone");
-    return {row.is_null(0, 1) ? Record() : Record(row.text(0, 2)), row.text(0, 0)};
+    return row.is_null(0, 0) ? Record() : Record(row.text(0, 1));
 }
 
-/* The owner of the shard must be able to go on where a superuser has begun: CREATE OR REPLACE
- * FUNCTION wants the owner of the function. REPLACE keeps the owner and the privileges of a
- * function that is there; a new one belongs to the superuser until the ALTER. */
-std::string writing_of(Connection& connection, const Shard& shard, const OwnedRecord& record)
+/* Not CREATE FUNCTION: the second change finds the record of the first. REPLACE keeps the owner and
+ * the privileges. */
+std::string writing_of(Connection& connection, const Shard& shard, const Record& record)
 {
-    const std::string function = shard.quoted + ".snowflake_changes()";
-    return "CREATE OR REPLACE FUNCTION " + function +
-           " RETURNS pg_catalog.text[] LANGUAGE sql IMMUTABLE AS " +
-           connection.literal(record.record.source()) +
-           (record.owner.empty() ? ""
-                                 : "; ALTER FUNCTION " + function + " OWNER TO " + record.owner);
+    return "SET LOCAL check_function_bodies = off; CREATE OR REPLACE FUNCTION " + shard.quoted +
+           ".snowflake_changes() RETURNS pg_catalog.text[] LANGUAGE sql IMMUTABLE AS " +
+           connection.literal(record.source());
 }

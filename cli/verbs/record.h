@@ -48,18 +48,13 @@ private:
  * server, and without locks: a run may be writing one of them. */
 std::map<std::string, Record> read_records(Connection& connection);
 
-/* A statement that waits until no other run changes the shard, until the end of the transaction,
- * which must be READ COMMITTED: the caller reads the record in a later statement, with a snapshot
- * of its own. */
-std::string locking_of(Connection& connection, const Shard& shard);
+/* Waits until no other run changes the shard, until the end of the transaction, which must be READ
+ * COMMITTED: the caller reads the record in a later statement, with a snapshot of its own. The wait
+ * has an end: has_limit says that lock_timeout is set. A ServerError of 55P03 names the holder. */
+void lock_record(Connection& connection, const Shard& shard, bool has_limit);
 
-/* The shard's record, and the owner of its schema. */
-struct OwnedRecord {
-    Record record;
-    std::string owner; /* as SQL writes it; empty if it is the caller, or the caller no superuser */
-};
+/* Of the shard alone. */
+Record read_record(Connection& connection, const Shard& shard);
 
-OwnedRecord read_record(Connection& connection, const Shard& shard);
-
-/* Statements that write it, to be run in the transaction of the change. */
-std::string writing_of(Connection& connection, const Shard& shard, const OwnedRecord& record);
+/* Statements that write it, to be run in the transaction of the change, as the change is run. */
+std::string writing_of(Connection& connection, const Shard& shard, const Record& record);

@@ -97,13 +97,21 @@ void print_csv_row(const ValueRow& row)
 
 } // namespace
 
-ValueRow row_of(const Result& result, int row)
+std::vector<Column> columns_of(const Result& result)
+{
+    std::vector<Column> columns;
+    for (int i = 0; i < result.columns(); i++)
+        columns.push_back({result.name(i), result.type(i)});
+    return columns;
+}
+
+ValueRow row_of(const Result& result, int row, const std::vector<Column>& columns)
 {
     ValueRow values;
     for (int i = 0; i < result.columns(); i++) {
+        const unsigned int type = columns[static_cast<std::size_t>(i)].type;
         const std::string text = result.text(row, i);
-        values.push_back(
-            {result.is_null(row, i) ? Kind::null : kind_of(result.type(i), text), text});
+        values.push_back({result.is_null(row, i) ? Kind::null : kind_of(type, text), text});
     }
     return values;
 }

@@ -26,9 +26,16 @@ struct Value {
 
 using ValueRow = std::vector<Value>;
 
-/* By the type that the server names. That of a domain is its base type, so a domain over bigint is
- * a number, too. */
-ValueRow row_of(const Result& result, int row);
+/* type: its OID; that of a domain is its base type, so a domain over bigint is a number, too. */
+struct Column {
+    std::string name;
+    unsigned int type;
+};
+
+std::vector<Column> columns_of(const Result& result);
+
+/* The columns can have other types than those of the result, whose values are all text then. */
+ValueRow row_of(const Result& result, int row, const std::vector<Column>& columns);
 
 /* Prints rows of the same columns. The first rows decide the widths of a table's columns; wider
  * values of later rows stand out. Not for several threads at once: RowOrder calls print() under its

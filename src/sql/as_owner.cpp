@@ -30,6 +30,18 @@ namespace
     ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("the text is not one query")));
 }
 
+/* The schema public belongs to pg_database_owner, a role that owns nothing else: its only member,
+ * the owner of the database, stands for it. */
+Oid database_owner()
+{
+    const HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+    const Oid owner = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datdba;
+    ReleaseSysCache(tuple);
+    return owner;
+}
+
 struct Before {
     Oid user;
     int context;
@@ -44,9 +56,11 @@ Before become_owner_of(Oid schema)
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("schema with OID %u does not exist", schema)));
     const auto* row = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple));
-    const Oid owner = row->nspowner;
+    Oid owner = row->nspowner;
     const char* name = pstrdup(NameStr(row->nspname));
     ReleaseSysCache(tuple);
+    if (owner == ROLE_PG_DATABASE_OWNER)
+        owner = database_owner();
     if (!pg::may_become(owner))
         may_not_become(owner, name);
     Before before = {};

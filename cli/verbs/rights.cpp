@@ -1,0 +1,82 @@
+#include "verbs/rights.h"
+
+namespace
+{
+
+/* owned: the schema public belongs to pg_database_owner, which stands for the owner of the
+ * database, as in become_owner_of() of the library.
+ *
+ * planted: objects by which a role that is no superuser can catch names of the SQL in the schema of
+ * a superuser, where they would run with the rights of a superuser. A table of another role is none
+ * of them: SQL that names it runs its triggers, as any query of that table does. A type that is no
+ * domain has no code. */
+const char* const kRights = R"(
+WITH owned AS (
+    SELECT n.oid, nspname, nspacl, r.oid AS owner, r.rolname, r.rolsuper
+    FROM pg_namespace AS n JOIN pg_database AS d ON d.datname = current_database()
+    JOIN pg_roles AS r ON r.oid = CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END),
+others AS (
+    SELECT oid FROM pg_roles WHERE NOT rolsuper),
+planted AS (
+    SELECT o.oid AS schema, min(format('%s may create objects in it', CASE grantee WHEN 0 THEN 'every role'
+                                                                      ELSE format('role %I', pg_get_userbyid(grantee)) END)) AS reason
+    FROM owned AS o CROSS JOIN aclexplode(nspacl)
+    WHERE rolsuper AND privilege_type = 'CREATE' AND (grantee = 0 OR grantee IN (TABLE others))
+    GROUP BY o.oid
+    UNION ALL
+    SELECT schema, min(format('role %I owns %s', pg_get_userbyid(owner), pg_describe_object(class, object, 0)))
+    FROM (SELECT relnamespace, relowner, tableoid, oid FROM pg_class WHERE relkind IN ('v', 'm', 'f')
+          UNION ALL SELECT pronamespace, proowner, tableoid, oid FROM pg_proc
+          UNION ALL SELECT oprnamespace, oprowner, tableoid, oid FROM pg_operator
+          UNION ALL SELECT typnamespace, typowner, tableoid, oid FROM pg_type WHERE typtype = 'd') AS p (schema, owner, class, object)
+    WHERE schema IN (SELECT oid FROM owned WHERE rolsuper) AND owner IN (TABLE others)
+    GROUP BY schema)
+SELECT nspname, quote_ident(rolname), rolname <> current_user AND NOT rolsuper AND pg_has_role(owner, $1),
+       CASE WHEN reason IS NOT NULL AND current_setting('is_superuser') = 'on'
+            THEN format(E'schema %I belongs to superuser %I, and %s: code of that role would run with the rights of a superuser'
+                        '\nHINT:  ALTER SCHEMA %1$I OWNER TO ...; gives it to a role that is no superuser.', nspname, rolname, reason) END
+FROM owned LEFT JOIN (SELECT schema, min(reason) AS reason FROM planted GROUP BY schema) AS p ON schema = oid)";
+
+} // namespace
+
+std::map<std::string, Rights> read_rights(Connection& connection)
+{
+    /* The right that SET ROLE asks for: a membership has had the option SET since 16. */
+    const Result rows =
+        connection.query(kRights, {connection.version() >= 160000 ? "SET" : "MEMBER"});
+    std::map<std::string, Rights> rights;
+    for (int i = 0; i < rows.rows(); i++)
+        rights[rows.text(i, 0)] = {rows.flag(i, 2), rows.text(i, 1), rows.text(i, 3)};
+    return rights;
+}
+
+void run_as_owner(Connection& connection, const Shard& shard, const std::string& sql)
+{
+    connection.query("SELECT snowflake_internal.run_as_owner($1::regnamespace, $2)",
+                     {shard.quoted, sql});
+}
+
+std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& shard,
+                                          const std::string& sql)
+{
+    const Result rows = connection.query(
+        "SELECT name, type FROM snowflake_internal.columns_as_owner($1::regnamespace, $2)",
+        {shard.quoted, sql});
+    std::vector<Column> columns;
+    for (int i = 0; i < rows.rows(); i++)
+        columns.push_back({rows.text(i, 0), static_cast<unsigned int>(rows.number(i, 1))});
+    if (columns.empty())
+        throw Failure("the query has no columns");
+    return columns;
+}
+
+std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const std::string& sql,
+                              std::size_t columns)
+{
+    /* A function that returns records takes the types of its columns from the query. */
+    std::string list;
+    for (std::size_t i = 1; i <= columns; i++)
+        list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
+    return "SELECT * FROM snowflake_internal.rows_as_owner(" + connection.literal(shard.quoted) +
+           "::regnamespace, " + connection.literal(sql) + ") AS r (" + list + ")";
+}

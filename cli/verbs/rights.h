@@ -1,0 +1,34 @@
+/* With whose rights SQL works in the shards of a server, for query and run.
+ *
+ * Objects of a shard can hold code of its owner: a view, a trigger, the CHECK of a domain. So SQL
+ * works with the rights of that owner, in a security-restricted operation of the library: this code
+ * gains no right of the caller. It works with those of the caller in the shards that the caller
+ * owns, in those of superusers, and where the caller may not act as the owner. */
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "postgres/catalog.h"
+#include "verbs/rows.h"
+
+struct Rights {
+    bool is_as_owner = false; /* by snowflake_internal.run_as_owner() and the like */
+    std::string owner;        /* of the schema, as SQL writes it */
+    std::string problem;      /* why nothing may run in the shard; empty if it may */
+};
+
+/* Of all schemas, by name. Only catalogs are read. */
+std::map<std::string, Rights> read_rights(Connection& connection);
+
+/* Statements, with the rights of the owner, in a transaction of the caller. */
+void run_as_owner(Connection& connection, const Shard& shard, const std::string& sql);
+
+/* The columns of a query; a Failure if it has none. */
+std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& shard,
+                                          const std::string& sql);
+/* A SELECT of its rows, all values as text. columns: their number. */
+std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const std::string& sql,
+                              std::size_t columns);
