@@ -182,7 +182,7 @@ private:
                 ask(connection, asked);
             } catch (const Failure& error) {
                 connection.rollback();
-                add_error(error.what(), asked.shard);
+                add_error(without_query(error.what()), asked.shard);
             }
             /* Also after an error, because the shards behind this one wait for it. */
             order_.end(asked.place);

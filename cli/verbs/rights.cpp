@@ -1,5 +1,7 @@
 #include "verbs/rights.h"
 
+#include <algorithm>
+
 namespace
 {
 
@@ -37,6 +39,21 @@ SELECT nspname, quote_ident(rolname), rolname <> current_user AND NOT rolsuper A
                         '\nHINT:  ALTER SCHEMA %1$I OWNER TO ...; gives it to a role that is no superuser.', nspname, rolname, reason) END
 FROM owned LEFT JOIN (SELECT schema, min(reason) AS reason FROM planted GROUP BY schema) AS p ON schema = oid)";
 
+/* The server repeats the whole text of a function's statement, which can be that of a file, as
+ * QUERY or as the last line of the CONTEXT. begin: of the text. */
+std::string without_text(std::string error, const std::string& begin)
+{
+    for (const char* mark : {"\nQUERY:  ", "\nCONTEXT:  SQL statement \"", "\nSQL statement \""}) {
+        const std::size_t at = error.find(mark + begin);
+        if (at == std::string::npos)
+            continue;
+        const std::size_t end =
+            std::min(error.find("\nCONTEXT:  ", at + 1), error.find("\nSERVER:  ", at));
+        error.erase(at, end == std::string::npos ? end : end - at);
+    }
+    return error;
+}
+
 } // namespace
 
 std::map<std::string, Rights> read_rights(Connection& connection)
@@ -52,8 +69,13 @@ std::map<std::string, Rights> read_rights(Connection& connection)
 
 void run_as_owner(Connection& connection, const Shard& shard, const std::string& sql)
 {
-    connection.query("SELECT snowflake_internal.run_as_owner($1::regnamespace, $2)",
-                     {shard.quoted, sql});
+    try {
+        connection.query("SELECT snowflake_internal.run_as_owner($1::regnamespace, $2)",
+                         {shard.quoted, sql});
+    } catch (const ServerError& error) {
+        throw ServerError(without_text(error.what(), sql.substr(0, sql.find('\n'))),
+                          error.sqlstate);
+    }
 }
 
 std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& shard,
@@ -79,4 +101,9 @@ std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const 
         list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
     return "SELECT * FROM snowflake_internal.rows_as_owner(" + connection.literal(shard.quoted) +
            "::regnamespace, " + connection.literal(sql) + ") AS r (" + list + ")";
+}
+
+std::string without_query(const std::string& error)
+{
+    return without_text(error, "DECLARE snowflake_rows ");
 }

@@ -23,7 +23,8 @@ struct Rights {
 /* Of all schemas, by name. Only catalogs are read. */
 std::map<std::string, Rights> read_rights(Connection& connection);
 
-/* Statements, with the rights of the owner, in a transaction of the caller. */
+/* Statements, with the rights of the owner, in a transaction of the caller. Errors do not repeat
+ * the text. */
 void run_as_owner(Connection& connection, const Shard& shard, const std::string& sql);
 
 /* The columns of a query; a Failure if it has none. */
@@ -32,3 +33,6 @@ std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& s
 /* A SELECT of its rows, all values as text. columns: their number. */
 std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const std::string& sql,
                               std::size_t columns);
+
+/* The error of such a query without its text: the line of the error is enough. */
+std::string without_query(const std::string& error);
