@@ -96,6 +96,26 @@ SELECT snowflake_internal.run_as_owner('regress_shard', 'SELECT 1');
 SELECT * FROM snowflake_internal.rows_as_owner('regress_shard', 'SELECT 1') AS r (a text);
 RESET ROLE;
 
+-- A superuser gets all rows, or an error: row security that is forced on the owner, and that of another owner's table.
+ALTER TABLE regress_shard.users ENABLE ROW LEVEL SECURITY;
+ALTER TABLE regress_shard.users FORCE ROW LEVEL SECURITY;
+CREATE TABLE regress_shard.other (id bigint);
+ALTER TABLE regress_shard.other ENABLE ROW LEVEL SECURITY;
+GRANT SELECT ON regress_shard.other TO regress_hostile;
+SELECT * FROM snowflake_internal.rows_as_owner('regress_shard', 'SELECT count(*) FROM users') AS r (a text);
+SELECT * FROM snowflake_internal.rows_as_owner('regress_shard', 'SELECT count(*) FROM other') AS r (a text);
+SET ROLE regress_member;
+SELECT * FROM snowflake_internal.rows_as_owner('regress_shard', 'SELECT count(*) FROM other') AS r (a text);
+RESET ROLE;
+-- The owner of a table reads with names of pg_catalog alone.
+SELECT 'regress_shard.users'::regclass::oid AS users \gset
+SELECT * FROM snowflake_internal.rows_as_table_owner(:users, 'SELECT current_user, count(*) FROM regress_shard.users') AS r (a text, b text);
+SELECT * FROM snowflake_internal.rows_as_table_owner(:users, 'TABLE users') AS r (a text);
+SELECT * FROM snowflake_internal.rows_as_table_owner(0, 'SELECT 1') AS r (a text);
+SET ROLE regress_stranger;
+SELECT * FROM snowflake_internal.rows_as_table_owner(:users, 'TABLE regress_shard.users') AS r (a text);
+RESET ROLE;
+
 -- Statements that PostgreSQL itself runs as the owner of the table.
 SELECT s, snowflake_internal.is_maintenance(s) FROM unnest(ARRAY[
     'VACUUM users', 'VACUUM (FULL, ANALYZE) users', 'ANALYZE', 'REINDEX TABLE CONCURRENTLY users', 'DROP INDEX CONCURRENTLY i',

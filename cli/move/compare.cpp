@@ -35,9 +35,10 @@ std::string query_of(const std::string& table, const std::string& key, bool is_h
            "GROUP BY number / 10000 ORDER BY number / 10000";
 }
 
-std::vector<Range> read_ranges(Connection& connection, const std::string& sql)
+std::vector<Range> read_ranges(Connection& connection, const std::string& table,
+                               const std::string& sql)
 {
-    const Result rows = connection.query(sql);
+    const Result rows = read_rows(connection, table, sql, 2);
     std::vector<Range> ranges;
     for (int i = 0; i < rows.rows(); i++)
         ranges.emplace_back(rows.text(i, 0), rows.text(i, 1));
@@ -74,8 +75,9 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, 
         const Result size = source.query("SELECT pg_table_size($1::regclass) <= $2::bigint",
                                          {table, std::to_string(max_size)});
         const std::string sql = query_of(table, key_of(source, table), size.flag(0, 0));
-        auto target = std::async(std::launch::async, [&] { return read_ranges(snapshot, sql); });
-        const std::string found = difference(read_ranges(source, sql), target.get());
+        auto target =
+            std::async(std::launch::async, [&] { return read_ranges(snapshot, table, sql); });
+        const std::string found = difference(read_ranges(source, table, sql), target.get());
         if (!found.empty())
             differences.push_back("table " + table + ": " + found);
         progress.step();

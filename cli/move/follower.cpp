@@ -48,9 +48,9 @@ std::string parts_sql(Connection& publisher, const std::string& table)
            " AS t) AS s GROUP BY 1";
 }
 
-Parts read_parts(Connection& connection, const std::string& sql)
+Parts read_parts(Connection& connection, const std::string& table, const std::string& sql)
 {
-    const Result rows = connection.query(sql);
+    const Result rows = read_rows(connection, table, sql, 3);
     Parts parts;
     for (int i = 0; i < rows.rows(); i++)
         parts[rows.number(i, 0)] = {rows.text(i, 1), rows.text(i, 2)};
@@ -86,7 +86,8 @@ class Comparison
 {
 public:
     Comparison(Connection& publisher, Connection& follower, const std::string& table)
-        : publisher_(publisher), follower_(follower), sql_(parts_sql(publisher, table))
+        : publisher_(publisher), follower_(follower), table_(table),
+          sql_(parts_sql(publisher, table))
     {
     }
 
@@ -94,10 +95,10 @@ public:
      * have written to it, the follower's may be the one before or the one after. */
     void read(const std::string& slot)
     {
-        Parts before = read_parts(publisher_, sql_);
+        Parts before = read_parts(publisher_, table_, sql_);
         await_follower(publisher_, slot);
-        Parts copy = read_parts(follower_, sql_);
-        Parts after = read_parts(publisher_, sql_);
+        Parts copy = read_parts(follower_, table_, sql_);
+        Parts after = read_parts(publisher_, table_, sql_);
         std::set<std::int64_t> numbers;
         for (const Parts* parts : {&before, &copy, &after})
             for (const auto& part : *parts)
@@ -150,6 +151,7 @@ private:
 
     Connection& publisher_;
     Connection& follower_;
+    const std::string table_;
     const std::string sql_;
     std::size_t seen_ = 0;
     /* Parts that were equal at one try. They count as equal for good: all of

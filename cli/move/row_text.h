@@ -12,3 +12,9 @@ void set_row_text(Connection& connection);
 /* The columns of the primary key; empty if there is none. Text is ordered by its bytes, because the
  * collations of two servers may differ. */
 std::string key_of(Connection& connection, const std::string& table);
+
+/* The rows of a query of this table, all values as text, with the rights of the table's owner: the
+ * planner and the casts of a row call functions that the owner chose. A role that may not act as
+ * the owner reads with its own rights. */
+Result read_rows(Connection& connection, const std::string& table, const std::string& sql,
+                 int columns);

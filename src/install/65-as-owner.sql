@@ -19,6 +19,12 @@ CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text
 COMMENT ON FUNCTION snowflake_internal.rows_as_owner IS
     'the rows of a query that runs as the statements of run_as_owner() do; all values as text';
 
+CREATE FUNCTION snowflake_internal.rows_as_table_owner(tbl regclass, query text) RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_rows_as_table_owner';
+COMMENT ON FUNCTION snowflake_internal.rows_as_table_owner IS
+    'the same with the rights of a table''s owner, who sees all of its rows, and with an empty search_path';
+
 -- For statements that no function can run, because they commit by themselves.
 CREATE FUNCTION snowflake_internal.is_maintenance(statement text) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL SAFE

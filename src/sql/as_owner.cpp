@@ -9,6 +9,7 @@
  * WITH HOLD, deferred triggers. Settings that the text changes get their old values at the end. An
  * error ends all of that, too: AbortTransaction() and AbortSubTransaction() restore the user.
  */
+#include "errors.h"
 #include "pg.h"
 
 using namespace snowflake;
@@ -16,13 +17,12 @@ using namespace snowflake;
 namespace
 {
 
-[[noreturn]] void may_not_become(Oid owner, const char* schema)
+[[noreturn]] void may_not_become(Oid owner, const char* object)
 {
-    ereport(ERROR,
-            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-             errmsg("role %s may not act as role %s, which owns schema %s",
-                    quote_identifier(GetUserNameFromId(GetUserId(), false)),
-                    quote_identifier(GetUserNameFromId(owner, false)), quote_identifier(schema))));
+    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                    errmsg("role %s may not act as role %s, which owns %s",
+                           quote_identifier(GetUserNameFromId(GetUserId(), false)),
+                           quote_identifier(GetUserNameFromId(owner, false)), object)));
 }
 
 [[noreturn]] void not_one_query()
@@ -48,29 +48,53 @@ struct Before {
     int settings;
 };
 
-/* The rights are those that SET ROLE asks for. */
-Before become_owner_of(Oid schema)
+void set(const char* setting, const char* value)
+{
+    set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* The rights are those that SET ROLE asks for. object: for the error.
+ *
+ * A superuser reads all rows, and must not get fewer here without a word. So the owner reads all of
+ * his tables, also if row security is forced on him (SECURITY_NOFORCE_RLS), and a policy of another
+ * owner's table is an error (row_security). */
+Before become(Oid owner, const char* object, const char* search_path)
+{
+    if (!pg::may_become(owner))
+        may_not_become(owner, object);
+    Before before = {};
+    GetUserIdAndSecContext(&before.user, &before.context);
+    SetUserIdAndSecContext(owner, before.context | SECURITY_LOCAL_USERID_CHANGE |
+                                      SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+    before.settings = NewGUCNestLevel();
+    set("search_path", search_path);
+    if (superuser_arg(before.user))
+        set("row_security", "off");
+    return before;
+}
+
+Before become_owner_of_schema(Oid schema)
 {
     const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
     if (!HeapTupleIsValid(tuple))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("schema with OID %u does not exist", schema)));
     const auto* row = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple));
-    Oid owner = row->nspowner;
-    const char* name = pstrdup(NameStr(row->nspname));
+    const Oid owner = row->nspowner == ROLE_PG_DATABASE_OWNER ? database_owner() : row->nspowner;
+    const char* name = pstrdup(quote_identifier(NameStr(row->nspname)));
     ReleaseSysCache(tuple);
-    if (owner == ROLE_PG_DATABASE_OWNER)
-        owner = database_owner();
-    if (!pg::may_become(owner))
-        may_not_become(owner, name);
-    Before before = {};
-    GetUserIdAndSecContext(&before.user, &before.context);
-    SetUserIdAndSecContext(owner, before.context | SECURITY_LOCAL_USERID_CHANGE |
-                                      SECURITY_RESTRICTED_OPERATION);
-    before.settings = NewGUCNestLevel();
-    set_config_option("search_path", quote_identifier(name), PGC_USERSET, PGC_S_SESSION,
-                      GUC_ACTION_SAVE, true, 0, false);
-    return before;
+    return become(owner, psprintf("schema %s", name), name);
+}
+
+Before become_owner_of_table(Oid table)
+{
+    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("table with OID %u does not exist", table)));
+    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+    ReleaseSysCache(tuple);
+    return become(owner, psprintf("table %s", errors::name_of(table)), "");
 }
 
 void become_again(const Before& before)
@@ -131,63 +155,26 @@ void put_rows(const SPITupleTable* table, std::uint64_t count, const ReturnSetIn
     }
 }
 
-/* An error of the grammar is at a position of the text, and not of the statement that calls us. */
-void tell_position_in_text(void* text)
+/* All rows are in the result, in memory of work_mem or a temporary file, before the caller gets the
+ * first: no code of the shard runs behind the end of the restricted operation. */
+void put_all_rows(const char* query, const ReturnSetInfo* result)
 {
-    const int position = geterrposition();
-    if (position == 0)
-        return;
-    errposition(0);
-    internalerrposition(position);
-    internalerrquery(static_cast<const char*>(text));
-}
-
-List* parse(char* text)
-{
-    ErrorContextCallback callback = {error_context_stack, tell_position_in_text, text};
-    error_context_stack = &callback;
-    List* statements = pg_parse_query(text);
-    error_context_stack = callback.previous;
-    return statements;
-}
-
-/* A string whose type the parser has to find. The type can be the owner's, an array of a domain for
- * example, and then its input runs the CHECK of the domain. */
-bool has_untyped_text(Node* node, void* state)
-{
-    if (node == nullptr)
-        return false;
-    if (IsA(node, A_Const)) {
-        const auto* constant = reinterpret_cast<A_Const*>(node);
-        return !constant->isnull && (IsA(&constant->val, String) || IsA(&constant->val, BitString));
-    }
-    if (IsA(node, TypeCast)) {
-        const auto* cast = reinterpret_cast<TypeCast*>(node);
-        const List* names = cast->typeName->names;
-        /* pg_catalog is searched before the schemas of search_path. */
-        const bool is_builtin =
-            list_length(names) == 1
-                ? SearchSysCacheExists2(TYPENAMENSP, PointerGetDatum(strVal(linitial(names))),
-                                        ObjectIdGetDatum(PG_CATALOG_NAMESPACE))
-                : list_length(names) == 2 && strcmp(strVal(linitial(names)), "pg_catalog") == 0;
-        if (IsA(cast->arg, A_Const) && is_builtin)
-            return false;
-    }
-    return pg::walk_parsed_children(node, has_untyped_text, state);
-}
-
-/* PostgreSQL makes and reads an index as the table's owner, in a security-restricted operation
- * (DefineIndex(), index_concurrently_build()), and so the code in its expressions. Only the parser
- * has worked before, with the rights of the caller: see has_untyped_text(). */
-bool is_safe_index(const IndexStmt* index)
-{
-    if (!index->concurrent || has_untyped_text(index->whereClause, nullptr))
-        return false;
-    ListCell* cell = nullptr;
-    foreach (cell, index->indexParams)
-        if (has_untyped_text(lfirst_node(IndexElem, cell)->expr, nullptr))
-            return false;
-    return true;
+    constexpr long kBatch = 1000;
+    SPI_connect();
+    const Portal portal = open_query(query);
+    require_columns(result->setDesc, portal->tupDesc);
+    const MemoryContext batch =
+        AllocSetContextCreate(CurrentMemoryContext, "rows_as_owner", ALLOCSET_DEFAULT_SIZES);
+    do {
+        SPI_cursor_fetch(portal, true, kBatch);
+        const MemoryContext context = MemoryContextSwitchTo(batch);
+        put_rows(SPI_tuptable, SPI_processed, result);
+        MemoryContextSwitchTo(context);
+        MemoryContextReset(batch);
+        SPI_freetuptable(SPI_tuptable);
+    } while (SPI_processed > 0);
+    SPI_cursor_close(portal);
+    SPI_finish();
 }
 
 } // namespace
@@ -207,7 +194,7 @@ PGDLLEXPORT Datum snowflake_run_as_owner(PG_FUNCTION_ARGS)
     const char* statements = text_argument(fcinfo, 1);
     SPIExecuteOptions options = {};
     options.dest = CreateDestReceiver(DestNone); /* rows of a SELECT fill no memory */
-    const Before before = become_owner_of(PG_GETARG_OID(0));
+    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
     SPI_connect();
     /* A trigger that is to fire at COMMIT, without the rights of the owner, is an error here
      * (afterTriggerMarkEvents()). So all fire at the end of their statement. */
@@ -235,7 +222,7 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
     InitMaterializedSRF(fcinfo, 0);
     const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     const char* query = text_argument(fcinfo, 1);
-    const Before before = become_owner_of(PG_GETARG_OID(0));
+    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
     SPI_connect();
     const Portal portal = open_query(query);
     for (int i = 0; i < portal->tupDesc->natts; i++) {
@@ -251,61 +238,27 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
     return Datum{0};
 }
 
-/*
- * snowflake_internal.rows_as_owner(schema regnamespace, query text) returns setof record
- *
- * All rows are here, in memory of work_mem or a temporary file, before the caller gets the first:
- * no code of the shard runs behind the end of the restricted operation.
- */
+/* snowflake_internal.rows_as_owner(schema regnamespace, query text) returns setof record */
 PG_FUNCTION_INFO_V1(snowflake_rows_as_owner);
 PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
 {
-    constexpr long kBatch = 1000;
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     const char* query = text_argument(fcinfo, 1);
-    const Before before = become_owner_of(PG_GETARG_OID(0));
-    SPI_connect();
-    const Portal portal = open_query(query);
-    require_columns(result->setDesc, portal->tupDesc);
-    const MemoryContext batch =
-        AllocSetContextCreate(CurrentMemoryContext, "rows_as_owner", ALLOCSET_DEFAULT_SIZES);
-    do {
-        SPI_cursor_fetch(portal, true, kBatch);
-        const MemoryContext context = MemoryContextSwitchTo(batch);
-        put_rows(SPI_tuptable, SPI_processed, result);
-        MemoryContextSwitchTo(context);
-        MemoryContextReset(batch);
-        SPI_freetuptable(SPI_tuptable);
-    } while (SPI_processed > 0);
-    SPI_cursor_close(portal);
-    SPI_finish();
+    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
+    put_all_rows(query, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
     become_again(before);
     return Datum{0};
 }
 
-/*
- * snowflake_internal.is_maintenance(statement text) returns boolean
- *
- * Only the grammar reads the text: no name in it is looked up, and nothing of it runs.
- */
-PG_FUNCTION_INFO_V1(snowflake_is_maintenance);
-PGDLLEXPORT Datum snowflake_is_maintenance(PG_FUNCTION_ARGS)
+/* snowflake_internal.rows_as_table_owner(tbl regclass, query text) returns setof record */
+PG_FUNCTION_INFO_V1(snowflake_rows_as_table_owner);
+PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
 {
-    const List* statements = parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-    if (list_length(statements) != 1)
-        PG_RETURN_BOOL(false);
-    const Node* statement = linitial_node(RawStmt, statements)->stmt;
-    switch (nodeTag(statement)) {
-    case T_VacuumStmt: /* ANALYZE, too */
-    case T_ReindexStmt:
-        PG_RETURN_BOOL(true);
-    case T_DropStmt:
-        PG_RETURN_BOOL(reinterpret_cast<const DropStmt*>(statement)->concurrent);
-    case T_IndexStmt:
-        PG_RETURN_BOOL(is_safe_index(reinterpret_cast<const IndexStmt*>(statement)));
-    default:
-        PG_RETURN_BOOL(false);
-    }
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    const char* query = text_argument(fcinfo, 1);
+    const Before before = become_owner_of_table(PG_GETARG_OID(0));
+    put_all_rows(query, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    become_again(before);
+    return Datum{0};
 }
 }
