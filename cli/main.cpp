@@ -2,6 +2,7 @@
 
 #include "arguments.h"
 #include "postgres/connection.h"
+#include "postgres/dsn.h"
 #include "output.h"
 #include "similar.h"
 
@@ -30,9 +31,23 @@ std::vector<std::string> verbs_of(const CLI::App& app)
     return names;
 }
 
+/* A connection string in a wrong place may have a password: behind no option, behind one that takes
+ * a number, or behind an option without a space. */
+std::string without_dsns(std::string problem, const std::vector<std::string>& words)
+{
+    for (const std::string& word : words)
+        for (const std::string& text :
+             {word, word.substr(0, word.find('=')), word.substr(word.find('=') + 1)})
+            if (const std::size_t at = problem.find(text);
+                text.find_first_of("=:@") != std::string::npos && at != std::string::npos)
+                problem.replace(at, text.size(), "...");
+    return problem;
+}
+
 /* Reports an unknown word before a missing argument, because the second often follows from the
  * first; CLI11 reports them the other way round. */
-std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error)
+std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error,
+                        const std::vector<std::string>& words)
 {
     const bool has_verb = app.remaining().empty() && !app.get_subcommands().empty();
     const CLI::App& asked = has_verb ? *app.get_subcommands()[0] : app;
@@ -52,8 +67,25 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error)
         break;
     }
     const std::string verb = has_verb ? asked.get_name() : "";
-    return (has_verb ? verb + ": " : "") + problem + "\nHINT:  snowflake-shard " +
+    return (has_verb ? verb + ": " : "") + without_dsns(problem, words) +
+           "\nHINT:  snowflake-shard " +
            (has_verb ? verb + " --help shows its arguments." : "--help shows the verbs.");
+}
+
+/* Before the verb does anything. Those of the servers can come from a file, so ServerSet checks
+ * them. */
+void check_dsns(const Options& options)
+{
+    std::vector<std::pair<std::string, std::string>> given = {
+        {"--from", options.from},     {"--to", options.to},         {"--standby", options.standby},
+        {"--source", options.source}, {"--target", options.target},
+    };
+    for (const std::string& dsn : options.drain)
+        given.emplace_back("--drain", dsn);
+    for (const std::string& dsn : options.pgbouncer)
+        given.emplace_back("--pgbouncer", dsn);
+    for (const auto& [option, dsn] : given)
+        check_dsn(dsn, option);
 }
 
 } // namespace
@@ -68,9 +100,10 @@ int main(int argc, char** argv)
             /* CLI11 raises --help and --version as errors with exit code 0; exit() prints their
              * text. */
             if (error.get_exit_code() != 0)
-                throw UsageError(wrong_usage(arguments.app, error));
+                throw UsageError(wrong_usage(arguments.app, error, {argv + 1, argv + argc}));
             return arguments.app.exit(error); /* --help, --version */
         }
+        check_dsns(arguments.options);
         return arguments.function(arguments.options);
     } catch (const UsageError& error) {
         warn(error.what());

@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include "postgres/dsn.h"
+
 namespace
 {
 
@@ -22,11 +24,6 @@ std::string column(const Result& rows, int row, const std::string& name)
 struct ConsoleError : Failure {
     using Failure::Failure;
 };
-
-std::string quoted(const std::string& alias)
-{
-    return "\"" + doubled(alias, '"') + "\"";
-}
 
 /* The row in which a column has this value; -1 if there is none. */
 int find_row(const Result& rows, const std::string& name, const std::string& value)
@@ -51,6 +48,7 @@ std::string PgBouncer::name() const
 
 void PgBouncer::connect()
 {
+    check_dsn(pooler_.console, "--pgbouncer");
     /* The connection string may have another time. */
     const char* keys[] = {"connect_timeout", "dbname", "fallback_application_name", nullptr};
     const char* values[] = {kPatienceInSeconds, pooler_.console.c_str(), "snowflake-shard",
@@ -162,7 +160,7 @@ void PgBouncer::pause(Clock::time_point deadline)
     is_held_ = true;
     try {
         for (const std::string& alias : pooler_.aliases)
-            run("PAUSE " + quoted(alias), deadline);
+            run("PAUSE " + console_name(alias), deadline);
     } catch (const Late& late) {
         throw Late(late.what() + std::string(": a client has not ended its transaction, or with "
                                              "session pooling its connection"));
@@ -175,7 +173,7 @@ void PgBouncer::resume()
     is_held_ = true;
     for (const std::string& alias : pooler_.aliases)
         try {
-            run("RESUME " + quoted(alias));
+            run("RESUME " + console_name(alias));
         } catch (const ConsoleError&) { /* it may have been running */
         }
     /* PgBouncer refuses RESUME of an alias that is not paused, so that error is ignored. SHOW
@@ -197,9 +195,10 @@ void PgBouncer::reload(const Place& place)
         if (now == places.end() || !(now->second == place))
             throw Failure("after RELOAD " +
                           (pooler_.aliases.size() == 1 ? "it" : "alias " + alias) + " leads to " +
-                          (now == places.end() ? "nothing" : now->second.text()) + ", not to " +
-                          place.text() + "; PgBouncer's log says why. Let [databases] of " +
-                          pooler_.file + " lead it there, and RELOAD");
+                          (now == places.end() ? "nothing" : visible(now->second.text())) +
+                          ", not to " + visible(place.text()) +
+                          "; PgBouncer's log says why. Let [databases] of " + pooler_.file +
+                          " lead it there, and RELOAD");
     }
 }
 

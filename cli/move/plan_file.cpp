@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "postgres/catalog.h"
+#include "postgres/dsn.h"
+#include "errors.h"
 
 namespace
 {
@@ -35,6 +37,8 @@ PlanEntry read_entry(const json& entry)
 {
     if (!entry.is_object())
         throw UsageError("it is no object");
+    for (const std::string side : {"from", "to"})
+        check_dsn(text_of(entry, side), "\"" + side + "\"");
     return {number_of(entry), text_of(entry, "schema"), text_of(entry, "from"),
             text_of(entry, "to")};
 }

@@ -6,6 +6,7 @@
 #include "move/fingerprint.h"
 #include "move/waiting.h"
 #include "output.h"
+#include "postgres/dsn.h"
 
 namespace
 {

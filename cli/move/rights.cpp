@@ -1,5 +1,7 @@
 #include "move/rights.h"
 
+#include "postgres/dsn.h"
+
 namespace
 {
 
@@ -44,7 +46,7 @@ std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& ho
         subscriber.query("SELECT current_setting('is_superuser'), quote_ident(current_user)");
     if (role.text(0, 0) == "on")
         return {};
-    const std::string name = role.text(0, 1);
+    const std::string name = visible(role.text(0, 1));
     if (subscriber.version() < 160000)
         return {{subscriber.server(),
                  "role " + name + " may not make a subscription: before PostgreSQL 16 only a " +

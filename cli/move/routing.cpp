@@ -4,18 +4,10 @@
 
 #include "move/state.h"
 #include "output.h"
+#include "quoting.h"
 
 namespace
 {
-
-/* A word for the shell, in a hint that is meant to be copied. */
-std::string shell_quoted(const std::string& text)
-{
-    std::string quoted;
-    for (const char c : text)
-        quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    return "'" + quoted + "'";
-}
 
 std::vector<Pooler> kept_poolers(Connection& source, const std::string& home)
 {

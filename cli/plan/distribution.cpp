@@ -1,11 +1,10 @@
 #include "plan/distribution.h"
 
 #include <algorithm>
-#include <memory>
-#include <set>
 #include <tuple>
 
 #include "postgres/citus.h"
+#include "postgres/dsn.h"
 #include "move/state.h"
 #include "split/state.h"
 
@@ -39,35 +38,20 @@ std::vector<PlacedShard> read_sizes(Connection& connection)
 }
 
 /* Leads to the server that answered, not to another one of a list of hosts. move takes the plan
- * later, when the list may lead elsewhere. */
+ * later, when the list may lead elsewhere. The other settings of the connection string are added
+ * without secrets, because the plan is a file that people edit and pass on. */
 std::string dsn_of(const Connection& connection)
 {
     return dsn_setting("host", connection.host()) + " " + dsn_setting("port", connection.port()) +
            " " + dsn_setting("dbname", connection.database());
 }
 
-/* The other settings of a connection string, without secrets, which libpq marks by a *: the plan is
- * a file that people edit and pass on. Only those that were given, such as sslmode or service, and
- * not the defaults or the environment: these are the reader's own. A database's name alone has
- * none, and cannot be parsed. */
-std::string other_settings(const std::string& dsn)
-{
-    const std::set<std::string> left_out = {"host", "hostaddr", "port", "dbname"};
-    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
-        PQconninfoParse(dsn.c_str(), nullptr), PQconninfoFree);
-    std::string settings;
-    for (PQconninfoOption* option = options.get(); option != nullptr && option->keyword != nullptr;
-         option++)
-        if (option->val != nullptr && option->dispchar[0] != '*' &&
-            left_out.count(option->keyword) == 0)
-            settings += " " + dsn_setting(option->keyword, option->val);
-    return settings;
-}
-
 Report read_server(Connection& connection)
 {
     warn_of_citus(connection);
-    return {{connection.server(), dsn_of(connection) + other_settings(connection.dsn())},
+    const std::string others =
+        without_secrets(connection.dsn(), {"host", "hostaddr", "port", "dbname"});
+    return {{connection.server(), dsn_of(connection) + (others.empty() ? "" : " " + others)},
             read_sizes(connection),
             read_moves(connection),
             read_shards_in_split(connection)};

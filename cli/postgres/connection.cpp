@@ -1,5 +1,6 @@
 #include "postgres/connection.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <thread>
@@ -7,22 +8,12 @@
 
 #include <poll.h>
 
+#include "postgres/dsn.h"
+
 namespace
 {
 
 using Options = std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)>;
-
-/* A string that cannot be read is wrong usage; a server that cannot be reached is not. */
-Options parse(const std::string& dsn)
-{
-    char* message = nullptr;
-    Options options(PQconninfoParse(dsn.c_str(), &message), PQconninfoFree);
-    const std::string text = message == nullptr ? "" : trimmed(message);
-    PQfreemem(message);
-    if (!options)
-        throw UsageError("connection string \"" + dsn + "\": " + text);
-    return options;
-}
 
 /* libpq waits for the server without a limit, so a thread does it. It is left behind if no answer
  * comes. */
@@ -55,6 +46,25 @@ std::string taken(char* text)
     return text;
 }
 
+/* The lines of a server's message. A line in a name or in a RAISE of other roles must not look like
+ * a message of the command, so it is indented. */
+std::string with_lines_indented(const std::string& text)
+{
+    const std::set<std::string> kBegins = {" ",     "LINE",   "DETAIL",   "HINT",     "CONTEXT",
+                                           "QUERY", "SERVER", "LOCATION", "PL/pgSQL", "SQL "};
+    std::string indented = text.substr(0, text.find('\n'));
+    for (std::size_t at = indented.size(); at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at + 1), text.size());
+        const std::string line = text.substr(at + 1, end - at - 1);
+        const bool is_known =
+            std::any_of(kBegins.begin(), kBegins.end(),
+                        [&](const std::string& begin) { return line.rfind(begin, 0) == 0; });
+        indented += (is_known || line.empty() ? "\n" : "\n    ") + line;
+        at = end;
+    }
+    return indented;
+}
+
 } // namespace
 
 std::string Result::error() const
@@ -78,11 +88,7 @@ std::vector<std::string> texts_of(const Result& rows)
 
 Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQfinish)
 {
-    /* libpq takes a text with = for settings, and one that begins with postgresql:// for a URI. All
-     * others are a database's name, which PQconninfoParse() would refuse. */
-    const bool is_database_name = dsn.find_first_of("=:") == std::string::npos;
-    if (!is_database_name)
-        parse(dsn);
+    check_dsn(dsn);
     /* With expand_dbname a DSN may be a database's name alone, as for psql. client_encoding comes
      * after dbname, so it overrides that of the string and of PGCLIENTENCODING: dumps and names are
      * UTF-8 on all servers, and compare as bytes. */
@@ -153,10 +159,11 @@ Result Connection::finish(bool is_sent)
                           "");
     /* A statement that was not sent has no result: then the connection has the message. */
     if (!last.is_done())
-        throw ServerError(
-            (last.error().empty() ? trimmed(PQerrorMessage(handle_.get())) : last.error()) +
-                "\nSERVER:  " + server(),
-            last.sqlstate());
+        throw ServerError(with_lines_indented(last.error().empty()
+                                                  ? trimmed(PQerrorMessage(handle_.get()))
+                                                  : last.error()) +
+                              "\nSERVER:  " + server(),
+                          last.sqlstate());
     return last;
 }
 
@@ -254,53 +261,9 @@ std::string Connection::dsn_without_password() const
     return dsn;
 }
 
-std::string dsn_setting(const std::string& key, const std::string& value)
-{
-    if (!value.empty() && value.find_first_of(" '\\\t\n") == std::string::npos)
-        return key + "=" + value;
-    std::string quoted;
-    for (const char c : value)
-        /* The escapes of a connection string: a backslash before a quote or a backslash. */
-        quoted += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
-    return key + "='" + quoted + "'";
-}
-
-/* Of two equal -c settings the last one holds, so the new ones come behind those of the string. */
-std::string dsn_with_options(const std::string& dsn, const std::string& more)
-{
-    const Options options = parse(dsn);
-    std::string text;
-    std::string all;
-    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++)
-        if (option->val != nullptr && std::string(option->keyword) == "options")
-            all = option->val + std::string(" ");
-        else if (option->val != nullptr)
-            text += dsn_setting(option->keyword, option->val) + " ";
-    return text + dsn_setting("options", all + more);
-}
-
-/* Of the string alone, without PGPASSWORD and password files. From PostgreSQL 16 on, a subscription
- * of a role that is no superuser needs the password there (password_required). */
-bool has_password(const std::string& dsn)
-{
-    const Options options = parse(dsn);
-    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++)
-        if (option->val != nullptr && std::string(option->keyword) == "password")
-            return true;
-    return false;
-}
-
 std::string trimmed(const std::string& message)
 {
     return message.substr(0, message.find_last_not_of(" \n") + 1);
-}
-
-std::string doubled(const std::string& text, char quote)
-{
-    std::string doubled;
-    for (const char c : text)
-        doubled.append(c == quote ? 2 : 1, c);
-    return doubled;
 }
 
 Watch::Watch(Connection& connection, std::function<void()> check)

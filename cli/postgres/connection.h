@@ -12,16 +12,8 @@
 
 #include <libpq-fe.h>
 
-/* UsageError ends the command with exit code 2, every other error with 3. It is no Failure, so a
- * set of servers (servers.h) does not take it for the failure of one server and go on with the
- * others. */
-struct UsageError : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-struct Failure : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+#include "errors.h"
+#include "quoting.h"
 
 /* Others were in the way until the deadline. At the switch, move and split then open the source
  * again, and try three times. */
@@ -124,8 +116,10 @@ public:
     std::string database() const { return PQdb(handle_.get()); }
     std::string user() const { return PQuser(handle_.get()); }
     std::string password() const { return PQpass(handle_.get()); }
-    /* host:port/database */
-    std::string server() const { return host() + ":" + port() + "/" + database(); }
+    /* host:port/database, for records and programs */
+    std::string address() const { return host() + ":" + port() + "/" + database(); }
+    /* The same for messages. */
+    std::string server() const { return visible(address()); }
     /* A connection string for another program, to the same server of a list. ps may show it. */
     std::string dsn_without_password() const;
 
@@ -159,16 +153,5 @@ private:
     std::function<void()> before_;
 };
 
-/* key='value' for a connection string. */
-std::string dsn_setting(const std::string& key, const std::string& value);
-
-/* The connection string with more settings for the session (-c name=value), behind its own. */
-std::string dsn_with_options(const std::string& dsn, const std::string& more);
-
-bool has_password(const std::string& dsn);
-
 /* A message of libpq without the newline at its end. */
 std::string trimmed(const std::string& message);
-
-/* Each quote twice, as SQL and CSV want it between quotes. */
-std::string doubled(const std::string& text, char quote = '\'');

@@ -3,8 +3,10 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 
 #include "output.h"
+#include "postgres/dsn.h"
 #include "verbs.h"
 
 namespace
@@ -31,15 +33,18 @@ std::string without_comment(const std::string& line)
     return line;
 }
 
-std::vector<std::string> read_file(const std::string& name)
+/* Connection strings by the number of their line. */
+std::map<int, std::string> read_file(const std::string& name)
 {
     std::ifstream file(name);
-    std::vector<std::string> lines;
+    std::map<int, std::string> lines;
+    int number = 0;
     for (std::string line; std::getline(file, line);) {
+        number++;
         const std::string dsn = without_comment(line);
         const std::size_t begin = dsn.find_first_not_of(" \t\r");
         if (begin != std::string::npos)
-            lines.push_back(dsn.substr(begin, dsn.find_last_not_of(" \t\r") + 1 - begin));
+            lines[number] = dsn.substr(begin, dsn.find_last_not_of(" \t\r") + 1 - begin);
     }
     /* A file that could not be opened or read is not at its end. */
     if (!file.eof())
@@ -49,52 +54,31 @@ std::vector<std::string> read_file(const std::string& name)
     return lines;
 }
 
-std::vector<std::string> read_arguments(const std::vector<std::string>& arguments)
+/* place: where it was given, for an error. */
+struct GivenDsn {
+    std::string text;
+    std::string place;
+};
+
+std::vector<GivenDsn> read_arguments(const std::vector<std::string>& arguments)
 {
-    std::vector<std::string> dsns;
-    for (const std::string& argument : arguments)
-        if (argument[0] == '@')
-            for (const std::string& dsn : read_file(argument.substr(1)))
-                dsns.push_back(dsn);
+    std::vector<GivenDsn> dsns;
+    const auto add_file = [&](const std::string& file) {
+        for (const auto& [number, dsn] : read_file(file))
+            dsns.push_back({dsn, "file " + file + ", line " + std::to_string(number)});
+    };
+    for (std::size_t i = 0; i < arguments.size(); i++)
+        if (arguments[i][0] == '@')
+            add_file(arguments[i].substr(1));
         else
-            dsns.push_back(argument);
+            dsns.push_back({arguments[i], "DSN " + std::to_string(i + 1)});
     const char* const file = std::getenv("SNOWFLAKE_SERVERS");
     if (dsns.empty() && file != nullptr)
-        dsns = read_file(file);
+        add_file(file);
     if (dsns.empty())
         throw UsageError("no server is given\nHINT:  Give connection strings or @FILE, or name a "
                          "file in the environment variable SNOWFLAKE_SERVERS.");
     return dsns;
-}
-
-/* libpq marks secrets for programs that show its options. A string that it cannot read is not
- * repeated, because a secret may be in it. */
-std::string without_secrets(const std::string& dsn)
-{
-    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
-        PQconninfoParse(dsn.c_str(), nullptr), PQconninfoFree);
-    std::string shown;
-    for (PQconninfoOption* option = options.get(); option != nullptr && option->keyword != nullptr;
-         option++)
-        if (option->val != nullptr && option->dispchar[0] != '*')
-            shown += (shown.empty() ? "" : " ") + dsn_setting(option->keyword, option->val);
-    const bool is_database_name = dsn.find_first_of("=:") == std::string::npos;
-    return is_database_name ? dsn_setting("dbname", dsn) : shown;
-}
-
-/* As Connection does, which shows the whole string. Of a string that cannot be read, no setting is
- * known. It may have a secret if there is pass in it (password, passfile, sslpassword), or the @ of
- * user:password@host. */
-void check_syntax(const std::string& dsn)
-{
-    char* message = nullptr;
-    PQconninfoFree(PQconninfoParse(dsn.c_str(), &message));
-    const std::string text = message == nullptr ? "" : trimmed(message);
-    PQfreemem(message);
-    const bool has_secret = dsn.find("pass") != std::string::npos || dsn.find('@') < dsn.size();
-    if (!text.empty() && dsn.find_first_of("=:") != std::string::npos)
-        throw UsageError("a connection string" + (has_secret ? "" : " \"" + dsn + "\"") +
-                         " cannot be read: " + text);
 }
 
 /* libpq writes a line for each address that it has tried, with a hint in a line of its own. */
@@ -112,7 +96,7 @@ Server connect(const std::string& dsn)
     try {
         return Server(dsn);
     } catch (const Failure& error) {
-        throw Failure(without_secrets(dsn) + ": " + as_one_line(error.what()));
+        throw Failure(visible(without_secrets(dsn)) + ": " + as_one_line(error.what()));
     }
 }
 
@@ -162,7 +146,7 @@ std::string Server::dsn() const
 
 Server connect_to(const std::string& dsn, Access access)
 {
-    check_syntax(dsn);
+    check_dsn(dsn);
     Server server = connect(dsn);
     if (access == Access::writes)
         require_writable(server.connection);
@@ -172,13 +156,13 @@ Server connect_to(const std::string& dsn, Access access)
 ServerSet::ServerSet(const std::vector<std::string>& arguments, Access access, bool keeps_going)
     : keeps_going_(keeps_going)
 {
-    const std::vector<std::string> dsns = read_arguments(arguments);
+    const std::vector<GivenDsn> dsns = read_arguments(arguments);
     /* All before the first connection: wrong usage must have no effect. */
-    for (const std::string& dsn : dsns)
-        check_syntax(dsn);
+    for (const GivenDsn& dsn : dsns)
+        check_dsn(dsn.text, dsn.place);
     given_ = dsns.size();
     for (auto& [server, error] :
-         attempt<Server>(given_, [&](std::size_t i) { return connect(dsns[i]); }))
+         attempt<Server>(given_, [&](std::size_t i) { return connect(dsns[i].text); }))
         if (server)
             servers_.push_back(std::move(*server));
         else

@@ -1,0 +1,19 @@
+/* Connection strings, as they are given to the command. They may have a password, so no error
+ * repeats a part of one. */
+
+#pragma once
+
+#include <set>
+#include <string>
+
+/* UsageError if libpq cannot read it, or would take a part of a password for another setting.
+ * place: where it was given, such as --from. */
+void check_dsn(const std::string& dsn, const std::string& place = "");
+
+/* The connection string with more settings for the session (-c name=value), behind its own. */
+std::string dsn_with_options(const std::string& dsn, const std::string& more);
+
+bool has_password(const std::string& dsn);
+
+/* Its settings without secrets, for messages and plans. */
+std::string without_secrets(const std::string& dsn, const std::set<std::string>& left_out = {});
