@@ -36,10 +36,13 @@ std::size_t width_of(const std::string& text)
         std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/* Numbers stand at the right, with their heading. */
+/* Numbers stand at the right, with their heading. A newline in a name must not begin a row. */
 void print_aligned(const Table& table)
 {
-    const Lines lines = lines_of(table);
+    Lines lines = lines_of(table);
+    for (auto& line : lines)
+        for (std::string& text : line)
+            text = visible(text);
     std::vector<std::size_t> widths(table.columns.size());
     for (const auto& line : lines)
         for (std::size_t i = 0; i < line.size(); i++)
@@ -132,8 +135,8 @@ int print_states(const std::vector<ShardState>& states, bool json)
         table.rows.push_back(
             {shard.number, shard.schema, state, error.empty() ? Cell() : Cell(error)});
         if (!error.empty())
-            warn("shard " + std::to_string(shard.number) + ", schema " + shard.schema + ": " +
-                 error);
+            warn("shard " + std::to_string(shard.number) + ", schema " + visible(shard.schema) +
+                 ": " + error);
     }
     /* Ranges, because a run over thousands of shards must end in a few lines. */
     if (json)
@@ -157,12 +160,15 @@ Prefix::~Prefix()
     prefix_of_thread.clear();
 }
 
-/* In one piece, so that lines of threads do not mix. On a terminal, the line of a Progress is
+/* A message has lines of its own, and a message of libpq tabs. All names and texts of others in it
+ * have passed visible() where a line of theirs could be taken for one of the command.
+ *
+ * In one piece, so that lines of threads do not mix. On a terminal, the line of a Progress is
  * erased first: it has no newline, and the message would be written behind it. */
 void warn(const std::string& message)
 {
     std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") +
-                     ("snowflake-shard: " + prefix_of_thread + message + "\n")
+                     ("snowflake-shard: " + visible(prefix_of_thread + message, "\n\t") + "\n")
               << std::flush;
 }
 
@@ -187,8 +193,8 @@ std::string pretty_size(std::int64_t bytes)
     return std::to_string(std::llround(size)) + " " + kUnits.at(unit);
 }
 
-Progress::Progress(std::string what, std::size_t total)
-    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) != 0), total_(total)
+Progress::Progress(const std::string& what, std::size_t total)
+    : what_(visible(what)), is_terminal_(isatty(STDERR_FILENO) != 0), total_(total)
 {
 }
 

@@ -49,7 +49,7 @@ int exit_code_of(const std::vector<ShardState>& states);
 /* The errors and the shards of each state, or JSON. Returns the exit code. */
 int print_states(const std::vector<ShardState>& states, bool json);
 
-/* A line on the standard error. */
+/* A line on the standard error, or several. */
 void warn(const std::string& message);
 
 /* While it lives, warnings of this thread begin with it, because several threads write at once. */
@@ -77,7 +77,7 @@ std::string pretty_size(std::int64_t bytes);
 class Progress
 {
 public:
-    explicit Progress(std::string what, std::size_t total = 0);
+    explicit Progress(const std::string& what, std::size_t total = 0);
     ~Progress();
 
     /* So many more are to be done. A caller that does not know the total at first begins with 0. */

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "move/moving.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
 #include "move/routers.h"
@@ -68,9 +69,10 @@ private:
     void remove_copy(const Standing& now);
 
     std::string how_to_move_back() const;
+    /* For a hint, with ... in the place of the other options. */
     std::string command_with(const std::string& option) const
     {
-        return "snowflake-shard move " + options_.schema + " ... " + option + " goes on";
+        return move_command(options_.schema, "... " + option) + " goes on";
     }
     std::string done() const { return options_.is_undone ? "undone" : "moved"; }
     /* The exit code: kFound if the rows of both sides differ. A list of moves prints all results at

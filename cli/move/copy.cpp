@@ -82,7 +82,7 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
     if (!read_state(source, move)) {
         warn("source: publication and slot");
         source.run("BEGIN");
-        make_state(source, move, "", target.server(), Step::prepared);
+        make_state(source, move, "", target.address(), Step::prepared);
         if (is_reversible)
             make_reversible(source, move);
         keep_routing(source, move.name, routing);
@@ -119,7 +119,7 @@ void prepare_target(Servers& servers, const Move& move, const std::string& sourc
     target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
                  {std::to_string(move.shard.number), move.shard.schema});
     target.run(definition);
-    make_state(target, move, read_state(source, move)->id, source.server(), Step::copying);
+    make_state(target, move, read_state(source, move)->id, source.address(), Step::copying);
     make_fence(target, move);
     /* The apply worker is a replica, which this does not stop. */
     for (const std::string& statement : fence_triggers(target, move, ""))

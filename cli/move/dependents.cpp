@@ -31,5 +31,8 @@ AND (pg_identify_object(d.refclassid, d.refobjid, 0)).type NOT LIKE '%index')";
 
 std::vector<std::string> find_dependents(Connection& connection, const Shard& shard)
 {
-    return texts_of(connection.query(kDependents, {shard.quoted}));
+    std::vector<std::string> dependents;
+    for (const std::string& dependent : texts_of(connection.query(kDependents, {shard.quoted})))
+        dependents.push_back(visible(dependent));
+    return dependents;
 }

@@ -15,7 +15,7 @@ int MoveCommand::abort()
 {
     const Standing now = standing();
     if (!now.has_begun())
-        throw Failure("there is no move of schema " + options_.schema + " to be aborted" +
+        throw Failure("there is no move of schema " + visible(options_.schema) + " to be aborted" +
                       (now.has_way_back() ? "\nHINT:  The shard is at " + target_.server() +
                                                 ". --undo moves it back."
                        : now.has_moved() ? how_to_move_back()
@@ -70,12 +70,12 @@ int MoveCommand::drop_source()
     if (!now.source && !now.target && is_there_already(now))
         return end("dropped");
     if (!now.source)
-        throw Failure("schema " + move_.shard.schema + " of " + source_.server() +
+        throw Failure("schema " + visible(move_.shard.schema) + " of " + source_.server() +
                       " has not been moved");
     /* The schema can have been dropped or renamed on the target since the move. Then the rows of
      * the source are the only ones. */
     if (!has_shard(target_, move_.shard))
-        throw Failure("schema " + move_.shard.schema + " of " + target_.server() +
+        throw Failure("schema " + visible(move_.shard.schema) + " of " + target_.server() +
                       " is not shard " + std::to_string(move_.shard.number));
     /* Looked for again: these can have been made since the move, and CASCADE would drop them
      * without a word, because NOTICEs are off (client_min_messages). */

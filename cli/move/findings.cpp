@@ -44,8 +44,9 @@ void check_way_back(Connection& connection, const MoveState& move,
             {"way back", "schema " + name,
              "server " + move.other + " does not follow shard " + std::to_string(move.shard) +
                  ": " + broken.text(i, 0),
-             "The log of that server says why. " + command_of(move, connection.server()) +
-                 " --drop-source" + " ends the way back; if that server is gone for good: " +
+             "The log of that server says why. " +
+                 command_of(move, connection.address(), "--drop-source") +
+                 " ends the way back; if that server is gone for good: " +
                  (slot.empty() ? "" : "SELECT pg_drop_replication_slot('" + slot + "'); ") +
                  "DROP PUBLICATION " + name + "; DROP SCHEMA " + name + " CASCADE;"});
     }
@@ -62,9 +63,10 @@ std::vector<MoveFinding> find_moves(Connection& connection)
         if (move.is_standing_way_back() && move.is_of_source())
             check_way_back(connection, move, findings);
         else if (move.step != Step::moved && !move.is_standing_way_back())
-            findings.push_back({"leftover", "schema snowflake_move_" + std::to_string(move.shard),
-                                "a move was interrupted, or is running now: " + text_of(move.step),
-                                command_of(move, connection.server()) + " --resume, or --abort"});
+            findings.push_back(
+                {"leftover", "schema snowflake_move_" + std::to_string(move.shard),
+                 "a move was interrupted, or is running now: " + text_of(move.step),
+                 command_of(move, connection.address(), "--resume") + ", or --abort"});
     }
     if (const auto split = read_split(connection); split && split->is_under_way())
         findings.push_back({"leftover", "schema " + kSplitSchema,

@@ -102,7 +102,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         warn("the rows are not compared: the shard was opened by a command that ended then");
     }
     for (const std::string& difference : differences)
-        warn(difference);
+        warn(visible(difference));
     if (not_led)
         std::rethrow_exception(not_led);
     warn("both: subscription, slot and publication");

@@ -20,7 +20,7 @@ void require_no_move(const Standing& now)
 {
     if (!now.has_begun())
         return;
-    const std::string other = (now.source ? now.source : now.target)->other;
+    const std::string other = visible((now.source ? now.source : now.target)->other);
     if (now.is_being_undone())
         throw Failure("the shard is being moved back from " + other +
                       "\nHINT:  --undo goes on with that.");
@@ -70,7 +70,7 @@ int print_obstacles(const std::vector<Obstacle>& obstacles, bool json)
     for (const Obstacle& obstacle : obstacles) {
         table.rows.push_back({obstacle.text()});
         if (!json)
-            std::cout << obstacle.text() << "\n";
+            std::cout << visible(obstacle.text(), "\n\t") << "\n";
     }
     if (json)
         print(table, Format::json);
@@ -104,7 +104,7 @@ void MoveCommand::tell_size(std::size_t obstacles)
         SELECT pg_size_pretty(coalesce(sum(pg_total_relation_size(oid)), 0))
         FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
                                       {move_.shard.quoted});
-    warn(count_of(obstacles, "obstacle") + "; schema " + move_.shard.schema + " has " +
+    warn(count_of(obstacles, "obstacle") + "; schema " + visible(move_.shard.schema) + " has " +
          size.text(0, 0) + ": the target needs as much free space, and the source keeps WAL " +
          "until the switch");
 }
@@ -132,7 +132,7 @@ int MoveCommand::resume()
     if (is_there_already(now))
         return lead_there();
     if (!now.has_begun())
-        throw Failure("there is no move of schema " + options_.schema + " to be resumed");
+        throw Failure("there is no move of schema " + visible(options_.schema) + " to be resumed");
     now.require_same_servers(session_.servers, move_);
     /* A way back that stands has the records of a prepared move. It is at its end, so there is
      * nothing to resume; only --undo begins its switch. */

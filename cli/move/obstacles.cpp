@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "move/dependents.h"
+#include "move/moving.h"
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/trial.h"
@@ -85,8 +86,8 @@ FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::re
 WHERE there <> $3
 UNION ALL
 SELECT format('schema %I is there already', nspname),
-       format('If the shard was moved away from there: snowflake-shard move %I --drop-source; else decide by '
-              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $1::text, quote_ident(nspname))
+       format('If the shard was moved away from there: %s; else decide by '
+              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $4::text, quote_ident(nspname))
 FROM pg_namespace WHERE nspname IN ($1, $2))";
 
 /* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
@@ -128,7 +129,8 @@ std::vector<Obstacle> find_split(Connection& connection, const Shard& shard)
                      [&](const SplitShard& one) { return one.schema == shard.schema; }))
         return {};
     return {{connection.server(),
-             "schema " + shard.schema + " is of a split that still has its triggers and old rows",
+             "schema " + visible(shard.schema) +
+                 " is of a split that still has its triggers and old rows",
              command_of(*state) + " --drop-rest"}};
 }
 
@@ -152,7 +154,7 @@ void tell_of_event_triggers(Connection& target)
         SELECT format('event trigger %I will run %s', evtname, evtfoid::regprocedure)
         FROM pg_event_trigger WHERE evtenabled <> 'D' AND evtevent <> 'login' ORDER BY 1)");
     for (const std::string& trigger : texts_of(triggers))
-        warn(target.server() + ": " + trigger + " while the definition is made there");
+        warn(target.server() + ": " + visible(trigger) + " while the definition is made there");
 }
 
 std::string seconds_of(const Limits& limits)
@@ -168,7 +170,7 @@ std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& 
     const Result rows = connection.query(sql, parameters);
     std::vector<Obstacle> found;
     for (int i = 0; i < rows.rows(); i++)
-        found.push_back({connection.server(), rows.text(i, 0), rows.text(i, 1)});
+        found.push_back({connection.server(), visible(rows.text(i, 0)), visible(rows.text(i, 1))});
     return found;
 }
 
@@ -193,7 +195,9 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
         SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
         FROM pg_extension WHERE extname = 'snowflake')");
     std::vector<Obstacle> on_target =
-        read_obstacles(target, kOnTarget, {move.shard.schema, move.name, version.text(0, 0)});
+        read_obstacles(target, kOnTarget,
+                       {move.shard.schema, move.name, version.text(0, 0),
+                        move_command(move.shard.schema, "--drop-source")});
     for (const auto& more : {read_obstacles(target, kSubscribing, {}),
                              find_missing_rights(target, source, move, source_dsn)})
         on_target.insert(on_target.end(), more.begin(), more.end());

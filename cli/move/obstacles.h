@@ -16,7 +16,8 @@ struct Obstacle {
     std::string text() const { return server + ": " + problem + "\n    HINT:  " + hint; }
 };
 
-/* The rows of a query with two columns: the problem and the hint. */
+/* The rows of a query with two columns: the problem and the hint. Names in them have no control
+ * characters. */
 std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& sql,
                                      const std::vector<std::string>& parameters);
 

@@ -25,13 +25,6 @@ const char* const kInclude = R"(^[[:space:]]*%include[[:space:]]+(.*[^[:space:]]
 
 using Groups = std::vector<std::string>;
 
-std::string quoted(const std::string& value)
-{
-    if (!value.empty() && value.find_first_of(" '=") == std::string::npos)
-        return value;
-    return "'" + doubled(value) + "'";
-}
-
 std::string unquoted(const std::string& value)
 {
     if (value.empty() || value[0] != '\'')
@@ -63,8 +56,8 @@ Place place_of(const std::string& settings, const std::string& alias)
  * PgBouncer's settings is needed. */
 std::string settings_with(const std::string& settings, const Place& place)
 {
-    std::string text =
-        "host=" + quoted(place.host) + " port=" + place.port + " dbname=" + quoted(place.database);
+    std::string text = "host=" + pooler_value(place.host) + " port=" + pooler_value(place.port) +
+                       " dbname=" + pooler_value(place.database);
     for_each_setting(settings, [&](const Groups& setting) {
         if (setting[2] != "host" && setting[2] != "port" && setting[2] != "dbname")
             text += " " + setting[1];
@@ -103,8 +96,9 @@ std::string edited(const std::string& text, const Aliases& aliases,
 std::string named(const Aliases& aliases)
 {
     if (aliases.size() == 1)
-        return "alias " + *aliases.begin();
-    std::string text = "aliases " + *aliases.begin() + ", " + *std::next(aliases.begin());
+        return "alias " + visible(*aliases.begin());
+    std::string text =
+        "aliases " + visible(*aliases.begin()) + ", " + visible(*std::next(aliases.begin()));
     if (aliases.size() > 2)
         text += " and " + std::to_string(aliases.size() - 2) + " more";
     return text;
@@ -134,7 +128,7 @@ std::string with_place(const std::string& text, const Aliases& aliases, const Pl
     for (const std::string& alias : aliases)
         if (counts[alias] != 1)
             throw Failure("[databases] has " + std::to_string(counts[alias]) + " lines of alias " +
-                          alias + ", not 1");
+                          visible(alias) + ", not 1");
     return made;
 }
 

@@ -103,9 +103,9 @@ void Inspection::look_where_alias_leads()
         /* Either the file was changed without a RELOAD, or PgBouncer has the
          * alias from another file. */
         if (const auto& lines = lines_[alias]; lines.size() == 1 && !(lines[0].place == place))
-            add("alias " + alias + " leads to " + place.text() + ", and to " +
-                    lines[0].place.text() + " in line " + std::to_string(lines[0].number) + " of " +
-                    file_,
+            add("alias " + alias + " leads to " + visible(place.text()) + ", and to " +
+                    visible(lines[0].place.text()) + " in line " + std::to_string(lines[0].number) +
+                    " of " + file_,
                 "Correct the line, or RELOAD.");
     }
     if (!missing.empty())
@@ -138,8 +138,8 @@ void Inspection::compare_with_source(const Aliases& aliases, Place place)
         } catch (const Failure&) { /* then only its name is known */
         }
     if (!is_source)
-        add(named(aliases) + (aliases.size() == 1 ? " leads" : " lead") + " to " + place.text() +
-                ", which is not the source, " + source.text(),
+        add(named(aliases) + (aliases.size() == 1 ? " leads" : " lead") + " to " +
+                visible(place.text()) + ", which is not the source, " + visible(source.text()),
             "Let the alias lead to the source, or name it by --alias, or the source by --from.");
 }
 

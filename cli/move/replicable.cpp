@@ -106,5 +106,5 @@ void tell_of_large_objects(Connection& source, const Shard& shard)
     if (!columns.text(0, 0).empty())
         warn("the source has large objects, which are not replicated. Do these columns point to "
              "them? " +
-             columns.text(0, 0));
+             visible(columns.text(0, 0)));
 }

@@ -128,7 +128,7 @@ Move opposite(const Move& move)
 
 std::string Move::title() const
 {
-    return "shard " + std::to_string(shard.number) + ", schema " + shard.schema;
+    return "shard " + std::to_string(shard.number) + ", schema " + visible(shard.schema);
 }
 
 std::vector<std::string> Move::variables() const

@@ -41,9 +41,9 @@ void Standing::require_same_servers(const Servers& servers, const Move& move) co
     const auto require = [&](const std::optional<MoveState>& state, bool is_source,
                              const Connection& here, const Connection& other) {
         if (state &&
-            (state->other != other.server() || state->is_of_source() != is_source || !is_one_move))
+            (state->other != other.address() || state->is_of_source() != is_source || !is_one_move))
             throw Failure("schema " + move.name + " on " + here.server() +
-                          " is of another move, with server " + state->other +
+                          " is of another move, with server " + visible(state->other) +
                           "\nHINT:  Give --from and --to as they were given when it began.");
     };
     require(source, true, servers.source, servers.target);

@@ -106,7 +106,7 @@ private:
             }
             return try_statement(statement);
         }
-        add(statement.title + ": " + message, hint_of(statement, error));
+        add(visible(statement.title) + ": " + message, hint_of(statement, error));
     }
 
     /* The first line, without ERROR. */

@@ -68,12 +68,15 @@ void Wait::tell()
 std::string describe_blockers(Connection& connection, int process)
 {
     const Result found = connection.query("SELECT " + blockers_of("$1"), {std::to_string(process)});
-    return found.text(0, 0);
+    return visible(found.text(0, 0));
 }
 
 std::string describe_replication(Servers& servers, const Move& move)
 {
     auto& [source, target] = servers;
-    return target.server() + ": " + target.query(kOnTarget, {move.name}).text(0, 0) + "\n" +
-           source.server() + ": " + source.query(kOnSource, {move.slot}).text(0, 0);
+    const auto describe = [](Connection& connection, const std::string& sql,
+                             const std::string& name) {
+        return connection.server() + ": " + visible(connection.query(sql, {name}).text(0, 0));
+    };
+    return describe(target, kOnTarget, move.name) + "\n" + describe(source, kOnSource, move.slot);
 }

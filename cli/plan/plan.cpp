@@ -23,8 +23,8 @@ void require_one_place_each(const Distribution& distribution)
         const PlacedShard& two = distribution.shards[i];
         if (one.number == two.number)
             throw Failure("shard " + std::to_string(one.number) + " is at two places: schema " +
-                          one.schema + " at " + distribution.servers[one.server].name +
-                          ", schema " + two.schema + " at " +
+                          visible(one.schema) + " at " + distribution.servers[one.server].name +
+                          ", schema " + visible(two.schema) + " at " +
                           distribution.servers[two.server].name +
                           "\nHINT:  snowflake-shard verify shows the facts to decide by.");
     }

@@ -215,11 +215,11 @@ Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
         if (shard.schema == schema)
             found.push_back(shard);
     if (found.empty())
-        throw Failure("schema " + schema + " is no shard of " + server +
+        throw Failure("schema " + visible(schema) + " is no shard of " + server +
                       "\nHINT:  snowflake_create_shard() makes a schema a shard.");
     /* A clone or a move could keep only one of the numbers. */
     if (found.size() > 1)
-        throw Failure("schema " + schema + " makes IDs of several shards: " +
+        throw Failure("schema " + visible(schema) + " makes IDs of several shards: " +
                       std::to_string(found[0].number) + ", " + std::to_string(found[1].number));
     return found[0];
 }

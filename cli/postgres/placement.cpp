@@ -64,11 +64,11 @@ Template find_template(ServerSet& servers, const ShardsOfServers& shards, const 
                 server = i;
             }
     if (found > 1)
-        throw Failure("schema " + schema + " is a shard of several servers: " + places +
+        throw Failure("schema " + visible(schema) + " is a shard of several servers: " + places +
                       "\nHINT:  Give only the server whose schema is the template.");
     /* Of one server, find_shard() says the same and names it. */
     if (found == 0 && servers.size() > 1)
-        throw Failure("schema " + schema +
+        throw Failure("schema " + visible(schema) +
                       " is a shard of none of the servers\n"
                       "HINT:  snowflake_create_shard() makes a schema a shard.");
     return {server, find_shard(shards[server], schema, servers[server].name())};

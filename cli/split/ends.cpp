@@ -162,7 +162,7 @@ int SplitCommand::drop_rest()
     if (here && here->is_under_way())
         throw Failure("the split is not at its end\nHINT:  --resume finishes it.");
     if (there &&
-        (!there->is_new || there->old_server != old_.server() || (here && here->id != there->id)))
+        (!there->is_new || there->old_server != old_.address() || (here && here->id != there->id)))
         throw Failure("the servers are not those of one split");
     note_interrupts();
     for (Connection* connection : {&old_, &standby}) {

@@ -199,7 +199,7 @@ void make_split(Connection& old, const std::string& new_server,
 {
     old.run(kFence);
     old.query("INSERT INTO snowflake_split.state (old_server, new_server) VALUES ($1, $2)",
-              {old.server(), new_server});
+              {old.address(), new_server});
     std::string rows;
     for (const SplitShard& shard : shards)
         rows += (rows.empty() ? "(" : ", (") + std::to_string(shard.number) + ", " +

@@ -41,7 +41,7 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
         /* The fence closes a schema as a whole, so its rows cannot be in a shard that leaves and in
          * one that stays. */
         if (!numbers.emplace(shard.schema, shard.number).second)
-            throw Failure("schema " + shard.schema +
+            throw Failure("schema " + visible(shard.schema) +
                           " makes IDs of several shards: " + std::to_string(numbers[shard.schema]) +
                           ", " + std::to_string(shard.number));
         shards.push_back(
@@ -115,8 +115,8 @@ void SplitCommand::require_same_servers(const SplitState& state)
         throw Failure(servers_.standby->server() + " is no standby of " + old_.server() +
                       ": they have different system identifiers");
     /* With another standby each would open the shards that leave. */
-    if (servers_.standby->server() != state.new_server)
-        throw Failure("the split is that of standby " + state.new_server + ", not of " +
+    if (servers_.standby->address() != state.new_server)
+        throw Failure("the split is that of standby " + visible(state.new_server) + ", not of " +
                       servers_.standby->server() +
                       "\nHINT:  Give the standby by the address with which the split began. For "
                       "another one, begin anew after --abort.");
@@ -174,7 +174,7 @@ void SplitCommand::keep_options()
 {
     old_.run("BEGIN");
     if (!state())
-        make_split(old_, servers_.reached().server(), shards_);
+        make_split(old_, servers_.reached().address(), shards_);
     keep_routing(old_, kSplitSchema, routers_.routing());
     old_.run("COMMIT");
 }

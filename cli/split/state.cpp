@@ -89,6 +89,6 @@ std::vector<ShardInSplit> read_shards_in_split(Connection& connection)
 
 std::string command_of(const SplitState& state)
 {
-    return "snowflake-shard split --from " + uri_of(state.old_server) + " --standby " +
-           uri_of(state.new_server);
+    return "snowflake-shard split --from " + shell_quoted(uri_of(state.old_server)) +
+           " --standby " + shell_quoted(uri_of(state.new_server));
 }

@@ -31,13 +31,12 @@ std::pair<Sides, Sides> read_sides(ServerSet& servers)
 
 std::string hint(const MoveState& move, const std::string& publisher)
 {
-    const std::string command = command_of(move, publisher);
     /* The publisher has the rows of clients in both cases. A way back can only be ended; before the
      * switch the copy can be made again. */
     if (move.is_standing_way_back())
-        return "--undo would open these rows. " + command +
-               " --drop-source ends the way back, and drops them.";
-    return command + " --abort removes the copy. Then start the move anew.";
+        return "--undo would open these rows. " + command_of(move, publisher, "--drop-source") +
+               " ends the way back, and drops them.";
+    return command_of(move, publisher, "--abort") + " removes the copy. Then start the move anew.";
 }
 
 void compare(ServerSet& servers, const Side& publisher, const Side& follower,
@@ -51,10 +50,10 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
     const FollowerRows found = compare_with_follower(publishing, copy, shard, slot);
     for (const std::string& difference : found.differences)
         findings.push_back(
-            {copy.server(),
-             {"rows", "schema " + move.schema, difference, hint(move, publishing.server())}});
+            {copy.address(),
+             {"rows", "schema " + move.schema, difference, hint(move, publishing.address())}});
     for (const std::string& unknown : found.unknown)
-        warn(unknown);
+        warn(visible(unknown));
 }
 
 } // namespace
@@ -72,7 +71,7 @@ std::vector<CopyFinding> compare_copies(ServerSet& servers)
         const Prefix prefix("shard " + std::to_string(move.shard) + ": ");
         const auto follower = followers.find(id);
         if (follower == followers.end())
-            warn("rows are not compared: give verify server " + move.other + ", too");
+            warn("rows are not compared: give verify server " + visible(move.other) + ", too");
         /* Before this step rows are still being copied, and after it the target is open and takes
          * writes of its own. */
         else if (follower->second.state.step != Step::ready)

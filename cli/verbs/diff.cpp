@@ -15,12 +15,12 @@ namespace
 
 void print_differences(const Shard& shard, const std::vector<Difference>& differences)
 {
-    std::cout << "shard " << shard.number << ", schema " << shard.schema << ":\n";
+    std::cout << "shard " << shard.number << ", schema " << visible(shard.schema) << ":\n";
     for (const Difference& difference : differences) {
         std::istringstream lines(difference.sql);
         for (std::string line; std::getline(lines, line);)
             if (!line.empty()) /* between pg_dump's statements */
-                std::cout << (difference.is_missing ? "- " : "+ ") << line << "\n";
+                std::cout << (difference.is_missing ? "- " : "+ ") << visible(line, "\t") << "\n";
     }
 }
 
@@ -60,7 +60,7 @@ std::vector<DifferentShards> find_all_different(ServerSet& servers, const Templa
     Progress progress("compare", count_shards(shards));
     return servers.on_each([&](std::size_t i) -> DifferentShards {
         Connection& connection = servers[i].connection;
-        return {connection.server(), definition.find_different(connection, shards[i], progress),
+        return {connection.address(), definition.find_different(connection, shards[i], progress),
                 shards[i].size()};
     });
 }
@@ -97,7 +97,7 @@ int diff_shards(const Options& options)
     if (options.json)
         print(table, Format::json);
     else
-        std::cout << count_of(compared, "shard") << " compared with " << home.shard.schema
+        std::cout << count_of(compared, "shard") << " compared with " << visible(home.shard.schema)
                   << ", different: " << format_shards(numbers) << "\n";
     return servers.exit_code(numbers.empty() ? kDone : kFound);
 }

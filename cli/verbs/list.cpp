@@ -93,7 +93,7 @@ int list_shards(const Options& options)
             LEFT JOIN sizes ON sizes.schema = quote_ident(schema_name)::regnamespace
             LEFT JOIN citus ON citus.schema = quote_ident(schema_name)::regnamespace
             ORDER BY shard, schema_name)",
-                                {connection.server()});
+                                {connection.address()});
     };
     Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server"},
                    {}};

@@ -68,17 +68,22 @@ void require_one_place_each(const Table& map)
         const Row& two = map.rows[i];
         if (one[0] == two[0])
             throw Failure("shard " + text_of(one[0]) + " is at two places: schema " +
-                          text_of(one[1]) + " at " + dsn_of(one) + ", schema " + text_of(two[1]) +
-                          " at " + dsn_of(two));
+                          visible(text_of(one[1]) + " at " + dsn_of(one)) + ", schema " +
+                          visible(text_of(two[1]) + " at " + dsn_of(two)));
     }
 }
 
 void print_pgbouncer(const Table& map, const std::string& alias)
 {
     require_one_place_each(map);
-    std::cout << "[databases]\n";
+    std::string text = "[databases]\n";
     for (const Row& row : map.rows)
-        std::cout << schema_name(alias, shard_of(row)) << " = " << dsn_of(row) << "\n";
+        text += pooler_key(schema_name(alias, shard_of(row))) +
+                " = host=" + pooler_value(text_of(row[2])) +
+                " port=" + pooler_value(text_of(row[3])) +
+                " dbname=" + pooler_value(text_of(row[4])) + "\n";
+    /* At once, because a name that the file cannot hold is an error. */
+    std::cout << text;
 }
 
 /* Partition n is shard n. A number without a shard gets the place of the first, because PL/Proxy
@@ -95,6 +100,10 @@ void print_plproxy(const Table& map, const std::string& cluster)
             partitions += ",\n        ('p" + std::to_string(next) + "', '" +
                           doubled(dsn_of(next == number ? row : map.rows[0])) + "')" +
                           (next == number ? "" : " /* there is no such shard */");
+    const std::string name = doubled(cluster);
+    std::string tag = "$snowflake$";
+    for (int i = 2; (name + partitions).find(tag) != std::string::npos; i++)
+        tag = "$snowflake" + std::to_string(i) + "$";
     /* The SQL is run again after each move, so it makes the difference between the options that are
      * there and the wanted ones: ADD, SET or DROP. Other options, such as connection_lifetime,
      * stay. The order is by the length of the name first, because PL/Proxy wants the partitions in
@@ -103,10 +112,11 @@ void print_plproxy(const Table& map, const std::string& cluster)
     std::cout
         << R"(-- For the proxy's database, which has the extension plproxy; to be run again after a move.
 -- Partition n is shard n: RUN ON snowflake_shard(id). RUN ON ALL runs once on each server.
-DO $snowflake$
+DO )" << tag
+        << R"(
 DECLARE
     cluster CONSTANT name := )"
-        << "'" + doubled(cluster) + "'"
+        << "'" + name + "'"
         << R"(;
     changes text;
 BEGIN
@@ -125,8 +135,8 @@ BEGIN
                FROM pg_foreign_server WHERE srvname = cluster) AS o ON o.option = n.option
     WHERE n.option IS NOT NULL OR o.option ~ '^p[0-9]+$';
     EXECUTE format('ALTER SERVER %I OPTIONS (%s)', cluster, changes);
-END $snowflake$;
-)";
+END )" << tag
+        << ";\n";
 }
 
 } // namespace

@@ -122,7 +122,7 @@ void RowPrinter::begin(const std::vector<std::string>& columns)
     ValueRow heading;
     for (const std::string& column : columns) {
         heading.push_back({Kind::text, column});
-        widths_.push_back(width_of(column));
+        widths_.push_back(width_of(visible(column)));
     }
     if (format_ == Format::csv)
         print_csv_row(heading);
@@ -152,7 +152,7 @@ void RowPrinter::print_first_rows()
 {
     for (const ValueRow& row : first_rows_)
         for (std::size_t i = 0; i < row.size(); i++) {
-            widths_[i] = std::max(widths_[i], width_of(row[i].text));
+            widths_[i] = std::max(widths_[i], width_of(visible(row[i].text)));
             is_number_[i] =
                 is_number_[i] || row[i].kind == Kind::number || row[i].kind == Kind::long_number;
         }
@@ -166,11 +166,12 @@ void RowPrinter::print_first_rows()
     has_rows_ = true;
 }
 
-/* Numbers stand at the right, with their heading. No blanks at the end of a line. */
+/* Numbers stand at the right, with their heading. No blanks at the end of a line. A newline in a
+ * value must not begin a row. */
 void RowPrinter::print_table_row(const ValueRow& row)
 {
     for (std::size_t i = 0; i < row.size(); i++) {
-        const std::string& text = row[i].text;
+        const std::string text = visible(row[i].text);
         const std::size_t width = width_of(text);
         const std::string space(widths_[i] - std::min(widths_[i], width), ' ');
         const bool is_last = i + 1 == row.size();

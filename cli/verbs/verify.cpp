@@ -128,7 +128,7 @@ Result find_leftovers(Connection& connection)
                format('DROP SCHEMA %I; -- the next clone drops it with its contents', nspname)
         FROM pg_namespace
         WHERE nspname ~ $2)",
-                            {connection.server(), kCopyPattern});
+                            {connection.address(), kCopyPattern});
 }
 
 /* An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is
@@ -156,7 +156,7 @@ Result find_invalid_indexes(Connection& connection)
                           WHERE p.datname = current_database() AND l.locktype = 'relation' AND l.database = p.datid
                             AND l.relation = x.indrelid AND l.mode = 'ShareUpdateExclusiveLock')
         ORDER BY 3)",
-                            {connection.server()});
+                            {connection.address()});
 }
 
 /* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
@@ -194,7 +194,7 @@ Report verify_server(Connection& connection, bool is_full, Progress& progress)
     connection.run("SET row_security = off; SET default_transaction_read_only = on");
     warn_of_citus(connection);
     const std::vector<Shard> shards = read_shards(connection);
-    Report report = {connection.server(), shards, read_settings(connection)};
+    Report report = {connection.address(), shards, read_settings(connection)};
     report.findings.add(connection.query("SELECT 'check', $1::text, object, problem, hint FROM " +
                                              extension_schema(connection) +
                                              ".snowflake_check() WHERE severity = 'error'",
@@ -278,8 +278,9 @@ int verify_shards(const Options& options)
         print(all, Format::json);
     } else {
         for (const auto& row : all.rows) {
-            std::cout << text_of(row[1]) << ": " << text_of(row[2]) << ": " << text_of(row[3])
-                      << "\n    HINT:  " << text_of(row[4]) << "\n";
+            std::cout << visible(text_of(row[1])) << ": " << visible(text_of(row[2])) << ": "
+                      << visible(text_of(row[3])) << "\n    HINT:  " << visible(text_of(row[4]))
+                      << "\n";
         }
         std::cout << count_of(shards, "shard") << " on " << count_of(reports.size(), "server")
                   << ", " << count_of(all.rows.size(), "finding") << "\n";
