@@ -4,6 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iostream>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -51,14 +53,15 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
     return environment;
 }
 
-/* Its standard output is this file. The copy that dup2() makes has no close-on-exec flag, so it is
- * the only end of a pipe that the child keeps. */
-pid_t start(const std::string& path, std::vector<std::string> words, int output,
+/* Its standard output and its standard error are these files. The copy that dup2() makes has no
+ * close-on-exec flag, so it is the only end of a pipe that the child keeps. */
+pid_t start(const std::string& path, std::vector<std::string> words, int output, int errors,
             std::vector<std::string> environment)
 {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
     pid_t child = 0;
     const int error = posix_spawnp(&child, path.c_str(), &actions, nullptr,
                                    pointers_to(words).data(), pointers_to(environment).data());
@@ -76,27 +79,68 @@ int await_end(pid_t child)
     return status;
 }
 
-/* Its output until it closes the pipe. Ctrl-C ends it, too: it may wait for a lock. pg_dump answers
- * SIGTERM with a cancel request for its statement, so it leaves the lock's queue on the server. It
- * ignores the signals that follow. */
-std::string read_all(int file, pid_t child)
+/* O_CLOEXEC: a child that another thread starts must not keep the writing end open, or read_all()
+ * never sees the end. */
+class Pipe
 {
-    std::string output;
-    std::array<char, 65536> buffer;
-    for (;;) {
-        pollfd pipe = {file, POLLIN, 0};
-        if (poll(&pipe, 1, 100) <= 0) {
+public:
+    Pipe()
+    {
+        if (pipe2(ends_.data(), O_CLOEXEC) != 0)
+            throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+    ~Pipe()
+    {
+        close(ends_[0]);
+        close_writing();
+    }
+
+    int writing() const { return ends_[1]; }
+    /* The end is seen when no process has the writing end open. */
+    void close_writing()
+    {
+        if (ends_[1] >= 0)
+            close(std::exchange(ends_[1], -1));
+    }
+    /* Of poll(); none when all is read. */
+    pollfd polled() const { return {is_read_ ? -1 : ends_[0], POLLIN, 0}; }
+    void read_some()
+    {
+        std::array<char, 65536> buffer;
+        const ssize_t size = read(ends_[0], buffer.data(), buffer.size());
+        if (size > 0)
+            text_.append(buffer.data(), static_cast<std::size_t>(size));
+        else if (size < 0 && errno != EINTR)
+            throw Failure(std::string("cannot read from a pipe: ") + std::strerror(errno));
+        is_read_ = size == 0;
+    }
+    bool is_read() const { return is_read_; }
+    const std::string& text() const { return text_; }
+
+private:
+    std::array<int, 2> ends_ = {};
+    bool is_read_ = false;
+    std::string text_;
+};
+
+/* Until the child closes them. Ctrl-C ends it, too: it may wait for a lock. pg_dump answers SIGTERM
+ * with a cancel request for its statement, so it leaves the lock's queue on the server. It ignores
+ * the signals that follow. */
+void read_all(Pipe& output, Pipe& errors, pid_t child)
+{
+    while (!output.is_read() || !errors.is_read()) {
+        std::array<pollfd, 2> pipes = {output.polled(), errors.polled()};
+        if (poll(pipes.data(), pipes.size(), 100) <= 0) {
             if (is_interrupted())
                 kill(child, SIGTERM);
             continue;
         }
-        const ssize_t size = read(file, buffer.data(), buffer.size());
-        if (size == 0)
-            return output;
-        if (size > 0)
-            output.append(buffer.data(), static_cast<std::size_t>(size));
-        else if (errno != EINTR)
-            throw Failure(std::string("cannot read from a pipe: ") + std::strerror(errno));
+        if (pipes[0].revents != 0)
+            output.read_some();
+        if (pipes[1].revents != 0)
+            errors.read_some();
     }
 }
 
@@ -107,38 +151,29 @@ std::string run_program(const std::string& name, const std::vector<std::string>&
 {
     std::vector<std::string> words = {name};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    /* O_CLOEXEC: a child that another thread starts must not keep the writing end open, or
-     * read_all() never sees the end. */
-    std::array<int, 2> pipe = {};
-    if (pipe2(pipe.data(), O_CLOEXEC) != 0)
-        throw Failure(std::string("cannot make a pipe: ") + std::strerror(errno));
-    pid_t child = 0;
-    try {
-        /* The password is in the environment, because ps shows arguments to every user. */
-        child = start(path_of(name), words, pipe[1],
-                      environment_with(password.empty()
-                                           ? std::vector<std::string>()
-                                           : std::vector<std::string>{"PGPASSWORD=" + password}));
-    } catch (...) {
-        close(pipe[0]);
-        close(pipe[1]);
-        throw;
-    }
-    /* Ours is closed first: the end is seen when no process has the writing end open. The output is
-     * read before the wait, because a program whose pipe is full does not end. */
-    close(pipe[1]);
-    std::string output = read_all(pipe[0], child);
-    close(pipe[0]);
+    Pipe output;
+    Pipe errors;
+    /* The password is in the environment, because ps shows arguments to every user. */
+    const pid_t child = start(
+        path_of(name), words, output.writing(), errors.writing(),
+        environment_with(password.empty() ? std::vector<std::string>()
+                                          : std::vector<std::string>{"PGPASSWORD=" + password}));
+    /* All is read before the wait, because a program whose pipe is full does not end. */
+    output.close_writing();
+    errors.close_writing();
+    read_all(output, errors, child);
+    /* pg_dump names objects as their owners did. */
+    std::cerr << visible(errors.text(), "\n\t") << std::flush;
     if (await_end(child) != 0)
         throw Failure(is_interrupted() ? "stopped" : name + " failed; its message stands above");
-    return output;
+    return output.text();
 }
 
 std::string run_shell(const std::string& command, const std::vector<std::string>& variables)
 {
     /* Standard output has the results of the command itself, also as JSON. */
-    const int status = await_end(
-        start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO, environment_with(variables)));
+    const int status = await_end(start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO,
+                                       STDERR_FILENO, environment_with(variables)));
     if (WIFSIGNALED(status))
         return "was ended by signal " + std::to_string(WTERMSIG(status));
     return status == 0 ? "" : "has failed with exit status " + std::to_string(WEXITSTATUS(status));

@@ -6,10 +6,10 @@
 #include <vector>
 
 /* Runs a program (pg_dump, pg_restore) without a shell and returns its standard output; its errors
- * go to our standard error. The program beside this command is of the server that the command was
- * built for, and comes first; else the program in PATH is taken. A password is passed in the
- * environment, because ps shows arguments. Failure if its exit status is not 0; "stopped" after
- * Ctrl-C. */
+ * go to our standard error, without control characters, when it has ended. The program beside this
+ * command is of the server that the command was built for, and comes first; else the program in
+ * PATH is taken. A password is passed in the environment, because ps shows arguments. Failure if
+ * its exit status is not 0; "stopped" after Ctrl-C. */
 std::string run_program(const std::string& name, const std::vector<std::string>& arguments,
                         const std::string& password = "");
 

@@ -206,6 +206,10 @@ $node->safe_psql('postgres', "CREATE ROLE ${\name($role)} LOGIN");
 ($status, $out, $err) = run_shard($program, 'move', '--from', dsn($quotes, $role), '--to', dsn($lines, $role), '--dry-run', '--', $option);
 is($status, 1, 'move --dry-run by a role without rights') or diag($err);
 is_clean($out, qr/^(?:\/\S+:\d+\/.*: |    HINT:  )/, 'its obstacles are lines of the command');
+sql(dsn($quotes), "GRANT USAGE ON SCHEMA ${\name($hostile)} TO ${\name($role)}");
+($status, $out, $err) = run_shard($program, 'diff', dsn($quotes, $role), '--template', $hostile);
+is_clean($err, qr//, 'pg_dump names a table');
+like($err, qr/permission denied for table '"\\ \n.*pg_dump failed/s, 'and its message is printed');
 ($status, $out, $err) = run_shard($program, 'list', dsn("\e[2J\nno"));
 is_clean($err, qr/^snowflake-shard: /, 'a database that is not there');
 
