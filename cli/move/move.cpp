@@ -11,6 +11,7 @@
 #include "move/many.h"
 #include "move/obstacles.h"
 #include "move/way_back.h"
+#include "postgres/trust.h"
 
 namespace
 {
@@ -164,6 +165,10 @@ int MoveCommand::execute()
     /* First, because all verbs read the records: after a kill between the two commits of
      * make_way_back() that of the target is one step behind. */
     finish_way_back(target_, source_, move_);
+    /* For a move that begins it is an obstacle. */
+    if (options_.is_resumed || options_.is_undone || !begins())
+        for (Connection* connection : {&source_, &target_})
+            require_trusted_schema(*connection, move_.name);
     if (options_.is_undone)
         return undo();
     if (options_.is_resumed || (options_.is_one_of_many && begins() && standing().has_begun()))

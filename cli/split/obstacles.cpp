@@ -1,6 +1,7 @@
 #include "split/obstacles.h"
 
 #include "output.h"
+#include "postgres/trust.h"
 #include "split/standby.h"
 
 namespace
@@ -23,11 +24,15 @@ namespace
  * protects the new server until it is opened. CASE keeps the cast to boolean from the values of
  * other settings, where it would be an error: the conditions of WHERE have no order. The cast reads
  * F or no as the server does. */
-const char* const kOnOld = R"(
+const std::string kOnOld = R"(
 WITH shards AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[]))
-SELECT format('schema %s is there already: an earlier split is not at its end', nspname),
-       'snowflake-shard split --drop-rest with the servers of that split.'
-FROM pg_namespace WHERE nspname = 'snowflake_split'
+SELECT CASE WHEN is_trusted THEN format('schema %s is there already: an earlier split is not at its end', nspname)
+            ELSE format('schema %s is there already: it belongs to role %I', nspname, pg_get_userbyid(nspowner)) END,
+       CASE WHEN is_trusted THEN 'snowflake-shard split --drop-rest with the servers of that split.'
+            ELSE format('If that role has begun a split, connect as that role. Else: DROP SCHEMA %I CASCADE;', nspname) END
+FROM pg_namespace, LATERAL (SELECT oid NOT IN ()" +
+                           untrusted_schemas("'^snowflake_split$'") + R"()) AS t (is_trusted)
+WHERE nspname = 'snowflake_split'
 UNION ALL
 SELECT format('schema %s: a move is not at its end', nspname),
        'snowflake-shard move with --resume, --abort or --drop-source, as snowflake-shard list and verify show.'

@@ -12,6 +12,7 @@
 #include "move/replication.h"
 #include "output.h"
 #include "postgres/catalog.h"
+#include "postgres/trust.h"
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/obstacles.h"
@@ -288,6 +289,9 @@ int SplitCommand::finish()
 
 int SplitCommand::execute()
 {
+    /* For a split that begins it is an obstacle. */
+    if (options_.is_resumed || options_.is_aborted || options_.drops_rest)
+        require_trusted_schema(old_, kSplitSchema);
     if (options_.is_resumed)
         return resume();
     if (options_.is_aborted)

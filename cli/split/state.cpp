@@ -4,6 +4,7 @@
 #include <array>
 
 #include "move/moving.h"
+#include "postgres/trust.h"
 
 namespace
 {
@@ -29,7 +30,7 @@ std::string text_of(SplitStep step)
 }
 
 /* A schema of that name can be planted, with a view or an index that runs its owner's code when it
- * is read. So it must belong to us or to a superuser. The first query reads catalogs only.
+ * is read. So all of it must belong to trusted roles. The first query reads catalogs only.
  *
  * is_home: the standby has the row with home by the WAL, but not the slot. While it is in recovery
  * it counts as home, because nobody can write there. home is NULL while no shard is closed, and
@@ -38,9 +39,8 @@ std::optional<SplitState> read_split(Connection& connection)
 {
     const Result table = connection.query(R"(
         SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        JOIN pg_roles AS r ON r.oid = n.nspowner AND r.oid = c.relowner
-        WHERE n.nspname = $1 AND c.relname = 'state' AND c.relkind = 'r'
-        AND (r.rolsuper OR r.rolname = current_user))",
+        WHERE n.nspname = $1 AND c.relname = 'state' AND c.relkind = 'r' AND n.oid NOT IN ()" +
+                                              untrusted_schemas("'^snowflake_split$'") + ")",
                                           {kSplitSchema});
     if (table.rows() == 0)
         return {};

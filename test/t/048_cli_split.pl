@@ -106,7 +106,11 @@ $obstacles->($two, arguments => [ '--timeout', '1ms' ], texts => [
 	qr/recovery_min_apply_delay = 1min/, qr/its replay is paused\n.*pg_wal_replay_resume/, qr/default_transaction_read_only = on: it could not be/,
 	qr/it is behind by \d+ MB of WAL/ ],
 	absent => [ qr/public\.fast/, qr/ROLE report/, qr/subscription disabled/, qr/has been running(?s:.*)has been running/ ]);
-$obstacles->($two, arguments => [ '--max-lag', '100000000' ], texts => [], absent => [ qr/it is behind by/ ]);
+$one->safe_psql('postgres', 'ALTER SCHEMA snowflake_split OWNER TO weak');
+like((split_server(@servers, '--abort'))[2], qr/schema snowflake_split on \S+:${\$one->port}\/postgres belongs to role weak, .*DROP SCHEMA snowflake_split CASCADE;$/s,
+	'a record of another role is not taken');
+$obstacles->($two, arguments => [ '--max-lag', '100000000' ], texts => [
+	qr/schema snowflake_split is there already: it belongs to role weak\n.*DROP SCHEMA snowflake_split CASCADE;/ ], absent => [ qr/it is behind by/ ]);
 $two->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 $two->adjust_conf('postgresql.conf', $_, undef) foreach 'recovery_min_apply_delay', 'default_transaction_read_only';
 $one->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);

@@ -1,0 +1,45 @@
+#include "postgres/trust.h"
+
+namespace
+{
+
+/* Whoever owns a table can give it rules and triggers, and whoever owns a function its body.
+ * Indexes and types belong to the owner of their table. */
+std::string objects_of(const std::string& pattern)
+{
+    return R"(
+        WITH homes AS (SELECT tableoid, oid, nspowner FROM pg_namespace WHERE nspname ~ )" +
+           pattern + R"()
+        SELECT oid AS home, tableoid AS class, oid AS object, nspowner AS owner FROM homes
+        UNION ALL
+        SELECT relnamespace, c.tableoid, c.oid, relowner FROM pg_class AS c JOIN homes ON homes.oid = relnamespace
+        UNION ALL
+        SELECT pronamespace, p.tableoid, p.oid, proowner FROM pg_proc AS p JOIN homes ON homes.oid = pronamespace)";
+}
+
+} // namespace
+
+std::string is_trusted(const std::string& owner)
+{
+    return owner + " IN (SELECT oid FROM pg_roles WHERE rolsuper OR rolname = current_user)";
+}
+
+std::string untrusted_schemas(const std::string& pattern)
+{
+    return "SELECT home FROM (" + objects_of(pattern) + ") AS o WHERE NOT " + is_trusted("owner");
+}
+
+void require_trusted_schema(Connection& connection, const std::string& schema)
+{
+    const Result found = connection.query(
+        "SELECT pg_describe_object(class, object, 0), quote_ident(pg_get_userbyid(owner)) FROM (" +
+            objects_of("('^' || $1 || '$')") + ") AS o WHERE NOT " + is_trusted("owner") +
+            " ORDER BY class <> 'pg_namespace'::regclass, class, object LIMIT 1",
+        {schema});
+    if (found.rows() > 0)
+        throw Failure(found.text(0, 0) + " on " + connection.server() + " belongs to role " +
+                      found.text(0, 1) +
+                      ", which is neither this role nor a superuser\nHINT:  If that role has begun "
+                      "it by this command, connect as that role. Else: DROP SCHEMA " +
+                      schema + " CASCADE;");
+}

@@ -1,0 +1,20 @@
+/* The rule for objects that the command finds by their name: they are its own only if a trusted
+ * role owns them, which is the current role or a superuser. A role that may create a schema or a
+ * publication can make one of any name, with code or tables of its own in it. */
+
+#pragma once
+
+#include <string>
+
+#include "postgres/connection.h"
+
+/* A condition in SQL on the OID of an owner. */
+std::string is_trusted(const std::string& owner);
+
+/* A SELECT of the OIDs of schemas: the name matches the pattern, an expression of SQL, and the
+ * schema or a relation or function in it belongs to a role that is not trusted. */
+std::string untrusted_schemas(const std::string& pattern);
+
+/* An error if there is such a schema of this name; it has the role, and the statement that drops
+ * the schema. */
+void require_trusted_schema(Connection& connection, const std::string& schema);
