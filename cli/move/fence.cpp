@@ -5,6 +5,7 @@
 #include "move/transaction.h"
 #include "move/writers.h"
 #include "output.h"
+#include "postgres/trust.h"
 
 namespace
 {
@@ -116,6 +117,9 @@ BEGIN
     END LOOP;
     DELETE FROM @move@.undo;
 END $$;
+
+-- To fire a trigger takes no privilege, and refuse() is granted by close().
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA @move@ FROM PUBLIC;
 )sql";
 
 /* A table that was made between the publication and the copy of the definition has no rows
@@ -138,7 +142,7 @@ void require_published_tables(Connection& source, const Move& move)
 
 void make_fence(Connection& connection, const Move& move)
 {
-    connection.run(move.sql(kFence));
+    connection.run(move.sql(kFence) + keeping_to_owner(move.name));
 }
 
 std::vector<std::string> fence_triggers(Connection& connection, const Move& move,

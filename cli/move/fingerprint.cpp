@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "definition/entries.h"
+#include "postgres/trust.h"
 
 namespace
 {
@@ -82,6 +83,7 @@ BEGIN
         SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by))
         FROM (TABLE written UNION ALL TABLE commented) AS rows);
 END $$;
+REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;
 )sql";
 
 std::vector<std::string> read_definition(Connection& source, const Move& move)
@@ -112,7 +114,7 @@ std::string marked_lines(const std::string& mark, const std::vector<std::string>
 
 void make_fingerprint(Connection& source, const Move& move)
 {
-    source.run(move.sql(kFingerprint));
+    source.run(move.sql(kFingerprint) + keeping_to_owner(move.name));
 }
 
 void note_definition(Connection& source, const Move& move)

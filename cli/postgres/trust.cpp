@@ -43,3 +43,27 @@ void require_trusted_schema(Connection& connection, const std::string& schema)
                       "it by this command, connect as that role. Else: DROP SCHEMA " +
                       schema + " CASCADE;");
 }
+
+std::string keeping_to_owner(const std::string& schema)
+{
+    return R"(
+DO $do$
+DECLARE
+    home CONSTANT oid := ')" +
+           schema + R"('::regnamespace;
+    other text;
+BEGIN
+    FOR other IN
+        SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END
+        FROM (SELECT nspacl, nspowner FROM pg_namespace WHERE oid = home
+              UNION ALL SELECT relacl, relowner FROM pg_class WHERE relnamespace = home) AS o (acl, owner),
+             aclexplode(acl) WHERE grantee <> owner
+    LOOP
+        EXECUTE format('REVOKE CREATE ON SCHEMA )" +
+           schema + R"( FROM %s', other);
+        EXECUTE format('REVOKE INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON ALL TABLES IN SCHEMA )" +
+           schema + R"( FROM %s', other);
+    END LOOP;
+END $do$;
+)";
+}

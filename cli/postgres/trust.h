@@ -18,3 +18,7 @@ std::string untrusted_schemas(const std::string& pattern);
 /* An error if there is such a schema of this name; it has the role, and the statement that drops
  * the schema. */
 void require_trusted_schema(Connection& connection, const std::string& schema);
+
+/* Takes from all other roles what default privileges have given them: to create in the schema, and
+ * to write to its tables. */
+std::string keeping_to_owner(const std::string& schema);

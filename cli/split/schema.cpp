@@ -1,13 +1,14 @@
 #include "split/schema.h"
 
+#include "postgres/trust.h"
+
 namespace
 {
 
 /* CREATE SCHEMA without IF NOT EXISTS: a schema of this name that another role has made is an
  * error, and is not used. The rows have OIDs of sequences, because a standby has the same ones.
  *
- * The functions run with the privileges of their caller, so the EXECUTE of PUBLIC gives nobody a
- * right. The trigger functions leaving() and staying() run as the client, with its search_path, so
+ * The trigger functions leaving() and staying() run as the client, with its search_path, so
  * their bodies qualify every name, operators too.
  *
  * close(): pg_create_physical_replication_slot() is not undone by a rollback, and reopen() leaves
@@ -190,6 +191,9 @@ BEGIN
     EXECUTE format('ALTER SEQUENCE %s MINVALUE 1 MAXVALUE 2 START 1 RESTART', object);
     PERFORM setval(object, CASE WHEN is_up THEN 2 ELSE 1 END, true);
 END $$;
+
+-- To fire a trigger takes no privilege, and CREATE OR REPLACE keeps these.
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA snowflake_split FROM PUBLIC;
 )sql";
 
 } // namespace
@@ -197,7 +201,7 @@ END $$;
 void make_split(Connection& old, const std::string& new_server,
                 const std::vector<SplitShard>& shards)
 {
-    old.run(kFence);
+    old.run(kFence + keeping_to_owner(kSplitSchema));
     old.query("INSERT INTO snowflake_split.state (old_server, new_server) VALUES ($1, $2)",
               {old.address(), new_server});
     std::string rows;

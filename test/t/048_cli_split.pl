@@ -402,6 +402,8 @@ $two->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta1.users'
 ($status, $out, $err) = split_server(@servers, '--drop-rest');
 ok($status == 3 && $err =~ /view (public\.)?v/, '--drop-rest names what depends on a schema') or diag($err);
 $two->safe_psql('postgres', 'DROP VIEW public.v');
+is(sqlstate($two, 'CREATE TEMP TABLE t (); CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION snowflake_split.leaving()',
+	params => [ '-U', 'weak' ]), '42501', 'the functions of a split are not for others');
 is((split_server(@servers, '--drop-rest'))[0], 0, '--drop-rest') or diag($err);
 foreach my $node ($one, $two)
 {

@@ -67,7 +67,13 @@ is(as_mallory($_, 'CREATE SCHEMA snowflake_move_5; CREATE TABLE snowflake_move_5
 is_refused([ @nodes, $_ ], qr/schema snowflake_move_5 on \S+ belongs to role mallory, .*DROP SCHEMA snowflake_move_5 CASCADE;$/s, "a planted schema: $_")
   foreach qw(--resume --abort --undo --drop-source);
 $_->safe_psql('postgres', 'DROP SCHEMA snowflake_move_5 CASCADE') foreach @nodes;
+
+# The functions and tables of a move are not for others, whatever default privileges say.
 moves([ @nodes, '--reversible' ], 'moved with a way back', 'a move with a way back');
+is(as_mallory($one, $_), '42501', "not for others: $_") foreach 'SELECT snowflake_move_5.reopen()', 'CREATE TABLE snowflake_move_5.mine ()',
+  q{INSERT INTO snowflake_move_5.undo (statement) VALUES ('ALTER ROLE mallory SUPERUSER')}, 'UPDATE snowflake_move_5.noted SET at = NULL',
+  'CREATE TEMP TABLE t (); CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION snowflake_move_5.fence()';
+is(as_mallory($one, 'SELECT step FROM snowflake_move_5.state'), '', 'but for the record, which anybody may read');
 
 # A record in which another role owns something is not trusted.
 $two->safe_psql('postgres', q{CREATE FUNCTION snowflake_move_5.extra() RETURNS void LANGUAGE sql AS ''; ALTER FUNCTION snowflake_move_5.extra() OWNER TO mallory});
