@@ -2,16 +2,13 @@
 
 #include <thread>
 
+#include "move/owned.h"
 #include "move/transaction.h"
+#include "output.h"
 
-/* pg_subscription has those of all databases, where the same name may be another move's. */
 void drop_subscription(Connection& target, const Move& move)
 {
-    const Result subscription = target.query(R"(
-        SELECT FROM pg_subscription WHERE subname = $1
-        AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))",
-                                             {move.name});
-    if (subscription.rows() > 0)
+    if (find_subscription(target, move).is_own())
         /* Without its slot's name, because the source drops the slot. With it, DROP SUBSCRIPTION
          * would connect to the source, and is not allowed in a transaction block. Only a disabled
          * subscription can lose its slot's name. A kill in between rolls all of it back. */
@@ -44,7 +41,12 @@ void drop_slot_and_publication(Connection& source, const Move& move, Clock::time
                 throw;
         }
     }
-    source.run("DROP PUBLICATION IF EXISTS " + move.name);
+    /* One of somebody else is no reason to keep the rest of the move. */
+    const Named publication = find_publication(source, move);
+    if (!publication.problem.empty())
+        warn(publication.problem);
+    else if (publication.is_there)
+        source.run("DROP PUBLICATION " + move.name);
 }
 
 /* DROP SCHEMA CASCADE would drop the triggers, too, but in one transaction that locks every table.

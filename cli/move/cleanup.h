@@ -5,9 +5,11 @@
 
 #include "move/session.h"
 
-/* Before drop_slot_and_publication(): else the apply worker would connect to the slot again. */
+/* Before drop_slot_and_publication(): else the apply worker would connect to the slot again. A
+ * Failure if the subscription is of another role. */
 void drop_subscription(Connection& target, const Move& move);
-/* A ServerError if the slot is still in use at the deadline. */
+/* A ServerError if the slot is still in use at the deadline. A publication of another role stays,
+ * with a warning. */
 void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline);
 /* The schema of the move, on one side, and the fence with it: the last step there, because the
  * record of the move is in it. Late if others lock a table for longer than --timeout. */

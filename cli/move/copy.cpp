@@ -5,6 +5,7 @@
 #include "move/definition.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
+#include "move/owned.h"
 #include "move/replication.h"
 #include "move/state.h"
 #include "output.h"
@@ -91,6 +92,7 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
         make_publication(source, move);
         source.run("COMMIT");
     }
+    require_own_publication(source, move);
     /* A second slot would begin later, and the rows written in between would be lost. */
     if (read_state(target, move))
         require_slot(source, move);
@@ -129,6 +131,8 @@ void prepare_target(Servers& servers, const Move& move, const std::string& sourc
     stop_sequences(target, move);
     hide_statements(target);
     target.run(subscription_sql(target, move, source_dsn, "slot_name = '" + move.slot + "'"));
+    if (const std::string table = find_foreign_table(target, move); !table.empty())
+        throw MustStartAnew("table " + table + " is published, and not of the shard");
     target.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
 }
 

@@ -4,6 +4,7 @@
 
 #include "move/dependents.h"
 #include "move/moving.h"
+#include "move/owned.h"
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/trial.h"
@@ -79,16 +80,16 @@ WHERE NOT has_function_privilege('pg_catalog.pg_replication_origin_advance(text,
 /* The definition calls the functions of the extension by their schema, so version and schema must
  * be the same. max() returns a row also where the extension is missing. */
 const char* const kOnTarget = R"(
-SELECT format('extension snowflake is %s, and on the source it is %s', there, $3::text),
+SELECT format('extension snowflake is %s, and on the source it is %s', there, $2::text),
        'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
 FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing')
       FROM pg_extension WHERE extname = 'snowflake') AS e (there)
-WHERE there <> $3
+WHERE there <> $2
 UNION ALL
 SELECT format('schema %I is there already', nspname),
        format('If the shard was moved away from there: %s; else decide by '
-              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $4::text, quote_ident(nspname))
-FROM pg_namespace WHERE nspname IN ($1, $2))";
+              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $3::text, quote_ident(nspname))
+FROM pg_namespace WHERE nspname = $1)";
 
 /* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
  * target would be added to them. Only those without a schema count, because that of the shard does
@@ -187,8 +188,9 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
     if (!found.empty())
         return found;
     found = read_obstacles(source, kPublishing, {seconds});
-    for (const Obstacle& obstacle : find_not_replicable(source, move.shard))
-        found.push_back(obstacle);
+    for (const auto& more :
+         {find_taken_names(source, move), find_not_replicable(source, move.shard)})
+        found.insert(found.end(), more.begin(), more.end());
     for (const std::string& dependent : find_dependents(source, move.shard))
         found.push_back({source.server(), dependent, "Drop it, or move it into the schema."});
     const Result version = source.query(R"(
@@ -196,10 +198,11 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
         FROM pg_extension WHERE extname = 'snowflake')");
     std::vector<Obstacle> on_target =
         read_obstacles(target, kOnTarget,
-                       {move.shard.schema, move.name, version.text(0, 0),
+                       {move.shard.schema, version.text(0, 0),
                         move_command(move.shard.schema, "--drop-source")});
-    for (const auto& more : {read_obstacles(target, kSubscribing, {}),
-                             find_missing_rights(target, source, move, source_dsn)})
+    for (const auto& more :
+         {find_taken_names(target, move), read_obstacles(target, kSubscribing, {}),
+          find_missing_rights(target, source, move, source_dsn)})
         on_target.insert(on_target.end(), more.begin(), more.end());
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
@@ -225,8 +228,9 @@ std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& m
     for (const auto& more : {read_obstacles(source, kAdvancing, {}),
                              find_missing_rights(source, source, move, target_dsn)})
         on_source.insert(on_source.end(), more.begin(), more.end());
-    /* The source has the definition, so only the subscription is tried. */
-    if (found.empty() && on_source.empty())
+    /* The source has the definition, so only the subscription is tried; and not under a name that
+     * is taken, which is an obstacle of find_obstacles(). */
+    if (found.empty() && on_source.empty() && find_taken_names(source, move).empty())
         on_source = try_subscription(source, opposite(move), target_dsn);
     found.insert(found.end(), on_source.begin(), on_source.end());
     return found;

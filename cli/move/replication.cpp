@@ -28,6 +28,26 @@ std::int64_t count_failures(Connection& target, const Move& move)
         .number(0, 0);
 }
 
+/* The backend of a killed command releases its locks before its slot, so such a slot can be in use
+ * for a moment. The error of the server names the slot and the process. */
+void drop_left_slot(Connection& connection, const std::string& slot)
+{
+    const std::string object_in_use = "55006";
+    const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
+    for (;; std::this_thread::sleep_for(kPoll)) {
+        stop_if_interrupted();
+        try {
+            connection.query("SELECT pg_drop_replication_slot(slot_name) "
+                             "FROM pg_replication_slots WHERE slot_name = $1",
+                             {slot});
+            return;
+        } catch (const ServerError& error) {
+            if (error.sqlstate != object_in_use || Clock::now() > deadline)
+                throw;
+        }
+    }
+}
+
 } // namespace
 
 std::string dsn_of(const Connection& server, const std::string& given)
@@ -75,10 +95,12 @@ void make_publication(Connection& source, const Move& move)
 
 bool has_slot(Connection& source, const Move& move)
 {
-    /* A slot that is "unreserved" can still catch up. One that is "lost" never can. */
+    /* A slot that is "unreserved" can still catch up. One that is "lost" never can. Any role with
+     * REPLICATION can have made one of this name that sends other things. */
     return source
                .query("SELECT FROM pg_replication_slots WHERE slot_name = $1 AND "
-                      "wal_status <> 'lost'",
+                      "wal_status <> 'lost' AND plugin = 'pgoutput' AND NOT temporary AND "
+                      "database = current_database()",
                       {move.slot})
                .rows() > 0;
 }
@@ -93,10 +115,7 @@ void require_slot(Connection& source, const Move& move)
 
 void make_slot(Connection& source, const Move& move)
 {
-    const Result slot =
-        source.query("SELECT FROM pg_replication_slots WHERE slot_name = $1", {move.slot});
-    if (slot.rows() > 0)
-        return require_slot(source, move);
+    drop_left_slot(source, move.slot);
     /* It waits for the transactions that are running in the whole cluster. A slot that is given up
      * is dropped by the server. The connection of the statement is busy meanwhile, so another one
      * looks for the transactions. */

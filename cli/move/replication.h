@@ -20,10 +20,11 @@ std::string subscription_sql(const Connection& target, const Move& move, const s
 
 void make_publication(Connection& source, const Move& move);
 
-/* If it is not there yet. It can wait for long: for every transaction that runs in the cluster.
- * MustStartAnew if it is there and has lost WAL. */
+/* Before anybody has subscribed: one that is there can begin later than the publication, or be of
+ * somebody else, and is dropped. It can wait for long: for every transaction that runs in the
+ * cluster. */
 void make_slot(Connection& source, const Move& move);
-/* It is there, and has lost no WAL. */
+/* It is there, of the kind that make_slot() makes, and has lost no WAL. */
 bool has_slot(Connection& source, const Move& move);
 /* MustStartAnew if not: a new slot would begin later, and the changes in between would be lost. */
 void require_slot(Connection& source, const Move& move);

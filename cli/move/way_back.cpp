@@ -5,6 +5,7 @@
 #include "move/cleanup.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
+#include "move/owned.h"
 #include "move/replication.h"
 #include "move/state.h"
 #include "move/transaction.h"
@@ -13,17 +14,14 @@
 void prepare_way_back(Connection& target, const Move& move)
 {
     const Move back = opposite(move);
-    const Result publication =
-        target.query("SELECT FROM pg_publication WHERE pubname = $1", {back.name});
-    if (publication.rows() == 0) {
-        warn("target: publication and slot of the way back");
-        /* One commit, so that the publication says that both are there. The slot is not part of it:
-         * it cannot be made in a transaction that has written. */
-        target.run("BEGIN");
-        make_fingerprint(target, back);
-        make_publication(target, back);
-        target.run("COMMIT");
-    }
+    warn("target: publication and slot of the way back");
+    /* Nobody has subscribed to those that a killed command has left. They are made anew: a table
+     * can have been made since, and a slot of this name can be of anybody. */
+    const bool is_left = find_publication(target, back).is_own();
+    target.run(is_left ? "BEGIN; DROP PUBLICATION " + back.name : "BEGIN");
+    make_fingerprint(target, back);
+    make_publication(target, back);
+    target.run("COMMIT");
     make_slot(target, back);
 }
 
@@ -62,8 +60,8 @@ void begin_at(Connection& source, const Move& back, const std::string& position)
 } // namespace
 
 /* The steps may run again after a kill: until begin_at() commits, the source is fenced and the
- * target open, and --resume comes here. The triggers become plain ones: a trigger that is ENABLE
- * ALWAYS would stop a TRUNCATE of the apply worker. */
+ * target open, and --resume comes here. The triggers become plain ones before the worker runs: a
+ * trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
 std::string make_way_back(Servers& servers, const Move& move, const std::string& target_dsn,
                           const Routing& routing, const Limits& limits)
 {
@@ -81,8 +79,6 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     target.run("BEGIN");
     keep_routing(target, back.name, routing);
     target.run("COMMIT");
-    for (const std::string& statement : fence_triggers(source, back, ""))
-        lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
     drop_subscription(source, back); /* of a command that was killed here */
     source.run("BEGIN");
     hide_statements(source);
@@ -91,7 +87,14 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
          * (enabled). */
         subscription_sql(source, back, target_dsn,
                          "slot_name = '" + back.slot + "', copy_data = false, enabled = false"));
+    if (const std::string table = find_foreign_table(source, back); !table.empty()) {
+        source.rollback();
+        return "the publication on " + target.server() + " has table " + table +
+               ", which is not of the shard";
+    }
     source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
+    for (const std::string& statement : fence_triggers(source, back, ""))
+        lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
     begin_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
     finish_way_back(target, source, move);
     await_follower(target, back, limits.deadline());

@@ -62,11 +62,26 @@ $one->safe_psql('postgres', q{
 	ALTER TABLE vic.salaries OWNER TO mallory; GRANT USAGE ON SCHEMA vic TO mallory;
 	ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO mallory; ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO mallory});
 
-# A record in a schema of another role is not taken.
-is(as_mallory($_, 'CREATE SCHEMA snowflake_move_5; CREATE TABLE snowflake_move_5.state ()'), '', 'any role that may create in the database can plant a record') foreach @nodes;
+# Before a move, objects of its names are obstacles on both servers, each with what removes it.
+foreach my $node (@nodes)
+{
+	is(as_mallory($node, 'CREATE SCHEMA snowflake_move_5; CREATE TABLE snowflake_move_5.state (); CREATE PUBLICATION snowflake_move_5'), '',
+		'any role that may create in the database can plant objects');
+	$node->safe_psql('postgres', q{CREATE SUBSCRIPTION snowflake_move_5 CONNECTION 'host=/nonexistent' PUBLICATION p WITH (connect = false)});
+	$node->safe_psql('postgres', "SELECT pg_create_physical_replication_slot('$slot{ $node->name }')");
+}
 is_refused([ @nodes, $_ ], qr/schema snowflake_move_5 on \S+ belongs to role mallory, .*DROP SCHEMA snowflake_move_5 CASCADE;$/s, "a planted schema: $_")
   foreach qw(--resume --abort --undo --drop-source);
-$_->safe_psql('postgres', 'DROP SCHEMA snowflake_move_5 CASCADE') foreach @nodes;
+my (undef, $rows) = shard_json($program, 'move', 'insta5', '--from', $one, '--to', $two, '--dry-run', '--reversible');
+foreach my $node (@nodes)
+{
+	my @obstacles = grep { /^\S+:${\$node->port}\// } map { $_->{obstacle} } @$rows;
+	is(join("\n", sort map { /^\S+: (.*) is there already/ ? $1 : $_ } @obstacles),
+		join("\n", 'publication snowflake_move_5 of role mallory', 'schema snowflake_move_5', "slot $slot{ $node->name }", 'subscription snowflake_move_5 of role ' . $node->safe_psql('postgres', 'SELECT quote_ident(current_user)')),
+		'each is an obstacle on ' . $node->name);
+	$node->safe_psql('postgres', $_) foreach map { /HINT: +(?:.*Else: )?(.*;)$/ ? split /(?<=;) /, $1 : () } @obstacles;
+}
+is(move(@nodes, '--dry-run', '--reversible'), 'exit code 0', 'the hints remove them') or diag($out);
 
 # The functions and tables of a move are not for others, whatever default privileges say.
 moves([ @nodes, '--reversible' ], 'moved with a way back', 'a move with a way back');
@@ -79,6 +94,53 @@ is(as_mallory($one, 'SELECT step FROM snowflake_move_5.state'), '', 'but for the
 $two->safe_psql('postgres', q{CREATE FUNCTION snowflake_move_5.extra() RETURNS void LANGUAGE sql AS ''; ALTER FUNCTION snowflake_move_5.extra() OWNER TO mallory});
 is_refused([ @nodes, '--undo' ], qr/function snowflake_move_5\.extra\(\) on \S+:${\$two->port}\/postgres belongs to role mallory/, 'a function of another role in the schema');
 $two->safe_psql('postgres', 'DROP FUNCTION snowflake_move_5.extra()');
+
+# A publication of that name would send the rows of another table, and the apply worker writes as a superuser.
+is(as_mallory($one, 'CREATE PUBLICATION snowflake_move_5 FOR TABLE vic.salaries'), '', 'a planted publication');
+is_refused([ @nodes, '--undo', '--reversible' ], qr/publication snowflake_move_5 on \S+:${\$one->port}\/postgres is of role mallory, .*DROP PUBLICATION snowflake_move_5;/,
+	'it does not become that of a way back');
+is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($err);
+like($err, qr/publication snowflake_move_5 on \S+ is of role mallory/, 'it leaves it alone, with a warning');
+is($one->safe_psql('postgres', 'SELECT pubowner::regrole FROM pg_publication'), 'mallory', 'and so it does');
+$one->safe_psql('postgres', 'DROP PUBLICATION snowflake_move_5');
+
+# Slots have no owner: one that is there before anybody subscribes is made anew.
+$one->safe_psql('postgres', "SELECT pg_create_physical_replication_slot('$slot{one}', true)");
+moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'a planted slot is replaced');
+is($one->safe_psql('postgres', 'SELECT plugin FROM pg_replication_slots'), 'pgoutput', 'by one of the move');
+is($two->safe_psql('postgres', q{SELECT string_agg(srrelid::regclass::text, ' ' ORDER BY 1) FROM pg_subscription_rel}), 'insta5.users snowflake_move_5.marker',
+	'the way back has the tables of the shard');
+
+# A subscription of that name is not dropped if it is of somebody else.
+$two->safe_psql('postgres', 'ALTER ROLE mallory SUPERUSER; ALTER SUBSCRIPTION snowflake_move_5 OWNER TO mallory; ALTER ROLE mallory NOSUPERUSER');
+is_refused([ @back, '--drop-source' ], qr/subscription snowflake_move_5 on \S+:${\$two->port}\/postgres is of role mallory, .*DROP SUBSCRIPTION snowflake_move_5;/, 'a subscription of another role');
+$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 OWNER TO CURRENT_USER');
+
+moves([ @back, '--drop-source' ], 'dropped', '--drop-source');
+
+# The publication is changed behind its making: the subscription would have a table of somebody else.
+is(move(@nodes, '--reversible', '--switch-command', 'psql -XAtq -h "$HOST" -p "$PORT" -d "$DBNAME" -c "ALTER PUBLICATION snowflake_move_5 ADD TABLE vic.salaries"'),
+	'exit code 1', 'a way back with the table of somebody else') or diag($err);
+like($err, qr/no way back is made: the publication on \S+ has table vic\.salaries, which is not of the shard/, 'is not made');
+is($one->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');
+moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source');
+
+# The owner of a table gives it another name when it is published. The slot waits for a transaction until then.
+$two->safe_psql('postgres', q{
+	CREATE TABLE insta5.trap (id bigint PRIMARY KEY, amount integer); INSERT INTO insta5.trap VALUES (1, 1000000);
+	ALTER TABLE insta5.trap OWNER TO mallory; GRANT USAGE ON SCHEMA insta5 TO mallory; DROP TABLE vic.salaries; ALTER SCHEMA vic OWNER TO mallory});
+$one->safe_psql('postgres', 'ALTER TABLE vic.salaries OWNER TO vic; ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM mallory; ALTER DEFAULT PRIVILEGES REVOKE ALL ON SCHEMAS FROM mallory');
+my $holder = $two->background_psql('postgres');
+$holder->query_safe('BEGIN; SELECT pg_current_xact_id()');
+my $run = start_command('move', 'the slot waits', 'insta5', '--from', $two, '--to', $one);
+is(as_mallory($two, 'ALTER TABLE insta5.trap SET SCHEMA vic; ALTER TABLE vic.trap RENAME TO salaries'), '', 'a published table becomes vic.salaries');
+$holder->query_safe('COMMIT');
+$holder->quit;
+is(end_command($run), 3, 'its rows are not written to the table of that name');
+like($run->{err}, qr/table vic\.salaries is published, and not of the shard\. Start anew: --abort$/, 'and the error names it');
+is($one->safe_psql('postgres', 'SELECT count(*) FROM vic.salaries'), '0', 'the table has no row of it');
+is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($err);
+is((run_shard($program, 'verify', @nodes))[0], 0, 'verify finds nothing');
 
 $_->stop foreach @nodes;
 done_testing();
