@@ -4,6 +4,7 @@
 
 #include "move/owned.h"
 #include "move/transaction.h"
+#include "move/waiting.h"
 #include "output.h"
 
 void drop_subscription(Connection& target, const Move& move)
@@ -50,15 +51,19 @@ void drop_slot_and_publication(Connection& source, const Move& move, Clock::time
 }
 
 /* DROP SCHEMA CASCADE would drop the triggers, too, but in one transaction that locks every table.
- * to_regnamespace() is NULL for a schema that is gone, so a repeated call does nothing. */
+ * The triggers are those of the shard's tables: a trigger of another role can call fence() from a
+ * table of its own, a temporary one, too. It goes with the schema, and so does that of a table that
+ * has left the shard. to_regnamespace() is NULL for a schema that is gone, so a repeated call does
+ * nothing. */
 void drop_state(Connection& connection, const Move& move, const Limits& limits)
 {
     const Result tables = connection.query(R"(
-        SELECT tgrelid::regclass FROM pg_trigger JOIN pg_proc AS p ON p.oid = tgfoid
-        WHERE pronamespace = to_regnamespace($1) ORDER BY 1)",
-                                           {move.name});
+        SELECT c.oid::regclass FROM pg_trigger JOIN pg_class AS c ON c.oid = tgrelid
+        WHERE tgname = 'snowflake_move' AND relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p') ORDER BY 1)",
+                                           {move.shard.quoted});
     for (const std::string& table : texts_of(tables)) /* one is locked at a time */
-        lock_and_run(connection, limits.deadline(),
-                     [&] { connection.run("DROP TRIGGER snowflake_move ON " + table); });
-    connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE");
+        lock_and_run_naming(connection, limits.deadline(),
+                            [&] { connection.run("DROP TRIGGER snowflake_move ON " + table); });
+    lock_and_run_naming(connection, limits.deadline(),
+                        [&] { connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE"); });
 }

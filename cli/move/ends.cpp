@@ -4,7 +4,7 @@
 #include "move/command.h"
 #include "move/dependents.h"
 #include "move/fence.h"
-#include "move/transaction.h"
+#include "move/waiting.h"
 #include "move/way_back.h"
 
 /* Before the switch. The shard is where it was; if it has come from the target, that
@@ -54,8 +54,10 @@ void MoveCommand::remove_copy(const Standing& now)
      * a record, a schema of that name is not of this move, and stays. So both are dropped
      * in one transaction, too. */
     if (now.target)
-        target_.run(move_.sql("BEGIN; DROP SCHEMA @move@ CASCADE; DROP SCHEMA IF EXISTS ") +
-                    move_.shard.quoted + " CASCADE; COMMIT");
+        lock_and_run_naming(target_, limits_.deadline(), [&] {
+            target_.run(move_.sql("DROP SCHEMA @move@ CASCADE; DROP SCHEMA IF EXISTS ") +
+                        move_.shard.quoted + " CASCADE");
+        });
     drop_slot_and_publication(source_, move_, limits_.deadline());
     drop_state(source_, move_, limits_);
 }
@@ -93,7 +95,7 @@ int MoveCommand::drop_source()
     }
     /* One transaction: the schema of the move has the function of the triggers, and CASCADE drops
      * these with it. If it went before the rows, clients could write to the old rows again. */
-    lock_and_run(source_, limits_.deadline(), [&] {
+    lock_and_run_naming(source_, limits_.deadline(), [&] {
         source_.run("DROP SCHEMA " + move_.shard.quoted + " CASCADE; DROP SCHEMA " + move_.name +
                     " CASCADE");
     });

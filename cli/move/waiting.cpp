@@ -1,5 +1,6 @@
 #include "move/waiting.h"
 
+#include "move/transaction.h"
 #include "output.h"
 
 namespace
@@ -14,7 +15,8 @@ const std::string kBlockers = R"(
     (SELECT string_agg(CASE WHEN blocker = 0 THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'
                             ELSE concat('process ', blocker,
                                         ' (' || nullif(concat_ws(', ', 'role ' || quote_ident(usename),
-                                                                 'database ' || quote_ident(datname)), '') || ')',
+                                                                 'database ' || quote_ident(datname),
+                                                                 'application ' || NULLIF(application_name, '')), '') || ')',
                                         ', whose transaction began at ' || xact_start::timestamp(0)) END, '; ')
      FROM unnest(pg_blocking_pids($pid)) AS b (blocker) LEFT JOIN pg_stat_activity AS a ON a.pid = blocker))";
 
@@ -69,6 +71,33 @@ std::string describe_blockers(Connection& connection, int process)
 {
     const Result found = connection.query("SELECT " + blockers_of("$1"), {std::to_string(process)});
     return visible(found.text(0, 0));
+}
+
+/* The connection is busy while it waits, so another one looks. Most calls wait for nobody, and make
+ * none. */
+void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
+                         const std::function<void()>& work)
+{
+    std::unique_ptr<Connection> observer;
+    std::string blockers;
+    const Watch watch(connection, [&] {
+        if (!observer) {
+            observer = std::make_unique<Connection>(connection.dsn());
+            withstand_settings(*observer);
+        }
+        const std::string found = describe_blockers(*observer, connection.process_id());
+        if (!found.empty())
+            blockers = found;
+    });
+    try {
+        lock_and_run(connection, deadline, work);
+    } catch (const Late& late) {
+        throw Late(late.what() +
+                   (blockers.empty()
+                        ? ""
+                        : "\nIt has waited for " + blockers +
+                              "\nHINT:  SELECT pg_terminate_backend(pid); ends a process."));
+    }
 }
 
 std::string describe_replication(Servers& servers, const Move& move)

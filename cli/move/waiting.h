@@ -26,5 +26,9 @@ private:
 /* The transactions that a process waits for; empty if there are none. */
 std::string describe_blockers(Connection& connection, int process);
 
+/* lock_and_run() whose Late names the transactions that were in the way. */
+void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
+                         const std::function<void()>& work);
+
 /* Workers, senders, and the tables whose rows are not all there. */
 std::string describe_replication(Servers& servers, const Move& move);

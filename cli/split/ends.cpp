@@ -3,7 +3,7 @@
 #include "interrupt.h"
 #include "move/dependents.h"
 #include "move/replication.h"
-#include "move/transaction.h"
+#include "move/waiting.h"
 #include "output.h"
 #include "split/command.h"
 #include "split/fence.h"
@@ -20,25 +20,28 @@ constexpr auto kPatience = std::chrono::minutes(1);
 
 /* One trigger at a time, because DROP TRIGGER locks its table in ACCESS EXCLUSIVE mode. DROP SCHEMA
  * CASCADE would drop them as well, but with the locks of all tables until its end. The triggers are
- * found by their function, so a table that has left its schema since loses its trigger, too.
+ * those of the shards' tables: a trigger of another role can call leaving() from a table of its
+ * own, a temporary one, too. It goes with the schema, and so does that of a table that has left its
+ * shard.
  *
  * The schema goes last, and the slot before it: with the record, the slot's name is gone, and the
  * command could not be repeated. */
 void SplitCommand::remove_fence(Connection& connection)
 {
     const std::vector<std::string> tables = texts_of(connection.query(R"(
-        SELECT tgrelid::regclass FROM pg_trigger JOIN pg_proc AS p ON p.oid = tgfoid
-        WHERE pronamespace = $1::regnamespace ORDER BY 1)",
-                                                                      {kSplitSchema}));
+        SELECT c.oid::regclass FROM pg_trigger JOIN pg_class AS c ON c.oid = tgrelid
+        JOIN pg_namespace AS n ON n.oid = relnamespace JOIN snowflake_split.shards ON schema_name = nspname
+        WHERE tgname = 'snowflake_split' AND relkind IN ('r', 'p') ORDER BY 1)"));
     Progress progress("triggers of " + connection.server(), tables.size());
     for (const std::string& table : tables) {
         stop_if_interrupted();
-        lock_and_run(connection, Clock::now() + kPatience,
-                     [&] { connection.run("DROP TRIGGER snowflake_split ON " + table); });
+        lock_and_run_naming(connection, Clock::now() + kPatience,
+                            [&] { connection.run("DROP TRIGGER snowflake_split ON " + table); });
         progress.step();
     }
     drop_slot(connection);
-    connection.run("DROP SCHEMA snowflake_split CASCADE");
+    lock_and_run_naming(connection, Clock::now() + kPatience,
+                        [&] { connection.run("DROP SCHEMA snowflake_split CASCADE"); });
 }
 
 /* Statistics show that rows were written, but never that none were: sessions report them late, and
@@ -137,8 +140,8 @@ std::size_t drop_closed_shards(Connection& connection)
     Progress progress("rest of " + connection.server(), static_cast<std::size_t>(rest.rows()));
     for (int i = 0; i < rest.rows(); i++, progress.step()) {
         stop_if_interrupted();
-        lock_and_run(connection, Clock::now() + kPatience,
-                     [&] { connection.run("DROP SCHEMA " + rest.text(i, 2) + " CASCADE"); });
+        lock_and_run_naming(connection, Clock::now() + kPatience,
+                            [&] { connection.run("DROP SCHEMA " + rest.text(i, 2) + " CASCADE"); });
     }
     return static_cast<std::size_t>(rest.rows());
 }

@@ -174,7 +174,7 @@ is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-
 $from->safe_psql('postgres', $_) foreach 'CREATE DATABASE other', 'CREATE ROLE leaver LOGIN';
 my $old = $from->background_psql('other', extra_params => [ '-U', 'leaver' ]);
 my ($pid) = $old->query_safe('BEGIN; SELECT pg_backend_pid() FROM pg_current_xact_id()') =~ /(\d+)/;
-my $waits = "the slot waits for process $pid \\(role leaver, database other\\), whose transaction began at 20";
+my $waits = "the slot waits for process $pid \\(role leaver, database other, application psql\\), whose transaction began at 20";
 $move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to);
 like($move->{err}, qr/$waits/, 'a slot that waits: the process is named');
 $move->{run}->signal('INT');

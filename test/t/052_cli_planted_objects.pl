@@ -116,7 +116,16 @@ $two->safe_psql('postgres', 'ALTER ROLE mallory SUPERUSER; ALTER SUBSCRIPTION sn
 is_refused([ @back, '--drop-source' ], qr/subscription snowflake_move_5 on \S+:${\$two->port}\/postgres is of role mallory, .*DROP SUBSCRIPTION snowflake_move_5;/, 'a subscription of another role');
 $two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 OWNER TO CURRENT_USER');
 
-moves([ @back, '--drop-source' ], 'dropped', '--drop-source');
+# A trigger of a temporary table is no trigger of the shard. The wait for its table has an end.
+$one->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_move_5.fence() TO mallory');
+my $mallory = $one->background_psql('postgres', extra_params => [ '-U', 'mallory' ]);
+$mallory->query_safe(q{SET application_name = 'billing'; CREATE TEMP TABLE t (); CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION snowflake_move_5.fence()});
+my $pid = $mallory->query_safe('BEGIN; INSERT INTO t DEFAULT VALUES; SELECT pg_backend_pid()');
+is_refused([ @back, '--drop-source', '--timeout', '1s' ], qr/waited for process $pid \(role mallory, database postgres, application billing\)/, 'a trigger of a temporary table that is in use');
+$mallory->query_safe('COMMIT');
+moves([ @back, '--drop-source' ], 'dropped', 'and one that is not');
+
+$mallory->quit;
 
 # The publication is changed behind its making: the subscription would have a table of somebody else.
 is(move(@nodes, '--reversible', '--switch-command', 'psql -XAtq -h "$HOST" -p "$PORT" -d "$DBNAME" -c "ALTER PUBLICATION snowflake_move_5 ADD TABLE vic.salaries"'),
