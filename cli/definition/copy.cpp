@@ -2,6 +2,7 @@
 
 #include "definition/marks.h"
 #include "definition/renumber.h"
+#include "postgres/advisory.h"
 
 namespace
 {
@@ -51,9 +52,9 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     shard_.schema = shard_.quoted = "snowflake_copy_" + process + "_1";
     /* The advisory lock ends with the session, also if the command is killed, so a copy without a
      * holder is a leftover. It is taken first: without it, the copy of another command that is at
-     * work would be dropped. */
-    connection_.run("SET client_min_messages = error;"
-                    "SELECT pg_advisory_lock(hashtextextended('snowflake-shard copy', 0))");
+     * work would be dropped. A copy is there for some seconds. */
+    connection_.run("SET client_min_messages = error");
+    lock_by_name(connection_, "snowflake-shard copy", std::chrono::minutes(1), "copying a shard");
     for (const std::string& left : texts_of(connection_.query(
              "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern})))
         drop_schema(connection_, left);

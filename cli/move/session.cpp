@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "move/state.h"
-#include "move/transaction.h"
+#include "postgres/advisory.h"
 #include "postgres/servers.h"
 
 namespace
@@ -69,16 +69,7 @@ void withstand_settings(Connection& connection)
  * client_connection_check_interval. */
 void lock_name(Connection& connection, const std::string& name, const std::string& doing)
 {
-    connection.run("SET lock_timeout = '5s'");
-    try {
-        connection.query("SELECT pg_advisory_lock(hashtextextended($1, 0))", {name});
-    } catch (const ServerError& error) {
-        if (error.sqlstate != kLockTimeout)
-            throw;
-        throw Failure("another snowflake-shard is " + doing + ": it has locked " + name + " on " +
-                      connection.server());
-    }
-    connection.run("SET lock_timeout = 0");
+    lock_by_name(connection, name, std::chrono::seconds(5), doing);
 }
 
 std::string name_slot(Connection& connection, const std::string& move)

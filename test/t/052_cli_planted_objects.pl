@@ -125,6 +125,10 @@ is_refused([ @back, '--drop-source', '--timeout', '1s' ], qr/waited for process 
 $mallory->query_safe('COMMIT');
 moves([ @back, '--drop-source' ], 'dropped', 'and one that is not');
 
+# Anybody can take an advisory lock.
+$mallory->query_safe(q{SELECT pg_advisory_lock(hashtextextended('snowflake_move_5', 0))});
+is_refused([ @nodes, '--abort' ], qr/it has locked snowflake_move_5 on \S+:${\$one->port}\/postgres\n.* process $pid, role mallory, application billing, connected since 20.*\nHINT: .*SELECT pg_terminate_backend\($pid\);$/,
+	'the lock of a move: its holder is named');
 $mallory->quit;
 
 # The publication is changed behind its making: the subscription would have a table of somebody else.
