@@ -121,7 +121,7 @@ void prepare_target(Servers& servers, const Move& move, const std::string& sourc
     target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
                  {std::to_string(move.shard.number), move.shard.schema});
     target.run(definition);
-    make_state(target, move, read_state(source, move)->id, source.address(), Step::copying);
+    make_state(target, move, require_state(source, move).id, source.address(), Step::copying);
     make_fence(target, move);
     /* The apply worker is a replica, which this does not stop. */
     for (const std::string& statement : fence_triggers(target, move, ""))
@@ -165,7 +165,7 @@ void await_copy(Servers& servers, const Move& move)
 void finish_definition(Servers& servers, const Move& move)
 {
     auto& [source, target] = servers;
-    if (read_state(target, move)->step != Step::copying)
+    if (require_state(target, move).step != Step::copying)
         return;
     warn("target: indexes, foreign keys, triggers");
     note_fingerprint(source, move);

@@ -193,7 +193,7 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
     fence.start = Clock::now();
     /* If a command was killed behind this commit, the fence stands. Only the wait and
      * the marker are left then. */
-    if (read_state(source, move)->step != Step::fenced)
+    if (require_state(source, move).step != Step::fenced)
         lock_and_run(source, deadline, [&] {
             /* A crash that loses this commit loses those that follow: the source is open. */
             source.run("SET LOCAL synchronous_commit = off");
@@ -227,7 +227,7 @@ void lower_fence(Connection& source, const Move& move, Clock::time_point deadlin
      * the user of the fence. */
     const Watch watch(source, late_at(source, deadline));
     try {
-        if (read_state(source, move)->step == Step::fenced)
+        if (require_state(source, move).step == Step::fenced)
             lock_and_run(source, deadline, [&] {
                 reopen_shard(source, move);
                 /* This also removes the marker from the record. Clients write again, so the next

@@ -74,6 +74,15 @@ std::optional<MoveState> read_state(Connection& connection, const Move& move)
     return {};
 }
 
+MoveState require_state(Connection& connection, const Move& move)
+{
+    if (const auto state = read_state(connection, move))
+        return *state;
+    require_trusted_schema(connection, move.name);
+    throw Failure("the record of the move, schema " + move.name + ", is gone from " +
+                  connection.server());
+}
+
 void make_state(Connection& connection, const Move& move, const std::string& id,
                 const std::string& other, Step step)
 {

@@ -46,6 +46,8 @@ std::vector<MoveState> read_moves(Connection& connection);
 /* This move; nothing if the server has no part in it, or if read_moves() does not trust the
  * schema. */
 std::optional<MoveState> read_state(Connection& connection, const Move& move);
+/* In the middle of a move. A Failure if it is gone, or not trusted any more. */
+MoveState require_state(Connection& connection, const Move& move);
 
 /* Makes the schema of the move and the row, in a transaction of the caller. The source has no ID
  * yet, and gets a new one. */

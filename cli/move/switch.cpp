@@ -158,7 +158,7 @@ void tell_of_fence(const std::string& error, const Fence& fence, const Connectio
 std::optional<std::int64_t> try_switch(Servers& servers, const Move& move, Connection& snapshot,
                                        Routers& routers, const Limits& limits)
 {
-    const MoveState state = *read_state(servers.source, move);
+    const MoveState state = require_state(servers.source, move);
     Fence fence = {state.marker, Clock::now()};
     const auto open_again = [&] {
         lower_fence(servers.source, move, limits.deadline());

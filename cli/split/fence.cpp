@@ -121,7 +121,7 @@ void lower_fence(Connection& old, Clock::time_point deadline)
 {
     const Watch watch(old, late_at(old, deadline));
     try {
-        if (read_split(old)->step == SplitStep::prepared)
+        if (require_split(old).step == SplitStep::prepared)
             return;
         lock_and_run(old, deadline, [&] {
             old.run("UPDATE snowflake_split.state SET step = 'closed', seal = NULL");

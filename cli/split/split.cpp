@@ -191,7 +191,7 @@ void SplitCommand::prepare()
     const Watch on_old(old_, stop_if_interrupted);
     const Watch on_standby(standby, stop_if_interrupted);
     keep_options();
-    if (state()->step != SplitStep::prepared) {
+    if (require_split(old_).step != SplitStep::prepared) {
         /* The standby may need long to catch up, and nobody could write until then. */
         warn("old: the shards are opened again, because the last command was ended");
         lower_fence(old_, deadline_of_opening());
@@ -225,7 +225,7 @@ int SplitCommand::go_on()
         switch_over();
     }
     is_final_ = true;
-    if (const auto reached = state(); reached->is_under_way()) {
+    if (require_split(old_).is_under_way()) {
         try {
             open_standby();
         } catch (const std::exception& error) {
@@ -278,7 +278,7 @@ int SplitCommand::finish()
                  std::chrono::duration_cast<std::chrono::milliseconds>(opened_at_ - closed_at_)
                      .count()) +
              " ms");
-    if (state()->is_under_way())
+    if (require_split(old_).is_under_way())
         old_.query("SELECT snowflake_split.stay()");
     drop_slot(old_);
     mark_closed_sequences(old_);

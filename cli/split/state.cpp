@@ -54,6 +54,15 @@ std::optional<SplitState> read_split(Connection& connection)
                       row.flag(0, 4), row.flag(0, 7), row.text(0, 5), row.text(0, 6)};
 }
 
+SplitState require_split(Connection& connection)
+{
+    if (const auto state = read_split(connection))
+        return *state;
+    require_trusted_schema(connection, kSplitSchema);
+    throw Failure("the record of the split, schema " + kSplitSchema + ", is gone from " +
+                  connection.server());
+}
+
 std::vector<SplitShard> read_split_shards(Connection& connection)
 {
     const Result rows = connection.query("SELECT shard, schema_name, quote_ident(schema_name), "

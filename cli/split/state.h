@@ -46,6 +46,8 @@ struct SplitShard {
 
 /* Nothing if there is no split, or none of ours or of a superuser. */
 std::optional<SplitState> read_split(Connection& connection);
+/* In the middle of a split. A Failure if the record is gone, or not trusted any more. */
+SplitState require_split(Connection& connection);
 
 /* All shards of the server, by number, when the split began. To be called only if read_split() has
  * found a split, because that looks who owns the schema. */

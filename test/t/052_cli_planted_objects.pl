@@ -146,6 +146,13 @@ $one->safe_psql('postgres', 'ALTER TABLE vic.salaries OWNER TO vic; ALTER DEFAUL
 my $holder = $two->background_psql('postgres');
 $holder->query_safe('BEGIN; SELECT pg_current_xact_id()');
 my $run = start_command('move', 'the slot waits', 'insta5', '--from', $two, '--to', $one);
+$two->safe_psql('postgres', q{CREATE FUNCTION snowflake_move_5.extra() RETURNS void LANGUAGE sql AS ''; ALTER FUNCTION snowflake_move_5.extra() OWNER TO mallory});
+$holder->query_safe('COMMIT');
+is(end_command($run), 3, 'a record that another role gets a part of meanwhile');
+like($run->{err}, qr/function snowflake_move_5\.extra\(\) on \S+ belongs to role mallory/, 'is not read on');
+$two->safe_psql('postgres', 'DROP FUNCTION snowflake_move_5.extra()');
+$holder->query_safe('BEGIN; SELECT pg_current_xact_id()');
+$run = start_command('move', 'the slot waits', 'insta5', '--from', $two, '--to', $one, '--resume');
 is(as_mallory($two, 'ALTER TABLE insta5.trap SET SCHEMA vic; ALTER TABLE vic.trap RENAME TO salaries'), '', 'a published table becomes vic.salaries');
 $holder->query_safe('COMMIT');
 $holder->quit;
