@@ -39,7 +39,9 @@ std::vector<std::string> match(const std::string& text, const char* pattern)
 {
     const regex_t& compiled = compiled_once(pattern);
     std::vector<regmatch_t> places(compiled.re_nsub + 1);
-    const bool is_found = regexec(&compiled, text.c_str(), places.size(), places.data(), 0) == 0;
+    /* To regexec() a zero byte is the end, so the rest of the text would be read by nobody. */
+    const bool is_found = text.find('\0') == std::string::npos &&
+                          regexec(&compiled, text.c_str(), places.size(), places.data(), 0) == 0;
     std::vector<std::string> groups;
     if (is_found)
         for (const auto& [begin, end] : places)

@@ -20,7 +20,8 @@ std::map<int, double> read_weights(const std::string& file)
         const auto parts = match(
             content, "^[ \t]*([0-9]{1,4})[ \t]*,[ \t]*([0-9]{1,15}([.][0-9]{1,15})?)[ \t\r]*$");
         if (parts.empty())
-            throw UsageError(place + "\"" + trimmed(content) +
+            /* A zero byte, as UTF-16 has it, would end the message. */
+            throw UsageError(place + "\"" + trimmed(content.substr(0, content.find('\0'))) +
                              "\" is no shard and weight; a line looks like 5,120.5");
         /* The last of two weights would win silently, and the plan be wrong. */
         if (!weights.insert({std::stoi(parts[1]), std::stod(parts[2])}).second)

@@ -38,6 +38,10 @@ std::map<int, std::string> read_server_file(const std::string& name)
     int number = 0;
     for (std::string line; std::getline(file, line);) {
         number++;
+        /* libpq would read the string up to there. UTF-16 has one in every character of ASCII. */
+        if (line.find('\0') != std::string::npos)
+            throw UsageError("file " + name + ", line " + std::to_string(number) +
+                             " has a zero byte: it is no text, or UTF-16; save it as UTF-8");
         const std::string dsn = without_comment(line);
         const std::size_t begin = dsn.find_first_not_of(" \t\r");
         if (begin != std::string::npos)

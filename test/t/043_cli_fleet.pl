@@ -88,6 +88,8 @@ is(names($rows), join(' ', map { "insta$_" } 0 .. 3, 8, 4 .. 7), '@FILE: a serve
 is((run_shard($program, 'list'))[0], 2, 'without a server: wrong usage');
 is((run_shard($program, 'list', "\@$folder/nonexistent"))[0], 2, 'without the file, too');
 is((run_shard($program, 'list', '@' . servers_file('none', '# none')))[0], 2, 'or with an empty one');
+($status, $out, $err) = run_shard($program, 'list', '@' . servers_file('zero', $by_address, "$by_address\0host=nonexistent"));
+ok($status == 2 && $err =~ /zero, line 2 has a zero byte/, 'or with one that is no text') or diag("$status $err");
 ($status, $rows, $err) = shard_json($program, 'list', $one, $by_address, "\@$file");
 is(names($rows) . $err, join(' ', map { "insta$_" } 0 .. 3, 8, 4 .. 7), 'a database that is given three times counts once');
 like((run_shard($program, 'verify', $one, $by_address))[1], qr/^5 shards on 1 server, 0 findings$/, 'for verify, too');

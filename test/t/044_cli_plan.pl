@@ -115,7 +115,8 @@ my $weights = file_of("# load\n0,5\n 1 , 2.5 # writes\n\n2,0\r\n3,0\n4,1\n5,1.5\
 ($status, $plan, $err) = moves($dsn{a}, $dsn{b}, '--weights', $weights);
 like($plan, qr/^0 a b\b/, '--weights: the shard with the most load');
 like($err, qr/shards that are on none of the servers: 99\n.*no weight for shards, which count as empty: 8\n/s, 'weights that are missing or too many');
-foreach my $wrong ([ "0,5\n1;2\n", 'line 2: "1;2" is no shard' ], [ "0,-5\n", 'line 1: "0,-5"' ], [ "5,1\n6,1\n5,2\n", 'line 3: shard 5 has a weight already' ])
+foreach my $wrong ([ "0,5\n1;2\n", 'line 2: "1;2" is no shard' ], [ "0,-5\n", 'line 1: "0,-5"' ], [ "5,1\n6,1\n5,2\n", 'line 3: shard 5 has a weight already' ],
+	[ "0,5\n1,2\0,3\n", 'line 2: "1,2" is no shard' ])
 {
 	($status, $out, $err) = run_plan($dsn{a}, '--weights', file_of($wrong->[0]));
 	like("$status $err", qr/^2 .*weights, \Q$wrong->[1]\E/, "a file of weights: $wrong->[1]");
