@@ -16,10 +16,10 @@ const char* const kSection = R"(^[[:space:]]*\[(.*)\][[:space:]]*$)";
  * space behind them. A line that is commented out begins with ; or #, so it has no alias. */
 const char* const kDatabase = R"(^([[:space:]]*("[^"]*"|[^[:space:]=]+)[[:space:]]*=[[:space:]]*))"
                               R"((.*[^[:space:]])?([[:space:]]*)$)";
-/* A setting, its name, its value, its last character, the rest of the line; '' is a quote between
+/* At the begin: a setting, its name, its value, its last character, the rest; '' is a quote between
  * quotes. */
-const char* const kSetting = R"((([[:alnum:]_]+)[[:space:]]*=[[:space:]]*)"
-                             R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)(.*)$)";
+const char* const kSetting = R"(^[[:space:]]*(([^[:space:]=]+)[[:space:]]*=[[:space:]]*)"
+                             R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)([[:space:]].*)?$)";
 /* The file. */
 const char* const kInclude = R"(^[[:space:]]*%include[[:space:]]+(.*[^[:space:]])[[:space:]]*$)";
 
@@ -37,10 +37,13 @@ std::string unquoted(const std::string& value)
     return text;
 }
 
-void for_each_setting(std::string settings, const std::function<void(const Groups&)>& work)
+/* Returns the rest behind the last setting. It is empty in a line that PgBouncer can read: with a
+ * quote that has no end, or a word without =, PgBouncer refuses the line. */
+std::string for_each_setting(std::string settings, const std::function<void(const Groups&)>& work)
 {
     for (Groups found; !(found = match(settings, kSetting)).empty(); settings = found.back())
         work(found);
+    return settings.erase(0, settings.find_first_not_of(" \t"));
 }
 
 /* The defaults are PgBouncer's. */
@@ -53,16 +56,17 @@ Place place_of(const std::string& settings, const std::string& alias)
 }
 
 /* The other settings keep their text, with their quotes, so no list of
- * PgBouncer's settings is needed. */
+ * PgBouncer's settings is needed. So does a rest that cannot be read: a part of it must not become
+ * a setting. */
 std::string settings_with(const std::string& settings, const Place& place)
 {
     std::string text = "host=" + pooler_value(place.host) + " port=" + pooler_value(place.port) +
                        " dbname=" + pooler_value(place.database);
-    for_each_setting(settings, [&](const Groups& setting) {
+    const std::string rest = for_each_setting(settings, [&](const Groups& setting) {
         if (setting[2] != "host" && setting[2] != "port" && setting[2] != "dbname")
             text += " " + setting[1];
     });
-    return text;
+    return text + (rest.empty() ? "" : " " + rest);
 }
 
 /* The text with the lines of these aliases as edit() returns them, from alias, number and groups.
