@@ -16,10 +16,10 @@ const char* const kSection = R"(^[[:space:]]*\[(.*)\][[:space:]]*$)";
  * space behind them. A line that is commented out begins with ; or #, so it has no alias. */
 const char* const kDatabase = R"(^([[:space:]]*("[^"]*"|[^[:space:]=]+)[[:space:]]*=[[:space:]]*))"
                               R"((.*[^[:space:]])?([[:space:]]*)$)";
-/* At the begin: a setting, its name, its value, its last character, the rest; '' is a quote between
- * quotes. */
+/* At the begin: a setting, its name, its value; '' is a quote between quotes. The rest of the line
+ * is no part of it: a line of many settings would be read anew for each. */
 const char* const kSetting = R"(^[[:space:]]*(([^[:space:]=]+)[[:space:]]*=[[:space:]]*)"
-                             R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)([[:space:]].*)?$)";
+                             R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)([[:space:]]|$))";
 /* The file. */
 const char* const kInclude = R"(^[[:space:]]*%include[[:space:]]+(.*[^[:space:]])[[:space:]]*$)";
 
@@ -41,8 +41,10 @@ std::string unquoted(const std::string& value)
  * quote that has no end, or a word without =, PgBouncer refuses the line. */
 std::string for_each_setting(std::string settings, const std::function<void(const Groups&)>& work)
 {
-    for (Groups found; !(found = match(settings, kSetting)).empty(); settings = found.back())
+    for (Groups found; !(found = match(settings, kSetting)).empty();) {
         work(found);
+        settings.erase(0, found[0].size());
+    }
     return settings.erase(0, settings.find_first_not_of(" \t"));
 }
 
