@@ -140,17 +140,21 @@ link_folder() {
 
 # --- building ----------------------------------------------------------------------------------
 
-# Of the sources as they are, committed or not, in a folder of their own: no other build's objects,
-# and none left behind.
-build_and_install() {
+# The sources as they are, committed or not, in a folder of their own: no other build's objects, and
+# none left behind.
+copy_sources() {
     local made=(./.git '*.o' '*.bc' '*.so' './snowflake--*.sql'
         ./tmp_check ./results ./output_iso ./log
-        ./test/unit/unit ./test/model/model ./test/stress/stress
+        ./test/unit/unit ./test/model/model ./test/stress/stress ./test/mutations/mutations
         ./cli/snowflake-shard ./cli/snowflake-shard.1 ./cli/precompiled.h.gch)
     build=$workdir/build
     mkdir -p -- "$build"
     tar -C "$source_dir" "${made[@]/#/--exclude=}" -cf - . | tar -C "$build" -xof -
     give_away "$build"
+}
+
+build_and_install() {
+    copy_sources
     can_make_bitcode || set -- with_llvm=no "$@"
     run_logged "$workdir/build.log" make_and_install "$@" || {
         cat "$workdir/build.log" >&2
