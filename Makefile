@@ -170,8 +170,8 @@ test/stress/stress: $(wildcard test/stress/*.cpp test/stress/*.h)
 
 # The readers of the command with texts that are nearly good, under sanitizers, without a server. Objects of its own: those of
 # the command are built without.
-MUTATIONS_READERS = match definition/marks move/plan_file move/pooler_file plan/weights postgres/catalog \
-	postgres/connection postgres/server_file postgres/sql_text verbs/record
+MUTATIONS_READERS = match quoting definition/marks move/plan_file move/pooler_file plan/weights postgres/catalog \
+	postgres/connection postgres/dsn postgres/server_file postgres/sql_text verbs/record
 MUTATIONS_OBJS = $(patsubst %.cpp,%.o,$(wildcard test/mutations/*.cpp)) $(patsubst %,test/mutations/cli/%.o,$(MUTATIONS_READERS))
 # Sections of their own: the linker leaves out the functions that need a server, and all that they call.
 MUTATIONS_COMPILE = $(CXX) -std=c++17 -O1 -g -ffunction-sections -fsanitize=address,undefined -fno-sanitize-recover=all $(OWN_WARNINGS)

@@ -9,6 +9,7 @@
 #include "move/pooler_file.h"
 #include "plan/weights.h"
 #include "postgres/catalog.h"
+#include "postgres/dsn.h"
 #include "postgres/server_file.h"
 #include "postgres/sql_text.h"
 #include "verbs/record.h"
@@ -38,6 +39,7 @@ void check_plan(const std::string& /*text*/, const std::string& file)
     std::set<int> numbers;
     for (const PlanEntry& entry : read_plan(file)) {
         require(numbers.insert(entry.number).second, "a shard moves once");
+        require(entry.number >= 0 && entry.number <= 8191, "a number is one of 13 bits");
         require(!entry.schema.empty() && !entry.from.empty() && !entry.to.empty(),
                 "a move has a schema and two servers");
     }
@@ -46,13 +48,14 @@ void check_plan(const std::string& /*text*/, const std::string& file)
 /* libpq parses the strings; what is built from the settings must be read back with the same. */
 void check_server_file(const std::string& /*text*/, const std::string& file)
 {
-    const std::vector<std::string> dsns = read_server_file(file);
+    const std::map<int, std::string> dsns = read_server_file(file);
     require(!dsns.empty(), "the file names a server");
-    for (const std::string& dsn : dsns) {
+    for (const auto& [line, dsn] : dsns) {
+        require(line > 0, "lines are counted from 1");
         require(dsn.find_first_of(kNul + "\n") == std::string::npos, "it is one C string");
         require(!dsn.empty() && dsn.front() != ' ' && dsn.back() != ' ', "it is trimmed");
     }
-    for (const std::string& dsn : dsns) {
+    for (const auto& [line, dsn] : dsns) {
         const std::string longer = dsn_with_options(dsn, "-c a=b");
         bool is_same = false;
         try {
