@@ -2,6 +2,7 @@
 
 #include "definition/marks.h"
 #include "definition/renumber.h"
+#include "postgres/restore.h"
 #include "postgres/advisory.h"
 
 namespace
@@ -45,7 +46,7 @@ std::string initial_privileges(Connection& connection, const Shard& shard, const
 } // namespace
 
 Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
-    : connection_(dsn), shard_(shard), named_(shard)
+    : connection_(dsn), sole_owner_(sole_owner(connection_, shard)), shard_(shard), named_(shard)
 {
     const std::string process = std::to_string(connection_.process_id());
     const std::string away = "snowflake_copy_" + process + "_0";
@@ -61,10 +62,12 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     /* The dump has the schema's name in it, so the shard has another name while it runs. That name
      * is never committed: other sessions find the shard by its own name all the time, and a
      * rollback, also that of a killed command, restores it. */
+    const std::string privileges = initial_privileges(connection_, shard, shard_.quoted);
     try {
-        connection_.run("BEGIN;" + renaming(shard.quoted, away) + dump +
-                        renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
-                        initial_privileges(connection_, shard, shard_.quoted) + "COMMIT");
+        connection_.run("BEGIN;" + renaming(shard.quoted, away));
+        restore(connection_, dump, sole_owner_);
+        connection_.run(renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
+                        privileges + "COMMIT");
     } catch (const ServerError& error) {
         throw ServerError("the definition of schema " + shard.schema +
                               " cannot be made a second time: " + error.what(),
@@ -87,7 +90,9 @@ void Copy::renumber(int number)
     const std::string statements = renumbering();
     shard_.number = number;
     named_ = shard_;
-    connection_.run("BEGIN;" + unmark(statements, shard_) + "COMMIT");
+    connection_.run("BEGIN");
+    restore(connection_, unmark(statements, shard_), sole_owner_);
+    connection_.run("COMMIT");
 }
 
 void Copy::rename(int suffix)

@@ -34,6 +34,7 @@ public:
 
 private:
     Connection connection_;
+    const std::string sole_owner_;
     Shard shard_;
     Shard named_; /* in the settings of its functions */
 };

@@ -9,6 +9,7 @@
 #include "move/replication.h"
 #include "move/state.h"
 #include "output.h"
+#include "postgres/restore.h"
 
 namespace
 {
@@ -120,7 +121,7 @@ void prepare_target(Servers& servers, const Move& move, const std::string& sourc
     target.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
                  {std::to_string(move.shard.number), move.shard.schema});
-    target.run(definition);
+    restore(target, definition, sole_owner(source, move.shard));
     make_state(target, move, require_state(source, move).id, source.address(), Step::copying);
     make_fence(target, move);
     /* The apply worker is a replica, which this does not stop. */
@@ -170,13 +171,17 @@ void finish_definition(Servers& servers, const Move& move)
     warn("target: indexes, foreign keys, triggers");
     note_fingerprint(source, move);
     const Archive archive(source, move.shard.schema, true);
-    std::string sql = definition_after_rows(source, move.shard, archive);
+    const std::string definition = definition_after_rows(source, move.shard, archive);
     require_same_definition(source, move);
     require_no_change(source, move);
+    std::string analysis;
     for (const std::string& table : tables_of(target, move.shard, "rp"))
-        sql += "ANALYZE " + table + ";";
+        analysis += "ANALYZE " + table + ";";
     stop_subscription(servers, move);
-    target.run("BEGIN;" + sql);
+    target.run("BEGIN");
+    if (!definition.empty())
+        restore(target, definition, sole_owner(source, move.shard));
+    target.run(analysis);
     write_step(target, move, Step::ready);
     target.run(move.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
 }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "postgres/dump.h"
+#include "postgres/restore.h"
 #include "move/replication.h"
 #include "move/transaction.h"
 
@@ -21,7 +22,11 @@ struct Statement {
 class Trial
 {
 public:
-    Trial(Connection& target, std::string schema) : target_(target), schema_(std::move(schema)) {}
+    /* sole_owner: see restore(). */
+    Trial(Connection& target, std::string schema, std::string sole_owner)
+        : target_(target), schema_(std::move(schema)), sole_owner_(std::move(sole_owner))
+    {
+    }
 
     /* In one go, because most definitions can be made. Only if not, each statement is tried, to
      * name those that fail. */
@@ -32,7 +37,7 @@ public:
         try {
             for (const Statement& statement : statements)
                 target_.run(statement.sql);
-            target_.run(definition);
+            restore(target_, definition, sole_owner_);
         } catch (const ServerError&) {
             is_made = false;
         }
@@ -69,7 +74,10 @@ private:
          * next statements need. */
         target_.run("SAVEPOINT statement");
         try {
-            target_.run(statement.sql);
+            if (statement.kind == Kind::object)
+                restore(target_, statement.sql, sole_owner_);
+            else
+                target_.run(statement.sql);
             target_.run("RELEASE statement");
         } catch (const ServerError& error) {
             target_.run("ROLLBACK TO statement");
@@ -124,6 +132,8 @@ private:
             return "A table that it refers to is busy there. Try again.";
         if (statement.kind == Kind::shard)
             return "Drop that schema there, if it is not used.";
+        if (error.sqlstate == kForeignCode)
+            return kOneOwner;
         if (error.sqlstate == "42501")
             return "Grant the right there, to this role or to the owner of the object; or move the "
                    "shard as a superuser.";
@@ -135,6 +145,7 @@ private:
 
     Connection& target_;
     const std::string schema_;
+    const std::string sole_owner_;
     std::vector<Obstacle> found_;
     std::set<std::string> errors_;
 };
@@ -152,7 +163,7 @@ Statement subscription_of(const Connection& subscriber, const Move& move, const 
 std::vector<Obstacle> try_subscription(Connection& subscriber, const Move& move,
                                        const std::string& dsn)
 {
-    return Trial(subscriber, move.shard.schema)
+    return Trial(subscriber, move.shard.schema, "")
         .find_obstacles({subscription_of(subscriber, move, dsn)});
 }
 
@@ -165,7 +176,7 @@ std::vector<Obstacle> try_definition(Servers& servers, const Move& move,
                                           "SELECT snowflake_internal.claim_shard(" + number + ", " +
                                               target.literal(move.shard.schema) + ");"},
                                          subscription_of(target, move, source_dsn)};
-    Trial trial(target, move.shard.schema);
+    Trial trial(target, move.shard.schema, sole_owner(source, move.shard));
     try {
         const Archive archive(source, move.shard.schema, false);
         std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);

@@ -12,6 +12,7 @@
 #include "definition/definition.h"
 #include "postgres/dump.h"
 #include "postgres/placement.h"
+#include "postgres/restore.h"
 #include "definition/marks.h"
 #include "move/state.h"
 #include "output.h"
@@ -189,11 +190,21 @@ void check_present(const std::vector<Present>& present, const Definition& defini
 /* One message for the whole transaction: the server stops at the first error, and a killed command
  * leaves no half of a shard. If the connection is lost during COMMIT, the shard is "failed" here
  * but may be there: the same command finds it then, and compares it. */
-void make(Connection& connection, ShardState& target, const std::string& sql)
+void make(Connection& connection, ShardState& target, const Recipe& recipe,
+          const std::string& sole_owner)
 {
+    const auto& [number, schema, quoted] = target.shard;
     try {
-        /* READ COMMITTED, so that claim_shard() sees a number that was taken while it waited. */
-        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED;" + sql + "COMMIT");
+        /* READ COMMITTED, so that claim_shard() sees a number that was taken while it waited. The
+         * number is claimed first: one that is taken is an error before any work, and
+         * snowflake_create_shard() of the same number or name waits until this ends. The schema
+         * gets its name last, because the dump and the renumbering name the objects by the copy's
+         * schema. */
+        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT "
+                       "snowflake_internal.claim_shard(" +
+                       std::to_string(number) + ", " + connection.literal(schema) + ")");
+        restore(connection, recipe.dump + unmark(recipe.renumbering, target.shard), sole_owner);
+        connection.run("ALTER SCHEMA " + recipe.schema + " RENAME TO " + quoted + "; COMMIT");
         target.state = "made";
     } catch (const ServerError& error) {
         connection.rollback();
@@ -223,7 +234,7 @@ Connections connect(const Server& home, std::size_t count)
 
 /* Makes the shards that are not there, over several connections, until one fails. */
 void make_all(const Connections& connections, const std::vector<Recipe>& recipes,
-              std::vector<ShardState>& targets)
+              std::vector<ShardState>& targets, const std::string& sole_owner)
 {
     Progress progress("clone", targets.size());
     std::atomic<std::size_t> next{0};
@@ -232,17 +243,8 @@ void make_all(const Connections& connections, const std::vector<Recipe>& recipes
         Connection& connection = *connections[worker];
         for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
             ShardState& target = targets[i];
-            const auto& [number, schema, quoted] = target.shard;
             if (target.state == "not done")
-                /* The number is claimed first: one that is taken is an error before any work, and
-                 * snowflake_create_shard() of the same number or name waits until this ends. The
-                 * schema gets its name last, because the dump and the renumbering name the objects
-                 * by the copy's schema. */
-                make(connection, target,
-                     "SELECT snowflake_internal.claim_shard(" + std::to_string(number) + ", " +
-                         connection.literal(schema) + ");" + recipe.dump +
-                         unmark(recipe.renumbering, target.shard) + "ALTER SCHEMA " +
-                         recipe.schema + " RENAME TO " + quoted + ";");
+                make(connection, target, recipe, sole_owner);
             /* Ends the other connections, too: the next shards would fail for the same reason. */
             if (target.state == "failed")
                 next = targets.size();
@@ -291,6 +293,7 @@ int clone_shards(const Options& options)
              ", and does so in every clone");
     const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
     check_present(present, definition);
-    make_all(connect(home, recipes.size()), recipes, targets);
+    make_all(connect(home, recipes.size()), recipes, targets,
+             sole_owner(source.connection, origin));
     return servers.exit_code(print_states(targets, options.json));
 }

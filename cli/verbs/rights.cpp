@@ -1,6 +1,6 @@
 #include "verbs/rights.h"
 
-#include <algorithm>
+#include "postgres/error_text.h"
 
 namespace
 {
@@ -38,21 +38,6 @@ SELECT nspname, quote_ident(rolname), rolname <> current_user AND NOT rolsuper A
             THEN format(E'schema %I belongs to superuser %I, and %s: code of that role would run with the rights of a superuser'
                         '\nHINT:  ALTER SCHEMA %1$I OWNER TO ...; gives it to a role that is no superuser.', nspname, rolname, reason) END
 FROM owned LEFT JOIN (SELECT schema, min(reason) AS reason FROM planted GROUP BY schema) AS p ON schema = oid)";
-
-/* The server repeats the whole text of a function's statement, which can be that of a file, as
- * QUERY or as the last line of the CONTEXT. begin: of the text. */
-std::string without_text(std::string error, const std::string& begin)
-{
-    for (const char* mark : {"\nQUERY:  ", "\nCONTEXT:  SQL statement \"", "\nSQL statement \""}) {
-        const std::size_t at = error.find(mark + begin);
-        if (at == std::string::npos)
-            continue;
-        const std::size_t end =
-            std::min(error.find("\nCONTEXT:  ", at + 1), error.find("\nSERVER:  ", at));
-        error.erase(at, end == std::string::npos ? end : end - at);
-    }
-    return error;
-}
 
 } // namespace
 

@@ -31,3 +31,16 @@ CREATE FUNCTION snowflake_internal.is_maintenance(statement text) RETURNS boolea
     AS 'MODULE_PATHNAME', 'snowflake_is_maintenance';
 COMMENT ON FUNCTION snowflake_internal.is_maintenance IS
     'whether it is one statement that PostgreSQL runs with the rights of the table''s owner, whoever gives it';
+
+-- For the dump of a shard, which makes it a second time.
+CREATE FUNCTION snowflake_internal.run_guarded(statements text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_run_guarded';
+COMMENT ON FUNCTION snowflake_internal.run_guarded IS
+    'runs statements as the caller; an expression of theirs that calls a function of another role is an error, 2F003';
+
+CREATE FUNCTION snowflake_internal.run_as_role(role name, statements text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_run_as_role';
+COMMENT ON FUNCTION snowflake_internal.run_as_role IS
+    'as run_as_owner(), with the rights of a role that the caller may act as, and with an empty search_path';

@@ -109,6 +109,30 @@ const char* text_argument(FunctionCallInfo fcinfo, int index)
     return text_to_cstring(PG_GETARG_TEXT_PP(index));
 }
 
+/* Statements are parsed one after the other, as in a script (SPI_execute() makes one-shot plans).
+ * Those that run in no function are errors: 25001, as the server has it; 2D000 for BEGIN, COMMIT
+ * and the like; 0A000 for COPY FROM STDIN. */
+void run(const char* statements)
+{
+    SPIExecuteOptions options = {};
+    options.dest = CreateDestReceiver(DestNone); /* rows of a SELECT fill no memory */
+    SPI_connect();
+    /* A trigger that is to fire at COMMIT, without the rights of the owner, is an error here
+     * (afterTriggerMarkEvents()). So all fire at the end of their statement. */
+    SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
+    const int result = SPI_execute_extended(statements, &options);
+    if (result == SPI_ERROR_TRANSACTION)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+                        errmsg("the SQL begins or ends a transaction itself")));
+    if (result == SPI_ERROR_COPY)
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql")));
+    if (result < 0)
+        elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
+    SPI_finish();
+}
+
 /* DECLARE takes the queries that snowflake-shard query takes outside of this, and no other: one
  * SELECT, VALUES, TABLE or WITH that changes nothing. A cursor of that name that code of the shard
  * has opened while the text was parsed is an error. */
@@ -181,35 +205,25 @@ void put_all_rows(const char* query, const ReturnSetInfo* result)
 
 extern "C" {
 
-/*
- * snowflake_internal.run_as_owner(schema regnamespace, statements text) returns void
- *
- * Statements are parsed one after the other, as in a script (SPI_execute() makes one-shot plans).
- * Those that run in no function are errors: 25001, as the server has it; 2D000 for BEGIN, COMMIT
- * and the like; 0A000 for COPY FROM STDIN.
- */
+/* snowflake_internal.run_as_owner(schema regnamespace, statements text) returns void */
 PG_FUNCTION_INFO_V1(snowflake_run_as_owner);
 PGDLLEXPORT Datum snowflake_run_as_owner(PG_FUNCTION_ARGS)
 {
     const char* statements = text_argument(fcinfo, 1);
-    SPIExecuteOptions options = {};
-    options.dest = CreateDestReceiver(DestNone); /* rows of a SELECT fill no memory */
     const Before before = become_owner_of_schema(PG_GETARG_OID(0));
-    SPI_connect();
-    /* A trigger that is to fire at COMMIT, without the rights of the owner, is an error here
-     * (afterTriggerMarkEvents()). So all fire at the end of their statement. */
-    SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
-    const int result = SPI_execute_extended(statements, &options);
-    if (result == SPI_ERROR_TRANSACTION)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
-                        errmsg("the SQL begins or ends a transaction itself")));
-    if (result == SPI_ERROR_COPY)
-        ereport(ERROR,
-                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                 errmsg("COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql")));
-    if (result < 0)
-        elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
-    SPI_finish();
+    run(statements);
+    become_again(before);
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.run_as_role(role name, statements text) returns void */
+PG_FUNCTION_INFO_V1(snowflake_run_as_role);
+PGDLLEXPORT Datum snowflake_run_as_role(PG_FUNCTION_ARGS)
+{
+    const char* statements = text_argument(fcinfo, 1);
+    const Oid role = get_role_oid(NameStr(*PG_GETARG_NAME(0)), false);
+    const Before before = become(role, "the objects", "");
+    run(statements);
     become_again(before);
     PG_RETURN_VOID();
 }

@@ -1,8 +1,8 @@
 # A superuser runs snowflake-shard on the shard of a hostile role. That role has written text that pg_dump and
 # psql would read as statements into bodies, comments, constants and names; and functions that PostgreSQL calls when
 # it plans a query, or makes an object, into every place for an expression. None of the text is run as a
-# statement. list, map and diff run no function, nor does run, except its own SQL; clone and move run those that a restore of the dump runs, and
-# no others.
+# statement. list, map and diff run no function. A restore of the dump runs some as the superuser; clone and the definition of
+# a move run them as the owner of the shard, or not at all.
 
 use strict;
 use warnings;
@@ -113,6 +113,20 @@ ok($status == 3 && $err =~ /has a control character/, 'clone refuses a name with
 is($one->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^snowflake_copy|^it'}), '0', 'nothing is left');
 as_hostile('SET client_min_messages = error; DROP SCHEMA marks CASCADE');
 
+# A search_path that PostgreSQL takes, and that is no list of SQL.
+as_hostile(q{
+	SELECT snowflake_create_shard(8, 'paths');
+	CREATE FUNCTION paths.f() RETURNS integer LANGUAGE sql SET search_path = paths, "Odd, Name" AS 'SELECT 1';
+	CREATE FUNCTION paths.h() RETURNS integer LANGUAGE sql SET search_path = '' AS 'SELECT 1';
+	SELECT set_config('search_path', 'paths,x;ALTER/**/ROLE/**/hostile/**/SUPERUSER;--', false);
+	CREATE FUNCTION paths.g() RETURNS integer LANGUAGE sql SET search_path FROM CURRENT AS 'SELECT 1'});
+($status, $out, $err) = run_shard($program, 'clone', $super[0], '--template', 'paths', '--shards', '9', '--schema', 'copy{}');
+is($status, 0, 'clone of a search_path with statements in it') or diag($err);
+is($one->safe_psql('postgres', $superusers), 'super', 'runs none of them');
+is($one->safe_psql('postgres', q{SELECT string_agg(proconfig::text, ' ' ORDER BY proname) FROM pg_proc WHERE proname IN ('f', 'g', 'h') AND pronamespace = 'copy9'::regnamespace}),
+	q({"search_path=copy9, \\"Odd, Name\\""} {"search_path=copy9, \\"x;ALTER/**/ROLE/**/hostile/**/SUPERUSER;--\\""} {"search_path=\\"\\""}), 'and keeps them as names');
+$one->safe_psql('postgres', 'SET client_min_messages = error; DROP SCHEMA copy9, paths CASCADE');
+
 # --- expressions ---------------------------------------------------------------------------------
 
 as_hostile(q{
@@ -136,7 +150,10 @@ as_hostile(q{
 	ALTER TABLE parted_rest ADD CHECK (ran('check of a partition') = 1);
 	ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 	CREATE POLICY planted ON users USING (ran('policy') = 1);
-	CREATE MATERIALIZED VIEW filled AS SELECT ran('materialized view') AS n});
+	CREATE MATERIALIZED VIEW filled AS SELECT ran('materialized view') AS n;
+	CREATE DOMAIN queried AS text CHECK (VALUE <> '' AND planted.ran('domain of an array') = 1);
+	CREATE TABLE constants (id bigint PRIMARY KEY DEFAULT next_id(), many queried[] DEFAULT '{1}'::queried[]);
+	CREATE FUNCTION with_argument(many queried[] DEFAULT '{1}') RETURNS integer LANGUAGE sql RETURN 1});
 planted_code_run();
 foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'diff', $super[0], '--template', 'planted' ])
 {
@@ -152,14 +169,28 @@ IPC::Run::run([ 'pg_dump', '--section=pre-data', '--section=post-data', '-n', 'p
 	[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $one->connstr('restored') . ' user=super' ], '>', \my $ignored)
   or die 'pg_dump and psql failed';
 my $by_restore = planted_code_run();
-isnt($by_restore, '', "a restore runs: $by_restore");
+like($by_restore, qr/\b$_ as super\b/, "a restore runs a $_ as the superuser") foreach 'generated', 'statistics', 'domain of an array';
 ($status, $out, $err) = run_shard($program, 'clone', $super[0], '--template', 'planted', '--shards', '11', '--schema', 'copy{}');
 is($status, 0, 'clone ends well') or diag($err);
-is(join(', ', grep { $by_restore !~ /\b\Q$_\E/ } split /, /, planted_code_run()), '', 'clone runs what a restore runs, and nothing else');
+my $by_clone = planted_code_run();
+like($by_clone, qr/\b$_ as hostile\b/, "clone runs a $_ as the owner") foreach 'generated', 'statistics', 'domain of an array';
+is(join(', ', grep { !/ as hostile$/ } split /, /, $by_clone), '', 'and everything else');
 ($status, $out, $err) = run_shard($program, 'diff', $super[0], '--template', 'planted');
 is($status . planted_code_run(), '0', 'diff with a clone runs nothing') or diag("$out$err");
 ($status, $out, $err) = run_shard($program, 'move', 'planted', '--from', $super[0], '--to', $super[1], '--dry-run');
-is(join(', ', grep { $by_restore !~ /\b\Q$_\E/ } split /, /, planted_code_run()), '', 'move --dry-run runs what a restore runs, and nothing else');
+is(join(', ', grep { !/ as hostile$/ } split /, /, planted_code_run()), '', 'move --dry-run runs all as the owner');
+
+# With an object of another role there is no owner who could make all. A shard without such constants needs none.
+$one->safe_psql('postgres', 'CREATE ROLE other; CREATE TABLE planted.of_other (id bigint); ALTER TABLE planted.of_other OWNER TO other');
+foreach my $verb ([ 'clone', $super[0], '--template', 'planted', '--shards', '14', '--schema', 'copy{}' ], [ 'move', 'planted', '--from', $super[0], '--to', $super[1], '--dry-run' ])
+{
+	($status, $out, $err) = run_shard($program, @$verb);
+	isnt($status, 0, "$verb->[0] of a shard of two roles with such constants is refused");
+	like("$out$err", qr/function planted\.ran\((?:pg_catalog\.)?text\) would run with the rights of role super/, 'and names a function');
+	like("$out$err", qr/HINT:  Give all objects of the shard to one role that is no superuser/, 'and says how to mend it');
+	is(planted_code_run(), '', 'which does not run');
+}
+$one->safe_psql('postgres', 'DROP TABLE planted.of_other; DROP ROLE other');
 like($by_restore, qr/materialized view as hostile/, 'a materialized view is filled as its owner');
 
 # --- the state of a move --------------------------------------------------------------------------

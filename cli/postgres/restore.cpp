@@ -1,0 +1,54 @@
+#include "postgres/restore.h"
+
+#include "postgres/error_text.h"
+
+namespace
+{
+
+void call(Connection& connection, const std::string& function,
+          const std::vector<std::string>& arguments)
+{
+    try {
+        connection.query("SELECT snowflake_internal." + function, arguments);
+    } catch (const ServerError& error) {
+        throw ServerError(without_text(error.what(), ""), error.sqlstate);
+    }
+}
+
+} // namespace
+
+/* Row types have the owner of their table, and arrays that of their elements. */
+std::string sole_owner(Connection& connection, const Shard& shard)
+{
+    const Result owner = connection.query(R"(
+        SELECT min(rolname::text) FROM (
+            SELECT nspowner FROM pg_namespace WHERE oid = $1::regnamespace
+            UNION SELECT relowner FROM pg_class WHERE relnamespace = $1::regnamespace
+            UNION SELECT proowner FROM pg_proc WHERE pronamespace = $1::regnamespace
+            UNION SELECT typowner FROM pg_type WHERE typnamespace = $1::regnamespace
+            UNION SELECT oprowner FROM pg_operator WHERE oprnamespace = $1::regnamespace
+            UNION SELECT opcowner FROM pg_opclass WHERE opcnamespace = $1::regnamespace
+            UNION SELECT opfowner FROM pg_opfamily WHERE opfnamespace = $1::regnamespace
+            UNION SELECT collowner FROM pg_collation WHERE collnamespace = $1::regnamespace
+            UNION SELECT stxowner FROM pg_statistic_ext WHERE stxnamespace = $1::regnamespace) AS o (owner)
+        JOIN pg_roles AS r ON r.oid = owner
+        HAVING count(*) = 1 AND NOT bool_or(rolsuper))",
+                                          {shard.quoted});
+    return owner.rows() == 0 ? "" : owner.text(0, 0);
+}
+
+void restore(Connection& connection, const std::string& sql, const std::string& sole_owner)
+{
+    connection.run("SAVEPOINT snowflake_restore");
+    try {
+        call(connection, "run_guarded($1)", {sql});
+    } catch (const ServerError& error) {
+        if (error.sqlstate != kForeignCode)
+            throw;
+        if (sole_owner.empty())
+            throw ServerError(error.what() + ("\nHINT:  " + kOneOwner), kForeignCode);
+        connection.run("ROLLBACK TO snowflake_restore");
+        call(connection, "run_as_role($1, $2)", {sole_owner, sql});
+    }
+    connection.run("RELEASE snowflake_restore");
+}

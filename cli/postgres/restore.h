@@ -1,0 +1,23 @@
+/* Runs the definition of a shard, as pg_dump writes it, so that no code of the shard's owner gets
+ * the rights of the caller. */
+
+#pragma once
+
+#include <string>
+
+#include "postgres/catalog.h"
+
+/* The SQLSTATE of an expression that calls a function of another role, and the remedy. */
+inline const std::string kForeignCode = "2F003";
+inline const std::string kOneOwner = "Give all objects of the shard to one role that is no "
+                                     "superuser, and this works with its rights; "
+                                     "or to the role that connects.";
+
+/* The role that owns the schema and all objects in it, without quotes; empty if there are several,
+ * or if it is a superuser. */
+std::string sole_owner(Connection& connection, const Shard& shard);
+
+/* In a transaction of the caller. Statements that evaluate expressions of the shard with functions
+ * of other roles are run by the sole owner, and are an error if there is none. sql: as a whole, or
+ * a part that pg_restore has written. The error does not repeat it. */
+void restore(Connection& connection, const std::string& sql, const std::string& sole_owner);
