@@ -33,15 +33,19 @@ FROM pg_constraint AS c, LATERAL (
 WHERE connamespace = $1::regnamespace AND contype = 'c' AND (conislocal OR contypid <> 0)
 ORDER BY 1)";
 
-/* The elements of search_path, which are quoted where they have to be, and whether one is the name.
- * A comma separates two of them if an even number of quotes follows: otherwise it is in a name. The
- * setting is text, so pg_dump wrote the template's name, and a rename of the schema does not change
- * it. */
+/* The elements of search_path as SQL writes them, and whether one is the name. A comma separates two
+ * of them if an even number of quotes follows: otherwise it is in a name. The setting is text, so
+ * pg_dump wrote the template's name, and a rename of the schema does not change it.
+ *
+ * An element without quotes can have any character, a semicolon too, if the setting was taken from
+ * a session (SET ... FROM CURRENT). SplitIdentifierString() reads it in lower case. */
 const char* const kSettings = R"(
-SELECT format('ALTER ROUTINE %s SET search_path TO ', oid::regprocedure), n, e, e = $2
+SELECT format('ALTER ROUTINE %s SET search_path TO ', oid::regprocedure), n, name, name = $2
 FROM pg_proc, unnest(proconfig) AS setting,
      regexp_split_to_table(substring(setting, '^search_path=(.*)$'),
-                           ', (?=(?:[^"]*"[^"]*")*[^"]*$)') WITH ORDINALITY AS s (e, n)
+                           '\s*,\s*(?=(?:[^"]*"[^"]*")*[^"]*$)') WITH ORDINALITY AS s (e, n),
+     LATERAL (SELECT CASE WHEN e = '""' THEN quote_literal('') WHEN e ~ '^"([^"]|"")+"$' THEN e
+                          ELSE quote_ident(lower(e)) END) AS q (name)
 WHERE pronamespace = $1::regnamespace ORDER BY oid, n)";
 
 /* The comment of snowflake_create_shard() on next_id(). A comment of a user stays. */
