@@ -16,6 +16,7 @@
 #include "definition/marks.h"
 #include "move/state.h"
 #include "output.h"
+#include "quoting.h"
 #include "split/state.h"
 #include "verbs.h"
 
@@ -59,8 +60,8 @@ void find_elsewhere(Present& present, const std::vector<Shard>& shards,
             if (shard.number == target.shard.number) {
                 if (shard.schema != target.shard.schema)
                     throw Failure("shard " + std::to_string(shard.number) + " is schema " +
-                                  shard.schema + " on " + present.connection.server() +
-                                  ", and cannot be made as schema " + target.shard.schema +
+                                  visible(shard.schema) + " on " + present.connection.server() +
+                                  ", and cannot be made as schema " + visible(target.shard.schema) +
                                   ". Nothing was made.");
                 target.state = "there already";
                 present.shards.push_back(shard);
@@ -100,7 +101,7 @@ void require_constant_calls(Connection& connection, const Shard& origin)
         {origin.quoted, extension_schema(connection) + ".snowflake_id_seq"});
     if (!calls.is_null(0, 0))
         throw Failure("the shard or the sequence is no constant, and would stay that of schema " +
-                      origin.schema + " in every clone:" + calls.text(0, 0) +
+                      visible(origin.schema) + " in every clone:" + calls.text(0, 0) +
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
@@ -119,7 +120,7 @@ void require_no_extension(Connection& connection, const Shard& origin)
                                               {origin.schema});
     if (extension.rows() > 0)
         throw Failure("extension " + extension.text(0, 0) + " is installed in schema " +
-                      origin.schema +
+                      visible(origin.schema) +
                       ", and clones cannot have it\nHINT:  " + extension.text(0, 1));
 }
 
@@ -139,7 +140,7 @@ void require_equal(const std::vector<Difference>& differences, const Shard& orig
     for (const auto& [is_missing, object, sql] : differences)
         statements += (is_missing ? "\n-- template: " : "\n-- clone: ") + object + "\n" + sql;
     if (!statements.empty())
-        throw Failure("clones would differ from schema " + origin.schema +
+        throw Failure("clones would differ from schema " + visible(origin.schema) +
                       "; default privileges or event triggers can cause that, or the shard's "
                       "number where clone cannot change it." +
                       statements);
@@ -180,7 +181,7 @@ void check_present(const std::vector<Present>& present, const Definition& defini
         progress.expect(shards.size());
         for (const auto& [shard, differences] :
              definition.find_different(connection, shards, progress))
-            names += "\n    " + shard.schema + ": " + differences[0].object;
+            names += "\n    " + visible(shard.schema) + ": " + differences[0].object;
     }
     if (!names.empty())
         throw Failure("there already, and not as the template:" + names +
@@ -259,8 +260,8 @@ void require_no_move(Connection& connection, const Shard& origin)
 {
     for (const MoveState& move : read_moves(connection))
         if (move.schema == origin.schema)
-            throw Failure("schema " + origin.schema + " is being moved, or has a way back to " +
-                          move.other +
+            throw Failure("schema " + visible(origin.schema) +
+                          " is being moved, or has a way back to " + visible(move.other) +
                           "\nHINT:  Clone another shard. move --drop-source ends a way back.");
     if (const auto state = read_split(connection))
         throw Failure("server " + connection.server() + " was split, and each table has a trigger" +
@@ -289,7 +290,7 @@ int clone_shards(const Options& options)
      * made. */
     Definition definition(source.connection, origin);
     for (const std::string& function : definition.functions_naming_template())
-        warn("the text of " + function + " names schema " + origin.schema +
+        warn("the text of " + function + " names schema " + visible(origin.schema) +
              ", and does so in every clone");
     const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
     check_present(present, definition);

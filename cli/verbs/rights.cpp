@@ -1,6 +1,7 @@
 #include "verbs/rights.h"
 
 #include "postgres/error_text.h"
+#include "quoting.h"
 
 namespace
 {
@@ -34,9 +35,7 @@ planted AS (
     WHERE schema IN (SELECT oid FROM owned WHERE rolsuper) AND owner IN (TABLE others)
     GROUP BY schema)
 SELECT nspname, quote_ident(rolname), rolname <> current_user AND NOT rolsuper AND pg_has_role(owner, $1),
-       CASE WHEN reason IS NOT NULL AND current_setting('is_superuser') = 'on'
-            THEN format(E'schema %I belongs to superuser %I, and %s: code of that role would run with the rights of a superuser'
-                        '\nHINT:  ALTER SCHEMA %1$I OWNER TO ...; gives it to a role that is no superuser.', nspname, rolname, reason) END
+       quote_ident(nspname), CASE WHEN current_setting('is_superuser') = 'on' THEN reason END
 FROM owned LEFT JOIN (SELECT schema, min(reason) AS reason FROM planted GROUP BY schema) AS p ON schema = oid)";
 
 } // namespace
@@ -47,8 +46,18 @@ std::map<std::string, Rights> read_rights(Connection& connection)
     const Result rows =
         connection.query(kRights, {connection.version() >= 160000 ? "SET" : "MEMBER"});
     std::map<std::string, Rights> rights;
-    for (int i = 0; i < rows.rows(); i++)
-        rights[rows.text(i, 0)] = {rows.flag(i, 2), rows.text(i, 1), rows.text(i, 3)};
+    for (int i = 0; i < rows.rows(); i++) {
+        Rights& of_schema = rights[rows.text(i, 0)];
+        of_schema = {rows.flag(i, 2), rows.text(i, 1), ""};
+        const std::string schema = visible(rows.text(i, 3));
+        if (!rows.is_null(i, 4))
+            of_schema.problem =
+                "schema " + schema + " belongs to superuser " + visible(of_schema.owner) +
+                ", and " + visible(rows.text(i, 4)) +
+                ": code of that role would run with the rights of a superuser\nHINT:  ALTER "
+                "SCHEMA " +
+                schema + " OWNER TO ...; gives it to a role that is no superuser.";
+    }
     return rights;
 }
 

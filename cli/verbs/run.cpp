@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "move/moving.h"
 #include "output.h"
+#include "quoting.h"
 #include "postgres/placement.h"
 #include "verbs/record.h"
 
@@ -88,9 +89,9 @@ void require_maintenance(Connection& connection, const Shard& shard, const Right
     if (connection.query("SELECT snowflake_internal.is_maintenance($1)", {sql}).flag(0, 0))
         return;
     throw Failure(
-        connection.server() + ": schema " + shard.schema + " belongs to role " + rights.owner +
-        ", whose code could run with the rights of role " + connection.user() +
-        " in this statement\nHINT:  Connect as role " + rights.owner +
+        connection.server() + ": schema " + visible(shard.schema) + " belongs to role " +
+        visible(rights.owner) + ", whose code could run with the rights of role " +
+        connection.user() + " in this statement\nHINT:  Connect as role " + visible(rights.owner) +
         ". Without that, --no-transaction runs VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY, "
         "and CREATE INDEX CONCURRENTLY with each text constant as 'x'::text: PostgreSQL runs "
         "these as the owner of the table.");
