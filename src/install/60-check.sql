@@ -27,10 +27,10 @@ CREATE FUNCTION snowflake_internal.checked_calls() RETURNS SETOF snowflake_inter
 AS $$
 BEGIN
     IF to_regprocedure('pg_catalog.relation_is_a_known_shard(regclass)') IS NULL THEN
-        RETURN QUERY SELECT * FROM snowflake_internal.calls() AS k WHERE NOT pg_is_other_temp_schema(k.schema);
+        RETURN QUERY SELECT * FROM snowflake_internal.calls() AS k WHERE pg_is_other_temp_schema(k.schema) IS NOT TRUE;
     ELSE
         RETURN QUERY EXECUTE 'SELECT * FROM snowflake_internal.calls() AS k
-            WHERE NOT pg_is_other_temp_schema(k.schema)
+            WHERE pg_is_other_temp_schema(k.schema) IS NOT TRUE
               AND (k.classid <> ''pg_class''::regclass OR NOT pg_catalog.relation_is_a_known_shard(k.objid))';
     END IF;
 END;
