@@ -66,7 +66,8 @@ std::vector<Obstacle> find_obstacles(const Entries& entries, int jobs)
     return all;
 }
 
-/* Hands out the moves in their order, but none to a server that is in one, by whatever address. */
+/* Hands out the moves in their order, but none to a server that is in one, also by another address.
+ */
 class Queue
 {
 public:

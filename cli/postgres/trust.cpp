@@ -3,7 +3,7 @@
 namespace
 {
 
-/* Whoever owns a table can give it rules and triggers, and whoever owns a function its body.
+/* The owner of a table can give it rules and triggers, and the owner of a function its body.
  * Indexes and types belong to the owner of their table. */
 std::string objects_of(const std::string& pattern)
 {

@@ -19,6 +19,6 @@ std::string untrusted_schemas(const std::string& pattern);
  * the schema. */
 void require_trusted_schema(Connection& connection, const std::string& schema);
 
-/* Takes from all other roles what default privileges have given them: to create in the schema, and
- * to write to its tables. */
+/* Takes from all other roles the rights that default privileges have given them: to create in the
+ * schema, and to write to its tables. */
 std::string keeping_to_owner(const std::string& schema);

@@ -30,7 +30,7 @@ CREATE FUNCTION snowflake_internal.is_maintenance(statement text) RETURNS boolea
     LANGUAGE c STABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_is_maintenance';
 COMMENT ON FUNCTION snowflake_internal.is_maintenance IS
-    'whether it is one statement that PostgreSQL runs with the rights of the table''s owner, whoever gives it';
+    'whether it is one statement that PostgreSQL runs with the rights of the table''s owner, and not of its caller';
 
 -- For the dump of a shard, which makes it a second time.
 CREATE FUNCTION snowflake_internal.run_guarded(statements text) RETURNS void

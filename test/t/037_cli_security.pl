@@ -155,7 +155,7 @@ as_hostile(q{
 	CREATE TABLE constants (id bigint PRIMARY KEY DEFAULT next_id(), many queried[] DEFAULT '{1}'::queried[]);
 	CREATE FUNCTION with_argument(many queried[] DEFAULT '{1}') RETURNS integer LANGUAGE sql RETURN 1});
 planted_code_run();
-foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'diff', $super[0], '--template', 'planted' ])
+foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'plan', @super ], [ 'verify', $super[0] ], [ 'diff', $super[0], '--template', 'planted' ])
 {
 	($status, $out, $err) = run_shard($program, @$verb);
 	is($status . planted_code_run(), '0', "$verb->[0] runs no function of the shard's owner") or diag("$out$err");
@@ -192,6 +192,30 @@ foreach my $verb ([ 'clone', $super[0], '--template', 'planted', '--shards', '14
 }
 $one->safe_psql('postgres', 'DROP TABLE planted.of_other; DROP ROLE other');
 like($by_restore, qr/materialized view as hostile/, 'a materialized view is filled as its owner');
+
+# --- the rows of a move ---------------------------------------------------------------------------
+
+# The apply worker checks rows as the role of the move. The command compares them as the owner of the table.
+as_hostile(q{
+	SELECT snowflake_create_shard(15, 'moved'); SET search_path = moved, public;
+	CREATE FUNCTION ran(place text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN RAISE LOG 'PLANTED % as %', place, current_user; RETURN 1; END $$;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(), x integer CHECK (moved.ran('check') = 1), body text);
+	CREATE INDEX ON t ((x + ran('index')));
+	CREATE STATISTICS planted ON (x + ran('statistics')), body FROM t;
+	INSERT INTO t (x) VALUES (1)});
+planted_code_run();
+my %log_end = map { $_->name => -s $_->logfile } $one, $two;
+($status, $out, $err) = run_shard($program, 'move', 'moved', '--from', $super[0], '--to', $super[1]);
+is($status, 0, 'a move of a shard with code in its tables') or diag("$out$err");
+my $log = join '', map { slurp_file($_->logfile, $log_end{ $_->name }) } $one, $two;
+my %by_command = map { $_ => 1 } $log =~ / snowflake-shard LOG:  PLANTED (.* as \w+)/g;
+like(join(', ', sort keys %by_command), qr/index as hostile.*statistics as hostile/, 'the rows are compared as the owner');
+is(join(', ', grep { !/ as hostile$/ } sort keys %by_command), '', 'and the command runs nothing as the superuser');
+like($log, qr/ (?!snowflake-shard)\S+ LOG:  PLANTED check as super/, 'the worker of the subscription does');
+($status, $out, $err) = run_shard($program, 'move', 'moved', '--from', $super[0], '--to', $super[1], '--drop-source');
+is($status, 0, '--drop-source') or diag($err);
+$two->safe_psql('postgres', 'SET client_min_messages = error; DROP SCHEMA moved CASCADE');
 
 # --- the state of a move --------------------------------------------------------------------------
 
