@@ -14,8 +14,9 @@
 std::string dsn_of(const Connection& server, const std::string& given = "");
 
 /* The statement that subscribes the target to the source, which it reaches by the connection
- * string. options: slot_name = ..., and others. */
-std::string subscription_sql(const Connection& target, const Move& move, const std::string& dsn,
+ * string. options: slot_name = ..., and others. Its workers write as the owners of the tables if
+ * that is possible: see the function. */
+std::string subscription_sql(Connection& target, const Move& move, const std::string& dsn,
                              const std::string& options);
 
 void make_publication(Connection& source, const Move& move);

@@ -150,7 +150,7 @@ private:
     std::set<std::string> errors_;
 };
 
-Statement subscription_of(const Connection& subscriber, const Move& move, const std::string& dsn)
+Statement subscription_of(Connection& subscriber, const Move& move, const std::string& dsn)
 {
     /* It connects to the publisher, which shows whether that can be reached, and makes no slot
      * there. slot_name = NONE is allowed only with enabled = false. */
