@@ -196,10 +196,9 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
     const Result version = source.query(R"(
         SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
         FROM pg_extension WHERE extname = 'snowflake')");
-    std::vector<Obstacle> on_target =
-        read_obstacles(target, kOnTarget,
-                       {move.shard.schema, version.text(0, 0),
-                        move_command(move.shard.schema, "--drop-source")});
+    std::vector<Obstacle> on_target = read_obstacles(
+        target, kOnTarget,
+        {move.shard.schema, version.text(0, 0), move_command(move.shard.schema, "--drop-source")});
     for (const auto& more :
          {find_taken_names(target, move), read_obstacles(target, kSubscribing, {}),
           find_missing_rights(target, source, move, source_dsn)})
@@ -211,6 +210,7 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
     for (const auto& more : {on_target, read_obstacles(target, kDefaultPrivileges, {})})
         found.insert(found.end(), more.begin(), more.end());
     tell_of_large_objects(source, move.shard);
+    tell_of_code(source, target, move.shard);
     tell_of_event_triggers(target);
     compare_clocks(servers);
     return found;

@@ -134,6 +134,15 @@ $lock->quit;
 $late->{h}->finish;
 is($late->{out}, "1 shard done: 2\n", 'a try after the lock is free succeeds');
 
+# Any role can take the lock of a record.
+my $holder = $one->background_psql('postgres', on_error_stop => 1);
+my $pid = $holder->query_safe(q{SET application_name = 'stranger'; SELECT pg_backend_pid() FROM pg_advisory_lock(hashtextextended('snowflake_changes insta1', 0))});
+($status, $out, $err) = run_shard($program, 'run', $one, '--shards', '1', '--once', 'held', '--sql', 'SELECT 1', '--lock-timeout', '50ms', '--tries', 2);
+is($status, 3, 'the wait for the record of a shard has an end');
+like($err, qr/another session has locked the record of changes of the shard, as a run does\nThe lock is held by process $pid, role [^,]+, application stranger.*\nHINT: .*SELECT pg_terminate_backend\($pid\);/,
+	'and the error names the holder');
+$holder->quit;
+
 # --- connections and a server that is lost ----------------------------------------------------------
 
 $_->safe_psql('postgres', 'CREATE TABLE public.seen (n bigint); CREATE TABLE public.go ()') foreach $one, $two;
