@@ -33,9 +33,9 @@ FROM pg_constraint AS c, LATERAL (
 WHERE connamespace = $1::regnamespace AND contype = 'c' AND (conislocal OR contypid <> 0)
 ORDER BY 1)";
 
-/* The elements of search_path as SQL writes them, and whether one is the name. A comma separates two
- * of them if an even number of quotes follows: otherwise it is in a name. The setting is text, so
- * pg_dump wrote the template's name, and a rename of the schema does not change it.
+/* The elements of search_path as SQL writes them, and whether one is the name. A comma separates
+ * two of them if an even number of quotes follows: otherwise it is in a name. The setting is text,
+ * so pg_dump wrote the template's name, and a rename of the schema does not change it.
  *
  * An element without quotes can have any character, a semicolon too, if the setting was taken from
  * a session (SET ... FROM CURRENT). SplitIdentifierString() reads it in lower case. */
