@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "errors.h"
+#include "failure.h"
 
 namespace
 {

@@ -8,7 +8,7 @@
 
 #include "postgres/catalog.h"
 #include "postgres/dsn.h"
-#include "errors.h"
+#include "failure.h"
 
 namespace
 {

@@ -12,7 +12,7 @@
 
 #include <libpq-fe.h>
 
-#include "errors.h"
+#include "failure.h"
 #include "quoting.h"
 
 /* Others were in the way until the deadline. At the switch, move and split then open the source

@@ -4,7 +4,7 @@
 
 #include <libpq-fe.h>
 
-#include "errors.h"
+#include "failure.h"
 #include "quoting.h"
 
 namespace

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <fstream>
 
-#include "errors.h"
+#include "failure.h"
 
 namespace
 {
