@@ -200,7 +200,7 @@ bool apply(Connection& connection, const Target& target, const std::vector<Chang
                 if (tries < options.tries && may_pass(error, options) && wait(tries))
                     continue;
                 throw ServerError((change.name.empty() ? "" : "change " + change.name + ": ") +
-                                      error.what(),
+                                      explained(error, target.rights),
                                   error.sqlstate);
             }
     return is_changed;

@@ -180,9 +180,12 @@ private:
             const Asked& asked = work.shards[i];
             try {
                 ask(connection, asked);
+            } catch (const ServerError& error) {
+                connection.rollback();
+                add_error(explained(error, asked.rights), asked.shard);
             } catch (const Failure& error) {
                 connection.rollback();
-                add_error(without_query(error.what()), asked.shard);
+                add_error(error.what(), asked.shard);
             }
             /* Also after an error, because the shards behind this one wait for it. */
             order_.end(asked.place);

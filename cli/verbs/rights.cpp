@@ -97,7 +97,13 @@ std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const 
            "::regnamespace, " + connection.literal(sql) + ") AS r (" + list + ")";
 }
 
-std::string without_query(const std::string& error)
+/* A superuser does not expect to lack a right. */
+std::string explained(const ServerError& error, const Rights& rights)
 {
-    return without_text(error, "DECLARE snowflake_rows ");
+    const std::string insufficient_privilege = "42501";
+    return without_text(error.what(), "DECLARE snowflake_rows ") +
+           (rights.is_as_owner && error.sqlstate == insufficient_privilege
+                ? "\nThe SQL works with the rights of role " + visible(rights.owner) +
+                      ", which owns the schema."
+                : "");
 }

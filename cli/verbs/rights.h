@@ -34,5 +34,6 @@ std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& s
 std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const std::string& sql,
                               std::size_t columns);
 
-/* The error of such a query without its text: the line of the error is enough. */
-std::string without_query(const std::string& error);
+/* The text of an error of such SQL, or of other SQL: without the query, whose line is enough, and
+ * with the role that lacks a right. */
+std::string explained(const ServerError& error, const Rights& rights);

@@ -179,6 +179,12 @@ is(run_as('super', 'run', '--shards', '5', '--sql', "SELECT 1;\nSELECT * FROM no
 like($err, qr/relation "nowhere" does not exist\nLINE 2: SELECT \* FROM nowhere;/, 'has its line');
 unlike($err, qr/SELECT 2/, 'and not the whole text');
 
+foreach my $verb (qw(query run))
+{
+	is(run_as('super', $verb, '--shards', '5', '--sql', 'TABLE public.secret'), 3, "$verb as super: a table that the owner may not read");
+	like($err, qr/permission denied for table secret.*\nThe SQL works with the rights of role mallory, which owns the schema\./s, 'and whose rights they are');
+}
+
 # A role that may not act as the owners works with its own rights, as in psql.
 psql_as('mallory', 'GRANT USAGE ON SCHEMA insta5 TO reader; CREATE VIEW insta5.mine AS SELECT current_user AS reads; GRANT SELECT ON insta5.mine TO reader');
 is(run_as('reader', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out, "0shard,schema,reads\n5,insta5,reader\n", 'a reader reads as itself');
