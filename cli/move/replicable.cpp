@@ -1,5 +1,6 @@
 #include "move/replicable.h"
 
+#include "move/replication.h"
 #include "output.h"
 #include "quoting.h"
 
@@ -114,7 +115,9 @@ void tell_of_large_objects(Connection& source, const Shard& shard)
  * stored generated columns, indexes. An operator stands for its function. */
 void tell_of_code(Connection& source, const Connection& target, const Shard& shard)
 {
-    if (target.version() >= 160000)
+    const bool can_be_owner = target.version() >= 160000;
+    const std::string table = table_not_as_owner(source, shard.schema);
+    if (can_be_owner && table.empty())
         return;
     const Result code = source.query(R"(
         WITH expressions AS (
@@ -136,10 +139,12 @@ void tell_of_code(Connection& source, const Connection& target, const Shard& sha
     if (code.rows() == 0)
         return;
     const auto more = static_cast<std::size_t>(code.rows()) - 1;
-    warn(target.server() + ": workers of PostgreSQL 15 write rows as role " + target.user() +
+    const std::string cause = can_be_owner
+                                  ? "because the owner of table " + visible(table) +
+                                        " lacks a right on it, or row security is forced on it"
+                                  : "as all workers before PostgreSQL 16 do";
+    warn(target.server() + ": workers will write the rows as role " + target.user() + ", " + cause +
          ", and so run " + visible(code.text(0, 0)) + " (" + visible(code.text(0, 1)) + ")" +
          (more > 0 ? " and " + count_of(more, "more function") : "") +
-         ". Move the shard if you trust that role. From PostgreSQL 16 on they write as the owners "
-         "of "
-         "the tables.");
+         ". Move the shard if you trust that role.");
 }

@@ -12,5 +12,5 @@ std::vector<Obstacle> find_not_replicable(Connection& source, const Shard& shard
 void tell_of_large_objects(Connection& source, const Shard& shard);
 
 /* Warns of functions of other roles that the workers of the target would run with the rights of
- * this role: those of PostgreSQL 15 write as the owner of the subscription. */
+ * this role: see subscription_sql(). */
 void tell_of_code(Connection& source, const Connection& target, const Shard& shard);

@@ -232,8 +232,7 @@ private:
             connection.query(cursor + options_.sql);
             return {};
         }
-        const std::vector<Column> columns =
-            read_columns_as_owner(connection, asked.shard, options_.sql);
+        std::vector<Column> columns = read_columns_as_owner(connection, asked.shard, options_.sql);
         connection.query(cursor +
                          rows_as_owner_sql(connection, asked.shard, options_.sql, columns.size()));
         return columns;
