@@ -7,7 +7,7 @@ namespace
 {
 
 /* owned: the schema public belongs to pg_database_owner, which stands for the owner of the
- * database, as in become_owner_of() of the library.
+ * database, as in become_owner_of_schema() of the library.
  *
  * planted: objects by which a role that is no superuser can catch names of the SQL in the schema of
  * a superuser, where they would run with the rights of a superuser. A table of another role is none

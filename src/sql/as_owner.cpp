@@ -201,6 +201,17 @@ void put_all_rows(const char* query, const ReturnSetInfo* result)
     SPI_finish();
 }
 
+/* The arguments: the object whose owner runs the query, and the query. */
+Datum put_rows_as(FunctionCallInfo fcinfo, Before (*become_owner)(Oid))
+{
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    const char* query = text_argument(fcinfo, 1);
+    const Before before = become_owner(PG_GETARG_OID(0));
+    put_all_rows(query, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    become_again(before);
+    return Datum{0};
+}
+
 } // namespace
 
 extern "C" {
@@ -256,23 +267,13 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_rows_as_owner);
 PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
 {
-    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-    const char* query = text_argument(fcinfo, 1);
-    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
-    put_all_rows(query, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
-    become_again(before);
-    return Datum{0};
+    return put_rows_as(fcinfo, become_owner_of_schema);
 }
 
 /* snowflake_internal.rows_as_table_owner(tbl regclass, query text) returns setof record */
 PG_FUNCTION_INFO_V1(snowflake_rows_as_table_owner);
 PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
 {
-    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-    const char* query = text_argument(fcinfo, 1);
-    const Before before = become_owner_of_table(PG_GETARG_OID(0));
-    put_all_rows(query, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
-    become_again(before);
-    return Datum{0};
+    return put_rows_as(fcinfo, become_owner_of_table);
 }
 }
