@@ -9,6 +9,7 @@ use lib $FindBin::RealBin;
 
 use FaultTest;
 use IPC::Run;
+use MoveTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use ShardWriters;
@@ -23,29 +24,6 @@ my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 1
 my @nodes = map { new_server($_, conf => $conf) } qw(one two);
 my @back = reverse @nodes;
 my ($status, $out, $err);
-
-sub move
-{
-	my ($from, $to, @arguments) = @_;
-	($status, $out, $err) = run_shard($program, 'move', 'insta5', '--from', $from, '--to', $to, @arguments);
-	chomp $out;
-	return $out eq '' ? "exit code $status" : "$status $out";
-}
-
-sub moves
-{
-	my ($arguments, $end, $name) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(move(@$arguments), "0 1 shard $end: 5", $name) || diag($err);
-}
-
-sub is_refused
-{
-	my ($arguments, $text, $name) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is(move(@$arguments), 'exit code 3', $name);
-	return like($err, $text, "$name: the error");
-}
 
 # Where the shard is open, and what verify finds.
 sub place
@@ -78,7 +56,7 @@ my $writers = start_writers(4, 'insta5', [qw(log part)], map { $_->connstr('post
 # The target publishes, and the source reaches it.
 $nodes[1]->append_conf('postgresql.conf', 'wal_level = replica');
 $nodes[1]->restart;
-is(move(@nodes, '--dry-run'), 'exit code 0', 'a move without a way back needs no wal_level on the target') or diag($err);
+is(move(@nodes, '--dry-run'), 'exit code 0', 'a move without a way back needs no wal_level on the target') or diag($move_error);
 my $port = $nodes[1]->port;
 like(move(@nodes, '--dry-run', '--reversible'), qr/^1 \S+:$port\/postgres: wal_level = replica\n/, 'one with a way back does');
 $nodes[1]->append_conf('postgresql.conf', 'wal_level = logical');
@@ -115,11 +93,11 @@ is((run_shard($program, 'verify', @nodes))[0], 0, 'verify alone does not compare
 like($err, qr/shard 5: rows are not compared: give verify server \S+, too/, 'verify --rows: one server alone');
 $nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta5.empty');
 moves([ @nodes, $_ ], 'moved with a way back', "$_ does nothing") foreach '--resume', '--reversible';
-like($err, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
+like($move_error, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
 is_refused([ @nodes, '--abort' ], qr/no move of schema insta5 to be aborted.*--undo moves it back/s, '--abort');
 is_refused([ @back, '--resume' ], qr/has been moved back|follows it/, '--resume in the other direction');
 moves([ @nodes, '--undo' ], 'undone', '--undo');
-like($err, qr/writes were blocked for \d+ ms/, 'the pause is printed');
+like($move_error, qr/writes were blocked for \d+ ms/, 'the pause is printed');
 is(place(), '0', 'it is open on the source');
 is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is what it was');
 moves([ @nodes, '--undo' ], 'undone', 'a second --undo does nothing');
@@ -152,7 +130,7 @@ $nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
 await('it follows again', sub { place() eq '0' });
 $nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users ADD extra text');
 is_refused([ @back, '--undo' ], qr/definition has changed.*\+ +extra text/s, 'the definition has changed: --undo');
-unlike($err, qr/--resume/, 'and nobody is sent in a circle');
+unlike($move_error, qr/--resume/, 'and nobody is sent in a circle');
 like(place(), qr/^0/, 'the shard is open on');
 $nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users DROP extra');
 $nodes[0]->safe_psql('postgres', q{SELECT pg_terminate_backend(active_pid), pg_sleep(0.1) FROM pg_replication_slots});
@@ -170,8 +148,8 @@ foreach my $way (@ways)
 {
 	my ($source, $target, $sql, $text) = @$way;
 	is(move($source, $target, '--reversible', '--switch-command', qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$sql")),
-		'exit code 1', "no way back after: $sql") or diag($err);
-	like($err, $text, 'and why');
+		'exit code 1', "no way back after: $sql") or diag($move_error);
+	like($move_error, $text, 'and why');
 	moves([ $source, $target, '--drop-source' ], 'dropped', '--drop-source');
 }
 $nodes[0]->safe_psql('postgres', 'DROP INDEX insta5.extra');
@@ -192,7 +170,7 @@ foreach my $trial (1 .. $trials)
 	# The one or the other way is disturbed; two times of three the shard comes back at once.
 	my $is_undone = rand() < 0.5;
 	my $comes_back = $is_undone || rand() < 0.33;
-	push @faults, "move: $err" if $is_undone && move(@way, '--reversible', '--timeout', '5s') !~ /^0/;
+	push @faults, "move: $move_error" if $is_undone && move(@way, '--reversible', '--timeout', '5s') !~ /^0/;
 	my @command = $is_undone ? (@way, '--undo') : (@way, '--reversible');
 	my @victims = $is_undone ? reverse @way : @way;
 	my $run = start_command('move', $steps[$step], 'insta5', '--from', $command[0], '--to', $command[1], $command[2], '--timeout', '5s');
@@ -207,11 +185,11 @@ foreach my $trial (1 .. $trials)
 	my $what = ($is_undone ? 'undo' : 'move') . ", $victim killed at \"$steps[$step]\"";
 	my $begun = $is_undone || listed() ne 'open' ? 1 : 0;
 	my $end = move(@command[ 0, 1 ], $is_undone ? '--undo' : $begun ? '--resume' : '--reversible', '--timeout', '10s');
-	push @faults, "$what: $end: $err" if $end !~ /^0/;
-	push @faults, "$what: --undo: $err" if $comes_back && !$is_undone && move(@way, '--undo', '--timeout', '10s') !~ /^0/;
+	push @faults, "$what: $end: $move_error" if $end !~ /^0/;
+	push @faults, "$what: --undo: $move_error" if $comes_back && !$is_undone && move(@way, '--undo', '--timeout', '10s') !~ /^0/;
 	$from = 1 - $from if !$comes_back;
 	my @last = ($nodes[ 1 - $from ], $nodes[$from]);
-	push @faults, "$what, --drop-source: $err" if move(@last, '--drop-source') !~ /^0/;
+	push @faults, "$what, --drop-source: $move_error" if move(@last, '--drop-source') !~ /^0/;
 	push @faults, "$what: " . place() if place() ne $from;
 	last if @faults;
 }

@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use MoveTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -15,30 +16,6 @@ use Test::More;
 my $program = shard_program();
 my ($one, $two) = my @nodes = map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\n") } qw(one two);
 my @back = reverse @nodes;
-my ($status, $out, $err);
-
-sub move
-{
-	my ($from, $to, @arguments) = @_;
-	($status, $out, $err) = run_shard($program, 'move', 'insta5', '--from', $from, '--to', $to, @arguments);
-	chomp $out;
-	return $out eq '' ? "exit code $status" : "$status $out";
-}
-
-sub moves
-{
-	my ($arguments, $end, $name) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(move(@$arguments), "0 1 shard $end: 5", $name) || diag($err);
-}
-
-sub is_refused
-{
-	my ($arguments, $text, $name) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is(move(@$arguments), 'exit code 3', $name);
-	return like($err, $text, "$name: the error");
-}
 
 sub as_mallory
 {
@@ -81,7 +58,7 @@ foreach my $node (@nodes)
 		'each is an obstacle on ' . $node->name);
 	$node->safe_psql('postgres', $_) foreach map { /HINT: +(?:.*Else: )?(.*;)$/ ? split /(?<=;) /, $1 : () } @obstacles;
 }
-is(move(@nodes, '--dry-run', '--reversible'), 'exit code 0', 'the hints remove them') or diag($out);
+is(move(@nodes, '--dry-run', '--reversible'), 'exit code 0', 'the hints remove them');
 
 # The functions and tables of a move are not for others, whatever default privileges say.
 moves([ @nodes, '--reversible' ], 'moved with a way back', 'a move with a way back');
@@ -99,8 +76,8 @@ $two->safe_psql('postgres', 'DROP FUNCTION snowflake_move_5.extra()');
 is(as_mallory($one, 'CREATE PUBLICATION snowflake_move_5 FOR TABLE vic.salaries'), '', 'a planted publication');
 is_refused([ @nodes, '--undo', '--reversible' ], qr/publication snowflake_move_5 on \S+:${\$one->port}\/postgres is of role mallory, .*DROP PUBLICATION snowflake_move_5;/,
 	'it does not become that of a way back');
-is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($err);
-like($err, qr/publication snowflake_move_5 on \S+ is of role mallory/, 'it leaves it alone, with a warning');
+is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($move_error);
+like($move_error, qr/publication snowflake_move_5 on \S+ is of role mallory/, 'it leaves it alone, with a warning');
 is($one->safe_psql('postgres', 'SELECT pubowner::regrole FROM pg_publication'), 'mallory', 'and so it does');
 $one->safe_psql('postgres', 'DROP PUBLICATION snowflake_move_5');
 
@@ -133,8 +110,8 @@ $mallory->quit;
 
 # The publication is changed behind its making: the subscription would have a table of somebody else.
 is(move(@nodes, '--reversible', '--switch-command', 'psql -XAtq -h "$HOST" -p "$PORT" -d "$DBNAME" -c "ALTER PUBLICATION snowflake_move_5 ADD TABLE vic.salaries"'),
-	'exit code 1', 'a way back with the table of somebody else') or diag($err);
-like($err, qr/no way back is made: the publication on \S+ has table vic\.salaries, which is not of the shard/, 'is not made');
+	'exit code 1', 'a way back with the table of somebody else') or diag($move_error);
+like($move_error, qr/no way back is made: the publication on \S+ has table vic\.salaries, which is not of the shard/, 'is not made');
 is($one->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');
 moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source');
 
@@ -159,7 +136,7 @@ $holder->quit;
 is(end_command($run), 3, 'its rows are not written to the table of that name');
 like($run->{err}, qr/table vic\.salaries is published, and not of the shard\. Start anew: --abort$/, 'and the error names it');
 is($one->safe_psql('postgres', 'SELECT count(*) FROM vic.salaries'), '0', 'the table has no row of it');
-is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($err);
+is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($move_error);
 is((run_shard($program, 'verify', @nodes))[0], 0, 'verify finds nothing');
 
 $_->stop foreach @nodes;
