@@ -12,6 +12,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use PlantedTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -42,25 +43,13 @@ sub state_as
 	return sqlstate($node, $sql, database => 'other', params => [ '-U', $role ]);
 }
 
-# The planted functions that ran since the last call, each with the role that it ran as.
-my $log_read = 0;
-
-sub planted_code_run
-{
-	my $log = slurp_file($node->logfile, $log_read);
-	$log_read += length($log);
-	my %run;
-	$run{$1} = 1 while $log =~ /PLANTED (\S+ as \S+)/g;
-	return join ', ', sort keys %run;
-}
-
 # Asserts which planted code a superuser's call runs, and that the call does not fail.
 sub is_run_by_superuser
 {
 	my ($sql, $expected, $name) = @_;
 	my $state = eval { as('super', $sql, path => 'first, pg_catalog, public'); 1 } ? '' : "failed: $@";
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(planted_code_run() . $state, $expected, $name);
+	return is(planted_code_run($node) . $state, $expected, $name);
 }
 
 # --- the installation script -------------------------------------------------------------------
@@ -174,9 +163,9 @@ foreach my $object (
 	like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P06|P07|723|710)$/, "no extension where $name is in its place");
 	as('hostile', "DROP $kind $name");
 }
-planted_code_run();
+planted_code_run($node);
 as('owner', 'CREATE EXTENSION snowflake SCHEMA public');
-is(planted_code_run(), '', 'the installation runs nothing of what was planted in the schema it goes into');
+is(planted_code_run($node), '', 'the installation runs nothing of what was planted in the schema it goes into');
 is(as('owner', q{
 	SELECT d.objid::regprocedure, pg_describe_object(d.refclassid, d.refobjid, 0)
 	FROM pg_depend AS m
@@ -269,11 +258,11 @@ sub hostile_schema
 }
 hostile_schema('plain');
 hostile_schema('hosted', 11);
-planted_code_run();
+planted_code_run($node);
 
 # For comparison: the code that the plain statements run.
 as('super', 'ALTER TABLE plain.rows ALTER COLUMN id TYPE bigint');
-my $run_by_alter = planted_code_run();
+my $run_by_alter = planted_code_run($node);
 note("ALTER COLUMN TYPE runs: $run_by_alter");
 
 # A table that snowflake_check() looks into. The planner evaluates the constants in an index, for
@@ -298,9 +287,9 @@ as('hostile', q{
 	CREATE POLICY planted ON plain.parted_rest USING (plain.ran('policy') = 1);
 	INSERT INTO plain.parted VALUES (public.snowflake_encode('2020-01-01', 14, 0), 'one');
 });
-planted_code_run();
+planted_code_run($node);
 as('super', 'SELECT max(id) FROM plain.ahead');
-isnt(planted_code_run(), '', 'a query of the table runs planted code');
+isnt(planted_code_run($node), '', 'a query of the table runs planted code');
 is(as('super', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), 'plain.ahead.id',
 	'snowflake_check() looks into the table');
 is(as('hostile', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), '',
@@ -337,7 +326,7 @@ as('hostile', q{
 	CREATE RULE planted AS ON UPDATE TO hosted.old DO ALSO SELECT hosted.ran('rule');
 	INSERT INTO hosted.old DEFAULT VALUES;
 });
-planted_code_run();
+planted_code_run($node);
 is_run_by_superuser('SELECT hosted.old_id()', 'old_function as super', "a call of the old function runs its body");
 is_run_by_superuser(q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure, 11, 'hosted.s'::pg_catalog.regclass)},
 	'old_function as super', 'snowflake_adopt() runs that, and nothing else that was planted');
@@ -355,7 +344,7 @@ SKIP:
 	{
 		my ($status, $out, $err) = run_shard($program, $verb, @{ $commands{$verb} });
 		my $has_ended_well = $status == 0 || $status == 1 && $verb =~ /diff|verify/;
-		my $run = planted_code_run();
+		my $run = planted_code_run($node);
 		ok($has_ended_well && $run eq '', "a superuser's snowflake-shard $verb runs nothing that was planted")
 			or diag("exit code $status, ran: $run\n$err");
 	}

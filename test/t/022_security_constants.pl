@@ -12,6 +12,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use PlantedTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -26,25 +27,13 @@ sub as
 	return $status == 0 ? $stdout : die "$sql: $stderr";
 }
 
-# The planted functions that ran since the last call, each with the role that it ran as.
-my $log_read = 0;
-
-sub planted_code_run
-{
-	my $log = slurp_file($node->logfile, $log_read);
-	$log_read += length($log);
-	my %run;
-	$run{"$1"} = 1 while $log =~ /PLANTED (.* as \w+)/g;
-	return join ', ', sort keys %run;
-}
-
 # The planted code that a role's call runs, and the error if it fails.
 sub run_by
 {
 	my ($role, $sql) = @_;
-	planted_code_run();
+	planted_code_run($node);
 	my $error = eval { as($role, $sql); 1 } ? '' : "failed: $@";
-	return planted_code_run() . $error;
+	return planted_code_run($node) . $error;
 }
 
 sub runs_nothing
@@ -58,10 +47,10 @@ sub runs_nothing
 sub is_refused
 {
 	my ($role, $sql, $name) = @_;
-	planted_code_run();
+	planted_code_run($node);
 	my $state = sqlstate($node, $sql, params => [ '-U', $role ]);
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is($state . planted_code_run(), '42501', "$name is refused to $role, and runs nothing");
+	return is($state . planted_code_run($node), '42501', "$name is refused to $role, and runs nothing");
 }
 
 $node->safe_psql('postgres', q{
@@ -261,9 +250,9 @@ SKIP:
 	my $other_id = as('hostile', q{INSERT INTO planted.with_index_child (id) VALUES (public.snowflake_encode(now(), 10, 0)) RETURNING id});
 	foreach my $options ([], ['--full'])
 	{
-		planted_code_run();
+		planted_code_run($node);
 		my ($status, $out) = run_shard($program, 'verify', @$options, $superuser);
-		is(planted_code_run(), '', "snowflake-shard verify @$options of a superuser runs nothing that was planted");
+		is(planted_code_run($node), '', "snowflake-shard verify @$options of a superuser runs nothing that was planted");
 		like($out, qr/planted\.with_index\.id: 1 ID not of shard 9, the smallest is $other_id\n/,
 			"snowflake-shard verify @$options looks into the children of planted tables");
 	}

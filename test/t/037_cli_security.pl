@@ -2,7 +2,7 @@
 # psql would read as statements into bodies, comments, constants and names; and functions that PostgreSQL calls when
 # it plans a query, or makes an object, into every place for an expression. None of the text is run as a
 # statement. list, map and diff run no function. A restore of the dump runs some as the superuser; clone and the definition of
-# a move run them as the owner of the shard, or not at all.
+# a move run them as the owner of the shard, or not at all. The rows of a move: 054.
 
 use strict;
 use warnings;
@@ -12,6 +12,7 @@ use lib $FindBin::RealBin;
 
 use IPC::Run;
 use JSON::PP;
+use PlantedTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -28,21 +29,6 @@ sub as_hostile
 	my ($sql) = @_;
 	my ($code, $stdout, $stderr) = $one->psql('postgres', $sql, extra_params => [ '-U', 'hostile' ], on_error_die => 0);
 	return $code == 0 ? $stdout : die "$sql: $stderr";
-}
-
-# The planted functions that ran since the last call, each with the role that it ran as.
-my %log_read;
-
-sub planted_code_run
-{
-	my %run;
-	foreach my $node ($one, $two)
-	{
-		my $log = slurp_file($node->logfile, $log_read{ $node->name } // 0);
-		$log_read{ $node->name } += length($log);
-		$run{"$1"} = 1 while $log =~ /PLANTED (.* as \w+)/g;
-	}
-	return join ', ', sort keys %run;
 }
 
 my $superusers = q{SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles WHERE rolsuper AND rolname IN ('hostile', 'super')};
@@ -154,31 +140,31 @@ as_hostile(q{
 	CREATE DOMAIN queried AS text CHECK (VALUE <> '' AND planted.ran('domain of an array') = 1);
 	CREATE TABLE constants (id bigint PRIMARY KEY DEFAULT next_id(), many queried[] DEFAULT '{1}'::queried[]);
 	CREATE FUNCTION with_argument(many queried[] DEFAULT '{1}') RETURNS integer LANGUAGE sql RETURN 1});
-planted_code_run();
+planted_code_run($one, $two);
 foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'plan', @super ], [ 'verify', $super[0] ], [ 'diff', $super[0], '--template', 'planted' ])
 {
 	($status, $out, $err) = run_shard($program, @$verb);
-	is($status . planted_code_run(), '0', "$verb->[0] runs no function of the shard's owner") or diag("$out$err");
+	is($status . planted_code_run($one, $two), '0', "$verb->[0] runs no function of the shard's owner") or diag("$out$err");
 }
 
 # The code that a restore of the whole dump runs, in a database where the schema is not.
 $one->safe_psql('postgres', 'CREATE DATABASE restored');
 $one->safe_psql('restored', 'CREATE EXTENSION snowflake');
-planted_code_run();
+planted_code_run($one, $two);
 IPC::Run::run([ 'pg_dump', '--section=pre-data', '--section=post-data', '-n', 'planted', '-d', $super[0] ], '|',
 	[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $one->connstr('restored') . ' user=super' ], '>', \my $ignored)
   or die 'pg_dump and psql failed';
-my $by_restore = planted_code_run();
+my $by_restore = planted_code_run($one, $two);
 like($by_restore, qr/\b$_ as super\b/, "a restore runs a $_ as the superuser") foreach 'generated', 'statistics', 'domain of an array';
 ($status, $out, $err) = run_shard($program, 'clone', $super[0], '--template', 'planted', '--shards', '11', '--schema', 'copy{}');
 is($status, 0, 'clone ends well') or diag($err);
-my $by_clone = planted_code_run();
+my $by_clone = planted_code_run($one, $two);
 like($by_clone, qr/\b$_ as hostile\b/, "clone runs a $_ as the owner") foreach 'generated', 'statistics', 'domain of an array';
 is(join(', ', grep { !/ as hostile$/ } split /, /, $by_clone), '', 'and everything else');
 ($status, $out, $err) = run_shard($program, 'diff', $super[0], '--template', 'planted');
-is($status . planted_code_run(), '0', 'diff with a clone runs nothing') or diag("$out$err");
+is($status . planted_code_run($one, $two), '0', 'diff with a clone runs nothing') or diag("$out$err");
 ($status, $out, $err) = run_shard($program, 'move', 'planted', '--from', $super[0], '--to', $super[1], '--dry-run');
-is(join(', ', grep { !/ as hostile$/ } split /, /, planted_code_run()), '', 'move --dry-run runs all as the owner');
+is(join(', ', grep { !/ as hostile$/ } split /, /, planted_code_run($one, $two)), '', 'move --dry-run runs all as the owner');
 
 # With an object of another role there is no owner who could make all. A shard without such constants needs none.
 $one->safe_psql('postgres', 'CREATE ROLE other; CREATE TABLE planted.of_other (id bigint); ALTER TABLE planted.of_other OWNER TO other');
@@ -188,46 +174,10 @@ foreach my $verb ([ 'clone', $super[0], '--template', 'planted', '--shards', '14
 	isnt($status, 0, "$verb->[0] of a shard of two roles with such constants is refused");
 	like("$out$err", qr/function planted\.ran\((?:pg_catalog\.)?text\) would run with the rights of role super/, 'and names a function');
 	like("$out$err", qr/HINT:  Give all objects of the shard to one role that is no superuser/, 'and says how to mend it');
-	is(planted_code_run(), '', 'which does not run');
+	is(planted_code_run($one, $two), '', 'which does not run');
 }
 $one->safe_psql('postgres', 'DROP TABLE planted.of_other; DROP ROLE other');
 like($by_restore, qr/materialized view as hostile/, 'a materialized view is filled as its owner');
-
-# --- the rows of a move ---------------------------------------------------------------------------
-
-# The workers of the subscription check rows as the owner of the table, before PostgreSQL 16 as the role of the move. The command
-# compares them as the owner.
-as_hostile(q{
-	SELECT snowflake_create_shard(15, 'moved'); SET search_path = moved, public;
-	CREATE FUNCTION ran(place text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS
-		$$ BEGIN RAISE LOG 'PLANTED % as %', place, current_user; RETURN 1; END $$;
-	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(), x integer CHECK (moved.ran('check') = 1), body text);
-	CREATE INDEX ON t ((x + ran('index')));
-	CREATE STATISTICS planted ON (x + ran('statistics')), body FROM t;
-	INSERT INTO t (x) VALUES (1)});
-planted_code_run();
-my %log_end = map { $_->name => -s $_->logfile } $one, $two;
-# An owner can take that from the workers of later servers.
-as_hostile('ALTER TABLE moved.t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY');
-(undef, undef, $err) = run_shard($program, 'move', 'moved', '--from', $super[0], '--to', $super[1], '--dry-run');
-like($err, qr/because the owner of table moved.t lacks a right on it, or row security is forced on it, and so run function moved.ran/,
-	'tells of the code if a table keeps the workers from writing as its owner') if $one->pg_version >= 16;
-as_hostile('ALTER TABLE moved.t NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY');
-($status, $out, $err) = run_shard($program, 'move', 'moved', '--from', $super[0], '--to', $super[1]);
-is($status, 0, 'a move of a shard with code in its tables') or diag("$out$err");
-my $tells = qr/and so run function moved.ran\(text\) of role hostile \(constraint t_check on table moved.t\)\. Move/;
-if ($one->pg_version < 16) { like($err, qr/workers will write the rows as role super, as all workers before PostgreSQL 16 do, $tells/, 'tells of the code that its workers run'); }
-else { unlike($err, qr/workers will write/, 'no word of code that runs as its owner'); }
-my $log = join '', map { slurp_file($_->logfile, $log_end{ $_->name }) } $one, $two;
-my %by_command = map { $_ => 1 } $log =~ / snowflake-shard LOG:  PLANTED (.* as \w+)/g;
-like(join(', ', sort keys %by_command), qr/index as hostile.*statistics as hostile/, 'the rows are compared as the owner');
-is(join(', ', grep { !/ as hostile$/ } sort keys %by_command), '', 'and the command runs nothing as the superuser');
-my $writer = $one->pg_version >= 16 ? 'hostile' : 'super';
-like($log, qr/ (?!snowflake-shard)\S+ LOG:  PLANTED check as $writer/, "the worker of the subscription works as $writer");
-unlike($log, qr/PLANTED .* as super/, 'and nothing runs as the superuser') if $one->pg_version >= 16;
-($status, $out, $err) = run_shard($program, 'move', 'moved', '--from', $super[0], '--to', $super[1], '--drop-source');
-is($status, 0, '--drop-source') or diag($err);
-$two->safe_psql('postgres', 'SET client_min_messages = error; DROP SCHEMA moved CASCADE');
 
 # --- the state of a move --------------------------------------------------------------------------
 
@@ -243,11 +193,11 @@ as_hostile(q{
 	CREATE TABLE snowflake_move_8.state (id uuid, schema_name name, other text, step text, marker uuid, is_reversible boolean, is_way_back boolean);
 	CREATE INDEX ON snowflake_move_8.state ((step || snowflake_move_8.f('x')));
 	INSERT INTO snowflake_move_8.state VALUES (gen_random_uuid(), 'planted', 'x', 'moved')});
-planted_code_run();
+planted_code_run($one, $two);
 foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'verify', $super[0] ], [ 'move', 'planted', '--from', $super[0], '--to', $super[1], '--abort' ])
 {
 	($status, $out, $err) = run_shard($program, @$verb);
-	is(planted_code_run(), '', "$verb->[0] reads no planted state of a move") or diag("$out$err");
+	is(planted_code_run($one, $two), '', "$verb->[0] reads no planted state of a move") or diag("$out$err");
 }
 like((run_shard($program, 'list', $super[0]))[1], qr/\bplanted\b/, 'a planted state closes no shard');
 
@@ -257,9 +207,9 @@ like((run_shard($program, 'list', $super[0]))[1], qr/\bplanted\b/, 'a planted st
 as_hostile(q{
 	CREATE FUNCTION planted.snowflake_changes() RETURNS text[] LANGUAGE plpgsql AS $$ BEGIN RAISE LOG 'PLANTED record as %', current_user; RETURN '{}'; END $$});
 $one->safe_psql('postgres', q{SET ROLE super; SELECT snowflake_create_shard(12, 'ours')});
-planted_code_run();
+planted_code_run($one, $two);
 ($status, $out, $err) = run_shard($program, 'run', $super[0], '--shards', '10,12', '--keep-going', '--once', 'ours', '--sql', 'CREATE TABLE ours ()');
-is("$status $out" . planted_code_run(), "3 1 shard done: 12\n1 shard failed: 10\n", 'run --once calls no planted record') or diag($err);
+is("$status $out" . planted_code_run($one, $two), "3 1 shard done: 12\n1 shard failed: 10\n", 'run --once calls no planted record') or diag($err);
 like($err, qr/shard 10, schema planted: function snowflake_changes\(\) of its schema is no record that run has written/, 'and names it');
 is(as_hostile(q{SELECT to_regclass('planted.ours') IS NULL}), 't', 'the shard is not changed');
 

@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use PlantedTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -34,17 +35,6 @@ sub psql_as
 	my ($role, $sql) = @_;
 	my ($code, $stdout, $stderr) = $node->psql('postgres', $sql, extra_params => [ '-U', $role ]);
 	return $code == 0 ? $stdout : die "$sql: $stderr";
-}
-
-# The places of planted code that has run since the last call, each with its role.
-my $log_read = 0;
-
-sub planted_code_run
-{
-	my $log = slurp_file($node->logfile, $log_read);
-	$log_read += length $log;
-	my %run = map { $_ => 1 } $log =~ /PLANTED (.* as \w+)/g;
-	return join ', ', sort keys %run;
 }
 
 # Tries each way to more rights that a session has, and tells when one has led to any.
@@ -102,7 +92,7 @@ sub plant
 }
 plant('mallory', 5, 'insta5');
 plant('eve', 6, 'insta6');
-planted_code_run();
+planted_code_run($node);
 
 my $nobody = 'f f';
 my $superusers = q{SELECT string_agg(rolsuper::text, ' ' ORDER BY rolname) FROM pg_roles WHERE rolname IN ('mallory', 'eve')};
@@ -113,7 +103,7 @@ sub is_contained
 	my ($role, $expected, @arguments) = @_;
 	my $name = "$arguments[0] as $role: " . ($arguments[-1] =~ s/\s+/ /gr);
 	is(run_as($role, @arguments), $expected, "$name: exit code $expected") or diag("$out$err");
-	my $run = planted_code_run();
+	my $run = planted_code_run($node);
 	isnt($run, '', "$name: planted code runs") if $expected == 0;
 	is(join(', ', grep { !/ as (?:mallory|eve)$/ || / works | has led / } split /, /, $run), '', "$name: as the owner of its shard, without a way to more");
 	return $run;
@@ -147,24 +137,24 @@ is($node->safe_psql('postgres', q{SELECT string_agg(format('%s %s', p.oid::regpr
 	WHERE proname = 'snowflake_changes'}), 'insta5.snowflake_changes() mallory, insta6.snowflake_changes() eve', 'and the record of its changes');
 is(run_as('super', 'run', '--shards', '5-6', '--once', 'one', '--sql', 'INSERT INTO users (name) VALUES (NULL); CREATE TABLE made ()') . $out,
 	"02 shards had it already: 5-6\n", 'a superuser finds the record of another role');
-is(planted_code_run(), '', 'and runs nothing');
+is(planted_code_run($node), '', 'and runs nothing');
 
 # Outside of a transaction: statements that PostgreSQL runs as the owner of the table, and no others.
 foreach my $sql ('CREATE INDEX CONCURRENTLY climbed ON users (climb(name::text), x) WHERE climb(\'a\'::text) = 1', 'REINDEX INDEX CONCURRENTLY climbed',
 	'VACUUM ANALYZE users', 'DROP INDEX CONCURRENTLY climbed')
 {
 	my @arguments = ('run', '--shards', '5-6', '--no-transaction', '--sql', $sql);
-	if ($sql =~ /^DROP/) { is(run_as('super', @arguments) . planted_code_run(), '0', "run as super: $sql, which runs nothing"); }
+	if ($sql =~ /^DROP/) { is(run_as('super', @arguments) . planted_code_run($node), '0', "run as super: $sql, which runs nothing"); }
 	else { is_contained('super', 0, @arguments); }
 }
 foreach my $sql ('SELECT climb(\'alone\')', q{CREATE INDEX CONCURRENTLY ON users (x) WHERE many = '{a}'}, 'CALL p()')
 {
-	is(run_as('super', 'run', '--shards', '5-6', '--no-transaction', '--sql', $sql) . planted_code_run(), '3', "run refuses by itself: $sql");
+	is(run_as('super', 'run', '--shards', '5-6', '--no-transaction', '--sql', $sql) . planted_code_run($node), '3', "run refuses by itself: $sql");
 	like($err, qr/schema insta5 belongs to role mallory, whose code could run with the rights of role super in this statement\nHINT:  Connect as role mallory\./,
 		'and names the owner');
 }
 is(run_as('mallory', 'run', '--shards', '5', '--no-transaction', '--sql', q{CREATE INDEX CONCURRENTLY ON users (x) WHERE name <> 'x'}), 0, 'the owner may');
-like(planted_code_run(), qr/as mallory/, 'with its own code');
+like(planted_code_run($node), qr/as mallory/, 'with its own code');
 
 # --- limits --------------------------------------------------------------------------------------
 
