@@ -311,6 +311,9 @@ struct Arguments {
         verb->add_option(
             "--target", options.target,
             "the target's address as seen from the source, for --reversible (default: --to)");
+        verb->add_flag("--trust-owners", options.trusts_owners,
+                       "let replication run code of the shard's owners with the rights of this "
+                       "role, if it cannot write as the owners: before PostgreSQL 16, for example");
         add_switch(verb, "shell command for another router, run when the target is open, with "
                          "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
         verb->add_option(

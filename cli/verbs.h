@@ -57,6 +57,7 @@ struct Options {
     std::vector<std::string> pgbouncer; /* consoles, and the file of each */
     std::vector<std::string> config;
     std::string switch_command;
+    bool trusts_owners = false;
     bool is_dry_run = false;
     bool is_resumed = false;
     bool is_aborted = false;

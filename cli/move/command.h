@@ -32,7 +32,8 @@ public:
           routers_(choose_routing(options, source_, move_), "the shard is"),
           limits_{std::chrono::milliseconds(static_cast<int>(options.timeout * 1000)),
                   static_cast<std::int64_t>(options.max_lag)},
-          source_dsn_(dsn_of(source_, options.source)), target_dsn_(dsn_of(target_, options.target))
+          on_target_{dsn_of(source_, options.source), options.trusts_owners},
+          on_source_{dsn_of(target_, options.target), options.trusts_owners}
     {
     }
 
@@ -93,8 +94,8 @@ private:
     Routers routers_;
     std::string remedy_ = command_with(options_.is_undone ? "--undo" : "--resume");
     const Limits limits_;
-    const std::string source_dsn_; /* as the target's server reaches it */
-    const std::string target_dsn_; /* as the source's server reaches it */
+    const Workers on_target_;
+    const Workers on_source_; /* of a way back */
     std::string end_state_;
     std::optional<std::int64_t> pause_;
 };

@@ -8,6 +8,7 @@
 #include "move/owned.h"
 #include "move/replication.h"
 #include "move/state.h"
+#include "move/workers.h"
 #include "output.h"
 #include "postgres/restore.h"
 
@@ -107,7 +108,7 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
  * The definition is noted, and then read for the target. If it is changed in between, the two
  * differ, so require_no_change() comes behind both. claim_shard() keeps another schema of the
  * target from the number until the COMMIT. */
-void prepare_target(Servers& servers, const Move& move, const std::string& source_dsn)
+void prepare_target(Servers& servers, const Move& move, const Workers& workers)
 {
     auto& [source, target] = servers;
     if (read_state(target, move))
@@ -131,7 +132,9 @@ void prepare_target(Servers& servers, const Move& move, const std::string& sourc
                 "It is being moved from " + source.server() + ".");
     stop_sequences(target, move);
     hide_statements(target);
-    target.run(subscription_sql(target, move, source_dsn, "slot_name = '" + move.slot + "'"));
+    target.run(subscription_sql(target, move, workers.dsn,
+                                "slot_name = '" + move.slot + "'" +
+                                    worker_option(target, source, source, move.shard, workers)));
     if (const std::string table = find_foreign_table(target, move); !table.empty())
         throw MustStartAnew("table " + table + " is published, and not of the shard");
     target.run("COMMIT"); /* with the statement it would be logged after its settings have ended */

@@ -10,9 +10,8 @@
 #include "move/session.h"
 
 void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);
-/* source_dsn: the source as the target's server reaches it, with a password if there is one. The
- * schema is there and closed afterwards, with the subscription that copies its rows. */
-void prepare_target(Servers& servers, const Move& move, const std::string& source_dsn);
+/* The schema is there and closed afterwards, with the subscription that copies its rows. */
+void prepare_target(Servers& servers, const Move& move, const Workers& workers);
 void await_copy(Servers& servers, const Move& move);
 /* Late if the definition is being changed just now; MustStartAnew if it has changed. */
 void finish_definition(Servers& servers, const Move& move);

@@ -51,7 +51,7 @@ void MoveCommand::prepare()
     const Watch on_source(servers.source, stop_if_interrupted);
     const Watch on_target(servers.target, stop_if_interrupted);
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible);
-    prepare_target(servers, move_, source_dsn_);
+    prepare_target(servers, move_, on_target_);
     /* A fence that stands says that a switch has begun, so these steps are done. Nobody can write
      * to the shard then, so this goes on to the switch at once. */
     if (const auto source = standing().source; source->step != Step::fenced) {
@@ -114,7 +114,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     std::string way_back;
     if (const auto source = standing().source; source && source->is_reversible) {
         const std::string problem =
-            make_way_back(session_.servers, move_, target_dsn_, routers_.routing(), limits_);
+            make_way_back(session_.servers, move_, on_source_, routers_.routing(), limits_);
         if (problem.empty())
             return end(done() + kWithWayBack + rows, rows.empty());
         warn("no way back is made: " + problem);

@@ -87,10 +87,10 @@ std::vector<Obstacle> MoveCommand::find_obstacles()
     const std::vector<Shard> shards = read_shards(source_);
     find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
     require_one_schema_each(source_, shards, {move_.shard.number});
-    auto obstacles = ::find_obstacles(session_.servers, move_, source_dsn_, limits_);
+    auto obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
     if (options_.is_reversible)
         for (const Obstacle& obstacle :
-             find_obstacles_of_way_back(session_.servers, move_, target_dsn_, limits_))
+             find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_))
             obstacles.push_back(obstacle);
     for (const Obstacle& obstacle : routers_.find_obstacles(source_))
         obstacles.push_back(obstacle);

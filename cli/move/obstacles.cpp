@@ -8,6 +8,7 @@
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/trial.h"
+#include "move/workers.h"
 #include "output.h"
 #include "split/state.h"
 
@@ -175,8 +176,8 @@ std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& 
     return found;
 }
 
-std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
-                                     const std::string& source_dsn, const Limits& limits)
+std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move, const Workers& workers,
+                                     const Limits& limits)
 {
     auto& [source, target] = servers;
     const std::string seconds = seconds_of(limits);
@@ -201,24 +202,25 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
         {move.shard.schema, version.text(0, 0), move_command(move.shard.schema, "--drop-source")});
     for (const auto& more :
          {find_taken_names(target, move), read_obstacles(target, kSubscribing, {}),
-          find_missing_rights(target, source, move, source_dsn)})
+          find_missing_rights(target, source, move, workers.dsn)})
         on_target.insert(on_target.end(), more.begin(), more.end());
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
     if (on_target.empty())
-        on_target = try_definition(servers, move, source_dsn);
-    for (const auto& more : {on_target, read_obstacles(target, kDefaultPrivileges, {})})
+        on_target = try_definition(servers, move, workers.dsn);
+    const auto untrusted = find_untrusted_owners(target, source, source, move.shard, workers);
+    for (const auto& more : {on_target, untrusted, read_obstacles(target, kDefaultPrivileges, {})})
         found.insert(found.end(), more.begin(), more.end());
     tell_of_large_objects(source, move.shard);
-    tell_of_code(source, target, move.shard);
+    if (untrusted.empty())
+        tell_of_code(target, source, move.shard);
     tell_of_event_triggers(target);
     compare_clocks(servers);
     return found;
 }
 
 std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& move,
-                                                 const std::string& target_dsn,
-                                                 const Limits& limits)
+                                                 const Workers& workers, const Limits& limits)
 {
     auto& [source, target] = servers;
     std::vector<Obstacle> found = read_obstacles(target, kPublishing, {seconds_of(limits)});
@@ -226,12 +228,14 @@ std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& m
      * are read on the source, because the target does not have the shard yet. */
     std::vector<Obstacle> on_source = read_obstacles(source, kSubscribing, {});
     for (const auto& more : {read_obstacles(source, kAdvancing, {}),
-                             find_missing_rights(source, source, move, target_dsn)})
+                             find_missing_rights(source, source, move, workers.dsn)})
         on_source.insert(on_source.end(), more.begin(), more.end());
     /* The source has the definition, so only the subscription is tried; and not under a name that
      * is taken, which is an obstacle of find_obstacles(). */
     if (found.empty() && on_source.empty() && find_taken_names(source, move).empty())
-        on_source = try_subscription(source, opposite(move), target_dsn);
-    found.insert(found.end(), on_source.begin(), on_source.end());
+        on_source = try_subscription(source, opposite(move), workers.dsn);
+    for (const auto& more :
+         {on_source, find_untrusted_owners(source, target, source, move.shard, workers)})
+        found.insert(found.end(), more.begin(), more.end());
     return found;
 }

@@ -21,14 +21,12 @@ struct Obstacle {
 std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& sql,
                                      const std::vector<std::string>& parameters);
 
-/* source_dsn: the source as the target's server reaches it. limits: a transaction that has run
- * longer than the timeout is an obstacle. Changes nothing: the definition is tried in a transaction
+/* workers: those of the target. limits: a transaction that has run longer than the timeout is an
+ * obstacle. Changes nothing: the definition is tried in a transaction
  * that is rolled back. Warnings tell of facts that stop no move. */
-std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move,
-                                     const std::string& source_dsn, const Limits& limits);
+std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move, const Workers& workers,
+                                     const Limits& limits);
 
-/* More obstacles, of --reversible alone. target_dsn: the target as the source's server
- * reaches it. */
+/* More obstacles, of --reversible alone. workers: those of the source. */
 std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& move,
-                                                 const std::string& target_dsn,
-                                                 const Limits& limits);
+                                                 const Workers& workers, const Limits& limits);

@@ -1,6 +1,5 @@
 #include "move/replicable.h"
 
-#include "move/replication.h"
 #include "output.h"
 #include "quoting.h"
 
@@ -109,42 +108,4 @@ void tell_of_large_objects(Connection& source, const Shard& shard)
         warn("the source has large objects, which are not replicated. Do these columns point to "
              "them? " +
              visible(columns.text(0, 0)));
-}
-
-/* The expressions that a worker evaluates for each row: CHECK constraints of tables and domains,
- * stored generated columns, indexes. An operator stands for its function. */
-void tell_of_code(Connection& source, const Connection& target, const Shard& shard)
-{
-    const bool can_be_owner = target.version() >= 160000;
-    const std::string table = table_not_as_owner(source, shard.schema);
-    if (can_be_owner && table.empty())
-        return;
-    const Result code = source.query(R"(
-        WITH expressions AS (
-            SELECT k.tableoid, k.oid FROM pg_constraint AS k WHERE connamespace = $1::regnamespace AND contype = 'c'
-            UNION ALL
-            SELECT i.tableoid, i.oid FROM pg_index AS x JOIN pg_class AS i ON i.oid = indexrelid
-            WHERE relnamespace = $1::regnamespace AND (indexprs IS NOT NULL OR indpred IS NOT NULL)
-            UNION ALL
-            SELECT d.tableoid, d.oid FROM pg_attrdef AS d JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
-            JOIN pg_class AS c ON c.oid = adrelid WHERE relnamespace = $1::regnamespace AND attgenerated = 's')
-        SELECT format('function %s of role %I', p.oid::regprocedure, min(rolname)), min(pg_describe_object(e.tableoid, e.oid, 0))
-        FROM expressions AS e JOIN pg_depend AS d ON d.classid = e.tableoid AND d.objid = e.oid
-        LEFT JOIN pg_operator AS o ON refclassid = 'pg_operator'::regclass AND o.oid = refobjid
-        JOIN pg_proc AS p ON p.oid = CASE WHEN refclassid = 'pg_proc'::regclass THEN refobjid ELSE oprcode END
-        JOIN pg_roles AS r ON r.oid = proowner
-        WHERE NOT rolsuper AND rolname <> current_user
-        GROUP BY p.oid ORDER BY 1)",
-                                     {shard.quoted});
-    if (code.rows() == 0)
-        return;
-    const auto more = static_cast<std::size_t>(code.rows()) - 1;
-    const std::string cause = can_be_owner
-                                  ? "because the owner of table " + visible(table) +
-                                        " lacks a right on it, or row security is forced on it"
-                                  : "as all workers before PostgreSQL 16 do";
-    warn(target.server() + ": workers will write the rows as role " + target.user() + ", " + cause +
-         ", and so run " + visible(code.text(0, 0)) + " (" + visible(code.text(0, 1)) + ")" +
-         (more > 0 ? " and " + count_of(more, "more function") : "") +
-         ". Move the shard if you trust that role.");
 }

@@ -70,29 +70,13 @@ std::string dsn_of(const Connection& server, const std::string& given)
                                 (server.version() >= 170000 ? " -c transaction_timeout=0" : ""));
 }
 
-std::string table_not_as_owner(Connection& server, const std::string& schema)
-{
-    const Result unfit = server.query(R"(
-        SELECT min(c.oid::regclass::text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
-        WHERE nspname = $1 AND relkind = 'r'
-        AND (relrowsecurity AND relforcerowsecurity OR NOT has_schema_privilege(relowner, n.oid, 'USAGE')
-             OR EXISTS (SELECT FROM unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE}'::text[]) AS privilege
-                        WHERE NOT has_table_privilege(relowner, c.oid, privilege))))",
-                                      {schema});
-    return unfit.text(0, 0);
-}
-
 std::string subscription_sql(Connection& target, const Move& move, const std::string& dsn,
                              const std::string& options)
 {
-    std::string as_owner;
-    if (target.version() >= 160000)
-        as_owner = table_not_as_owner(target, move.shard.schema).empty() ? ", run_as_owner = false"
-                                                                         : ", run_as_owner = true";
     /* With create_slot = false, CREATE SUBSCRIPTION may run in a transaction block: the target gets
      * definition, state and subscription in one commit, and the trial can roll it back. */
     return move.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") + target.literal(dsn) +
-           move.sql(" PUBLICATION @move@ WITH (create_slot = false, ") + options + as_owner + ")";
+           move.sql(" PUBLICATION @move@ WITH (create_slot = false, ") + options + ")";
 }
 
 void make_publication(Connection& source, const Move& move)

@@ -13,16 +13,8 @@
  * does not have). */
 std::string dsn_of(const Connection& server, const std::string& given = "");
 
-/* From PostgreSQL 16 on a worker can write to each table as its owner, in a security-restricted
- * operation (SwitchToUntrustedUser()), so that the code of the table gets no right of the mover.
- * That needs rights of the owner that a superuser or the owner could have taken away, and is an
- * error under forced row security. A table for which it fails, or "". */
-std::string table_not_as_owner(Connection& server, const std::string& schema);
-
 /* The statement that subscribes the target to the source, which it reaches by the connection
- * string. options: slot_name = ..., and others. Its workers write as the owners of the tables; if
- * that fails for one table, or before PostgreSQL 16, they write as the owner of the subscription,
- * which is the role of the move. */
+ * string. options: slot_name = ..., and others. */
 std::string subscription_sql(Connection& target, const Move& move, const std::string& dsn,
                              const std::string& options);
 

@@ -39,6 +39,12 @@ WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET')))";
 
 } // namespace
 
+Owners read_owners(Connection& home, const Shard& shard)
+{
+    const Result owners = home.query(kOwners, {shard.schema, shard.quoted});
+    return {owners.text(0, 0), owners.text(0, 1)};
+}
+
 std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& home,
                                           const Move& move, const std::string& dsn)
 {
@@ -52,9 +58,9 @@ std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& ho
                  "role " + name + " may not make a subscription: before PostgreSQL 16 only a " +
                      "superuser may",
                  "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
-    const Result owners = home.query(kOwners, {move.shard.schema, move.shard.quoted});
+    const Owners owners = read_owners(home, move.shard);
     std::vector<Obstacle> found =
-        read_obstacles(subscriber, kRights, {owners.text(0, 0), owners.text(0, 1)});
+        read_obstacles(subscriber, kRights, {owners.names, owners.objects});
     /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string
      * itself: one in the ~/.pgpass of the server does not count. */
     if (!has_password(dsn))

@@ -43,6 +43,12 @@ struct Limits {
     Clock::time_point deadline() const { return Clock::now() + timeout; }
 };
 
+/* The workers of a subscription; see workers.h. */
+struct Workers {
+    std::string dsn;            /* of the publisher, as the subscriber's server reaches it */
+    bool trusts_owners = false; /* they may run code of the owners with the rights of this role */
+};
+
 /* --resume would fail in the same way. So the error gets no hint to --resume. */
 struct MustStartAnew : Failure {
     explicit MustStartAnew(const std::string& problem, const std::string& details = "")

@@ -9,6 +9,7 @@
 #include "move/replication.h"
 #include "move/state.h"
 #include "move/transaction.h"
+#include "move/workers.h"
 #include "output.h"
 
 void prepare_way_back(Connection& target, const Move& move)
@@ -62,7 +63,7 @@ void begin_at(Connection& source, const Move& back, const std::string& position)
 /* The steps may run again after a kill: until begin_at() commits, the source is fenced and the
  * target open, and --resume comes here. The triggers become plain ones before the worker runs: a
  * trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
-std::string make_way_back(Servers& servers, const Move& move, const std::string& target_dsn,
+std::string make_way_back(Servers& servers, const Move& move, const Workers& workers,
                           const Routing& routing, const Limits& limits)
 {
     auto& [source, target] = servers;
@@ -75,6 +76,9 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     note_definition(target, back);
     if (has_changed(target, back))
         return "the definition of the shard has been changed on " + target.server();
+    if (const auto untrusted = find_untrusted_owners(source, target, source, move.shard, workers);
+        !untrusted.empty())
+        return untrusted.front().server + ": " + untrusted.front().problem;
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
     target.run("BEGIN");
     keep_routing(target, back.name, routing);
@@ -85,8 +89,9 @@ std::string make_way_back(Servers& servers, const Move& move, const std::string&
     source.run(
         /* The source has the rows (copy_data). The worker must not run before its position is set
          * (enabled). */
-        subscription_sql(source, back, target_dsn,
-                         "slot_name = '" + back.slot + "', copy_data = false, enabled = false"));
+        subscription_sql(source, back, workers.dsn,
+                         "slot_name = '" + back.slot + "', copy_data = false, enabled = false" +
+                             worker_option(source, target, source, move.shard, workers)));
     if (const std::string table = find_foreign_table(source, back); !table.empty()) {
         source.rollback();
         return "the publication on " + target.server() + " has table " + table +

@@ -16,9 +16,9 @@ void prepare_way_back(Connection& target, const Move& move);
  * would keep WAL until the disk of the target is full. */
 void discard_way_back(Connection& target, const Move& move, const Limits& limits);
 
-/* The target is open, and replicates from the source no more. target_dsn: the target as the
- * source's server reaches it. Returns why there cannot be a way back any more; else nothing. */
-std::string make_way_back(Servers& servers, const Move& move, const std::string& target_dsn,
+/* The target is open, and replicates from the source no more. Returns why there cannot be a way
+ * back any more; else nothing. */
+std::string make_way_back(Servers& servers, const Move& move, const Workers& workers,
                           const Routing& routing, const Limits& limits);
 /* The rest of that, if the command was killed between its two commits. */
 void finish_way_back(Connection& target, Connection& source, const Move& move);
