@@ -53,25 +53,25 @@ CREATE FUNCTION snowflake_min_id(ts timestamptz) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_min_id';
 COMMENT ON FUNCTION snowflake_min_id(timestamptz) IS
-    'the smallest ID made at or after a time: id >= snowflake_min_id(ts)';
+    'the smallest ID with a time at or after ts: id >= snowflake_min_id(ts) means snowflake_timestamp(id) >= ts';
 
 CREATE FUNCTION snowflake_min_id(ts timestamptz, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_min_id';
 COMMENT ON FUNCTION snowflake_min_id(timestamptz, bigint) IS
-    'the smallest ID made at or after a time, with another epoch (Unix ms)';
+    'the smallest ID with a time at or after ts, with another epoch (Unix ms)';
 
 CREATE FUNCTION snowflake_max_id(ts timestamptz) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_max_id';
 COMMENT ON FUNCTION snowflake_max_id(timestamptz) IS
-    'the largest ID made at or before a time: id <= snowflake_max_id(ts)';
+    'the largest ID with a time at or before ts: id <= snowflake_max_id(ts) means snowflake_timestamp(id) <= ts';
 
 CREATE FUNCTION snowflake_max_id(ts timestamptz, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_max_id';
 COMMENT ON FUNCTION snowflake_max_id(timestamptz, bigint) IS
-    'the largest ID made at or before a time, with another epoch (Unix ms)';
+    'the largest ID with a time at or before ts, with another epoch (Unix ms)';
 
 CREATE FUNCTION snowflake_internal.between_support(internal) RETURNS internal
     LANGUAGE c STRICT
