@@ -14,13 +14,17 @@ CREATE TYPE snowflake_internal.attach_member AS (
     attnum smallint,
     column_name name,
     is_attached boolean, -- the column itself, in its table and in all below it: gets the DEFAULT
-    is_narrow boolean    -- attached, or referring to one that is, and too small for an ID: gets another type
+    is_narrow boolean,   -- attached, or referring to one that is, and too small for an ID: gets another type
+    new_type text        -- that type
 );
 COMMENT ON TYPE snowflake_internal.attach_member IS
     'a column that snowflake_attach() changes: the column itself, that of a child or a partition, '
     'or one that refers to it';
 
--- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n])
+-- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
+--                  [, referrers => 'widen'])
+--
+-- referrers => 'widen': also integer columns that refer to it by their names alone get the type bigint.
 --
 --   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
 --   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence
@@ -31,16 +35,18 @@ COMMENT ON TYPE snowflake_internal.attach_member IS
 --          would not be above it within snowflake.max_drift
 --   42710, 22003          the shard is another schema's; is none
 --   22008, 2200H          the epoch is in the future; is over
+--   22023                 referrers is neither NULL nor 'widen'
 --   23502, 25001, 25006   NULLs in the column; isolation above READ COMMITTED; read-only
 --
 -- NOTICEs tell the progress: the size before each rewriting, the time after it.
 CREATE FUNCTION snowflake_attach(
         tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
-        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL) RETURNS void
+        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    widens CONSTANT boolean := snowflake_internal.attach_widens(referrers);
     col pg_attribute;
     scope snowflake_internal.attach_member[];
     arguments text;  -- of this call, for hints
@@ -53,13 +59,13 @@ BEGIN
     -- waits for a lock. So all is looked at again until nothing is left to wait for.
     LOOP
         col := snowflake_internal.attach_column(tbl, column_name);
-        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms);
+        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers);
         PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
-        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms) THEN
+        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
             RETURN;
         END IF;
         PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
-        scope := snowflake_internal.attach_scope(tbl, col.attnum);
+        scope := snowflake_internal.attach_scope(tbl, col.attnum, widens);
         PERFORM snowflake_internal.attach_require_owner(scope);
         SELECT a.shard, a.epoch_ms, a.schema INTO new_call
         FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
@@ -82,6 +88,7 @@ BEGIN
     PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
 
     PERFORM snowflake_internal.attach_tell_broken(scope);
+    PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
     PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
     new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
     -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
@@ -93,24 +100,26 @@ BEGIN
                                             snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint) IS
+COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text) IS
     'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
     'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
-    'and integer columns that refer to it with it';
+    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key';
 
 CREATE FUNCTION snowflake_internal.attach_arguments(
-        tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint) RETURNS text
+        tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint, referrers text DEFAULT NULL)
+    RETURNS text
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 SELECT concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), 'shard => ' || shard,
-                 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms)
+                 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms,
+                 'referrers => ' || quote_literal(referrers))
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_arguments IS
     'the arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given';
 
 CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass,
-                                                  epoch_ms bigint)
+                                                  epoch_ms bigint, widens boolean)
     RETURNS boolean
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -140,9 +149,13 @@ BEGIN
                           snowflake_internal.attach_arguments(
                               col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
     END IF;
+    IF widens AND EXISTS (SELECT FROM snowflake_internal.own_referrers(col.attrelid, col.attnum)) THEN
+        RETURN false;
+    END IF;
     RAISE NOTICE '% is attached already: %', described, old_text;
     RETURN true;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_is_done IS
-    'whether a column is attached as asked for, which is said; an error if it is attached otherwise';
+    'whether a column is attached as asked for, which is said, and no referrers are left to be widened; an error if it '
+    'is attached otherwise';

@@ -1,6 +1,6 @@
 -- Steps of snowflake_attach(): which columns change, in whose tables, under which locks, and the change itself.
 
-CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
+CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint, widens boolean DEFAULT false)
     RETURNS snowflake_internal.attach_member[]
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -10,7 +10,9 @@ AS $$
 -- one that refers to that column. A wide column may lie between two narrow ones. The column that it refers to
 -- itself is not reached: a bigint may refer to an integer.
 WITH RECURSIVE reached AS (
-    SELECT a.attrelid, a.attnum, a.attname FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attnum = $2
+    (SELECT a.attrelid, a.attnum, a.attname FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attnum = $2
+     UNION ALL
+     SELECT o.tbl, o.attnum, o.column_name FROM snowflake_internal.own_referrers($1, $2) AS o WHERE $3)
     UNION
     SELECT a.attrelid, a.attnum, a.attname
     FROM reached AS r
@@ -43,7 +45,7 @@ WITH RECURSIVE reached AS (
     JOIN pg_inherits AS i ON i.inhparent = t.attrelid
     JOIN pg_attribute AS a ON a.attrelid = i.inhrelid AND a.attname = t.attname AND a.attnum > 0
 )
-SELECT array_agg((t.root, t.attrelid, t.attnum, t.attname, k.is_attached, k.is_narrow)::snowflake_internal.attach_member
+SELECT array_agg((t.root, t.attrelid, t.attnum, t.attname, k.is_attached, k.is_narrow, k.new_type)::snowflake_internal.attach_member
                  ORDER BY k.is_attached DESC, t.attrelid <> t.root, t.root, t.attrelid, t.attnum)
 FROM tree AS t
 JOIN pg_attribute AS a ON a.attrelid = t.attrelid AND a.attnum = t.attnum
@@ -51,12 +53,14 @@ JOIN pg_type AS y ON y.oid = a.atttypid
 CROSS JOIN LATERAL (
     SELECT t.root = $1 AND t.attname = (SELECT a.attname FROM pg_attribute AS a
                                         WHERE a.attrelid = $1 AND a.attnum = $2) AS is_attached,
-           y.typoutput IN ('int4out'::regproc, 'int2out'::regproc) AS is_narrow -- a domain's is that of its base type
+           y.typoutput IN ('int4out'::regproc, 'int2out'::regproc) -- a domain's is that of its base type
+           OR a.atttypid IN ('integer[]'::regtype, 'smallint[]'::regtype) AS is_narrow,
+           CASE y.typcategory WHEN 'A' THEN 'bigint[]' ELSE 'bigint' END AS new_type
 ) AS k
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_scope IS
     'the columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, '
-    'and those that refer to it by foreign keys';
+    'and those that refer to it by foreign keys; if asked for, also those that refer to it by their names alone';
 
 CREATE FUNCTION snowflake_internal.attach_require_owner(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -166,15 +170,16 @@ BEGIN
     -- once. Foreign keys are checked again when either of their tables is written.
     FOR step IN
         SELECT s.root,
-               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.column_name) COLLATE "C", ', ')
+               string_agg(DISTINCT format('ALTER COLUMN %I TYPE %s', s.column_name, s.new_type) COLLATE "C", ', ')
                    FILTER (WHERE s.is_narrow) AS widening,
                string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
                                           s.column_name, default_text), ', ')
                    FILTER (WHERE s.is_attached) AS attaching,
-               (SELECT format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END,
-                              pg_size_pretty(sum(pg_table_size(c.oid))),
-                              CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed'
-                                   ELSE format('about %s rows', sum(c.reltuples)::bigint) END)
+               (SELECT CASE WHEN count(*) = 0 THEN 'no partitions'
+                            ELSE format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END,
+                                        pg_size_pretty(sum(pg_table_size(c.oid))),
+                                        CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed'
+                                             ELSE format('about %s rows', sum(c.reltuples)::bigint) END) END
                 FROM pg_class AS c
                 WHERE c.relkind = 'r'
                     AND c.oid IN (SELECT m.tbl FROM unnest(scope) AS m WHERE m.root = s.root AND m.is_narrow)) AS size

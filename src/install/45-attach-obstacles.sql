@@ -108,7 +108,7 @@ UNION ALL
 SELECT format('%s is of a foreign table', s.described) FROM columns AS s WHERE s.is_narrow AND s.relkind = 'f'
 UNION ALL
 SELECT format('%s is of the domain %s', s.described, s.atttypid::regtype)
-FROM columns AS s WHERE s.is_narrow AND s.atttypid NOT IN ('integer'::regtype, 'smallint'::regtype)
+FROM columns AS s JOIN pg_type AS t ON t.oid = s.atttypid WHERE s.is_narrow AND t.typtype = 'd'
 UNION ALL
 SELECT format('%s is a generated column', s.described) FROM columns AS s WHERE s.is_narrow AND s.attgenerated <> ''
 UNION ALL

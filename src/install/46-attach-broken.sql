@@ -1,5 +1,5 @@
--- A step of snowflake_attach(): NOTICEs of functions that may fail or return other values after the change. The
--- catalogue does not show which do.
+-- Steps of snowflake_attach(): NOTICEs of functions that may fail or return other values after the change, and of columns
+-- that may be too small for the new values. The catalogue does not show which are.
 
 CREATE FUNCTION snowflake_internal.attach_tell_broken(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -55,3 +55,64 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_tell_broken IS
     'says which triggers may set the column, and which functions name an integer type beside a table whose column is '
     'widened';
+
+CREATE FUNCTION snowflake_internal.attach_widens(referrers text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF referrers <> 'widen' THEN
+        RAISE EXCEPTION 'referrers cannot be %', quote_literal(referrers) USING
+            ERRCODE = 'invalid_parameter_value',
+            HINT = 'Without it, a NOTICE names integer columns that may refer to the table. referrers => ''widen'' makes '
+                   'them bigint.';
+    END IF;
+    RETURN referrers IS NOT NULL;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_widens IS
+    'whether snowflake_attach() widens columns that refer to the table by their names alone';
+
+CREATE FUNCTION snowflake_internal.own_referrers(tbl oid, attnum smallint)
+    RETURNS TABLE (tbl regclass, attnum smallint, column_name name)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT r.tbl, r.attnum, r.column_name
+FROM snowflake_internal.referrers(ARRAY[$1], ARRAY[$2]) AS r JOIN pg_class AS c ON c.oid = r.tbl
+WHERE pg_has_role(c.relowner, 'USAGE')
+$$;
+COMMENT ON FUNCTION snowflake_internal.own_referrers IS
+    'the referrers() of a column in tables of the caller';
+
+CREATE FUNCTION snowflake_internal.attach_tell_referrers(scope snowflake_internal.attach_member[], arguments text)
+    RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    listed text;
+    is_own boolean;
+BEGIN
+    SELECT string_agg(t.line, E'\n' ORDER BY t.line COLLATE "C"), bool_or(t.is_own) INTO listed, is_own
+    FROM (SELECT format('ALTER TABLE %s %s;', r.tbl,
+                        string_agg(format('ALTER COLUMN %I TYPE %s', r.column_name, r.new_type), ', ' ORDER BY r.attnum))
+                 || coalesce(' -- if it refers to this table: see column ' || quote_ident(r.type_column), '') AS line,
+                 bool_or(pg_has_role(c.relowner, 'USAGE')) AS is_own
+          FROM snowflake_internal.referrers(ARRAY[col.tbl::oid], ARRAY[col.attnum]) AS r JOIN pg_class AS c ON c.oid = r.tbl
+          WHERE NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.tbl = r.tbl AND s.attnum = r.attnum)
+          GROUP BY r.tbl, r.type_column) AS t;
+    IF listed IS NOT NULL THEN
+        RAISE NOTICE 'integer columns may refer to column % of table % by their names, and are too small for an ID',
+            quote_ident(col.column_name), col.tbl USING
+            DETAIL = listed,
+            HINT = concat_ws(' ', 'Widen those that do, before an ID is stored there.',
+                             CASE WHEN is_own THEN
+                                 format('SELECT snowflake_attach(%s, referrers => ''widen''); widens them all.', arguments)
+                             END);
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_tell_referrers IS
+    'names the columns that may refer to the attached one without a foreign key, with the statements that widen them';

@@ -158,4 +158,9 @@ $node->safe_psql('postgres', q{
 	ALTER PUBLICATION ids ADD TABLE t (id, v) WHERE (id > 5), other});
 attach(q{'att.t', shard => 40});
 
+# A partitioned table without a partition.
+$node->safe_psql('postgres', 'CREATE TABLE empty_parts (id integer NOT NULL, k integer) PARTITION BY LIST (k)');
+my (undef, undef, $notices) = $node->psql('postgres', q{SELECT snowflake_attach('empty_parts', shard => 5)});
+like($notices, qr/NOTICE:  rewriting table public\.empty_parts: no partitions\n/, 'a partitioned table without a partition has no size');
+
 done_testing();

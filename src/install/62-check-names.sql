@@ -1,0 +1,81 @@
+-- Problems of snowflake_check() that names tell: functions of the PL/pgSQL scheme, columns that may refer to an ID.
+-- And snowflake_check() itself.
+
+CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH called AS (
+    SELECT u.refobjid AS function, min(f.oid) AS by_default
+    FROM pg_depend AS u
+    JOIN pg_attrdef AS f ON f.oid = u.objid
+    JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+    JOIN pg_type AS t ON t.oid = a.atttypid
+    WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_proc'::regclass
+      AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+    GROUP BY u.refobjid
+)
+SELECT 'notice', p.oid::regprocedure::text,
+       coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
+                || ' calls it, and it is not native',
+                'it is a PL/pgSQL function, with the duplicates of that scheme'),
+       format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
+FROM pg_proc AS p
+JOIN pg_language AS l ON l.oid = p.prolang
+LEFT JOIN called AS c ON c.function = p.oid
+LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
+WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
+    AND p.provolatile = 'v'
+  AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
+  AND NOT EXISTS (SELECT FROM snowflake_internal.checked_calls() AS k WHERE k.classid = 'pg_proc'::regclass
+                  AND k.objid = p.oid)
+  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
+                  AND e.deptype = 'e')
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_functions IS
+    'functions that may be those of the PL/pgSQL scheme';
+
+CREATE FUNCTION snowflake_internal.check_referrers(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+    SET enable_nestloop = off SET jit = off -- the planner takes the keys for few, and adds a large cost to nested loops
+AS $$
+WITH keys AS MATERIALIZED (
+    SELECT DISTINCT c.oid, a.attnum
+    FROM snowflake_internal.checked_calls() AS k
+    JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relpersistence <> 't'
+        AND NOT c.relispartition
+    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
+)
+SELECT DISTINCT ON (r.tbl, r.attnum) 'notice', (pg_identify_object('pg_class'::regclass, r.tbl, r.attnum)).identity,
+       'its integers are too small for an ID, and '
+       || CASE WHEN r.type_column IS NULL THEN format('by its name it may refer to table %s', r.key_tbl)
+               ELSE format('with column %I it may refer to any table', r.type_column) END,
+       format('If it does: ALTER TABLE %s ALTER COLUMN %I TYPE %s;', r.tbl, r.column_name, r.new_type)
+FROM snowflake_internal.referrers((SELECT array_agg(oid ORDER BY oid, attnum) FROM keys),
+                                  (SELECT array_agg(attnum ORDER BY oid, attnum) FROM keys)) AS r
+ORDER BY r.tbl, r.attnum, r.type_column IS NOT NULL, r.key_tbl
+$$;
+COMMENT ON FUNCTION snowflake_internal.check_referrers IS
+    'integer columns that may refer to a column of IDs without a foreign key';
+
+CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT c.*
+FROM (SELECT * FROM snowflake_internal.check_shards()
+      UNION ALL SELECT * FROM snowflake_internal.check_columns()
+      UNION ALL SELECT * FROM snowflake_internal.check_sequences()
+      UNION ALL SELECT * FROM snowflake_internal.check_ids()
+      UNION ALL SELECT * FROM snowflake_internal.check_defaults()
+      UNION ALL SELECT * FROM snowflake_internal.check_functions()
+      UNION ALL SELECT * FROM snowflake_internal.check_referrers()) AS c
+ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
+$$;
+COMMENT ON FUNCTION snowflake_check() IS
+    'reports problems of the shards of this database, also coming ones: severity (error, warning, notice), object, '
+    'problem, and a hint with the remedy; no rows if there are none';
