@@ -1,7 +1,7 @@
 # Real clients keep what docs/clients.md says of them. Each program of examples/clients makes a table in a
 # database of its own, and checks what it sees. Then the rows are looked at from here.
 #
-#   SNOWFLAKE_TEST_LONG      TypeORM and Drizzle, too: npm takes longer to install them than all else here
+#   SNOWFLAKE_TEST_LONG      TypeORM and Drizzle, too, which npm takes long to install
 
 use strict;
 use warnings;
@@ -130,6 +130,24 @@ SKIP:
 	run_client('jdbc', 'photos', 'java', '-XX:-UsePerfData', '-cp', $jdbc_driver, "$clients/jdbc/Photos.java",
 		'jdbc:postgresql://127.0.0.1:' . $node->port . "/jdbc?user=$user&password=$password");
 }
+
+# A DEFAULT is bound to the function itself. Only a call by name needs the search_path, and USAGE on the schema.
+$node->safe_psql('postgres', 'CREATE DATABASE own_schema');
+$node->safe_psql('own_schema', q{
+	CREATE SCHEMA snowflake;
+	CREATE EXTENSION snowflake SCHEMA snowflake;
+	CREATE TABLE photos (id bigserial PRIMARY KEY, caption text);
+	SELECT snowflake.snowflake_attach('photos', shard => 0);
+	CREATE ROLE writer;
+	GRANT INSERT, SELECT ON photos TO writer;
+	GRANT USAGE ON SEQUENCE photos_id_seq TO writer;
+});
+is($node->safe_psql('own_schema', 'SET ROLE writer; INSERT INTO photos DEFAULT VALUES RETURNING id >= 1::bigint << 53'), 't',
+	'in a schema of its own: a DEFAULT needs neither the search_path nor a privilege on the schema');
+my (undef, undef, $by_name) = $node->psql('own_schema', "SET ROLE writer; SELECT snowflake.snowflake_next_id(0, 'photos_id_seq')");
+like($by_name, qr/permission denied for schema snowflake/, 'in a schema of its own: a call by name needs USAGE on the schema');
+my (undef, undef, $moved) = $node->psql('own_schema', 'ALTER EXTENSION snowflake SET SCHEMA public');
+like($moved, qr/extension "snowflake" does not support SET SCHEMA/, 'an installed extension stays in its schema');
 
 $node->stop;
 done_testing();
