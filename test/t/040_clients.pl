@@ -116,7 +116,7 @@ $node->command_ok([ 'c++', '-std=c++17', '-Wall', '-Wextra', '-Werror', "-I$incl
 	'libpq: the program is compiled without a warning');
 run_client('libpq', 'photos', "$built/photos");
 
-run_node('node-postgres');
+run_node($_) foreach 'node-postgres', 'sequelize';
 if ($ENV{SNOWFLAKE_TEST_LONG})
 {
 	run_node($_) foreach 'typeorm', 'drizzle';
