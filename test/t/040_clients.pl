@@ -122,7 +122,7 @@ $node->command_ok([ 'c++', '-std=c++17', '-Wall', '-Wextra', '-Werror', "-I$incl
 	'libpq: the program is compiled without a warning');
 run_client('libpq', 'photos', "$built/photos");
 
-run_node($_) foreach 'node-postgres', 'knex', 'sequelize', 'mikro-orm';
+run_node($_) foreach 'node-postgres', 'knex', 'kysely', 'sequelize', 'mikro-orm';
 if ($ENV{SNOWFLAKE_TEST_LONG})
 {
 	run_node($_) foreach 'typeorm', 'drizzle';
