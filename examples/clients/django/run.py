@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 
 import django
 from django.core.management import call_command
-from django.db import connection
+from django.db import IntegrityError, connection, models
 from django.db.models import Func, Value
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
@@ -57,8 +57,33 @@ def import_photo():
     return Photo.objects.latest("id").id
 
 
+def inspect():
+    """inspectdb takes the ID for a number of the application, and create() sends NULL for it."""
+    written = io.StringIO()
+    call_command("inspectdb", "photos_photo", stdout=written)
+    check("    id = models.BigIntegerField(primary_key=True)\n" in written.getvalue(),
+          f"docs/clients.md names another field than inspectdb:\n{written.getvalue()}")
+
+    class Inspected(models.Model):
+        id = models.BigIntegerField(primary_key=True)
+        caption = models.TextField()
+
+        class Meta:
+            app_label = "photos"
+            managed = False
+            db_table = "photos_photo"
+
+    try:
+        Inspected.objects.create(caption="without an ID")
+    except IntegrityError as error:
+        check('null value in column "id"' in str(error), error)
+    else:
+        check(False, "a BigIntegerField leaves the ID to the DEFAULT: docs/clients.md says that it does not")
+
+
 def main():
     call_command("migrate", verbosity=0)
+    inspect()
 
     ids = check_later(0, "migrate") + check_later(0, "migrate") + check_later(0, "migrate")
     check(ids[0] >= 1 << 53, f"{ids[0]} is a position or a counter, and no ID")
