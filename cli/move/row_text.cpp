@@ -29,13 +29,10 @@ std::string key_of(Connection& connection, const std::string& table)
 Result read_rows(Connection& connection, const std::string& table, const std::string& sql,
                  int columns)
 {
-    /* A membership has the option SET since 16. An owner without USAGE on the schema cannot read
-     * the table by its name, nor change it. */
+    /* A membership has the option SET since 16. */
     const std::string right = connection.version() >= 160000 ? "SET" : "MEMBER";
-    const Result may_act = connection.query("SELECT pg_has_role(relowner, $2) AND "
-                                            "has_schema_privilege(relowner, relnamespace, 'USAGE') "
-                                            "FROM pg_class WHERE oid = $1::regclass",
-                                            {table, right});
+    const Result may_act = connection.query(
+        "SELECT pg_has_role(relowner, $2) FROM pg_class WHERE oid = $1::regclass", {table, right});
     if (!may_act.flag(0, 0))
         return connection.query(sql);
     std::string list;

@@ -14,7 +14,8 @@ void set_row_text(Connection& connection);
 std::string key_of(Connection& connection, const std::string& table);
 
 /* The rows of a query of this table, all values as text, with the rights of the table's owner: the
- * planner and the casts of a row call functions that the owner chose. With the rights of the caller
- * if that may not act as the owner, or if the owner has no right on the schema. */
+ * planner and the casts of a row call functions that the owner chose. A role that may not act as
+ * the owner reads with its own rights. The query has no literal of a type that the owner could have
+ * made, because that would be read with the rights of the caller. */
 Result read_rows(Connection& connection, const std::string& table, const std::string& sql,
                  int columns);

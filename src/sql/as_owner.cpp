@@ -42,6 +42,8 @@ Oid database_owner()
     return owner;
 }
 
+constexpr const char* kCursor = "snowflake_rows";
+
 struct Before {
     Oid user;
     int context;
@@ -136,15 +138,20 @@ void run(const char* statements)
 /* DECLARE takes the queries that snowflake-shard query takes outside of this, and no other: one
  * SELECT, VALUES, TABLE or WITH that changes nothing. A cursor of that name that code of the shard
  * has opened while the text was parsed is an error. */
-Portal open_query(const char* query)
+SPIPlanPtr prepare(const char* query)
 {
-    constexpr const char* cursor = "snowflake_rows";
     const SPIPlanPtr plan =
-        SPI_prepare(psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", cursor, query), 0, nullptr);
+        SPI_prepare(psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", kCursor, query), 0, nullptr);
     if (plan == nullptr || list_length(SPI_plan_get_plan_sources(plan)) != 1)
         not_one_query();
+    return plan;
+}
+
+/* The query is rewritten and planned here (PerformCursorOpen()). */
+Portal open(SPIPlanPtr plan)
+{
     SPI_execute_plan(plan, nullptr, nullptr, false, 0);
-    const Portal portal = SPI_cursor_find(cursor);
+    const Portal portal = SPI_cursor_find(kCursor);
     if (portal == nullptr || portal->tupDesc == nullptr)
         not_one_query();
     return portal;
@@ -181,11 +188,10 @@ void put_rows(const SPITupleTable* table, std::uint64_t count, const ReturnSetIn
 
 /* All rows are in the result, in memory of work_mem or a temporary file, before the caller gets the
  * first: no code of the shard runs behind the end of the restricted operation. */
-void put_all_rows(const char* query, const ReturnSetInfo* result)
+void put_all_rows(SPIPlanPtr plan, const ReturnSetInfo* result)
 {
     constexpr long kBatch = 1000;
-    SPI_connect();
-    const Portal portal = open_query(query);
+    const Portal portal = open(plan);
     require_columns(result->setDesc, portal->tupDesc);
     const MemoryContext batch =
         AllocSetContextCreate(CurrentMemoryContext, "rows_as_owner", ALLOCSET_DEFAULT_SIZES);
@@ -198,18 +204,17 @@ void put_all_rows(const char* query, const ReturnSetInfo* result)
         SPI_freetuptable(SPI_tuptable);
     } while (SPI_processed > 0);
     SPI_cursor_close(portal);
-    SPI_finish();
 }
 
-/* The arguments: the object whose owner runs the query, and the query. */
-Datum put_rows_as(FunctionCallInfo fcinfo, Before (*become_owner)(Oid))
+/* Names are looked up with the rights of the caller: an owner can have no USAGE on the schema. This
+ * runs no code of the owner: literals of types that the owner made are the caller's affair. */
+SPIPlanPtr prepare_as_caller(const char* query)
 {
-    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-    const char* query = text_argument(fcinfo, 1);
-    const Before before = become_owner(PG_GETARG_OID(0));
-    put_all_rows(query, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
-    become_again(before);
-    return Datum{0};
+    const int settings = NewGUCNestLevel();
+    set("search_path", "");
+    const SPIPlanPtr plan = prepare(query);
+    AtEOXact_GUC(false, settings);
+    return plan;
 }
 
 } // namespace
@@ -249,7 +254,7 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
     const char* query = text_argument(fcinfo, 1);
     const Before before = become_owner_of_schema(PG_GETARG_OID(0));
     SPI_connect();
-    const Portal portal = open_query(query);
+    const Portal portal = open(prepare(query));
     for (int i = 0; i < portal->tupDesc->natts; i++) {
         const FormData_pg_attribute* column = TupleDescAttr(portal->tupDesc, i);
         Datum values[] = {CStringGetTextDatum(NameStr(column->attname)),
@@ -267,13 +272,28 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_rows_as_owner);
 PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
 {
-    return put_rows_as(fcinfo, become_owner_of_schema);
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    const char* query = text_argument(fcinfo, 1);
+    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
+    SPI_connect();
+    put_all_rows(prepare(query), reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    SPI_finish();
+    become_again(before);
+    return Datum{0};
 }
 
 /* snowflake_internal.rows_as_table_owner(tbl regclass, query text) returns setof record */
 PG_FUNCTION_INFO_V1(snowflake_rows_as_table_owner);
 PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
 {
-    return put_rows_as(fcinfo, become_owner_of_table);
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    const char* query = text_argument(fcinfo, 1);
+    SPI_connect();
+    const SPIPlanPtr plan = prepare_as_caller(query);
+    const Before before = become_owner_of_table(PG_GETARG_OID(0));
+    put_all_rows(plan, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    become_again(before);
+    SPI_finish();
+    return Datum{0};
 }
 }
