@@ -5,6 +5,7 @@
 #include "move/dependents.h"
 #include "move/moving.h"
 #include "move/owned.h"
+#include "move/references.h"
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/trial.h"
@@ -190,7 +191,8 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move, const W
         return found;
     found = read_obstacles(source, kPublishing, {seconds});
     for (const auto& more :
-         {find_taken_names(source, move), find_not_replicable(source, move.shard)})
+         {find_taken_names(source, move), find_not_replicable(source, move.shard),
+          find_broken_references(source, move.shard)})
         found.insert(found.end(), more.begin(), more.end());
     for (const std::string& dependent : find_dependents(source, move.shard))
         found.push_back({source.server(), dependent, "Drop it, or move it into the schema."});

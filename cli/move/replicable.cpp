@@ -22,14 +22,14 @@ SELECT CASE WHEN i.indexrelid IS NULL THEN format('table %s has no replica ident
                                                 i.indexrelid::regclass, name)
             ELSE format('index %s, the replica identity of table %s, is invalid: UPDATE and DELETE would fail',
                         i.indexrelid::regclass, name) END,
-       CASE WHEN i.indexrelid IS NULL THEN format('ALTER TABLE %s REPLICA IDENTITY %s; or give it a primary key', name,
+       CASE WHEN i.indexrelid IS NULL THEN format('ALTER TABLE %s REPLICA IDENTITY %s; or give it a primary key. Do the same in all shards: diff compares it', name,
                                                 (SELECT coalesce(min(format('USING INDEX %I', c.relname)), 'FULL')
                                                  FROM pg_index AS u JOIN pg_class AS c ON c.oid = u.indexrelid
                                                  WHERE u.indrelid = t.oid AND u.indisunique AND u.indimmediate AND u.indisvalid
                                                  AND u.indpred IS NULL AND u.indexprs IS NULL
                                                  AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = t.oid
                                                                  AND a.attnum = ANY (u.indkey) AND NOT a.attnotnull)))
-            WHEN NOT i.indimmediate THEN format('ALTER TABLE %s REPLICA IDENTITY FULL; or USING another unique index', name)
+            WHEN NOT i.indimmediate THEN format('ALTER TABLE %s REPLICA IDENTITY FULL; or USING another unique index. Do the same in all shards: diff compares it', name)
             ELSE format('REINDEX INDEX %s;', i.indexrelid::regclass) END
 FROM tables AS t LEFT JOIN pg_index AS i
     ON i.indrelid = t.oid AND CASE relreplident WHEN 'i' THEN indisreplident WHEN 'd' THEN indisprimary END

@@ -1,0 +1,82 @@
+#include "move/references.h"
+
+#include <algorithm>
+
+#include "clock.h"
+#include "move/row_text.h"
+#include "output.h"
+#include "quoting.h"
+
+namespace
+{
+
+/* As RI_Initial_Check() looks for them: a row with a NULL in the key refers to nothing. Keys that
+ * are NOT VALID are made again as they are. The operators are those of the key, whatever the
+ * search_path is. Two texts: of a query with one row if there is a violation, and of one that shows
+ * all. */
+const char* const kKeys = R"(
+SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v'
+FROM pg_constraint AS f
+JOIN pg_class AS c ON c.oid = conrelid JOIN pg_class AS p ON p.oid = confrelid
+CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END, CASE p.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END) AS o (of_one, to_one),
+LATERAL (SELECT format('SELECT %s FROM %s%s AS t WHERE %s AND NOT EXISTS (SELECT FROM %s%s AS r WHERE %s)',
+                       string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n), of_one, conrelid::regclass,
+                       string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n), to_one, confrelid::regclass,
+                       string_agg(format('r.%I OPERATOR(%I.%s) t.%I', r.attname, n.nspname, oprname, a.attname), ' AND ' ORDER BY k.n))
+         FROM unnest(conkey, confkey, conpfeqop) WITH ORDINALITY AS k (referring, referred, op, n)
+         JOIN pg_attribute AS a ON a.attrelid = conrelid AND a.attnum = k.referring
+         JOIN pg_attribute AS r ON r.attrelid = confrelid AND r.attnum = k.referred
+         JOIN pg_operator ON pg_operator.oid = k.op JOIN pg_namespace AS n ON n.oid = oprnamespace) AS q (violations)
+WHERE connamespace = $1::regnamespace AND contype = 'f' AND conparentid = 0 AND convalidated
+ORDER BY 1, 2)";
+
+constexpr auto kMostTime = std::chrono::seconds(30);
+
+/* Of the server's for the rest of that time. */
+void limit_statement(Connection& source, Clock::time_point deadline)
+{
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    source.run("SET LOCAL statement_timeout = " +
+               std::to_string(std::max<std::int64_t>(left.count(), 1)));
+}
+
+/* The time is over, or the owner may not read the other table. */
+bool leaves_open(const ServerError& error)
+{
+    const std::string query_canceled = "57014";
+    const std::string insufficient_privilege = "42501";
+    return error.sqlstate == query_canceled || error.sqlstate == insufficient_privilege;
+}
+
+} // namespace
+
+std::vector<Obstacle> find_broken_references(Connection& source, const Shard& shard)
+{
+    const Result keys = source.query(kKeys, {shard.quoted});
+    const Clock::time_point deadline = Clock::now() + kMostTime;
+    std::vector<Obstacle> found;
+    std::size_t unknown = 0;
+    for (int i = 0; i < keys.rows(); i++) {
+        source.run("BEGIN READ ONLY; SET LOCAL row_security = off");
+        try {
+            limit_statement(source, deadline);
+            if (read_rows(source, keys.text(i, 0), keys.text(i, 4), 1).rows() > 0)
+                found.push_back({source.server(),
+                                 "rows of table " + visible(keys.text(i, 0)) +
+                                     " violate its foreign key " + visible(keys.text(i, 1)) +
+                                     " to table " + visible(keys.text(i, 2)),
+                                 visible(keys.text(i, 3)) + "; shows them."});
+        } catch (const ServerError& error) {
+            if (!leaves_open(error))
+                throw;
+            unknown++;
+        }
+        source.rollback();
+    }
+    if (unknown > 0)
+        warn(source.server() + ": " + count_of(unknown, "foreign key") + " of schema " +
+             visible(shard.schema) +
+             " could not be checked in 30 s, or not with the rights of the table's owner");
+    return found;
+}
