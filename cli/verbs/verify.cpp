@@ -47,8 +47,9 @@ Result read_columns(Connection& connection)
         JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
         JOIN bigints ON typ = a.atttypid
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
-          AND (c.relnamespace, k.shard) IN (SELECT quote_ident(schema_name)::regnamespace, shard FROM ()" +
+          AND (n.nspname, k.shard) IN (SELECT schema_name, shard FROM ()" +
                             open_shards_sql(connection) + R"() AS open)
         ORDER BY c.oid::regclass::text, 3)");
 }
@@ -59,7 +60,8 @@ Result read_columns(Connection& connection)
  * publish_via_partition_root the subscription has the parent alone, so nothing below such a table
  * is read, either. The column is looked up by its name, because a child may have it at another
  * attnum. Partitioned and foreign tables have no rows here, and temporary ones may be of another
- * session. UNION, because a table may have several parents. */
+ * session: other_ids() raises an error for these. MATERIALIZED, because the planner could call it
+ * before it joins pg_class. UNION, because a table may have several parents. */
 Result count_other_ids(Connection& connection, const std::string& shard, const std::string& table,
                        const std::string& column, int sample)
 {
@@ -68,13 +70,15 @@ Result count_other_ids(Connection& connection, const std::string& shard, const s
             SELECT $2::oid
             UNION
             SELECT i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl
+            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl)),
+        readable AS MATERIALIZED (
+            SELECT tbl, a.attnum
+            FROM tables
+            JOIN pg_class AS c ON c.oid = tbl AND c.relkind = 'r' AND c.relpersistence <> 't'
+            JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attname = $3
             WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl))
         SELECT coalesce(sum(o.count), 0), min(o.smallest)
-        FROM tables
-        JOIN pg_class AS c ON c.oid = tbl AND c.relkind = 'r' AND c.relpersistence <> 't'
-        JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attname = $3
-        CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, a.attnum, $1::integer, $4::integer) AS o
-        WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl))",
+        FROM readable CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, attnum, $1::integer, $4::integer) AS o)",
                             {shard, table, column, std::to_string(sample)});
 }
 
@@ -151,7 +155,7 @@ Result find_invalid_indexes(Connection& connection)
                     ELSE format('REINDEX INDEX CONCURRENTLY %1$s; -- or DROP INDEX CONCURRENTLY %1$s;', i.oid::regclass) END
         FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
         WHERE NOT x.indisvalid
-          AND i.relnamespace IN (SELECT quote_ident(schema_name)::regnamespace FROM open)
+          AND i.relnamespace IN (SELECT n.oid FROM pg_namespace AS n JOIN open ON schema_name = nspname)
           AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p JOIN pg_locks AS l USING (pid)
                           WHERE p.datname = current_database() AND l.locktype = 'relation' AND l.database = p.datid
                             AND l.relation = x.indrelid AND l.mode = 'ShareUpdateExclusiveLock')
@@ -162,21 +166,14 @@ Result find_invalid_indexes(Connection& connection)
 /* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
  * without arguments is called by an object or was called: then it has drawn from its sequence.
  * Without that condition a server that only has the setting, as from a common configuration file,
- * would be a finding. A negative value is no shard. setdatabase = 0 is a setting for all
- * databases. */
+ * would be a finding. shard_settings() returns NULL for a value that is no shard. */
 std::vector<int> read_settings(Connection& connection)
 {
     const Result rows = connection.query(
         R"(
-        WITH settings (value) AS (
-            SELECT current_setting('snowflake.shard')
-            UNION
-            SELECT split_part(c, '=', 2)
-            FROM pg_db_role_setting AS r CROSS JOIN unnest(r.setconfig) AS c
-            WHERE r.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-              AND starts_with(c, 'snowflake.shard='))
-        SELECT value FROM settings CROSS JOIN (SELECT $1::regclass::oid AS seq) AS d
-        WHERE value::integer >= 0
+        SELECT DISTINCT shard
+        FROM snowflake_internal.shard_settings() CROSS JOIN (SELECT $1::regclass::oid AS seq) AS d
+        WHERE shard IS NOT NULL
           AND ((snowflake_internal.stored_value(seq)).is_called
                OR EXISTS (SELECT FROM snowflake_internal.calls() AS k
                           WHERE k.shard IS NULL AND k.seq = d.seq)))",
