@@ -20,16 +20,18 @@ struct Report {
 
 /* The sizes of open shards, in bytes. A partitioned table is not read: its partitions have the
  * rows, and its reltuples count them again. A shard without tables has no row in sizes, and counts
- * as 0. pg_total_relation_size() waits for a session with ACCESS EXCLUSIVE on a table. */
+ * as 0. pg_total_relation_size() waits for a session with ACCESS EXCLUSIVE on a table, so only
+ * tables of shards are asked. */
 std::vector<PlacedShard> read_sizes(Connection& connection)
 {
     const Result rows =
         connection.query("WITH shards AS (" + open_shards_sql(connection) + R"(), sizes AS (
-            SELECT relnamespace AS schema, sum(pg_total_relation_size(oid))::bigint AS size,
+            SELECT nspname, sum(pg_total_relation_size(pg_class.oid))::bigint AS size,
                    sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows
-            FROM pg_class WHERE relkind IN ('r', 'm') GROUP BY relnamespace)
+            FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+            WHERE relkind IN ('r', 'm') AND nspname IN (SELECT schema_name FROM shards) GROUP BY nspname)
         SELECT shard, schema_name, coalesce(size, 0), coalesce(rows, 0)
-        FROM shards LEFT JOIN sizes ON schema = quote_ident(schema_name)::regnamespace)");
+        FROM shards LEFT JOIN sizes ON nspname = schema_name)");
     std::vector<PlacedShard> shards;
     for (int i = 0; i < rows.rows(); i++)
         shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), 0,

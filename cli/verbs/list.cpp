@@ -67,8 +67,7 @@ int list_shards(const Options& options)
      * again, so only tables with rows are added up; reltuples = -1 is a table that was never
      * analyzed. pg_total_relation_size() has indexes and TOAST, is 0 for a partitioned table, and
      * NULL for one that was dropped meanwhile. It takes ACCESS SHARE on each relation, so list
-     * waits for a session with ACCESS EXCLUSIVE. quote_ident(), because regnamespace reads its text
-     * as SQL does, and would fold a name such as Insta5. */
+     * waits for a session with ACCESS EXCLUSIVE, and only tables of shards are asked. */
     const auto list = [&](Connection& connection) {
         warn_of_citus(connection);
         return connection.query("WITH shards AS (" + shards_sql(connection) + R"(), last AS (
@@ -80,7 +79,9 @@ int list_shards(const Options& options)
                        count(*) FILTER (WHERE relkind IN ('r', 'p') AND NOT relispartition) AS tables,
                        sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows,
                        sum(pg_total_relation_size(oid))::bigint AS size
-                FROM pg_class WHERE relkind IN ('r', 'p', 'm') GROUP BY relnamespace
+                FROM pg_class WHERE relkind IN ('r', 'p', 'm')
+                AND relnamespace IN (SELECT n.oid FROM pg_namespace AS n JOIN shards ON schema_name = nspname)
+                GROUP BY relnamespace
             ), citus AS ()" + citus_nodes_sql(connection) +
                                     R"()
             SELECT shard, schema_name, state, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
@@ -90,8 +91,9 @@ int list_shards(const Options& options)
                                     R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
                    coalesce(node || '/' || current_database(), $1::text)
             FROM shards LEFT JOIN last USING (shard)
-            LEFT JOIN sizes ON sizes.schema = quote_ident(schema_name)::regnamespace
-            LEFT JOIN citus ON citus.schema = quote_ident(schema_name)::regnamespace
+            LEFT JOIN pg_namespace AS n ON n.nspname = schema_name
+            LEFT JOIN sizes ON sizes.schema = n.oid
+            LEFT JOIN citus ON citus.schema = n.oid
             ORDER BY shard, schema_name)",
                                 {connection.address()});
     };
