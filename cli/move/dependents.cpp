@@ -9,7 +9,10 @@ namespace
  * partition there is a dependent, by deptype a.
  *
  * A foreign key depends on the columns of the table and on the index of the key. The row of the
- * index is left out, so that it is named once. */
+ * index is left out, so that it is named once.
+ *
+ * MATERIALIZED, because pg_identify_object() could be called for each row of pg_depend otherwise:
+ * there may be a million, and objects that are being dropped can make it an error. */
 const char* const kDependents = R"(
 WITH RECURSIVE members AS (
     SELECT 'pg_namespace'::regclass::oid AS classid, $1::regnamespace::oid AS objid
@@ -20,12 +23,12 @@ WITH RECURSIVE members AS (
     AND NOT EXISTS (SELECT FROM pg_class AS c
                     WHERE d.classid = c.tableoid AND d.objid = c.oid
                     AND relnamespace NOT IN ($1::regnamespace, 'pg_toast'::regnamespace))
+), dependents AS MATERIALIZED (
+    SELECT d.* FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
+    WHERE d.deptype IN ('n', 'a') AND (d.classid, d.objid) NOT IN (TABLE members)
 )
-SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid) || ' needs ' ||
-                pg_describe_object(d.refclassid, d.refobjid, 0)
-FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
-WHERE d.deptype IN ('n', 'a') AND (d.classid, d.objid) NOT IN (TABLE members)
-AND (pg_identify_object(d.refclassid, d.refobjid, 0)).type NOT LIKE '%index')";
+SELECT DISTINCT pg_describe_object(classid, objid, objsubid) || ' needs ' || pg_describe_object(refclassid, refobjid, 0)
+FROM dependents WHERE (pg_identify_object(refclassid, refobjid, 0)).type NOT LIKE '%index')";
 
 } // namespace
 

@@ -38,7 +38,7 @@ SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used)
        format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
 FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots)),
              ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication))) AS u (name, used)
-JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
+CROSS JOIN current_setting(name) AS setting WHERE setting::bigint < used + 2
 UNION ALL
 SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
        format('SELECT pg_terminate_backend(%s); or wait', pid)
@@ -67,7 +67,7 @@ FROM (VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat
              (CASE WHEN current_setting('max_active_replication_origins', true) IS NULL THEN 'max_replication_slots'
                    ELSE 'max_active_replication_origins' END,
               (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
-JOIN pg_settings USING (name) WHERE setting::bigint < used + 2
+CROSS JOIN current_setting(name) AS setting WHERE setting::bigint < used + 2
 UNION ALL
 SELECT 'max_sync_workers_per_subscription = 0: no rows are copied',
        'ALTER SYSTEM SET max_sync_workers_per_subscription = 2; SELECT pg_reload_conf();'

@@ -146,10 +146,13 @@ BEGIN
     FOR object IN SELECT p.sequence FROM snowflake_split.positions AS p WHERE p.cycles AND p.sequence = ANY (wanted) LOOP
         EXECUTE format('ALTER SEQUENCE %s CYCLE', object);
     END LOOP;
-    PERFORM setval(s.sequence, p.last_value, p.is_called)
-    FROM snowflake_split.positions AS p JOIN snowflake_split.sequences AS s ON s.sequence = p.sequence
-    CROSS JOIN LATERAL snowflake_split.stored(s.sequence) AS v
-    WHERE s.sequence = ANY (wanted) AND v.last_value = s.last AND v.is_called;
+    -- OFFSET 0: stored() raises an error for a sequence that another session has locked, and one without a position is not closed.
+    PERFORM setval(c.sequence, c.last_value, c.is_called)
+    FROM (SELECT s.sequence, s.last, p.last_value, p.is_called
+          FROM snowflake_split.positions AS p JOIN snowflake_split.sequences AS s ON s.sequence = p.sequence
+          WHERE s.sequence = ANY (wanted) OFFSET 0) AS c
+    CROSS JOIN LATERAL snowflake_split.stored(c.sequence) AS v
+    WHERE v.last_value = c.last AND v.is_called;
 END $$;
 CREATE FUNCTION snowflake_split.sequences_of(leave boolean) RETURNS oid[] LANGUAGE sql SET search_path = ''
     AS 'SELECT array_agg(s.sequence) FROM snowflake_split.sequences AS s WHERE s.leaves = leave';

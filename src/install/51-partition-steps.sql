@@ -4,13 +4,13 @@ CREATE FUNCTION snowflake_internal.partitions(parent regclass) RETURNS TABLE (pa
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-SELECT c.oid, CASE WHEN b.found IS NOT NULL THEN int8range(nullif(btrim(b.found[1], ''''), 'MINVALUE')::bigint,
+SELECT p.oid, CASE WHEN b.found IS NOT NULL THEN int8range(nullif(btrim(b.found[1], ''''), 'MINVALUE')::bigint,
                                                            nullif(btrim(b.found[2], ''''), 'MAXVALUE')::bigint) END
-FROM pg_inherits AS i
-JOIN pg_class AS c ON c.oid = i.inhrelid
-CROSS JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid),
+-- OFFSET 0: pg_get_expr() locks the partition, and could be called for those of other tables otherwise.
+FROM (SELECT c.oid, c.relpartbound FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+      WHERE i.inhparent = parent OFFSET 0) AS p
+CROSS JOIN LATERAL regexp_match(pg_get_expr(p.relpartbound, p.oid),
                                 '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') AS b(found)
-WHERE i.inhparent = parent
 $$;
 COMMENT ON FUNCTION snowflake_internal.partitions IS
     'the partitions of a table that is partitioned by RANGE of a bigint, and their IDs; NULL: the default partition';
