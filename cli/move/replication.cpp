@@ -82,10 +82,11 @@ std::string subscription_sql(Connection& target, const Move& move, const std::st
 void make_publication(Connection& source, const Move& move)
 {
     /* The tables by name: FOR TABLES IN SCHEMA needs a superuser. Partitions are among them, and
-     * their partitioned tables are not. */
+     * their partitioned tables are not. ONLY: children of the schema are named themselves, and a
+     * foreign or temporary one cannot be published. */
     std::string tables = move.name + ".marker";
     for (const std::string& table : tables_of(source, move.shard))
-        tables += ", " + table;
+        tables += ", ONLY " + table;
     source.run(move.sql("CREATE PUBLICATION @move@ FOR TABLE ") + tables);
 }
 
