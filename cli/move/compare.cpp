@@ -19,9 +19,11 @@ using Range =
  * A sum does not depend on the order of the rows. That of bigint is numeric, so it does not
  * overflow. ONLY: a table that inherits is compared by itself. Without a primary key the whole
  * table is one range. */
-std::string query_of(const std::string& table, const std::string& key, bool is_hashed)
+std::string query_of(Connection& source, const std::string& table, bool is_hashed)
 {
-    const std::string hash = is_hashed ? "hashtextextended(t::text, 0)" : "NULL::bigint";
+    const std::string key = key_of(source, table);
+    const std::string hash =
+        is_hashed ? "hashtextextended(" + row_text_of(source, table) + ", 0)" : "NULL::bigint";
     const std::string from = " FROM ONLY " + table + " AS t";
     if (!is_hashed || key.empty())
         return "SELECT count(*) || ' rows', sum(" + hash + ")" + from;
@@ -74,7 +76,7 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, 
     for (const std::string& table : tables) {
         const Result size = source.query("SELECT pg_table_size($1::regclass) <= $2::bigint",
                                          {table, std::to_string(max_size)});
-        const std::string sql = query_of(table, key_of(source, table), size.flag(0, 0));
+        const std::string sql = query_of(source, table, size.flag(0, 0));
         auto target =
             std::async(std::launch::async, [&] { return read_ranges(snapshot, table, sql); });
         const std::string found = difference(read_ranges(source, table, sql), target.get());

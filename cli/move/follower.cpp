@@ -40,11 +40,12 @@ using Parts = std::map<std::int64_t, Part>;
 std::string parts_sql(Connection& publisher, const std::string& table)
 {
     const std::string key = key_of(publisher, table);
+    const std::string row = row_text_of(publisher, table);
     return "SELECT hashtextextended(key, 0) & 65535, CASE count(*) WHEN 1 THEN '1 row, key ' ELSE "
            "count(*) || ' rows, one with key ' END || left(min(key), 100), sum(hash) FROM "
            "(SELECT " +
-           (key.empty() ? "t" : "ROW(" + key + ")") +
-           "::text COLLATE \"C\" AS key, hashtextextended(t::text, 0) AS hash FROM ONLY " + table +
+           (key.empty() ? row : "ROW(" + key + ")::text") +
+           " COLLATE \"C\" AS key, hashtextextended(" + row + ", 0) AS hash FROM ONLY " + table +
            " AS t) AS s GROUP BY 1";
 }
 

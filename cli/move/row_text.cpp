@@ -10,6 +10,16 @@ void set_row_text(Connection& connection)
         SET xmlbinary = base64; SET lc_monetary = 'C')");
 }
 
+std::string row_text_of(Connection& connection, const std::string& table)
+{
+    return connection
+        .query(R"(
+            SELECT concat('ROW(', string_agg('t.' || quote_ident(attname), ', ' ORDER BY attname), ')::text')
+            FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped)",
+               {table})
+        .text(0, 0);
+}
+
 std::string key_of(Connection& connection, const std::string& table)
 {
     /* Columns behind indnkeyatts are of INCLUDE, and not of the key. COLLATE is an error for a type

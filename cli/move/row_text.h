@@ -9,6 +9,11 @@
 /* Only these settings of a session decide how a row is written as text. */
 void set_row_text(Connection& connection);
 
+/* The expression of a row of the table, with the alias t, as text. By the names of the columns: a
+ * restored table that inherits can have them in another order, and t::text would be the column t
+ * where there is one. */
+std::string row_text_of(Connection& connection, const std::string& table);
+
 /* The columns of the primary key; empty if there is none. Text is ordered by its bytes, because the
  * collations of two servers may differ. */
 std::string key_of(Connection& connection, const std::string& table);
