@@ -202,10 +202,12 @@ $one->safe_psql('postgres', 'ALTER DATABASE postgres SET snowflake.shard = five'
 like(verified($one), qr/^0\n/, 'verify: a setting that is no number');
 $one->safe_psql('postgres', 'ALTER DATABASE postgres RESET snowflake.shard');
 
-# A move with a way back, without the obstacles.
+# A move with a way back, without the obstacles. A worker copies each table, so fewer partitions save much of the time.
 $session->quit;
 $one->safe_psql('postgres', q{
-	DROP TABLE "Kinds 5".unlogged, "Kinds 5".measured_unlogged, other.measured_away; DROP SCHEMA other} . ';' . sprintf $add_reordered, '"Kinds 5"');
+	DROP TABLE "Kinds 5".unlogged, "Kinds 5".measured_unlogged, other.measured_away; DROP SCHEMA other;
+	SELECT format('DROP TABLE "Kinds 5".measured_%s', n) FROM generate_series(21, 51) AS n \gexec
+	} . sprintf $add_reordered, '"Kinds 5"');
 my $definition = dump_of($one, 'Kinds 5');
 is(move('--dry-run', '--reversible'), '0 ', 'move --dry-run: no obstacles are left') or diag($err);
 is(move('--reversible'), '0 1 shard moved with a way back: 5', 'move --reversible') or diag($err);
@@ -224,7 +226,7 @@ $one->safe_psql('postgres', q{SET session_replication_role = replica; UPDATE "Ki
 is(move('--undo'), '0 1 shard undone: 5', 'move --undo') or diag($err);
 is(dump_of($one, 'Kinds 5'), $definition, 'the definition is what it was');
 is($one->safe_psql('postgres', 'SELECT count(*), (SELECT sum(a) FROM "Kinds 5".parent), (SELECT count(*) FROM "Kinds 5".plain) FROM "Kinds 5".measured'),
-	'254|43|10', 'and the rows are those of the target');
+	'161|43|10', 'and the rows are those of the target');
 is(verified($one, '--full'), "0\n", 'verify: nothing is left');
 
 $_->stop foreach $one, $two;
