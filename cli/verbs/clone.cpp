@@ -11,10 +11,11 @@
 
 #include "definition/definition.h"
 #include "postgres/dump.h"
+#include "postgres/extension.h"
 #include "postgres/placement.h"
 #include "postgres/restore.h"
 #include "definition/marks.h"
-#include "move/state.h"
+#include "move/moving.h"
 #include "output.h"
 #include "quoting.h"
 #include "split/state.h"
@@ -268,6 +269,23 @@ void require_no_move(Connection& connection, const Shard& origin)
                       "\nHINT:  " + command_of(*state) + " --drop-rest removes them.");
 }
 
+/* A copy that a move has closed has triggers that no template has, and diff leaves it out. */
+void require_no_closed_copy(Connection& connection, const std::vector<ShardState>& targets)
+{
+    for (const MoveState& move : read_moves(connection))
+        for (const ShardState& target : targets)
+            if (target.shard.schema == move.schema)
+                throw Failure(
+                    "schema " + visible(move.schema) + " on " + connection.server() +
+                    " belongs to a move of the shard, with " + visible(move.other) +
+                    "\nHINT:  snowflake-shard list shows where it is open. " +
+                    command_of(move, connection.address(),
+                               move.step == Step::moved || move.is_standing_way_back()
+                                   ? "--drop-source drops the closed copy."
+                                   : "--resume goes on with the move, and --abort undoes it.") +
+                    " Nothing was made.");
+}
+
 } // namespace
 
 int clone_shards(const Options& options)
@@ -284,6 +302,7 @@ int clone_shards(const Options& options)
     require_no_move(source.connection, origin);
     require_no_extension(source.connection, origin);
     std::vector<ShardState> targets = find_targets(home.connection, options);
+    require_no_closed_copy(home.connection, targets);
     const std::vector<Present> present = find_present(servers, shards, home, targets);
     require_constant_calls(source.connection, origin);
     /* Behind all checks that only read the catalogue: from here on pg_dump runs, and the copy is
