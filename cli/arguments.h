@@ -227,6 +227,8 @@ struct Arguments {
             ->check(CLI::IsMember({"table", "json", "csv", "pgbouncer", "plproxy", "svg"}));
         verb->add_option("--alias", options.alias,
                          "name of a shard's database in PgBouncer (default shard{})");
+        verb->add_option("--user", options.pooler_user,
+                         "user= of each line for PgBouncer, which auth_type = any needs");
         verb->add_option("--cluster", options.cluster,
                          "name of PL/Proxy's cluster (default snowflake)");
     }

@@ -37,6 +37,7 @@ struct Options {
     std::string format = "table"; /* map, query */
     std::string alias = "shard{}";
     std::string cluster = "snowflake";
+    std::string pooler_user;
 
     std::string to; /* clone, move */
 

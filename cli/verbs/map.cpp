@@ -73,7 +73,7 @@ void require_one_place_each(const Table& map)
     }
 }
 
-void print_pgbouncer(const Table& map, const std::string& alias)
+void print_pgbouncer(const Table& map, const std::string& alias, const std::string& user)
 {
     require_one_place_each(map);
     std::string text = "[databases]\n";
@@ -81,7 +81,8 @@ void print_pgbouncer(const Table& map, const std::string& alias)
         text += pooler_key(schema_name(alias, shard_of(row))) +
                 " = host=" + pooler_value(text_of(row[2])) +
                 " port=" + pooler_value(text_of(row[3])) +
-                " dbname=" + pooler_value(text_of(row[4])) + "\n";
+                " dbname=" + pooler_value(text_of(row[4])) +
+                (user.empty() ? "" : " user=" + pooler_value(user)) + "\n";
     /* At once, because a name that the file cannot hold is an error. */
     std::cout << text;
 }
@@ -151,7 +152,7 @@ int map_shards(const Options& options)
     }
     const Table map = read_map(servers);
     if (format == "pgbouncer")
-        print_pgbouncer(map, options.alias);
+        print_pgbouncer(map, options.alias, options.pooler_user);
     else if (format == "plproxy")
         print_plproxy(map, options.cluster);
     else
