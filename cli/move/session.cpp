@@ -4,6 +4,7 @@
 
 #include "move/state.h"
 #include "postgres/advisory.h"
+#include "postgres/extension.h"
 #include "postgres/servers.h"
 
 namespace
@@ -96,6 +97,8 @@ void hide_statements(Connection& connection)
 
 Servers::Servers(const std::string& from, const std::string& to) : source(from), target(to)
 {
+    require_extension(source);
+    require_build(target);
     withstand_settings(source);
     withstand_settings(target);
 }

@@ -53,17 +53,6 @@ std::string schema_name(const std::string& pattern, int shard)
     return pattern.substr(0, at) + std::to_string(shard) + pattern.substr(at + 2);
 }
 
-std::string extension_schema(Connection& connection)
-{
-    const Result schema = connection.query(
-        "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'");
-    if (schema.rows() == 0)
-        throw Failure(connection.server() + ": the extension is not installed there.\n"
-                                            "HINT:  CREATE EXTENSION snowflake;");
-    /* The output of regnamespace is quoted where that is needed, so it can stand in SQL. */
-    return schema.text(0, 0);
-}
-
 /* A shard that moves is in two databases, and open in one. A sequence that Citus has copied makes
  * no IDs here. is_direct: a table of another schema whose DEFAULT calls insta5.next_id() does not
  * make its own schema a shard. A shard number of NULL is computed, so it is not known here. IS NOT

@@ -29,9 +29,6 @@ std::string format_shards(const ShardSet& shards);
  * the name is not checked. */
 std::string schema_name(const std::string& pattern, int shard);
 
-/* The schema of the extension, as SQL writes it; an error if it is not installed. */
-std::string extension_schema(Connection& connection);
-
 /* A SELECT of shard and schema_name, without those that are somewhere else or not here yet, and
  * without those whose sequence is a copy on a Citus worker: the coordinator has them. */
 std::string open_shards_sql(Connection& connection);

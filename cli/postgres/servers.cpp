@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "postgres/extension.h"
 #include "postgres/server_file.h"
 #include "output.h"
 #include "postgres/dsn.h"
@@ -47,13 +48,20 @@ std::string as_one_line(std::string text)
     return text;
 }
 
-Server connect(const std::string& dsn)
+Server reach(const std::string& dsn)
 {
     try {
         return Server(dsn);
     } catch (const Failure& error) {
         throw Failure(visible(without_secrets(dsn)) + ": " + as_one_line(error.what()));
     }
+}
+
+Server connect(const std::string& dsn)
+{
+    Server server = reach(dsn);
+    require_extension(server.connection);
+    return server;
 }
 
 /* Which database this is. All servers that began as a copy of one, as a standby does, have the same

@@ -1,5 +1,6 @@
 #include "split/session.h"
 
+#include "postgres/extension.h"
 #include "postgres/servers.h"
 
 namespace
@@ -11,6 +12,7 @@ const std::string kDoing = "splitting the server";
 
 SplitServers::SplitServers(const Options& options) : old(options.from)
 {
+    require_extension(old);
     withstand_settings(old);
     /* Before the record is read: it must not change between a check and the step after it. */
     lock_name(old, kSplitSchema, kDoing);

@@ -1,6 +1,7 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
 #include "postgres/catalog.h"
+#include "postgres/extension.h"
 #include "postgres/citus.h"
 #include "move/state.h"
 #include "output.h"

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "postgres/catalog.h"
+#include "postgres/extension.h"
 #include "postgres/citus.h"
 #include "definition/copy.h"
 #include "move/findings.h"

@@ -96,6 +96,7 @@ my ($listed) = grep { $_->{shard} == $shard } @$rows;
 is("$listed->{schema} $listed->{tables}", "insta$shard 4", 'list: schema and number of tables');
 like($listed->{last_id_at}, qr/^20\d\d-\d\d-\d\dT/, 'list: the time of the last ID');
 ok($listed->{size} > 0 && $listed->{server} =~ /:\d+\/postgres$/, 'list: size and server');
+like((run_shard($program, 'map', $node, '--format', 'pgbouncer', '--user', 'an app'))[1], qr/\nshard\d+ = host=\S+ port=\d+ dbname=postgres user='an app'\n/, 'map: the user of PgBouncer');
 ($status, $out) = run_shard($program, 'map', $node, '--format', 'pgbouncer');
 my ($host, $port) = ($node->host, $node->port);
 like($out, qr/^shard$shard = host=\Q$host\E port=$port dbname=postgres$/m, 'map: a line of PgBouncer');
@@ -336,6 +337,44 @@ $other->safe_psql('postgres', 'ALTER DATABASE postgres SET snowflake.shard = 101
 is((run_shard($program, 'verify', $node, $other))[0], 0, 'verify: a setting for each server');
 $other->safe_psql('postgres', 'CREATE ROLE reader; ALTER ROLE reader SET snowflake.shard = 100');
 is((run_shard($program, 'verify', $node, $other))[0], 1, 'verify: the setting of a role');
+
+# --- the version of the extension -------------------------------------------------------------------
+
+# The functions that the command calls are those that it looks for.
+my ($wanted) = slurp_file("$FindBin::RealBin/../../cli/postgres/extension.cpp") =~ /kFunctions =\s*(.*?);/s;
+my %called;
+foreach my $file (glob "$FindBin::RealBin/../../cli/*.cpp $FindBin::RealBin/../../cli/*/*.cpp $FindBin::RealBin/../../cli/*/*.h")
+{
+	my $text = slurp_file($file);
+	$called{$_} = 1 foreach $text =~ /snowflake_internal\.(\w+)\(/g;
+}
+$called{run_guarded} = $called{run_as_role} = 1;    # restore() puts their names behind the schema
+is(join(',', $wanted =~ /([a-z_]+)/g), join(',', sort keys %called), 'the functions that the command looks for');
+
+# Another version, and an earlier build of the same one, are named by each verb before it does anything.
+my @verbs = (
+	[ 'list', $node ], [ 'map', $node ], [ 'plan', $node, $other ], [ 'verify', $node ], [ 'diff', $node, '--template', 'insta1' ],
+	[ 'query', $node, '--sql', 'SELECT 1' ], [ 'run', $node, '--shards', '1', '--sql', 'SELECT 1' ],
+	[ 'clone', $node, '--template', 'insta1', '--shards', '90', '--schema', 'insta{}' ],
+	[ 'clone', $other, '--template', 'insta6', '--shards', '90', '--schema', 'insta{}', '--to', $node ],
+	[ 'move', 'insta1', '--from', $node, '--to', $other, '--dry-run' ], [ 'split', '--from', $node, '--standby', $other, '--shards', '1' ]);
+my $version = $node->safe_psql('postgres', q{SELECT extversion FROM pg_extension WHERE extname = 'snowflake'});
+my $server = $node->host . ':' . $node->port . '/postgres';
+$node->safe_psql('postgres', q{UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'snowflake'});
+foreach my $verb (@verbs)
+{
+	($status, undef, $err) = run_shard($program, @$verb);
+	ok($status == 3 && $err =~ /^(?:snowflake-shard: )?\Q$server\E: extension snowflake has version 0\.9, and this command works with \Q$version\E\nHINT:  ALTER EXTENSION snowflake UPDATE TO '\Q$version\E'; or/m,
+		"@$verb[0]: another version of the extension") or diag("$status $err");
+}
+$node->safe_psql('postgres', qq{UPDATE pg_extension SET extversion = '$version' WHERE extname = 'snowflake';
+	ALTER EXTENSION snowflake DROP FUNCTION snowflake_internal.is_citus_copy; ALTER FUNCTION snowflake_internal.is_citus_copy RENAME TO is_something_else});
+foreach my $verb (@verbs, [ 'move', 'insta1', '--from', $other, '--to', $node, '--dry-run' ])
+{
+	($status, undef, $err) = run_shard($program, @$verb);
+	ok($status == 3 && $err =~ /\Q$server\E: extension snowflake was made by an earlier build of version \Q$version\E, and lacks is_citus_copy of snowflake_internal\nHINT:  Restore a dump/,
+		"@$verb[0]: an earlier build of the extension") or diag("$status $err");
+}
 
 $node->stop;
 $other->stop;

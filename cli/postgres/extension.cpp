@@ -1,0 +1,69 @@
+#include "postgres/extension.h"
+
+#include "quoting.h"
+
+namespace
+{
+
+/* All functions of snowflake_internal that this command calls. test/t/030_cli.pl compares. */
+const char* const kFunctions =
+    "{calls,claim_shard,columns_as_owner,is_citus_copy,is_maintenance,other_ids,rows_as_owner,"
+    "rows_as_table_owner,run_as_owner,run_as_role,run_guarded,shard_settings,stored_value}";
+
+/* One row, or none if the extension is missing. */
+Result read_extension(Connection& connection)
+{
+    return connection.query(
+        R"(
+        SELECT extversion, extversion = $1,
+               (SELECT string_agg(name, ', ') FROM unnest($2::text[]) AS name
+                WHERE NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace
+                                  WHERE proname = name AND nspname = 'snowflake_internal'))
+        FROM pg_extension WHERE extname = 'snowflake')",
+        {SNOWFLAKE_VERSION, kFunctions});
+}
+
+void require_functions(const Connection& connection, const Result& extension)
+{
+    if (!extension.is_null(0, 2))
+        throw Failure(
+            connection.server() + ": extension snowflake was made by an earlier build of " +
+            "version " SNOWFLAKE_VERSION ", and lacks " + extension.text(0, 2) +
+            " of snowflake_internal\nHINT:  Restore a dump of the database into a new one: "
+            "it gets the extension that is installed now. Or take the snowflake-shard "
+            "of that build.");
+}
+
+} // namespace
+
+std::string extension_schema(Connection& connection)
+{
+    const Result schema = connection.query(
+        "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'");
+    if (schema.rows() == 0)
+        throw Failure(connection.server() + ": the extension is not installed there.\n"
+                                            "HINT:  CREATE EXTENSION snowflake;");
+    /* The output of regnamespace is quoted where that is needed, so it can stand in SQL. */
+    return schema.text(0, 0);
+}
+
+void require_extension(Connection& connection)
+{
+    const Result extension = read_extension(connection);
+    if (extension.rows() == 0)
+        return;
+    if (!extension.flag(0, 1))
+        throw Failure(connection.server() + ": extension snowflake has version " +
+                      visible(extension.text(0, 0)) + ", and this command works with " +
+                      SNOWFLAKE_VERSION
+                      "\nHINT:  ALTER EXTENSION snowflake UPDATE TO '" SNOWFLAKE_VERSION
+                      "'; or take the snowflake-shard of that version.");
+    require_functions(connection, extension);
+}
+
+void require_build(Connection& connection)
+{
+    const Result extension = read_extension(connection);
+    if (extension.rows() > 0 && extension.flag(0, 1))
+        require_functions(connection, extension);
+}
