@@ -17,12 +17,14 @@ using namespace snowflake;
 namespace
 {
 
-[[noreturn]] void may_not_become(Oid owner, const char* object)
+/* That which SET ROLE asks for. object: for the error. */
+void require_right(Oid owner, const char* object)
 {
-    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                    errmsg("role %s may not act as role %s, which owns %s",
-                           quote_identifier(GetUserNameFromId(GetUserId(), false)),
-                           quote_identifier(GetUserNameFromId(owner, false)), object)));
+    if (!pg::may_become(owner))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("role %s may not act as role %s, which owns %s",
+                               quote_identifier(GetUserNameFromId(GetUserId(), false)),
+                               quote_identifier(GetUserNameFromId(owner, false)), object)));
 }
 
 [[noreturn]] void not_one_query()
@@ -55,15 +57,12 @@ void set(const char* setting, const char* value)
     set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* The rights are those that SET ROLE asks for. object: for the error.
- *
- * A superuser reads all rows, and must not get fewer here without a word. So the owner reads all of
+/* A superuser reads all rows, and must not get fewer here without a word. So the owner reads all of
  * his tables, also if row security is forced on him (SECURITY_NOFORCE_RLS), and a policy of another
  * owner's table is an error (row_security). */
 Before become(Oid owner, const char* object, const char* search_path)
 {
-    if (!pg::may_become(owner))
-        may_not_become(owner, object);
+    require_right(owner, object);
     Before before = {};
     GetUserIdAndSecContext(&before.user, &before.context);
     SetUserIdAndSecContext(owner, before.context | SECURITY_LOCAL_USERID_CHANGE |
@@ -88,7 +87,7 @@ Before become_owner_of_schema(Oid schema)
     return become(owner, psprintf("schema %s", name), name);
 }
 
-Before become_owner_of_table(Oid table)
+Oid owner_of_table(Oid table)
 {
     const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
     if (!HeapTupleIsValid(tuple))
@@ -96,7 +95,7 @@ Before become_owner_of_table(Oid table)
                         errmsg("table with OID %u does not exist", table)));
     const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
     ReleaseSysCache(tuple);
-    return become(owner, psprintf("table %s", errors::name_of(table)), "");
+    return owner;
 }
 
 void become_again(const Before& before)
@@ -287,10 +286,13 @@ PG_FUNCTION_INFO_V1(snowflake_rows_as_table_owner);
 PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
 {
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    const Oid owner = owner_of_table(PG_GETARG_OID(0));
+    const char* table = psprintf("table %s", errors::name_of(PG_GETARG_OID(0)));
     const char* query = text_argument(fcinfo, 1);
+    require_right(owner, table);
     SPI_connect();
     const SPIPlanPtr plan = prepare_as_caller(query);
-    const Before before = become_owner_of_table(PG_GETARG_OID(0));
+    const Before before = become(owner, table, "");
     put_all_rows(plan, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
     become_again(before);
     SPI_finish();
