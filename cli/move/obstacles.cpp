@@ -191,8 +191,7 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move, const W
         return found;
     found = read_obstacles(source, kPublishing, {seconds});
     for (const auto& more :
-         {find_taken_names(source, move), find_not_replicable(source, move.shard),
-          find_broken_references(source, move.shard)})
+         {find_taken_names(source, move), find_not_replicable(source, move.shard)})
         found.insert(found.end(), more.begin(), more.end());
     for (const std::string& dependent : find_dependents(source, move.shard))
         found.push_back({source.server(), dependent, "Drop it, or move it into the schema."});
@@ -213,6 +212,9 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move, const W
     const auto untrusted = find_untrusted_owners(target, source, source, move.shard, workers);
     for (const auto& more : {on_target, untrusted, read_obstacles(target, kDefaultPrivileges, {})})
         found.insert(found.end(), more.begin(), more.end());
+    /* It reads all rows, so it comes when nothing else is in the way. */
+    if (found.empty())
+        found = find_broken_references(source, move.shard);
     tell_of_large_objects(source, move.shard);
     if (untrusted.empty())
         tell_of_code(target, source, move.shard);
