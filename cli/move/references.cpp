@@ -12,8 +12,8 @@ namespace
 
 /* As RI_Initial_Check() looks for them: a row with a NULL in the key refers to nothing. Keys that
  * are NOT VALID are made again as they are. The operators are those of the key, whatever the
- * search_path is. Two texts: of a query with one row if there is a violation, and of one that shows
- * all. */
+ * search_path is. Keys with PERIOD (PostgreSQL 18) compare no single rows. Two texts: of a query
+ * with one row if there is a violation, and of one that shows all. */
 const char* const kKeys = R"(
 SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v'
 FROM pg_constraint AS f
@@ -28,6 +28,7 @@ LATERAL (SELECT format('SELECT %s FROM %s%s AS t WHERE %s AND NOT EXISTS (SELECT
          JOIN pg_attribute AS r ON r.attrelid = confrelid AND r.attnum = k.referred
          JOIN pg_operator ON pg_operator.oid = k.op JOIN pg_namespace AS n ON n.oid = oprnamespace) AS q (violations)
 WHERE connamespace = $1::regnamespace AND contype = 'f' AND conparentid = 0 AND convalidated
+AND coalesce(to_jsonb(f) ->> 'conperiod', 'false') = 'false'
 ORDER BY 1, 2)";
 
 constexpr auto kMostTime = std::chrono::seconds(30);

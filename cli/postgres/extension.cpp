@@ -5,6 +5,8 @@
 namespace
 {
 
+const std::string kVersion = SNOWFLAKE_VERSION;
+
 /* All functions of snowflake_internal that this command calls. test/t/030_cli.pl compares. */
 const char* const kFunctions =
     "{calls,claim_shard,columns_as_owner,is_citus_copy,is_maintenance,other_ids,rows_as_owner,"
@@ -20,18 +22,18 @@ Result read_extension(Connection& connection)
                 WHERE NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace
                                   WHERE proname = name AND nspname = 'snowflake_internal'))
         FROM pg_extension WHERE extname = 'snowflake')",
-        {SNOWFLAKE_VERSION, kFunctions});
+        {kVersion, kFunctions});
 }
 
 void require_functions(const Connection& connection, const Result& extension)
 {
     if (!extension.is_null(0, 2))
-        throw Failure(
-            connection.server() + ": extension snowflake was made by an earlier build of " +
-            "version " SNOWFLAKE_VERSION ", and lacks " + extension.text(0, 2) +
-            " of snowflake_internal\nHINT:  Restore a dump of the database into a new one: "
-            "it gets the extension that is installed now. Or take the snowflake-shard "
-            "of that build.");
+        throw Failure(connection.server() +
+                      ": extension snowflake was made by an earlier build of version " + kVersion +
+                      ", and lacks " + extension.text(0, 2) +
+                      " of snowflake_internal\nHINT:  Restore a dump of the database into a new "
+                      "one: it gets the extension that is installed now. Or take the "
+                      "snowflake-shard of that build.");
 }
 
 } // namespace
@@ -54,9 +56,8 @@ void require_extension(Connection& connection)
         return;
     if (!extension.flag(0, 1))
         throw Failure(connection.server() + ": extension snowflake has version " +
-                      visible(extension.text(0, 0)) + ", and this command works with " +
-                      SNOWFLAKE_VERSION
-                      "\nHINT:  ALTER EXTENSION snowflake UPDATE TO '" SNOWFLAKE_VERSION
+                      visible(extension.text(0, 0)) + ", and this command works with " + kVersion +
+                      "\nHINT:  ALTER EXTENSION snowflake UPDATE TO '" + kVersion +
                       "'; or take the snowflake-shard of that version.");
     require_functions(connection, extension);
 }
