@@ -69,12 +69,16 @@ ALTER TABLE authors OWNER TO snowflake_regress_author;
 ALTER TABLE books OWNER TO snowflake_regress_author;
 ALTER TABLE covers OWNER TO snowflake_regress_other;
 SET ROLE snowflake_regress_author;
+SELECT snowflake_attach('authors');
+ALTER TABLE authors ALTER id DROP DEFAULT;
 SET client_min_messages = warning;
 SELECT snowflake_attach('authors', referrers => 'widen');
 RESET client_min_messages;
 ALTER TABLE authors ALTER id DROP DEFAULT;
 SELECT snowflake_attach('authors');
+-- Also by a superuser: ALTER TABLE runs code of the table's owner.
 RESET ROLE;
+SELECT snowflake_attach('authors', referrers => 'widen');
 SELECT attrelid::regclass, format_type(atttypid, -1) FROM pg_attribute WHERE attrelid IN ('books'::regclass, 'covers'::regclass) AND attnum = 1;
 
 SET client_min_messages = error;

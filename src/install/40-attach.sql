@@ -24,7 +24,8 @@ COMMENT ON TYPE snowflake_internal.attach_member IS
 -- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
 --                  [, referrers => 'widen'])
 --
--- referrers => 'widen': also integer columns that refer to it by their names alone get the type bigint.
+-- referrers => 'widen': also integer columns that refer to it by their names alone, in tables of the same owner, get
+-- the type bigint.
 --
 --   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
 --   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence

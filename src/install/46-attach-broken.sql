@@ -78,12 +78,13 @@ CREATE FUNCTION snowflake_internal.own_referrers(tbl oid, attnum smallint)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
     SET search_path = pg_catalog, pg_temp
 AS $$
+-- ALTER TABLE runs code of a table's owner. Any role that may create a table can give a column such a name.
 SELECT r.tbl, r.attnum, r.column_name
 FROM snowflake_internal.referrers(ARRAY[$1], ARRAY[$2]) AS r JOIN pg_class AS c ON c.oid = r.tbl
-WHERE pg_has_role(c.relowner, 'USAGE')
+WHERE c.relowner = (SELECT k.relowner FROM pg_class AS k WHERE k.oid = $1)
 $$;
 COMMENT ON FUNCTION snowflake_internal.own_referrers IS
-    'the referrers() of a column in tables of the caller';
+    'the referrers() of a column in tables of the same owner';
 
 CREATE FUNCTION snowflake_internal.attach_tell_referrers(scope snowflake_internal.attach_member[], arguments text)
     RETURNS void
@@ -92,14 +93,17 @@ CREATE FUNCTION snowflake_internal.attach_tell_referrers(scope snowflake_interna
 AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
+    owner CONSTANT oid := (SELECT c.relowner FROM pg_class AS c WHERE c.oid = col.tbl);
     listed text;
-    is_own boolean;
+    is_own boolean; -- one of the tables
+    all_own boolean;
 BEGIN
-    SELECT string_agg(t.line, E'\n' ORDER BY t.line COLLATE "C"), bool_or(t.is_own) INTO listed, is_own
+    SELECT string_agg(t.line, E'\n' ORDER BY t.line COLLATE "C"), bool_or(t.is_own), bool_and(t.is_own)
+    INTO listed, is_own, all_own
     FROM (SELECT format('ALTER TABLE %s %s;', r.tbl,
                         string_agg(format('ALTER COLUMN %I TYPE %s', r.column_name, r.new_type), ', ' ORDER BY r.attnum))
                  || coalesce(' -- if it refers to this table: see column ' || quote_ident(r.type_column), '') AS line,
-                 bool_or(pg_has_role(c.relowner, 'USAGE')) AS is_own
+                 bool_or(c.relowner = owner) AS is_own
           FROM snowflake_internal.referrers(ARRAY[col.tbl::oid], ARRAY[col.attnum]) AS r JOIN pg_class AS c ON c.oid = r.tbl
           WHERE NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.tbl = r.tbl AND s.attnum = r.attnum)
           GROUP BY r.tbl, r.type_column) AS t;
@@ -109,7 +113,9 @@ BEGIN
             DETAIL = listed,
             HINT = concat_ws(' ', 'Widen those that do, before an ID is stored there.',
                              CASE WHEN is_own THEN
-                                 format('SELECT snowflake_attach(%s, referrers => ''widen''); widens them all.', arguments)
+                                 format('SELECT snowflake_attach(%s, referrers => ''widen''); widens %s.', arguments,
+                                        CASE WHEN all_own THEN 'them all'
+                                             ELSE format('those in tables of role %s', owner::regrole) END)
                              END);
     END IF;
 END;
