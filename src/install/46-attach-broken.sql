@@ -102,11 +102,14 @@ BEGIN
     INTO listed, is_own, all_own
     FROM (SELECT format('ALTER TABLE %s %s;', r.tbl,
                         string_agg(format('ALTER COLUMN %I TYPE %s', r.column_name, r.new_type), ', ' ORDER BY r.attnum))
-                 || coalesce(' -- if it refers to this table: see column ' || quote_ident(r.type_column), '') AS line,
+                 || coalesce(' -- ' || nullif(concat_ws('; ', 'if it refers to this table: see column ' || quote_ident(r.type_column),
+                                                        CASE WHEN c.relowner <> owner
+                                                             THEN format('as role %s, which owns it', c.relowner::regrole) END), ''),
+                             '') AS line,
                  bool_or(c.relowner = owner) AS is_own
           FROM snowflake_internal.referrers(ARRAY[col.tbl::oid], ARRAY[col.attnum]) AS r JOIN pg_class AS c ON c.oid = r.tbl
           WHERE NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.tbl = r.tbl AND s.attnum = r.attnum)
-          GROUP BY r.tbl, r.type_column) AS t;
+          GROUP BY r.tbl, r.type_column, c.relowner) AS t;
     IF listed IS NOT NULL THEN
         RAISE NOTICE 'integer columns may refer to column % of table % by their names, and are too small for an ID',
             quote_ident(col.column_name), col.tbl USING
