@@ -118,10 +118,11 @@ my %values = (
 	'oid' => q{0, 1, 1247, 1255, 1259, 2604, 'shard5.photos'::regclass, 'smith.next_id()'::regprocedure, 4294967295},
 	'oid[]' => q{'{}'; '{0}'; '{NULL}'; '{1259,1255}'; '[2:2]={1259}'; '{{1,2}}'; '{4294967295}'},
 	'aclitem[]' => q{'{}'; NULL; '{=U/smith}'; '{smith=rwU*/smith,=r/smith}'; '{{=r/smith},{=U/smith}}'},
+	'smallint[]' => q{'{}'; '{1}'; '{NULL}'; '{0,-1}'; '[2:2]={1}'; '{{1,2}}'},
 	'pg_attribute' => q{(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.numbered'::regclass AND a.attnum = 1),
 		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'shard5.likes'::regclass AND a.attnum = 1),
 		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.seen'::regclass AND a.attnum = -1), NULL},
-	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t)"}'; '{"(,,,,,)"}'; '{"(pg_class,smith.seen,1,id,t,t)"}';
+	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t,%I)"}'; '{"(,,,,,,)"}'; '{"(pg_class,smith.seen,1,id,t,t,bigint)"}';
 		snowflake_internal.attach_scope('smith.numbered', 1::smallint); snowflake_internal.attach_scope('smith.parted', 1::smallint);
 		snowflake_internal.attach_scope('smith.identified', 1::smallint); snowflake_internal.attach_scope('shard5.photos', 1::smallint)},
 	'boolean' => q{true, false},
