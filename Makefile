@@ -170,7 +170,7 @@ test/stress/stress: $(wildcard test/stress/*.cpp test/stress/*.h)
 
 # The readers of the command with texts that are nearly good, under sanitizers, without a server. Objects of its own: those of
 # the command are built without.
-MUTATIONS_READERS = match quoting definition/marks move/plan_file move/pooler_file plan/weights postgres/catalog \
+MUTATIONS_READERS = base/match base/quoting definition/marks move/plan_file move/pooler_file plan/weights postgres/catalog \
 	postgres/connection postgres/dsn postgres/server_file postgres/sql_text verbs/record
 MUTATIONS_OBJS = $(patsubst %.cpp,%.o,$(wildcard test/mutations/*.cpp)) $(patsubst %,test/mutations/cli/%.o,$(MUTATIONS_READERS))
 # Sections of their own: the linker leaves out the functions that need a server, and all that they call.

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "match.h"
+#include "base/match.h"
 #include "verbs.h"
 
 inline const char* const kDescription =

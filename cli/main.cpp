@@ -1,10 +1,10 @@
 /* snowflake-shard: errors of the command line, and the exit code. */
 
 #include "arguments.h"
+#include "base/output.h"
+#include "base/similar.h"
 #include "postgres/connection.h"
 #include "postgres/dsn.h"
-#include "output.h"
-#include "similar.h"
 
 namespace
 {

@@ -2,8 +2,8 @@
 
 #include "definition/marks.h"
 #include "definition/renumber.h"
-#include "postgres/restore.h"
 #include "postgres/advisory.h"
+#include "postgres/restore.h"
 
 namespace
 {

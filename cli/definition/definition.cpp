@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "postgres/dump.h"
 #include "definition/marks.h"
 #include "definition/restored.h"
+#include "postgres/dump.h"
 
 namespace
 {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/output.h"
 #include "definition/copy.h"
 #include "definition/entries.h"
-#include "output.h"
 
 /* An object that only one of the two has. One that is changed is two: missing, and added. */
 struct Difference {

@@ -2,10 +2,10 @@
 
 #include <thread>
 
+#include "base/output.h"
 #include "move/owned.h"
 #include "move/transaction.h"
 #include "move/waiting.h"
-#include "output.h"
 
 void drop_subscription(Connection& target, const Move& move)
 {

@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "base/output.h"
 #include "move/moving.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
 #include "move/routers.h"
 #include "move/standing.h"
-#include "output.h"
 #include "verbs.h"
 
 /* An undo names the servers as its move did, and goes from --to to --from. */

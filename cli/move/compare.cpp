@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <future>
 
+#include "base/output.h"
 #include "move/row_text.h"
-#include "output.h"
 
 namespace
 {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/output.h"
 #include "move/definition.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
@@ -9,7 +10,6 @@
 #include "move/replication.h"
 #include "move/state.h"
 #include "move/workers.h"
-#include "output.h"
 #include "postgres/restore.h"
 
 namespace

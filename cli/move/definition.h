@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "postgres/dump.h"
 #include "move/session.h"
+#include "postgres/dump.h"
 
 /* Both are texts of statements, to be run as a whole in a transaction of the caller.
  *

@@ -1,10 +1,10 @@
 #include "move/fence.h"
 
+#include "base/output.h"
 #include "move/fingerprint.h"
 #include "move/state.h"
 #include "move/transaction.h"
 #include "move/writers.h"
-#include "output.h"
 #include "postgres/trust.h"
 
 namespace

@@ -4,8 +4,8 @@
 #include <set>
 #include <thread>
 
+#include "base/output.h"
 #include "move/row_text.h"
-#include "output.h"
 
 using namespace std::chrono_literals;
 

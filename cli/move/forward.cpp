@@ -1,6 +1,6 @@
 /* The steps of a move in their order, also from the middle after a kill. */
 
-#include "interrupt.h"
+#include "base/interrupt.h"
 #include "move/cleanup.h"
 #include "move/command.h"
 #include "move/compare.h"

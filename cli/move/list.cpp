@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "base/output.h"
 #include "move/state.h"
-#include "output.h"
 #include "postgres/parallel.h"
 #include "postgres/servers.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "interrupt.h"
+#include "base/interrupt.h"
 #include "move/command.h"
 #include "move/list.h"
 #include "postgres/parallel.h"

@@ -1,7 +1,7 @@
 #include "move/moving.h"
 
-#include "match.h"
-#include "quoting.h"
+#include "base/match.h"
+#include "base/quoting.h"
 #include "split/state.h"
 
 /* A host is the folder of a socket, too, and an IPv6 address has colons. The name of a database may

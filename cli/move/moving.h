@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "postgres/catalog.h"
 #include "move/state.h"
+#include "postgres/catalog.h"
 #include "postgres/servers.h"
 
 /* host:port/database as a connection string: the address() of a Connection. */

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/output.h"
 #include "move/dependents.h"
 #include "move/moving.h"
 #include "move/owned.h"
@@ -10,7 +11,6 @@
 #include "move/rights.h"
 #include "move/trial.h"
 #include "move/workers.h"
-#include "output.h"
 #include "split/state.h"
 
 namespace

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "clock.h"
-#include "postgres/connection.h"
+#include "base/clock.h"
 #include "move/pooler_file.h"
 #include "move/routing.h"
+#include "postgres/connection.h"
 
 /* One PgBouncer, connected when the first command needs it, and again if it was restarted. All but
  * name(), pooler() and paused() throw a Failure if it does not answer. */

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/failure.h"
 #include "postgres/catalog.h"
 #include "postgres/dsn.h"
-#include "failure.h"
 
 namespace
 {

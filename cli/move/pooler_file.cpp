@@ -4,8 +4,8 @@
 #include <map>
 #include <sstream>
 
+#include "base/match.h"
 #include "postgres/connection.h"
-#include "match.h"
 
 namespace
 {

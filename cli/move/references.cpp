@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/output.h"
+#include "base/quoting.h"
 #include "move/row_text.h"
-#include "output.h"
-#include "quoting.h"
 
 namespace
 {

@@ -1,7 +1,7 @@
 #include "move/replicable.h"
 
-#include "output.h"
-#include "quoting.h"
+#include "base/output.h"
+#include "base/quoting.h"
 
 namespace
 {

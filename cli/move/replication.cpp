@@ -2,10 +2,10 @@
 
 #include <thread>
 
-#include "interrupt.h"
+#include "base/interrupt.h"
+#include "base/output.h"
 #include "move/fingerprint.h"
 #include "move/waiting.h"
-#include "output.h"
 #include "postgres/dsn.h"
 
 namespace

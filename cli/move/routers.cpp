@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <future>
 
+#include "base/output.h"
 #include "move/pooler_obstacles.h"
 #include "move/replacement.h"
-#include "output.h"
 #include "postgres/process.h"
 
 Routers::Routers(Routing routing, std::string opened)

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
+#include "base/output.h"
+#include "base/quoting.h"
 #include "move/state.h"
-#include "output.h"
-#include "quoting.h"
 
 namespace
 {

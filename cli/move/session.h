@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "postgres/catalog.h"
-#include "clock.h"
 
 /* The moved shard, and the names of the objects of its move on both servers. */
 struct Move {

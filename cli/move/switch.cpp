@@ -3,13 +3,13 @@
 #include <optional>
 #include <thread>
 
+#include "base/output.h"
 #include "move/copy.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/replication.h"
 #include "move/state.h"
 #include "move/transaction.h"
-#include "output.h"
 
 namespace
 {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "postgres/connection.h"
 
 /* For a Watch: a statement that has not ended by the deadline is Late. */

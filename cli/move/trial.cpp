@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "postgres/dump.h"
-#include "postgres/restore.h"
 #include "move/replication.h"
 #include "move/transaction.h"
+#include "postgres/dump.h"
+#include "postgres/restore.h"
 
 namespace
 {

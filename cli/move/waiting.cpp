@@ -1,7 +1,7 @@
 #include "move/waiting.h"
 
+#include "base/output.h"
 #include "move/transaction.h"
-#include "output.h"
 
 namespace
 {

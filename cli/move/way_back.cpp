@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "base/output.h"
 #include "move/cleanup.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
@@ -10,7 +11,6 @@
 #include "move/state.h"
 #include "move/transaction.h"
 #include "move/workers.h"
-#include "output.h"
 
 void prepare_way_back(Connection& target, const Move& move)
 {

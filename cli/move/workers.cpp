@@ -1,8 +1,8 @@
 #include "move/workers.h"
 
+#include "base/output.h"
+#include "base/quoting.h"
 #include "move/rights.h"
-#include "output.h"
-#include "quoting.h"
 
 namespace
 {

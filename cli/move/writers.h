@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "postgres/connection.h"
 
 /* Returns when those that write to the tables now have ended; Late if some have not by the

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "move/state.h"
 #include "postgres/citus.h"
 #include "postgres/dsn.h"
-#include "move/state.h"
 #include "split/state.h"
 
 namespace

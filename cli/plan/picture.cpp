@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "output.h"
+#include "base/output.h"
 #include "plan/svg.h"
 
 namespace

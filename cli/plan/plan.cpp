@@ -6,10 +6,10 @@
 #include <iterator>
 #include <map>
 
-#include "output.h"
+#include "base/output.h"
 #include "plan/picture.h"
-#include "verbs.h"
 #include "plan/weights.h"
+#include "verbs.h"
 
 namespace
 {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "output.h"
+#include "base/output.h"
 #include "plan/plan.h"
 
 namespace

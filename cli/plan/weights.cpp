@@ -2,8 +2,8 @@
 
 #include <fstream>
 
+#include "base/match.h"
 #include "postgres/connection.h"
-#include "match.h"
 
 std::map<int, double> read_weights(const std::string& file)
 {

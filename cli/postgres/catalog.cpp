@@ -3,9 +3,9 @@
 #include <map>
 #include <sstream>
 
-#include "match.h"
+#include "base/match.h"
+#include "base/output.h"
 #include "move/state.h"
-#include "output.h"
 #include "split/state.h"
 
 /* Digits are matched before they are converted: stoi() would accept "5x" and fail with an exception

@@ -1,6 +1,6 @@
 #include "postgres/citus.h"
 
-#include "output.h"
+#include "base/output.h"
 
 namespace
 {

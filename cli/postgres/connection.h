@@ -12,8 +12,8 @@
 
 #include <libpq-fe.h>
 
-#include "failure.h"
-#include "quoting.h"
+#include "base/failure.h"
+#include "base/quoting.h"
 
 /* Others were in the way until the deadline. At the switch, move and split then open the source
  * again, and try three times. */

@@ -4,8 +4,8 @@
 
 #include <libpq-fe.h>
 
-#include "failure.h"
-#include "quoting.h"
+#include "base/failure.h"
+#include "base/quoting.h"
 
 namespace
 {

@@ -1,6 +1,6 @@
 #include "postgres/extension.h"
 
-#include "quoting.h"
+#include "base/quoting.h"
 
 namespace
 {

@@ -1,6 +1,6 @@
 #include "postgres/placement.h"
 
-#include "output.h"
+#include "base/output.h"
 
 ShardsOfServers read_shards(ServerSet& servers)
 {

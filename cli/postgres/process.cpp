@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "postgres/connection.h"
-#include "interrupt.h"
 
 namespace
 {

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <fstream>
 
-#include "failure.h"
+#include "base/failure.h"
 
 namespace
 {

@@ -2,10 +2,10 @@
 
 #include <cstdlib>
 
+#include "base/output.h"
+#include "postgres/dsn.h"
 #include "postgres/extension.h"
 #include "postgres/server_file.h"
-#include "output.h"
-#include "postgres/dsn.h"
 #include "verbs.h"
 
 namespace

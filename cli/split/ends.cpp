@@ -1,10 +1,10 @@
 /* The other ends of a split: --abort before the promotion, --drop-rest behind the switch. */
 
-#include "interrupt.h"
+#include "base/interrupt.h"
+#include "base/output.h"
 #include "move/dependents.h"
 #include "move/replication.h"
 #include "move/waiting.h"
-#include "output.h"
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/standby.h"

@@ -1,9 +1,9 @@
 #include "split/fence.h"
 
+#include "base/output.h"
 #include "move/replication.h"
 #include "move/transaction.h"
 #include "move/writers.h"
-#include "output.h"
 #include "split/sequences.h"
 
 namespace

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "split/state.h"
 
 /* The triggers that wait on every table of every shard: one table at a time, where one is missing.

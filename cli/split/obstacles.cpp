@@ -1,6 +1,6 @@
 #include "split/obstacles.h"
 
-#include "output.h"
+#include "base/output.h"
 #include "postgres/trust.h"
 #include "split/standby.h"
 

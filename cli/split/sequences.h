@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "clock.h"
+#include "base/clock.h"
 #include "split/state.h"
 
 /* Reads all of them, without a lock. The switch is several times as fast when it finds them in the

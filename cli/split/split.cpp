@@ -7,10 +7,10 @@
 #include <iostream>
 #include <map>
 
-#include "interrupt.h"
+#include "base/interrupt.h"
+#include "base/output.h"
 #include "move/command.h"
 #include "move/replication.h"
-#include "output.h"
 #include "postgres/catalog.h"
 #include "postgres/trust.h"
 #include "split/command.h"

@@ -2,10 +2,10 @@
 
 #include <thread>
 
+#include "base/output.h"
 #include "move/replication.h"
 #include "move/transaction.h"
 #include "move/waiting.h"
-#include "output.h"
 #include "split/session.h"
 
 namespace

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "postgres/connection.h"
 
 /* Between its promotion and its opening nobody can write there, and nobody can draw: ALTER SYSTEM

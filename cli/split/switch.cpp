@@ -3,10 +3,10 @@
 #include <exception>
 #include <thread>
 
-#include "interrupt.h"
+#include "base/interrupt.h"
+#include "base/output.h"
 #include "move/replication.h"
 #include "move/transaction.h"
-#include "output.h"
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/sequences.h"

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <thread>
 
-#include "interrupt.h"
-#include "verbs/record.h"
+#include "base/interrupt.h"
 #include "postgres/sql_text.h"
+#include "verbs/record.h"
 
 namespace
 {

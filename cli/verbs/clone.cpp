@@ -9,15 +9,15 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/output.h"
+#include "base/quoting.h"
 #include "definition/definition.h"
+#include "definition/marks.h"
+#include "move/moving.h"
 #include "postgres/dump.h"
 #include "postgres/extension.h"
 #include "postgres/placement.h"
 #include "postgres/restore.h"
-#include "definition/marks.h"
-#include "move/moving.h"
-#include "output.h"
-#include "quoting.h"
 #include "split/state.h"
 #include "verbs.h"
 

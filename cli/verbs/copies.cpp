@@ -2,9 +2,9 @@
 
 #include <map>
 
+#include "base/output.h"
 #include "move/follower.h"
 #include "move/moving.h"
-#include "output.h"
 
 namespace
 {

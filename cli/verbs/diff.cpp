@@ -5,9 +5,9 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/output.h"
 #include "definition/definition.h"
 #include "postgres/placement.h"
-#include "output.h"
 #include "verbs.h"
 
 namespace

@@ -1,10 +1,10 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
-#include "postgres/catalog.h"
-#include "postgres/extension.h"
-#include "postgres/citus.h"
+#include "base/output.h"
 #include "move/state.h"
-#include "output.h"
+#include "postgres/catalog.h"
+#include "postgres/citus.h"
+#include "postgres/extension.h"
 #include "postgres/servers.h"
 #include "split/state.h"
 #include "verbs.h"

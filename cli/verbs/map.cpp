@@ -4,11 +4,11 @@
 #include <iostream>
 #include <map>
 
+#include "base/output.h"
+#include "plan/distribution.h"
+#include "plan/picture.h"
 #include "postgres/catalog.h"
 #include "postgres/citus.h"
-#include "plan/distribution.h"
-#include "output.h"
-#include "plan/picture.h"
 #include "postgres/servers.h"
 #include "verbs.h"
 

@@ -8,11 +8,11 @@
 
 #include "move/state.h"
 #include "postgres/placement.h"
+#include "postgres/sql_text.h"
 #include "split/state.h"
+#include "verbs.h"
 #include "verbs/rights.h"
 #include "verbs/rows.h"
-#include "postgres/sql_text.h"
-#include "verbs.h"
 
 namespace
 {

@@ -1,7 +1,7 @@
 #include "verbs/rights.h"
 
+#include "base/quoting.h"
 #include "postgres/error_text.h"
-#include "quoting.h"
 
 namespace
 {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/output.h"
 #include "postgres/catalog.h"
-#include "output.h"
 
 enum class Kind {
     null,

@@ -9,12 +9,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "verbs/apply.h"
-#include "interrupt.h"
+#include "base/interrupt.h"
+#include "base/output.h"
+#include "base/quoting.h"
 #include "move/moving.h"
-#include "output.h"
-#include "quoting.h"
 #include "postgres/placement.h"
+#include "verbs/apply.h"
 #include "verbs/record.h"
 
 namespace

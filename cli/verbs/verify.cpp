@@ -6,12 +6,12 @@
 #include <iostream>
 #include <map>
 
-#include "postgres/catalog.h"
-#include "postgres/extension.h"
-#include "postgres/citus.h"
+#include "base/output.h"
 #include "definition/copy.h"
 #include "move/findings.h"
-#include "output.h"
+#include "postgres/catalog.h"
+#include "postgres/citus.h"
+#include "postgres/extension.h"
 #include "postgres/servers.h"
 #include "verbs.h"
 #include "verbs/copies.h"

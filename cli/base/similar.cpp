@@ -1,4 +1,4 @@
-#include "similar.h"
+#include "base/similar.h"
 
 #include <algorithm>
 #include <numeric>

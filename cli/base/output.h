@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "postgres/catalog.h"
-#include "clock.h"
 
 /* Nothing, a number or a text. */
 using Cell = std::variant<std::monostate, std::int64_t, std::string>;

@@ -1,9 +1,9 @@
-#include "quoting.h"
+#include "base/quoting.h"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "failure.h"
+#include "base/failure.h"
 
 namespace
 {

@@ -1,4 +1,4 @@
-#include "match.h"
+#include "base/match.h"
 
 #include <map>
 #include <memory>
