@@ -5,7 +5,11 @@
 #include <CLI/CLI.hpp>
 
 #include "base/match.h"
-#include "verbs.h"
+#include "move/verb.h"
+#include "plan/verb.h"
+#include "postgres/dsn.h"
+#include "split/verb.h"
+#include "verbs/verbs.h"
 
 inline const char* const kDescription =
     "Makes, changes and checks logical shards, the schemas that the extension snowflake numbers, "
@@ -51,33 +55,76 @@ struct Arguments {
         add_split();
     }
 
-    CLI::App* add(const char* name, int (*verb_function)(const Options&), const char* description,
-                  const char* examples)
+    template <typename Options>
+    CLI::App* add(const char* name, Options& options, int (*verb_function)(const Options&),
+                  const char* description, const char* examples)
     {
         CLI::App* verb = app.add_subcommand(name, description);
         verb->add_flag("--json", options.json, "print JSON");
         verb->footer(std::string("Examples:") + examples);
         /* The callback only notes the verb. main() calls it when all arguments are read, outside of
          * the handler of CLI11's errors. */
-        verb->callback([this, verb_function] { function = verb_function; });
+        verb->callback([this, &options, verb_function] {
+            function = [&options, verb_function] { return verb_function(options); };
+        });
         return verb;
+    }
+
+    /* Connection strings are checked before the verb does anything: check_dsns(). Those of the
+     * servers can come from a file, so ServerSet checks them. */
+    template <typename Value>
+    CLI::Option* add_dsn(CLI::App* verb, const std::string& option, Value& value, const char* help)
+    {
+        given_dsns.emplace_back(option, [&value] { return list_of(value); });
+        return verb->add_option(option, value, help);
+    }
+    static std::vector<std::string> list_of(const std::string& dsn) { return {dsn}; }
+    static std::vector<std::string> list_of(const std::vector<std::string>& dsns) { return dsns; }
+
+    void check_dsns() const
+    {
+        for (const auto& [option, read] : given_dsns)
+            for (const std::string& dsn : read())
+                check_dsn(dsn, option);
+    }
+
+    /* In s or ms; without a unit it is seconds. The check comes after the transformation: CLI11
+     * puts transformations first. 0 is refused: it stands for the server's own setting. */
+    static void add_seconds(CLI::App* verb, const char* option, double& value, const char* help)
+    {
+        verb->add_option(option, value, help)
+            ->transform(
+                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
+            ->check(CLI::PositiveNumber);
+    }
+
+    /* A kB is 1,024 bytes, as in PostgreSQL's own settings. */
+    static CLI::Option* add_bytes(CLI::App* verb, const char* option, std::uint64_t& value,
+                                  const char* help)
+    {
+        return verb->add_option(option, value, help)->transform(CLI::AsSizeValue(false));
+    }
+
+    static void add_jobs(CLI::App* verb, int& value, const char* help)
+    {
+        verb->add_option("--jobs", value, help)->check(CLI::Range(1, 64));
     }
 
     void add_list()
     {
         CLI::App* verb =
-            add("list", list_shards,
+            add("list", list, list_shards,
                 "Lists shards: schema, tables, rows (estimate), size, time of the last ID, server.",
                 R"(
   snowflake-shard list 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard list --json service=db1 | jq '.[] | select(.size > 1e9)')");
-        verb->add_option("DSN", options.dsns, kServers);
+        verb->add_option("DSN", list.dsns, kServers);
     }
 
     void add_clone()
     {
         CLI::App* verb =
-            add("clone", clone_shards,
+            add("clone", clone, clone_shards,
                 "Makes new shards like a template schema: everything that pg_dump writes of it, "
                 "without its rows. A shard that is there already and equal is skipped, so that a "
                 "range can be resumed; one that differs is an error before anything is made.",
@@ -85,25 +132,23 @@ struct Arguments {
   snowflake-shard clone dbname=app --template insta0 --shards 1-1999 --schema 'insta{}' --jobs 4
   snowflake-shard clone @servers.txt --template insta0 --shards 2000-2999 --schema 'insta{}' \
     --to 'host=db4 dbname=app')");
-        verb->add_option("DSN", options.dsns, kServers);
-        verb->add_option("--template", options.template_schema, "schema to be cloned")->required();
-        verb->add_option("--shards", options.shards, kShards)->required();
-        verb->add_option("--schema", options.schema_pattern,
+        verb->add_option("DSN", clone.dsns, kServers);
+        verb->add_option("--template", clone.template_schema, "schema to be cloned")->required();
+        verb->add_option("--shards", clone.shards, kShards)->required();
+        verb->add_option("--schema", clone.schema_pattern,
                          "names of the schemas, {} is the shard's number: 'insta{}'")
             ->required();
-        verb->add_option(
-            "--to", options.to,
-            "connection string of the server that gets them (default: the template's)");
-        verb->add_option("--jobs", options.jobs, "number of connections (default 1)")
-            ->check(CLI::Range(1, 64));
-        verb->add_flag("--keep-going", options.keep_going,
+        add_dsn(verb, "--to", clone.to,
+                "connection string of the server that gets them (default: the template's)");
+        add_jobs(verb, clone.jobs, "number of connections (default 1)");
+        verb->add_flag("--keep-going", clone.keep_going,
                        "leave out servers that fail: their shards can be made a second time");
     }
 
     void add_run()
     {
         CLI::App* verb =
-            add("run", run_on_shards,
+            add("run", run, run_on_shards,
                 "Runs SQL in every shard: one transaction a shard, with search_path = the shard's "
                 "schema. The SQL has no BEGIN, COMMIT or ROLLBACK of its own. Stops at the first "
                 "error, and says which shards are done. A shard records a change that has a name, "
@@ -114,40 +159,33 @@ struct Arguments {
   snowflake-shard run @servers.txt --shards 0-1999 --dir migrations
   snowflake-shard run dbname=app --shards 0-1999 --no-transaction \
     --sql 'CREATE INDEX CONCURRENTLY ON photos (user_id)')");
-        verb->add_option("DSN", options.dsns, kServers);
-        verb->add_option("--shards", options.shards, kShards)->required();
-        auto* sql = verb->add_option("--sql", options.sql, "SQL");
-        auto* file =
-            verb->add_option("--file", options.file, "file with SQL; - is the standard input")
-                ->excludes(sql);
+        verb->add_option("DSN", run.dsns, kServers);
+        verb->add_option("--shards", run.shards, kShards)->required();
+        auto* sql = verb->add_option("--sql", run.sql, "SQL");
+        auto* file = verb->add_option("--file", run.file, "file with SQL; - is the standard input")
+                         ->excludes(sql);
         auto* once = verb->add_option(
-            "--once", options.once,
+            "--once", run.once,
             "name of the change: a shard that has it is skipped, and the others record it");
-        verb->add_option("--dir", options.folder,
+        verb->add_option("--dir", run.folder,
                          "folder: its files *.sql in the order of their names, each once, named by "
                          "its file")
             ->excludes(sql)
             ->excludes(file)
             ->excludes(once);
-        verb->add_option("--jobs", options.jobs, "number of connections to each server (default 1)")
-            ->check(CLI::Range(1, 64));
-        /* The check comes after the transformation: CLI11 puts transformations first. 0 is refused:
-         * Options has it for the server's own setting. Without a unit it is seconds. */
-        verb->add_option("--lock-timeout", options.lock_timeout,
-                         "how long a statement may wait for a lock, in s or ms")
-            ->transform(
-                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
-            ->check(CLI::PositiveNumber);
+        add_jobs(verb, run.jobs, "number of connections to each server (default 1)");
+        add_seconds(verb, "--lock-timeout", run.lock_timeout,
+                    "how long a statement may wait for a lock, in s or ms");
         auto* tries = verb->add_option(
-            "--tries", options.tries,
+            "--tries", run.tries,
             "how often a shard is tried if others are in the way: lock timeout, deadlock or "
             "serialization failure (default 5)");
         tries->check(CLI::Range(1, 1000));
-        verb->add_flag("--keep-going", options.keep_going,
+        verb->add_flag("--keep-going", run.keep_going,
                        "go on with the other shards and servers after an error");
         /* A statement outside of a transaction that fails can leave a part of its work, such as an
          * invalid index. It is not tried again, so --tries would have no effect. */
-        verb->add_flag("--no-transaction", options.no_transaction,
+        verb->add_flag("--no-transaction", run.no_transaction,
                        "one statement by itself: for CREATE INDEX CONCURRENTLY, VACUUM")
             ->excludes(tries);
     }
@@ -155,7 +193,7 @@ struct Arguments {
     void add_query()
     {
         CLI::App* verb =
-            add("query", query_shards,
+            add("query", query, query_shards,
                 "Runs a query in every shard, with search_path = the shard's schema, in a READ "
                 "ONLY transaction. Prints the rows of all shards as one table, whose first columns "
                 "are shard and schema. Goes on if a shard or a server fails, and names it.",
@@ -163,80 +201,75 @@ struct Arguments {
   snowflake-shard query @servers.txt --sql 'SELECT count(*) FROM photos'
   snowflake-shard query @servers.txt --shards 0-99 --timeout 10s --format csv \
     --sql "SELECT id, caption FROM photos WHERE caption LIKE '%cat%'" > cats.csv)");
-        verb->add_option("DSN", options.dsns, kServers);
-        verb->add_option("--shards", options.shards, kShards);
-        verb->add_option("--sql", options.sql, "one SELECT, VALUES, TABLE or WITH")->required();
-        verb->add_option("--format", options.format, "format of the rows (default table)")
+        verb->add_option("DSN", query.dsns, kServers);
+        verb->add_option("--shards", query.shards, kShards);
+        verb->add_option("--sql", query.sql, "one SELECT, VALUES, TABLE or WITH")->required();
+        verb->add_option("--format", query.format, "format of the rows (default table)")
             ->check(CLI::IsMember({"table", "csv", "json"}));
-        verb->add_option("--jobs", options.jobs, "number of connections to each server (default 1)")
-            ->check(CLI::Range(1, 64));
-        verb->add_option("--timeout", options.statement_timeout,
-                         "statement_timeout of each shard, in s or ms")
-            ->transform(
-                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
-            ->check(CLI::PositiveNumber);
+        add_jobs(verb, query.jobs, "number of connections to each server (default 1)");
+        add_seconds(verb, "--timeout", query.statement_timeout,
+                    "statement_timeout of each shard, in s or ms");
     }
 
     void add_diff()
     {
         CLI::App* verb = add(
-            "diff", diff_shards,
+            "diff", diff, diff_shards,
             "Shows shards whose definition is not the template's, with the statements that differ: "
             "- stands in the template alone, + in the shard alone. Exit code 1 if there are any.",
             R"(
   snowflake-shard diff dbname=app --template insta0
   snowflake-shard diff @servers.txt --template insta0 --shards 1-99 --json)");
-        verb->add_option("DSN", options.dsns, kServers);
-        verb->add_option("--template", options.template_schema, "schema to compare with")
-            ->required();
-        verb->add_option("--shards", options.shards, kShards);
-        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
+        verb->add_option("DSN", diff.dsns, kServers);
+        verb->add_option("--template", diff.template_schema, "schema to compare with")->required();
+        verb->add_option("--shards", diff.shards, kShards);
+        verb->add_flag("--keep-going", diff.keep_going, kKeepGoing);
     }
 
     void add_verify()
     {
         CLI::App* verb = add(
-            "verify", verify_shards,
+            "verify", verify, verify_shards,
             "Reports errors: those of snowflake_check(), an ID that is not of its "
             "schema's shard, a shard number that two servers use, leftovers of clones and moves. "
             "Exit code 1 if there is anything.",
             R"(
   snowflake-shard verify 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard verify --full 'host=db1 dbname=app')");
-        verb->add_option("DSN", options.dsns, kServers);
-        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
-        verb->add_flag("--full", options.full,
+        verb->add_option("DSN", verify.dsns, kServers);
+        verb->add_flag("--keep-going", verify.keep_going, kKeepGoing);
+        verb->add_flag("--full", verify.full,
                        "all IDs (default: the ends of the index and a sample of each table)");
-        verb->add_flag("--rows", options.rows,
+        verb->add_flag("--rows", verify.rows,
                        "compare the rows of shards with copies that follow them");
     }
 
     void add_map()
     {
-        CLI::App* verb = add("map", map_shards, "Shows the server of each shard.",
+        CLI::App* verb = add("map", map, map_shards, "Shows the server of each shard.",
                              R"(
   snowflake-shard map 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard map --format pgbouncer 'host=db1 dbname=app' > databases.ini
   snowflake-shard map --format plproxy service=db1 service=db2 | psql dbname=proxy
   snowflake-shard map --format svg service=db1 service=db2 > map.svg)");
-        verb->add_option("DSN", options.dsns, kServers);
-        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
-        verb->add_option("--format", options.format,
+        verb->add_option("DSN", map.dsns, kServers);
+        verb->add_flag("--keep-going", map.keep_going, kKeepGoing);
+        verb->add_option("--format", map.format,
                          "pgbouncer: lines of [databases]; plproxy: SQL for the proxy's database; "
                          "svg: a picture")
             ->check(CLI::IsMember({"table", "json", "csv", "pgbouncer", "plproxy", "svg"}));
-        verb->add_option("--alias", options.alias,
+        verb->add_option("--alias", map.alias,
                          "name of a shard's database in PgBouncer (default shard{})");
-        verb->add_option("--user", options.pooler_user,
+        verb->add_option("--user", map.user,
                          "user= of each line for PgBouncer, which auth_type = any needs");
-        verb->add_option("--cluster", options.cluster,
+        verb->add_option("--cluster", map.cluster,
                          "name of PL/Proxy's cluster (default snowflake)");
     }
 
     void add_plan()
     {
         CLI::App* verb =
-            add("plan", plan_shards,
+            add("plan", plan, plan_shards,
                 "Plans the moves that balance the servers, or empty one, and shows each server "
                 "before and after. Moves nothing. Every move improves the balance, so that a plan "
                 "can be stopped anywhere. Shards of less than a tenth of the median count as empty "
@@ -245,37 +278,35 @@ struct Arguments {
   snowflake-shard plan 'host=db1 dbname=app' 'host=db2 dbname=app' 'host=db3 dbname=app'
   snowflake-shard plan service=db1 service=db2 service=db3 --drain service=db1 --exclude 0-7
   snowflake-shard plan service=db1 service=db2 --weights load.csv --json > plan.json)");
-        verb->add_option("DSN", options.dsns, kServers);
-        auto* weights = verb->add_option("--weights", options.weights,
+        verb->add_option("DSN", plan.dsns, kServers);
+        auto* weights = verb->add_option("--weights", plan.weights,
                                          "file of lines shard,weight: load in place of size");
-        verb->add_option("--by", options.by, "size (default), rows, or the number of shards")
+        verb->add_option("--by", plan.by, "size (default), rows, or the number of shards")
             ->check(CLI::IsMember({"size", "shards", "rows"}))
             ->excludes(weights);
         /* One value for each: CLI11 would take the connection strings behind it, too, which are the
          * servers of the plan. */
-        verb->add_option("--drain", options.drain,
-                         "server to be emptied; may be given several times")
+        add_dsn(verb, "--drain", plan.drain, "server to be emptied; may be given several times")
             ->allow_extra_args(false);
-        verb->add_option("--threshold", options.threshold,
+        verb->add_option("--threshold", plan.threshold,
                          "a server this close to the mean counts as balanced (default 10%)")
             ->transform(CLI::Validator(read_percentage, "PERCENTAGE"));
-        verb->add_option("--max-moves", options.max_moves, "no more moves than this")
+        verb->add_option("--max-moves", plan.max_moves, "no more moves than this")
             ->check(CLI::Range(1, 8192));
-        verb->add_option("--exclude", options.exclude, "shards that stay: 0-7 or 1,5,7-9");
-        verb->add_option("--rate", options.rate,
-                         "bytes copied in a second, to estimate the time of one move after the "
-                         "other (default 50MB)")
-            ->transform(CLI::AsSizeValue(false))
+        verb->add_option("--exclude", plan.exclude, "shards that stay: 0-7 or 1,5,7-9");
+        add_bytes(verb, "--rate", plan.rate,
+                  "bytes copied in a second, to estimate the time of one move after the other "
+                  "(default 50MB)")
             ->check(CLI::PositiveNumber);
-        verb->add_flag("--keep-going", options.keep_going, kKeepGoing);
-        verb->add_option("--format", options.format, "svg: a picture of the servers and the moves")
+        verb->add_flag("--keep-going", plan.keep_going, kKeepGoing);
+        verb->add_option("--format", plan.format, "svg: a picture of the servers and the moves")
             ->check(CLI::IsMember({"table", "json", "svg"}));
     }
 
     void add_move()
     {
         CLI::App* verb = add(
-            "move", move_shard,
+            "move", move, move_shard,
             "Moves a shard to another server while it is written to. Its rows stay on the source, "
             "closed to writing, until --drop-source. Changes of the definition during a move stop "
             "it. A move that was interrupted or killed goes on with --resume. A list of "
@@ -289,45 +320,41 @@ struct Arguments {
   snowflake-shard move --plan plan.json --jobs 2)");
         /* None of these is required() here: a move is given by SCHEMA or --shards with --from and
          * --to, or by --plan alone. move_shard() checks that. */
-        verb->add_option("SCHEMA", options.schema, "schema of the shard");
-        verb->add_option("--shards", options.shards, "several shards: 0-7,9");
-        verb->add_option("--plan", options.plan,
+        verb->add_option("SCHEMA", move.schema, "schema of the shard");
+        verb->add_option("--shards", move.shards, "several shards: 0-7,9");
+        verb->add_option("--plan", move.plan,
                          "file that plan --json has written; - is the standard input");
-        verb->add_option("--from", options.from, "connection string of its server");
-        verb->add_option("--to", options.to, "connection string of its new server");
-        verb->add_option("--jobs", options.jobs,
-                         "number of moves at a time, one for each server (default 1)")
-            ->check(CLI::Range(1, 64));
+        add_dsn(verb, "--from", move.from, "connection string of its server");
+        add_dsn(verb, "--to", move.to, "connection string of its new server");
+        add_jobs(verb, move.jobs, "number of moves at a time, one for each server (default 1)");
         auto* kind = verb->add_option_group("kind");
-        kind->add_flag("--dry-run", options.is_dry_run, "list all obstacles; change nothing");
-        kind->add_flag("--resume", options.is_resumed, "go on with a move that was interrupted");
-        kind->add_flag("--abort", options.is_aborted, "undo a move, up to the switch");
-        kind->add_flag("--undo", options.is_undone,
+        kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
+        kind->add_flag("--resume", move.is_resumed, "go on with a move that was interrupted");
+        kind->add_flag("--abort", move.is_aborted, "undo a move, up to the switch");
+        kind->add_flag("--undo", move.is_undone,
                        "move a shard back that was moved with --reversible");
-        kind->add_flag("--drop-source", options.drops_source, "after a move: drop the old rows");
+        kind->add_flag("--drop-source", move.drops_source, "after a move: drop the old rows");
         kind->require_option(0, 1);
-        verb->add_flag("--reversible", options.is_reversible,
+        verb->add_flag("--reversible", move.is_reversible,
                        "let the old rows follow the new ones, until --undo or --drop-source");
-        verb->add_option("--source", options.source,
-                         "the source's address as seen from the target (default: --from)");
-        verb->add_option(
-            "--target", options.target,
-            "the target's address as seen from the source, for --reversible (default: --to)");
-        verb->add_flag("--trust-owners", options.trusts_owners,
+        add_dsn(verb, "--source", move.source,
+                "the source's address as seen from the target (default: --from)");
+        add_dsn(verb, "--target", move.target,
+                "the target's address as seen from the source, for --reversible (default: --to)");
+        verb->add_flag("--trust-owners", move.trusts_owners,
                        "let replication run code of the shard's owners with the rights of this "
                        "role, if it cannot write as the owners: before PostgreSQL 16, for example");
-        add_switch(verb, "shell command for another router, run when the target is open, with "
-                         "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
-        verb->add_option(
-                "--verify", options.verify_size,
-                "compare all rows of tables up to this size, others by number (default 1GB)")
-            ->transform(CLI::AsSizeValue(false));
+        add_switch(verb, move,
+                   "shell command for another router, run when the target is open, with "
+                   "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
+        add_bytes(verb, "--verify", move.verify_size,
+                  "compare all rows of tables up to this size, others by number (default 1GB)");
     }
 
     void add_split()
     {
         CLI::App* verb = add(
-            "split", split_server,
+            "split", split, split_server,
             "Splits a server in two: its standby is promoted, and takes the shards that are named. "
             "Nothing is copied, and clients write meanwhile. Both servers have all rows until "
             "--drop-rest; each is closed to writing for the shards of the other. The promotion is "
@@ -338,50 +365,56 @@ struct Arguments {
   snowflake-shard split --from service=db1 --standby service=db2 --shards 1000-1999 \
     --pgbouncer 'host=pool port=6432 dbname=pgbouncer' --config /etc/pgbouncer/databases.ini
   snowflake-shard split --from service=db1 --standby service=db2 --drop-rest)");
-        verb->add_option("--from", options.from, "connection string of the server that is split")
+        add_dsn(verb, "--from", split.from, "connection string of the server that is split")
             ->required();
-        verb->add_option("--standby", options.standby,
-                         "connection string of its standby, which is promoted")
+        add_dsn(verb, "--standby", split.standby,
+                "connection string of its standby, which is promoted")
             ->required();
-        verb->add_option("--shards", options.shards, "the shards that leave: 1000-1999 or 1,5,7-9");
+        verb->add_option("--shards", split.shards, "the shards that leave: 1000-1999 or 1,5,7-9");
         auto* kind = verb->add_option_group("kind");
-        kind->add_flag("--dry-run", options.is_dry_run, "list what is in the way; change nothing");
-        kind->add_flag("--resume", options.is_resumed, "go on with a split that was interrupted");
-        kind->add_flag("--abort", options.is_aborted, "undo a split, up to the promotion");
-        kind->add_flag("--drop-rest", options.drops_rest,
+        kind->add_flag("--dry-run", split.is_dry_run, "list what is in the way; change nothing");
+        kind->add_flag("--resume", split.is_resumed, "go on with a split that was interrupted");
+        kind->add_flag("--abort", split.is_aborted, "undo a split, up to the promotion");
+        kind->add_flag("--drop-rest", split.drops_rest,
                        "after a split: drop on each server the shards of the other");
         kind->require_option(0, 1);
-        add_switch(verb, "shell command for another router, run when the shards are open, with "
-                         "SHARDS, HOST, PORT and DBNAME in its environment");
+        add_switch(verb, split,
+                   "shell command for another router, run when the shards are open, with "
+                   "SHARDS, HOST, PORT and DBNAME in its environment");
     }
 
     /* Options of both move and split. */
-    void add_switch(CLI::App* verb, const char* switch_command)
+    void add_switch(CLI::App* verb, SwitchOptions& options, const char* switch_command)
     {
         /* One value for each, or the SCHEMA behind it would be taken for a second one. The first
          * --config is that of the first --pgbouncer, and so on. */
-        verb->add_option("--pgbouncer", options.pgbouncer,
-                         "connection string of PgBouncer's admin console; may be given several "
-                         "times, each with a --config")
+        add_dsn(verb, "--pgbouncer", options.pgbouncer,
+                "connection string of PgBouncer's admin console; may be given several times, each "
+                "with a --config")
             ->allow_extra_args(false);
         verb->add_option("--config", options.config, "PgBouncer's file with the [databases]")
             ->allow_extra_args(false);
         verb->add_option("--switch-command", options.switch_command, switch_command);
         verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
-        /* AsSizeValue(false): a kB is 1,024 bytes, as in PostgreSQL's own settings. */
-        verb->add_option(
-                "--max-lag", options.max_lag,
-                "bytes of WAL that the target may be behind when the switch begins (default 1MB)")
-            ->transform(CLI::AsSizeValue(false));
-        verb->add_option("--timeout", options.timeout,
-                         "how long writes may wait for the switch, in s or ms (default 10s)")
-            ->transform(
-                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
-            ->check(CLI::PositiveNumber);
+        add_bytes(verb, "--max-lag", options.max_lag,
+                  "bytes of WAL that the target may be behind when the switch begins (default "
+                  "1MB)");
+        add_seconds(verb, "--timeout", options.timeout,
+                    "how long writes may wait for the switch, in s or ms (default 10s)");
     }
 
     CLI::App app{kDescription, "snowflake-shard"};
-    Options options;
-    int (*function)(const Options&) = nullptr;
+    ServerOptions list;
+    CloneOptions clone;
+    RunOptions run;
+    QueryOptions query;
+    DiffOptions diff;
+    VerifyOptions verify;
+    MapOptions map;
+    PlanOptions plan;
+    MoveOptions move;
+    SplitOptions split;
+    std::vector<std::pair<std::string, std::function<std::vector<std::string>()>>> given_dsns;
+    std::function<int()> function;
 };

@@ -3,8 +3,6 @@
 #include "arguments.h"
 #include "base/output.h"
 #include "base/similar.h"
-#include "postgres/connection.h"
-#include "postgres/dsn.h"
 
 namespace
 {
@@ -72,22 +70,6 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error,
            (has_verb ? verb + " --help shows its arguments." : "--help shows the verbs.");
 }
 
-/* Before the verb does anything. Those of the servers can come from a file, so ServerSet checks
- * them. */
-void check_dsns(const Options& options)
-{
-    std::vector<std::pair<std::string, std::string>> given = {
-        {"--from", options.from},     {"--to", options.to},         {"--standby", options.standby},
-        {"--source", options.source}, {"--target", options.target},
-    };
-    for (const std::string& dsn : options.drain)
-        given.emplace_back("--drain", dsn);
-    for (const std::string& dsn : options.pgbouncer)
-        given.emplace_back("--pgbouncer", dsn);
-    for (const auto& [option, dsn] : given)
-        check_dsn(dsn, option);
-}
-
 } // namespace
 
 int main(int argc, char** argv)
@@ -103,8 +85,8 @@ int main(int argc, char** argv)
                 throw UsageError(wrong_usage(arguments.app, error, {argv + 1, argv + argc}));
             return arguments.app.exit(error); /* --help, --version */
         }
-        check_dsns(arguments.options);
-        return arguments.function(arguments.options);
+        arguments.check_dsns();
+        return arguments.function();
     } catch (const UsageError& error) {
         warn(error.what());
         return kWrongUsage;

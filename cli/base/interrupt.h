@@ -7,11 +7,20 @@
 #include <csignal>
 #include <initializer_list>
 
+#include "base/failure.h"
+
 inline volatile std::sig_atomic_t interrupts = 0;
 
 inline bool is_interrupted()
 {
     return interrupts != 0;
+}
+
+/* Throws after Ctrl-C. */
+inline void stop_if_interrupted()
+{
+    if (is_interrupted())
+        throw Failure("stopped");
 }
 
 inline void note_interrupts()

@@ -1,5 +1,4 @@
-/* Output: tables, JSON and CSV on the standard output; progress and warnings on the standard error.
- */
+/* Messages and progress, on the standard error. table.h prints results. */
 
 #pragma once
 
@@ -7,47 +6,8 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <variant>
-#include <vector>
 
 #include "base/clock.h"
-#include "postgres/catalog.h"
-
-/* Nothing, a number or a text. */
-using Cell = std::variant<std::monostate, std::int64_t, std::string>;
-
-/* As a table shows it. */
-std::string text_of(const Cell& cell);
-
-struct Table {
-    std::vector<std::string> columns;
-    std::vector<std::vector<Cell>> rows;
-
-    /* A bigint is a number, all else is text. Queries cast each number that JSON must not quote to
-     * bigint. */
-    void add(const Result& result);
-};
-
-/* JSON is an array of an object for each row; CSV has a line with the headings. */
-enum class Format { table, json, csv };
-
-void print(const Table& table, Format format);
-
-/* The result of a command for a shard. error is why the shard was not done, or empty. Only run
- * fills server and sqlstate. */
-struct ShardState {
-    Shard shard;
-    std::string state; /* done, failed, not done ... */
-    std::string error;
-    std::string server{};
-    std::string sqlstate{};
-};
-
-/* 3 if a shard has failed or is not done. */
-int exit_code_of(const std::vector<ShardState>& states);
-
-/* The errors and the shards of each state, or JSON. Returns the exit code. */
-int print_states(const std::vector<ShardState>& states, bool json);
 
 /* A line on the standard error, or several. */
 void warn(const std::string& message);

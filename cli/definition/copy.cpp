@@ -55,7 +55,7 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
      * holder is a leftover. It is taken first: without it, the copy of another command that is at
      * work would be dropped. A copy is there for some seconds. */
     connection_.run("SET client_min_messages = error");
-    lock_by_name(connection_, "snowflake-shard copy", std::chrono::minutes(1), "copying a shard");
+    lock_by_name(connection_, "snowflake-shard copy", "copying a shard", std::chrono::minutes(1));
     for (const std::string& left : texts_of(connection_.query(
              "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern})))
         drop_schema(connection_, left);

@@ -9,7 +9,8 @@
 
 #include <string>
 
-#include "postgres/catalog.h"
+#include "base/shards.h"
+#include "postgres/connection.h"
 
 class Copy
 {

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "base/output.h"
-#include "definition/copy.h"
+#include "base/shards.h"
 #include "definition/entries.h"
+#include "postgres/connection.h"
 
 /* An object that only one of the two has. One that is changed is two: missing, and added. */
 struct Difference {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "postgres/catalog.h"
+#include "postgres/connection.h"
 
 /* An object, or a part of one that pg_dump writes by itself. The name is that of pg_dump's heading,
  * with the arguments of a function. For privileges it is the statement. Each sql ends with a

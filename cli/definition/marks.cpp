@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/quoting.h"
+#include "base/shards.h"
 #include "postgres/sql_text.h"
 
 namespace

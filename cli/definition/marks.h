@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/shards.h"
 #include "definition/entries.h"
 
 /* The number where the server's text has it as a shard: snowflake_next_id(5, ...),

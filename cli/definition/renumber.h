@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "postgres/catalog.h"
+#include "base/shards.h"
+#include "postgres/connection.h"
 
 /* Statements that give the copy another number and another name, with marks in place of both. They
  * are made from the catalogue, object by object: DEFAULTs, domains, functions with an SQL body,

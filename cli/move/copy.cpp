@@ -1,19 +1,70 @@
 #include "move/copy.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 
 #include "base/output.h"
-#include "move/definition.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/owned.h"
 #include "move/replication.h"
+#include "move/rights.h"
 #include "move/state.h"
-#include "move/workers.h"
+#include "postgres/dump.h"
 #include "postgres/restore.h"
+#include "postgres/settings.h"
 
 namespace
 {
+
+/* A catalogue and an object, because an OID is unique in its catalogue only. */
+using Keys = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+
+/* Primary keys, unique and exclusion constraints, and replica identities. The entry of a constraint
+ * in the archive has its OID in pg_constraint. An index without one, which can be a replica
+ * identity, has that in pg_class. pg_dump writes REPLICA IDENTITY USING INDEX into the same
+ * entry. */
+Keys find_keys(Connection& source, const Shard& shard)
+{
+    const Result rows = source.query(R"(
+        SELECT tableoid, oid FROM pg_constraint
+        WHERE connamespace = $1::regnamespace AND contype IN ('p', 'u', 'x')
+        UNION ALL
+        SELECT c.tableoid, c.oid FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid
+        WHERE relnamespace = $1::regnamespace AND indisreplident)",
+                                     {shard.quoted});
+    Keys keys;
+    for (int i = 0; i < rows.rows(); i++)
+        keys.emplace(rows.number(i, 0), rows.number(i, 1));
+    return keys;
+}
+
+/* The statements of keys, or all others. */
+std::string post_data(Connection& source, const Shard& shard, const Archive& archive, bool of_keys)
+{
+    const Keys keys = find_keys(source, shard);
+    std::vector<Archive::Item> items;
+    for (const Archive::Item& item : archive.items(Archive::Section::post_data))
+        if ((keys.count({item.catalog, item.object}) > 0) == of_keys)
+            items.push_back(item);
+    return archive.sql(items);
+}
+
+/* The definition in the two parts in which the target gets it, each to be run as a whole in a
+ * transaction of the caller. First the objects that rows need: tables, and the indexes by which the
+ * apply worker finds rows. */
+std::string definition_before_rows(Connection& source, const Shard& shard, const Archive& archive)
+{
+    return archive.sql(archive.items(Archive::Section::pre_data)) +
+           post_data(source, shard, archive, true);
+}
+
+/* All other indexes, foreign keys and triggers. It also fills the materialized views. */
+std::string definition_after_rows(Connection& source, const Shard& shard, const Archive& archive)
+{
+    return post_data(source, shard, archive, false);
+}
 
 /* Megabytes of the tables that are copied, without indexes and TOAST: for the progress alone. */
 std::size_t megabytes(Connection& connection, const Shard& shard)
@@ -128,7 +179,7 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
     /* The apply worker is a replica, which this does not stop. */
     for (const std::string& statement : fence_triggers(target, move, ""))
         target.run(statement);
-    close_shard(target, move, move.title() + ", is not open here yet",
+    close_shard(target, move, move.shard.title() + ", is not open here yet",
                 "It is being moved from " + source.server() + ".");
     stop_sequences(target, move);
     hide_statements(target);

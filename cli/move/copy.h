@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "move/routing.h"
+#include "move/rights.h"
 #include "move/session.h"
+#include "routers/routing.h"
 
 void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);
 /* The schema is there and closed afterwards, with the subscription that copies its rows. */

@@ -1,10 +1,11 @@
 /* The other ends of a move: --abort before the switch, --drop-source behind it. */
 
-#include "move/cleanup.h"
+#include "fleet/catalog.h"
+#include "handover/dependents.h"
+#include "handover/waiting.h"
 #include "move/command.h"
-#include "move/dependents.h"
 #include "move/fence.h"
-#include "move/waiting.h"
+#include "move/replication.h"
 #include "move/way_back.h"
 
 /* Before the switch. The shard is where it was; if it has come from the target, that
@@ -27,21 +28,17 @@ int MoveCommand::abort()
         throw Failure("the shard is open on " + target_.server() + ": --resume finishes the move" +
                       (now.source && now.source->is_reversible ? ", and --undo moves it back then"
                                                                : how_to_move_back()));
-    remedy_ = command_with("--abort");
+    handover_.remedy = command_with("--abort");
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());
-    const bool is_resumed = routers_.resume();
-    routers_.discard_prepared();
+    handover_.let_go();
     discard_way_back(target_, move_, limits_);
     /* --undo --reversible has set is_reversible. The way back stands again without it. */
     if (now.is_undo())
         write_way_back(source_, move_, Step::prepared);
     else
         remove_copy(now);
-    remedy_ = "RESUME in its console lets them go on";
-    /* Last, so that a PgBouncer that is gone does not keep the objects of the move. */
-    if (!is_resumed)
-        throw Failure("the move is aborted, but not every PgBouncer could be resumed");
+    handover_.end_abort("the move");
     return end("aborted");
 }
 

@@ -1,10 +1,10 @@
 #include "move/fence.h"
 
-#include "base/output.h"
+#include "handover/handover.h"
+#include "handover/transaction.h"
+#include "handover/writers.h"
 #include "move/fingerprint.h"
 #include "move/state.h"
-#include "move/transaction.h"
-#include "move/writers.h"
 #include "postgres/trust.h"
 
 namespace
@@ -204,7 +204,8 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
             source.run("SET LOCAL synchronous_commit = off");
             require_published_tables(source, move);
             require_no_change(source, move);
-            close_shard(source, move, move.title() + ", has moved", "It is at " + target + " now.");
+            close_shard(source, move, move.shard.title() + ", has moved",
+                        "It is at " + target + " now.");
             write_step(source, move, Step::fenced);
         });
     /* After the commit, for the reason above kFence. Partitioned tables are looked at,

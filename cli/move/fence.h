@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "move/session.h"
+#include "postgres/connection.h"
 
 /* Puts the fence into the schema of the move, on either server. It does not stand yet. */
 void make_fence(Connection& connection, const Move& move);
@@ -27,7 +29,6 @@ void reopen_shard(Connection& connection, const Move& move);
 struct Fence {
     std::string marker;      /* empty: it was not sent, so nobody opens the target */
     Clock::time_point start; /* writers have waited or failed since then */
-    bool is_final = false;   /* the target may be open by now */
 };
 
 /* Makes the triggers on the source, while clients write. Late if a lock was not had by the

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "definition/entries.h"
+#include "handover/handover.h"
 #include "postgres/trust.h"
 
 namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "move/session.h"
+#include "postgres/connection.h"
 
 /* Creates the tables and functions of a fingerprint in the schema of the move, in a transaction of
  * the caller. */

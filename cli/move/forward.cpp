@@ -1,10 +1,11 @@
 /* The steps of a move in their order, also from the middle after a kill. */
 
 #include "base/interrupt.h"
-#include "move/cleanup.h"
+#include "base/output.h"
 #include "move/command.h"
-#include "move/compare.h"
+#include "move/comparison.h"
 #include "move/copy.h"
+#include "move/replication.h"
 #include "move/switch.h"
 #include "move/way_back.h"
 
@@ -24,7 +25,7 @@ int MoveCommand::go_on()
         /* Its text names --abort. The hint below would send the user in a circle. */
         throw;
     } catch (const std::exception& error) {
-        throw Failure(std::string(error.what()) + "\nHINT:  " + remedy_ +
+        throw Failure(std::string(error.what()) + "\nHINT:  " + handover_.remedy +
                       ". Before the target is open, --abort undoes the move.");
     }
 }
@@ -79,7 +80,7 @@ void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
     routers_.make_ready(source_, target_);
     /* Connected before the fence, because writes would be blocked meanwhile. */
     snapshot.emplace(options_.to);
-    pause_ = switch_over(servers, move_, *snapshot, routers_, limits_);
+    pause_ = switch_over(servers, move_, *snapshot, handover_);
 }
 
 /* The target is open. The rows are compared also if clients are not led there: they can be compared

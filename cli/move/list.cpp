@@ -6,7 +6,9 @@
 #include <set>
 
 #include "base/output.h"
-#include "move/state.h"
+#include "fleet/catalog.h"
+#include "fleet/records.h"
+#include "postgres/identity.h"
 #include "postgres/parallel.h"
 #include "postgres/servers.h"
 
@@ -40,7 +42,7 @@ Place read_place(const std::string& dsn)
         Server server = connect_to(dsn, Access::reads);
         Place place;
         place.name = server.name();
-        place.identity = identity_of(server.connection);
+        place.identity = identify(server.connection).text();
         place.moves = read_moves(server.connection);
         if (has_extension(server.connection))
             place.shards = read_shards(server.connection);
@@ -219,7 +221,7 @@ void find_schemas(const Place& place, std::map<int, std::string>& schemas, Probl
 }
 
 /* Both servers are needed here, also to end moves: they tell which schema a number is. */
-List list_of_shards(const Options& options)
+List list_of_shards(const MoveOptions& options)
 {
     const Places places = read_places({options.from, options.to});
     const Place& source = places.at(options.from);
@@ -249,7 +251,7 @@ List list_of_shards(const Options& options)
     return {entries, places, false};
 }
 
-List list_of_plan(const Options& options)
+List list_of_plan(const MoveOptions& options)
 {
     const std::vector<PlanEntry> entries = read_plan(options.plan);
     std::set<std::string> dsns;
@@ -260,7 +262,7 @@ List list_of_plan(const Options& options)
 
 } // namespace
 
-std::vector<ListedMove> read_list(const Options& options, bool begins)
+std::vector<ListedMove> read_list(const MoveOptions& options, bool begins)
 {
     const List list = options.plan.empty() ? list_of_shards(options) : list_of_plan(options);
     list.require_right(begins);

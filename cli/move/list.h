@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "move/plan_file.h"
-#include "verbs.h"
+#include "move/verb.h"
+#include "plan/plan_file.h"
 
 /* One move, and which databases its servers are, for all addresses of a database the same. A server
  * that was not reached is told by its connection string. */
@@ -23,4 +23,4 @@ struct ListedMove {
  *
  * begins: moves may begin. Else they act on moves that exist, each by itself: a server that is down
  * is an error of its own moves, and not of the list. */
-std::vector<ListedMove> read_list(const Options& options, bool begins);
+std::vector<ListedMove> read_list(const MoveOptions& options, bool begins);

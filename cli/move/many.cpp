@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "base/interrupt.h"
+#include "base/output.h"
+#include "base/table.h"
 #include "move/command.h"
 #include "move/list.h"
 #include "postgres/parallel.h"
@@ -16,7 +18,7 @@ namespace
 {
 
 struct Entry {
-    Options options; /* of the move of one shard */
+    MoveOptions options; /* of the move of one shard */
     int number;
     std::vector<std::string> servers; /* which databases they are */
     std::string state;
@@ -28,31 +30,28 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-Entry make_entry(const Options& options, const ListedMove& one)
+Entry make_entry(const MoveOptions& options, const ListedMove& one)
 {
     Entry entry = {options, one.entry.number, {one.source, one.target}, "not begun", "", {}, false,
                    false};
     entry.options.schema = one.entry.schema;
     entry.options.from = one.entry.from;
     entry.options.to = one.entry.to;
-    /* The command then prints no result of its own, and resumes an interrupted move without
-     * --resume, so that the same line goes on. */
-    entry.options.is_one_of_many = true;
     return entry;
 }
 
 /* All of them, before the first move. Each look locks its shard as a move does, and releases it.
  * begin() looks again, because the last move of a list can begin hours later. */
-std::vector<Obstacle> find_obstacles(const Entries& entries, int jobs)
+Obstacles find_obstacles(const Entries& entries, int jobs)
 {
     std::atomic<std::size_t> next = 0;
     const auto found_by_each = at_once(static_cast<std::size_t>(jobs), [&](std::size_t) {
-        std::vector<Obstacle> found;
+        Obstacles found;
         /* A common counter and no equal shares, because the trial of a large definition takes
          * longer than others. */
         for (std::size_t i = next++; i < entries.size(); i = next++) {
             const Prefix prefix("shard " + std::to_string(entries[i].number) + ": ");
-            for (Obstacle& obstacle : MoveCommand(entries[i].options).find_obstacles()) {
+            for (Obstacle& obstacle : MoveCommand(entries[i].options, true).find_obstacles()) {
                 obstacle.server =
                     "shard " + std::to_string(entries[i].number) + ", " + obstacle.server;
                 found.push_back(obstacle);
@@ -60,9 +59,9 @@ std::vector<Obstacle> find_obstacles(const Entries& entries, int jobs)
         }
         return found;
     });
-    std::vector<Obstacle> all;
+    Obstacles all;
     for (const auto& some : found_by_each)
-        all.insert(all.end(), some.begin(), some.end());
+        all.add(some);
     return all;
 }
 
@@ -120,7 +119,7 @@ void move_one(Entry& entry)
     const Prefix prefix("shard " + std::to_string(entry.number) + ": ");
     std::string reached;
     try {
-        MoveCommand command(in_direction(entry.options));
+        MoveCommand command(in_direction(entry.options), true);
         try {
             entry.differs = command.execute() == kFound;
             entry.state = command.end_state();
@@ -161,8 +160,8 @@ int print_end(const Entries& entries, bool json)
         has_failed = has_failed || !entry.error.empty() || entry.state == "not begun";
         differs = differs || entry.differs;
         table.rows.push_back({entry.number, entry.options.schema, entry.state,
-                              entry.pause ? Cell(*entry.pause) : Cell(),
-                              entry.error.empty() ? Cell() : Cell(in_one_line(entry.error))});
+                              entry.pause ? Value(*entry.pause) : Value(),
+                              text_or_null(in_one_line(entry.error))});
     }
     print(table, json ? Format::json : Format::table);
     return has_failed ? kFailed : differs ? kFound : kDone;
@@ -170,7 +169,7 @@ int print_end(const Entries& entries, bool json)
 
 } // namespace
 
-int move_many(const Options& options)
+int move_many(const MoveOptions& options)
 {
     /* --abort, --undo and --drop-source act on moves that exist. None of them can
      * be given with --dry-run. */

@@ -7,9 +7,12 @@
 
 #include <iostream>
 
+#include "base/output.h"
+#include "fleet/catalog.h"
 #include "move/command.h"
 #include "move/many.h"
 #include "move/obstacles.h"
+#include "move/replication.h"
 #include "move/way_back.h"
 #include "postgres/trust.h"
 
@@ -21,7 +24,7 @@ void require_no_move(const Standing& now)
 {
     if (!now.has_begun())
         return;
-    const std::string other = visible((now.source ? now.source : now.target)->other);
+    const std::string other = visible((now.source ? now.source : now.target)->other.text());
     if (now.is_being_undone())
         throw Failure("the shard is being moved back from " + other +
                       "\nHINT:  --undo goes on with that.");
@@ -32,7 +35,30 @@ void require_no_move(const Standing& now)
                   "\nHINT:  --resume goes on, --abort undoes it.");
 }
 
+/* Of a move to be resumed or aborted, also that which the source keeps. At the step moved the
+ * command of another router has been run, because lead_to() comes before that step; --abort never
+ * runs it. */
+Routing routing_of(const MoveOptions& options, Connection& source, const Move& move)
+{
+    Routing routing = given_routing(options, {schema_name(options.alias, move.shard.number)});
+    if (const auto state = read_state(source, move); state && state->is_of_source())
+        add_kept_routing(source, move.name,
+                         (options.is_resumed || options.is_undone) && state->step != Step::moved,
+                         routing);
+    return routing;
+}
+
 } // namespace
+
+MoveCommand::MoveCommand(const MoveOptions& options, bool is_one_of_many)
+    : options_(options), is_one_of_many_(is_one_of_many),
+      session_(options.from, options.to, options.schema),
+      handover_(routing_of(options, source_, move_), "the shard is", options,
+                command_with(options.is_undone ? "--undo" : "--resume")),
+      on_target_{dsn_of(source_, options.source), options.trusts_owners},
+      on_source_{dsn_of(target_, options.target), options.trusts_owners}
+{
+}
 
 std::string MoveCommand::how_to_move_back() const
 {
@@ -50,7 +76,7 @@ bool MoveCommand::is_there_already(const Standing& now)
         (!now.source && has_shard(source_, move_.shard)))
         return false;
     if (!has_shard(target_, move_.shard))
-        throw Failure(move_.title() + ", has left " + source_.server() + " for " +
+        throw Failure(move_.shard.title() + ", has left " + source_.server() + " for " +
                       target_.server() + ", and is not there any more");
     return true;
 }
@@ -59,26 +85,13 @@ bool MoveCommand::is_there_already(const Standing& now)
  * command that moved the shard may not have known them. */
 int MoveCommand::lead_there()
 {
-    warn(move_.title() + ", is at " + target_.server() + " already");
+    warn(move_.shard.title() + ", is at " + target_.server() + " already");
     if (!options_.pgbouncer.empty() || !options_.switch_command.empty())
         routers_.lead_to(target_, move_.variables());
     return end(standing().has_way_back() ? done() + kWithWayBack : done());
 }
 
-int print_obstacles(const std::vector<Obstacle>& obstacles, bool json)
-{
-    Table table = {{"obstacle"}, {}};
-    for (const Obstacle& obstacle : obstacles) {
-        table.rows.push_back({obstacle.text()});
-        if (!json)
-            std::cout << visible(obstacle.text(), "\n\t") << "\n";
-    }
-    if (json)
-        print(table, Format::json);
-    return obstacles.empty() ? kDone : kFound;
-}
-
-std::vector<Obstacle> MoveCommand::find_obstacles()
+Obstacles MoveCommand::find_obstacles()
 {
     const Standing now = standing();
     /* The schemas of a move that has begun are on the target, and would be obstacles. */
@@ -87,13 +100,10 @@ std::vector<Obstacle> MoveCommand::find_obstacles()
     const std::vector<Shard> shards = read_shards(source_);
     find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
     require_one_schema_each(source_, shards, {move_.shard.number});
-    auto obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
+    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
     if (options_.is_reversible)
-        for (const Obstacle& obstacle :
-             find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_))
-            obstacles.push_back(obstacle);
-    for (const Obstacle& obstacle : routers_.find_obstacles(source_))
-        obstacles.push_back(obstacle);
+        obstacles.add(find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_));
+    obstacles.add(routers_.find_obstacles(source_));
     return obstacles;
 }
 
@@ -116,9 +126,9 @@ int MoveCommand::begin()
     require_no_move(now);
     if (is_there_already(now))
         return lead_there();
-    const std::vector<Obstacle> obstacles = find_obstacles();
+    const Obstacles obstacles = find_obstacles();
     /* move_many() has printed the obstacles of all shards. These have come since. */
-    if (options_.is_one_of_many && !obstacles.empty())
+    if (is_one_of_many_ && !obstacles.empty())
         throw Failure(obstacles[0].text());
     if (options_.is_dry_run)
         tell_size(obstacles.size());
@@ -171,14 +181,14 @@ int MoveCommand::execute()
             require_trusted_schema(*connection, move_.name);
     if (options_.is_undone)
         return undo();
-    if (options_.is_resumed || (options_.is_one_of_many && begins() && standing().has_begun()))
+    if (options_.is_resumed || (is_one_of_many_ && begins() && standing().has_begun()))
         return resume();
     if (options_.is_aborted)
         return abort();
     return options_.drops_source ? drop_source() : begin();
 }
 
-Options in_direction(Options options)
+MoveOptions in_direction(MoveOptions options)
 {
     if (options.is_undone) {
         std::swap(options.from, options.to);
@@ -191,7 +201,7 @@ namespace
 {
 
 /* CLI11 does not know which of the arguments go together. */
-void require_arguments(const Options& options)
+void require_arguments(const MoveOptions& options)
 {
     std::string problem;
     if (!options.plan.empty() + !options.shards.empty() + !options.schema.empty() != 1)
@@ -207,17 +217,11 @@ void require_arguments(const Options& options)
 
 } // namespace
 
-int move_shard(const Options& options)
+int move_shard(const MoveOptions& options)
 {
     require_arguments(options);
     if (options.schema.empty())
         return move_many(options);
     MoveCommand command(in_direction(options));
-    try {
-        return command.execute();
-    } catch (const Failure& error) {
-        /* The consoles are asked now, because an alias that is still paused
-         * needs the user at once. */
-        throw Failure(error.what() + command.paused());
-    }
+    return execute(command);
 }

@@ -1,17 +1,12 @@
 #include "move/obstacles.h"
 
-#include <algorithm>
-
 #include "base/output.h"
-#include "move/dependents.h"
-#include "move/moving.h"
+#include "fleet/in_transit.h"
+#include "handover/dependents.h"
 #include "move/owned.h"
-#include "move/references.h"
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/trial.h"
-#include "move/workers.h"
-#include "split/state.h"
 
 namespace
 {
@@ -119,22 +114,18 @@ WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AN
  * pg_dump would copy. --drop-rest would drop the shard on a target whose record says that it is
  * closed there. A shard that came after the split has none of this. While the split is under way, a
  * promotion can make a second copy of any shard. */
-std::vector<Obstacle> find_split(Connection& connection, const Shard& shard)
+Obstacles find_split(Connection& connection, const Shard& shard)
 {
-    const auto state = read_split(connection);
-    if (!state)
-        return {};
-    if (state->is_under_way())
+    if (const auto split = read_split(connection); split && split->is_under_way())
         return {{connection.server(), "the server is being split",
-                 command_of(*state) + " --resume finishes the split, and --abort undoes it."}};
-    const std::vector<SplitShard> shards = read_split_shards(connection);
-    if (std::none_of(shards.begin(), shards.end(),
-                     [&](const SplitShard& one) { return one.schema == shard.schema; }))
-        return {};
-    return {{connection.server(),
-             "schema " + visible(shard.schema) +
-                 " is of a split that still has its triggers and old rows",
-             command_of(*state) + " --drop-rest"}};
+                 command_of(*split, "--resume") + " finishes the split, and --abort undoes it."}};
+    for (const InTransit& one : read_in_transit(connection))
+        if (one.kind == InTransit::Kind::split && one.shard.schema == shard.schema)
+            return {{connection.server(),
+                     "schema " + visible(shard.schema) +
+                         " is of a split that still has its triggers and old rows",
+                     command_of(one, "--drop-rest")}};
+    return {};
 }
 
 /* Not an obstacle: the target goes on from the source's positions. Whole seconds are compared, so a
@@ -160,58 +151,54 @@ void tell_of_event_triggers(Connection& target)
         warn(target.server() + ": " + visible(trigger) + " while the definition is made there");
 }
 
-std::string seconds_of(const Limits& limits)
+/* Those of the source. */
+Obstacles find_on_source(Connection& source, const Move& move, const Limits& limits)
 {
-    return std::to_string(std::chrono::duration<double>(limits.timeout).count());
+    Obstacles found;
+    found.read(source, kPublishing, {limits.seconds()});
+    found.add(find_taken_names(source, move));
+    found.add(find_not_replicable(source, move.shard));
+    for (const std::string& dependent : find_dependents(source, move.shard))
+        found.add(source.server(), dependent, "Drop it, or move it into the schema.");
+    return found;
+}
+
+/* Those of the target. */
+Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers)
+{
+    auto& [source, target] = servers;
+    const Result version = source.query(R"(
+        SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
+        FROM pg_extension WHERE extname = 'snowflake')");
+    Obstacles found;
+    found.read(
+        target, kOnTarget,
+        {move.shard.schema, version.text(0, 0), move_command(move.shard.schema, "--drop-source")});
+    found.add(find_taken_names(target, move));
+    found.read(target, kSubscribing);
+    found.add(find_missing_rights(target, source, move, workers.dsn));
+    /* A missing extension or right, or a schema that is there, would make the trial fail with
+     * errors that follow from it. Default privileges do not. */
+    return found.empty() ? try_definition(servers, move, workers.dsn) : found;
 }
 
 } // namespace
 
-std::vector<Obstacle> read_obstacles(Connection& connection, const std::string& sql,
-                                     const std::vector<std::string>& parameters)
-{
-    const Result rows = connection.query(sql, parameters);
-    std::vector<Obstacle> found;
-    for (int i = 0; i < rows.rows(); i++)
-        found.push_back({connection.server(), visible(rows.text(i, 0)), visible(rows.text(i, 1))});
-    return found;
-}
-
-std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move, const Workers& workers,
-                                     const Limits& limits)
+Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
+                         const Limits& limits)
 {
     auto& [source, target] = servers;
-    const std::string seconds = seconds_of(limits);
-    std::vector<Obstacle> found = find_split(source, move.shard);
-    for (const Obstacle& obstacle : find_split(target, move.shard))
-        found.push_back(obstacle);
+    Obstacles found = find_split(source, move.shard);
+    found.add(find_split(target, move.shard));
     /* Alone: the hints for a trigger that fires always, or for a schema that is there, would open
      * the fence of the split or drop its rows. */
     if (!found.empty())
         return found;
-    found = read_obstacles(source, kPublishing, {seconds});
-    for (const auto& more :
-         {find_taken_names(source, move), find_not_replicable(source, move.shard)})
-        found.insert(found.end(), more.begin(), more.end());
-    for (const std::string& dependent : find_dependents(source, move.shard))
-        found.push_back({source.server(), dependent, "Drop it, or move it into the schema."});
-    const Result version = source.query(R"(
-        SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
-        FROM pg_extension WHERE extname = 'snowflake')");
-    std::vector<Obstacle> on_target = read_obstacles(
-        target, kOnTarget,
-        {move.shard.schema, version.text(0, 0), move_command(move.shard.schema, "--drop-source")});
-    for (const auto& more :
-         {find_taken_names(target, move), read_obstacles(target, kSubscribing, {}),
-          find_missing_rights(target, source, move, workers.dsn)})
-        on_target.insert(on_target.end(), more.begin(), more.end());
-    /* A missing extension or right, or a schema that is there, would make the trial fail with
-     * errors that follow from it. Default privileges do not. */
-    if (on_target.empty())
-        on_target = try_definition(servers, move, workers.dsn);
-    const auto untrusted = find_untrusted_owners(target, source, source, move.shard, workers);
-    for (const auto& more : {on_target, untrusted, read_obstacles(target, kDefaultPrivileges, {})})
-        found.insert(found.end(), more.begin(), more.end());
+    found.add(find_on_source(source, move, limits));
+    found.add(find_on_target(servers, move, workers));
+    const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shard, workers);
+    found.add(untrusted);
+    found.read(target, kDefaultPrivileges);
     /* It reads all rows, so it comes when nothing else is in the way. */
     if (found.empty())
         found = find_broken_references(source, move.shard);
@@ -223,23 +210,21 @@ std::vector<Obstacle> find_obstacles(Servers& servers, const Move& move, const W
     return found;
 }
 
-std::vector<Obstacle> find_obstacles_of_way_back(Servers& servers, const Move& move,
-                                                 const Workers& workers, const Limits& limits)
+Obstacles find_obstacles_of_way_back(Servers& servers, const Move& move, const Workers& workers,
+                                     const Limits& limits)
 {
     auto& [source, target] = servers;
-    std::vector<Obstacle> found = read_obstacles(target, kPublishing, {seconds_of(limits)});
+    Obstacles found;
+    found.read(target, kPublishing, {limits.seconds()});
     /* The servers change their parts: the target publishes, and the source subscribes. The owners
      * are read on the source, because the target does not have the shard yet. */
-    std::vector<Obstacle> on_source = read_obstacles(source, kSubscribing, {});
-    for (const auto& more : {read_obstacles(source, kAdvancing, {}),
-                             find_missing_rights(source, source, move, workers.dsn)})
-        on_source.insert(on_source.end(), more.begin(), more.end());
+    found.read(source, kSubscribing);
+    found.read(source, kAdvancing);
+    found.add(find_missing_rights(source, source, move, workers.dsn));
     /* The source has the definition, so only the subscription is tried; and not under a name that
      * is taken, which is an obstacle of find_obstacles(). */
-    if (found.empty() && on_source.empty() && find_taken_names(source, move).empty())
-        on_source = try_subscription(source, opposite(move), workers.dsn);
-    for (const auto& more :
-         {on_source, find_untrusted_owners(source, target, source, move.shard, workers)})
-        found.insert(found.end(), more.begin(), more.end());
+    if (found.empty() && find_taken_names(source, move).empty())
+        found = try_subscription(source, opposite(move), workers.dsn);
+    found.add(find_untrusted_owners(source, target, source, move.shard, workers));
     return found;
 }

@@ -1,5 +1,6 @@
 #include "move/owned.h"
 
+#include "handover/handover.h"
 #include "postgres/trust.h"
 
 namespace
@@ -50,9 +51,11 @@ Named find_named(Connection& connection, const Move& move, const std::string& ow
 
 } // namespace
 
-std::vector<Obstacle> find_taken_names(Connection& connection, const Move& move)
+Obstacles find_taken_names(Connection& connection, const Move& move)
 {
-    return read_obstacles(connection, kTaken, {move.name, move.shard.quoted});
+    Obstacles found;
+    found.read(connection, kTaken, {move.name, move.shard.quoted});
+    return found;
 }
 
 bool Named::is_own() const

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "move/obstacles.h"
+#include "move/session.h"
+#include "postgres/obstacles.h"
 
 /* Before a move none of them is its own: schema, publication, subscription, slot. */
-std::vector<Obstacle> find_taken_names(Connection& connection, const Move& move);
+Obstacles find_taken_names(Connection& connection, const Move& move);
 
 /* The publication or subscription of the move's name. problem: a role made it that is not trusted;
  * with the statement that removes it. */

@@ -4,9 +4,11 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "handover/waiting.h"
 #include "move/fingerprint.h"
-#include "move/waiting.h"
+#include "move/owned.h"
 #include "postgres/dsn.h"
+#include "postgres/settings.h"
 
 namespace
 {
@@ -48,6 +50,45 @@ void drop_left_slot(Connection& connection, const std::string& slot)
     }
 }
 
+/* The sender of the stream, and those that wait to copy a table: each makes a slot, which waits for
+ * the transactions that are running. 10 s is the default of wal_receiver_status_interval: a worker
+ * that is alive replies that often. The sender of a physical standby has no datname. */
+const std::string kOnSource = R"(
+SELECT concat_ws('; ',
+    coalesce((SELECT format('sender %s is in state %s', pid, state) ||
+                     CASE WHEN reply_time < now() - interval '10 s'
+                          THEN format(', and had its last reply at %s', reply_time::timestamp(0)) ELSE '' END
+              FROM pg_stat_replication JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = $1),
+             'no sender runs'),
+    (SELECT string_agg(format('sender %s waits for %s', pid, )" +
+                              blockers_of("pid") + R"(), '; ')
+     FROM pg_stat_activity
+     WHERE backend_type = 'walsender' AND datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0)))";
+
+/* relid is NULL for the apply worker, and the table for a worker that copies one. From 16 on the
+ * apply worker can have parallel ones, with its pid as their leader_pid; to_jsonb(), because 15 has
+ * no such column. r: the rows of the table are there, and it follows the stream. */
+const std::string kOnTarget = R"(
+SELECT concat_ws('; ',
+    coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription AS w
+              WHERE subname = $1 AND relid IS NULL AND pid IS NOT NULL AND to_jsonb(w)->>'leader_pid' IS NULL), 'no worker runs'),
+    (SELECT format('not all rows are there of %s tables: %s%s', count(*),
+                   array_to_string((array_agg(srrelid::regclass ORDER BY srrelid))[1:5], ', '),
+                   CASE WHEN count(*) > 5 THEN ' ...' END)
+     FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
+     WHERE subname = $1 AND srsubstate <> 'r' HAVING count(*) > 0)))";
+
+/* Workers, senders, and the tables whose rows are not all there. */
+std::string describe_replication(Servers& servers, const Move& move)
+{
+    auto& [source, target] = servers;
+    const auto describe = [](Connection& connection, const std::string& sql,
+                             const std::string& name) {
+        return connection.server() + ": " + visible(connection.query(sql, {name}).text(0, 0));
+    };
+    return describe(target, kOnTarget, move.name) + "\n" + describe(source, kOnSource, move.slot);
+}
+
 } // namespace
 
 std::string dsn_of(const Connection& server, const std::string& given)
@@ -55,8 +96,7 @@ std::string dsn_of(const Connection& server, const std::string& given)
     std::string dsn = given;
     if (dsn.empty()) {
         const std::string password = server.password();
-        dsn = dsn_setting("host", server.host()) + " " + dsn_setting("port", server.port()) + " " +
-              dsn_setting("dbname", server.database()) + " " + dsn_setting("user", server.user()) +
+        dsn = server.address().dsn() + " " + dsn_setting("user", server.user()) +
               (password.empty() ? "" : " " + dsn_setting("password", password));
     }
     /* Settings of the role must not end the copy of a table, or hide rows from it: with
@@ -129,12 +169,6 @@ void make_slot(Connection& source, const Move& move)
     source.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", {move.slot});
 }
 
-void stop_if_interrupted()
-{
-    if (is_interrupted())
-        throw Failure("stopped");
-}
-
 void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done)
 {
     /* The first count is no news: the statistics have the failures of an earlier command, too. */
@@ -170,4 +204,65 @@ void stop_subscription(Servers& servers, const Move& move)
             "SELECT FROM pg_stat_subscription WHERE subname = $1 AND pid IS NOT NULL", {move.name});
         return workers.rows() == 0;
     });
+}
+
+void drop_subscription(Connection& target, const Move& move)
+{
+    if (find_subscription(target, move).is_own())
+        /* Without its slot's name, because the source drops the slot. With it, DROP SUBSCRIPTION
+         * would connect to the source, and is not allowed in a transaction block. Only a disabled
+         * subscription can lose its slot's name. A kill in between rolls all of it back. */
+        target.run(move.sql(R"(
+            BEGIN;
+            ALTER SUBSCRIPTION @move@ DISABLE;
+            ALTER SUBSCRIPTION @move@ SET (slot_name = NONE);
+            DROP SUBSCRIPTION @move@;
+            COMMIT)"));
+}
+
+void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline)
+{
+    /* A walsender notices late that its subscriber is dead, and holds the slot. It is asked to end,
+     * and ends some time after pg_terminate_backend() has returned: the slot may be in use for some
+     * tries. */
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+        try {
+            source.query(R"(
+                SELECT pg_terminate_backend(active_pid)
+                FROM pg_replication_slots WHERE slot_name = $1 AND active)",
+                         {move.slot});
+            source.query(R"(
+                SELECT pg_drop_replication_slot(slot_name)
+                FROM pg_replication_slots WHERE slot_name = $1)",
+                         {move.slot});
+            break;
+        } catch (const ServerError&) {
+            if (Clock::now() > deadline)
+                throw;
+        }
+    }
+    /* One of somebody else is no reason to keep the rest of the move. */
+    const Named publication = find_publication(source, move);
+    if (!publication.problem.empty())
+        warn(publication.problem);
+    else if (publication.is_there)
+        source.run("DROP PUBLICATION " + move.name);
+}
+
+/* DROP SCHEMA CASCADE would drop the triggers, too, but in one transaction that locks every table.
+ * The triggers are those of the shard's tables: a trigger of another role can call fence() from a
+ * table of its own, a temporary one, too. It goes with the schema, and so does that of a table that
+ * has left the shard. to_regnamespace() is NULL for a schema that is gone, so a repeated call does
+ * nothing. */
+void drop_state(Connection& connection, const Move& move, const Limits& limits)
+{
+    const Result tables = connection.query(R"(
+        SELECT c.oid::regclass FROM pg_trigger JOIN pg_class AS c ON c.oid = tgrelid
+        WHERE tgname = 'snowflake_move' AND relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p') ORDER BY 1)",
+                                           {move.shard.quoted});
+    for (const std::string& table : texts_of(tables)) /* one is locked at a time */
+        lock_and_run_naming(connection, limits.deadline(),
+                            [&] { connection.run("DROP TRIGGER snowflake_move ON " + table); });
+    lock_and_run_naming(connection, limits.deadline(),
+                        [&] { connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE"); });
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "handover/handover.h"
 #include "move/session.h"
 
 /* The connection string of a server for a subscription: as given, else as this command reaches it,
@@ -29,9 +30,6 @@ bool has_slot(Connection& source, const Move& move);
 /* MustStartAnew if not: a new slot would begin later, and the changes in between would be lost. */
 void require_slot(Connection& source, const Move& move);
 
-/* Throws after Ctrl-C. It is not called during the switch and behind it. */
-void stop_if_interrupted();
-
 /* Waits for something that the subscription does. A worker that fails tries again for ever, and
  * says why in the log of its server alone. MustStartAnew if the slot is lost, or if the worker
  * fails and the definition has changed since it was copied. */
@@ -40,3 +38,16 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
 /* Disables the subscription, and returns when no worker of it runs. One that the launcher starts
  * later, because it has read the subscription before, ends before it locks a table. */
 void stop_subscription(Servers& servers, const Move& move);
+
+/* The removal of these objects. Those that are gone are passed over, because it can be interrupted
+ * and repeated. */
+
+/* Before drop_slot_and_publication(): else the apply worker would connect to the slot again. A
+ * Failure if the subscription is of another role. */
+void drop_subscription(Connection& target, const Move& move);
+/* A ServerError if the slot is still in use at the deadline. A publication of another role stays,
+ * with a warning. */
+void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline);
+/* The schema of the move, on one side, and the fence with it: the last step there, because the
+ * record of the move is in it. Late if others lock a table for longer than --timeout. */
+void drop_state(Connection& connection, const Move& move, const Limits& limits);

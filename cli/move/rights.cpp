@@ -1,5 +1,7 @@
 #include "move/rights.h"
 
+#include "base/output.h"
+#include "base/shards.h"
 #include "postgres/dsn.h"
 
 namespace
@@ -45,8 +47,8 @@ Owners read_owners(Connection& home, const Shard& shard)
     return {owners.text(0, 0), owners.text(0, 1)};
 }
 
-std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& home,
-                                          const Move& move, const std::string& dsn)
+Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Move& move,
+                              const std::string& dsn)
 {
     const Result role =
         subscriber.query("SELECT current_setting('is_superuser'), quote_ident(current_user)");
@@ -59,15 +61,164 @@ std::vector<Obstacle> find_missing_rights(Connection& subscriber, Connection& ho
                      "superuser may",
                  "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
     const Owners owners = read_owners(home, move.shard);
-    std::vector<Obstacle> found =
-        read_obstacles(subscriber, kRights, {owners.names, owners.objects});
+    Obstacles found;
+    found.read(subscriber, kRights, {owners.names, owners.objects});
     /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string
      * itself: one in the ~/.pgpass of the server does not count. */
     if (!has_password(dsn))
-        found.push_back({subscriber.server(),
-                         "a subscription of role " + name +
-                             ", which is no superuser, takes a password of the other server",
-                         "Give a connection string with a password as --source, or as --target for "
-                         "a way back."});
+        found.add(subscriber.server(),
+                  "a subscription of role " + name +
+                      ", which is no superuser, takes a password of the other server",
+                  "Give a connection string with a password as --source, or as --target for a way "
+                  "back.");
     return found;
+}
+
+namespace
+{
+
+/* The worker of a table whose owner lacks a right would fail as that owner, and so it does under
+ * forced row security (TargetPrivilegesCheck()): the reason, and the statement that mends it. */
+const char* const kNotAsOwner = R"(
+SELECT reason, statement
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace CROSS JOIN quote_ident(pg_get_userbyid(relowner)) AS owner,
+LATERAL (SELECT string_agg(privilege, ', ') FROM unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE}'::text[]) AS privilege
+         WHERE NOT has_table_privilege(relowner, c.oid, privilege)) AS p (missing),
+LATERAL (SELECT format('row security is forced on table %s', c.oid::regclass),
+                format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', c.oid::regclass)
+         WHERE relrowsecurity AND relforcerowsecurity
+         UNION ALL
+         SELECT format('the owner of table %s may not use its schema', c.oid::regclass), format('GRANT USAGE ON SCHEMA %I TO %s;', nspname, owner)
+         WHERE NOT has_schema_privilege(relowner, n.oid, 'USAGE')
+         UNION ALL
+         SELECT format('the owner of table %s lacks %s on it', c.oid::regclass, missing), format('GRANT %s ON %s TO %s;', missing, c.oid::regclass, owner)
+         WHERE missing IS NOT NULL) AS r (reason, statement)
+WHERE nspname = $1 AND relkind = 'r' ORDER BY c.oid::regclass::text LIMIT 1)";
+
+/* The owners of all shards, open or not. A temporary schema is no shard. */
+const char* const kShardOwners = R"(
+SELECT coalesce(array_agg(DISTINCT rolname), '{}')
+FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema JOIN pg_roles AS r ON r.oid = nspowner
+WHERE k.is_direct AND nspname !~ '^pg_(toast_)?temp_')";
+
+/* Of the roles with these names, those that gain rights if their code runs as the current role. A
+ * role that is missing is an obstacle of its own. */
+const char* const kGaining = R"(
+SELECT rolname FROM pg_roles WHERE rolname = ANY ($1::name[]) AND NOT rolsuper AND rolname <> current_user)";
+
+/* The expressions that a worker evaluates for each row. An operator stands for its function. */
+const char* const kCode = R"(
+WITH expressions AS (
+    SELECT k.tableoid, k.oid FROM pg_constraint AS k WHERE connamespace = $1::regnamespace AND contype = 'c'
+    UNION ALL
+    SELECT i.tableoid, i.oid FROM pg_index AS x JOIN pg_class AS i ON i.oid = indexrelid
+    WHERE relnamespace = $1::regnamespace AND (indexprs IS NOT NULL OR indpred IS NOT NULL)
+    UNION ALL
+    SELECT d.tableoid, d.oid FROM pg_attrdef AS d JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+    JOIN pg_class AS c ON c.oid = adrelid WHERE relnamespace = $1::regnamespace AND attgenerated = 's')
+SELECT format('function %s of role %I', p.oid::regprocedure, min(rolname)), min(pg_describe_object(e.tableoid, e.oid, 0))
+FROM expressions AS e JOIN pg_depend AS d ON d.classid = e.tableoid AND d.objid = e.oid
+LEFT JOIN pg_operator AS o ON refclassid = 'pg_operator'::regclass AND o.oid = refobjid
+JOIN pg_proc AS p ON p.oid = CASE WHEN refclassid = 'pg_proc'::regclass THEN refobjid ELSE oprcode END
+JOIN pg_roles AS r ON r.oid = proowner
+WHERE NOT rolsuper AND rolname <> current_user
+GROUP BY p.oid ORDER BY 1)";
+
+/* Why the workers write as the role of the move. Empty: they write as the owners. */
+struct Cause {
+    std::string text;
+    std::string remedy;
+};
+
+Cause find_cause(const Connection& subscriber, Connection& home, const Shard& shard)
+{
+    if (subscriber.version() < 160000)
+        return {"as all workers before PostgreSQL 16 do", ""};
+    const Result table = home.query(kNotAsOwner, {shard.schema});
+    if (table.rows() == 0)
+        return {};
+    return {"because " + visible(table.text(0, 0)), visible(table.text(0, 1))};
+}
+
+/* names: an array of SQL. */
+std::set<std::string> read_gaining(Connection& subscriber, const std::string& names)
+{
+    std::set<std::string> gaining;
+    for (const std::string& name : texts_of(subscriber.query(kGaining, {names})))
+        gaining.insert(visible(name));
+    return gaining;
+}
+
+/* A server without the extension has no shards. */
+std::string read_shard_owners(Connection& server)
+{
+    const bool has_extension =
+        server.query("SELECT FROM pg_extension WHERE extname = 'snowflake'").rows() > 0;
+    return has_extension ? server.query(kShardOwners).text(0, 0) : "{}";
+}
+
+/* "a, b and 7 more" */
+std::string list_of(const std::set<std::string>& names)
+{
+    constexpr std::size_t kMostNames = 5;
+    std::string text;
+    std::size_t count = 0;
+    for (const std::string& name : names)
+        if (count++ < kMostNames)
+            text += (text.empty() ? "" : ", ") + name;
+    return text +
+           (count > kMostNames ? " and " + std::to_string(count - kMostNames) + " more" : "");
+}
+
+} // namespace
+
+Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, Connection& home,
+                                const Shard& shard, const Workers& workers)
+{
+    const Cause cause = find_cause(subscriber, home, shard);
+    if (cause.text.empty() || workers.trusts_owners)
+        return {};
+    const std::set<std::string> gaining = read_gaining(subscriber, read_owners(home, shard).names);
+    if (gaining.empty())
+        return {};
+    std::set<std::string> owners = gaining;
+    for (Connection* const server : {&subscriber, &publisher})
+        owners.merge(read_gaining(subscriber, read_shard_owners(*server)));
+    if (owners.size() == 1)
+        return {};
+    return {{subscriber.server(),
+             "workers would write the rows as role " + visible(subscriber.user()) + ", " +
+                 cause.text + ", and so run code of " + list_of(gaining) + " with the rights of " +
+                 visible(subscriber.user()) +
+                 ". The shards of both servers belong to several roles: " + list_of(owners),
+             cause.remedy + (cause.remedy.empty() ? "" : " Or ") + "--trust-owners, if " +
+                 list_of(gaining) + " may do on that server all that role " +
+                 visible(subscriber.user()) + " may."}};
+}
+
+std::string worker_option(Connection& subscriber, Connection& publisher, Connection& home,
+                          const Shard& shard, const Workers& workers)
+{
+    const auto untrusted = find_untrusted_owners(subscriber, publisher, home, shard, workers);
+    for (const Obstacle& obstacle : untrusted)
+        throw Failure(obstacle.server + ": " + obstacle.problem + "\nHINT:  " + obstacle.hint);
+    const bool has_option = subscriber.version() >= 160000;
+    return has_option && !find_cause(subscriber, home, shard).text.empty() ? ", run_as_owner = true"
+                                                                           : "";
+}
+
+void tell_of_code(Connection& subscriber, Connection& home, const Shard& shard)
+{
+    const Cause cause = find_cause(subscriber, home, shard);
+    if (cause.text.empty())
+        return;
+    const Result code = home.query(kCode, {shard.quoted});
+    if (code.rows() == 0)
+        return;
+    const auto more = static_cast<std::size_t>(code.rows()) - 1;
+    warn(subscriber.server() + ": workers will write the rows as role " +
+         visible(subscriber.user()) + ", " + cause.text + ", and so run " +
+         visible(code.text(0, 0)) + " (" + visible(code.text(0, 1)) + ")" +
+         (more > 0 ? " and " + count_of(more, "more function") : "") +
+         ". Move the shard if you trust that role.");
 }

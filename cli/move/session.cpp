@@ -2,15 +2,15 @@
 
 #include <optional>
 
-#include "move/state.h"
+#include "fleet/catalog.h"
+#include "fleet/records.h"
 #include "postgres/advisory.h"
 #include "postgres/extension.h"
-#include "postgres/servers.h"
+#include "postgres/identity.h"
+#include "postgres/settings.h"
 
 namespace
 {
-
-const std::string kDoing = "moving the shard";
 
 /* A shard that is open there, or that a move there knows. A fenced shard can be missing from the
  * registry, because the fence has replaced the functions that make its IDs. */
@@ -38,61 +38,16 @@ Shard find_shard_of_move(Servers& servers, const std::string& schema)
 Move name_move(Servers& servers, const std::string& schema)
 {
     const Shard shard = find_shard_of_move(servers, schema);
-    const std::string name = "snowflake_move_" + std::to_string(shard.number);
+    const std::string name = name_of_move(shard.number);
     return {shard, name, name_slot(servers.source, name), name_slot(servers.target, name)};
 }
 
 } // namespace
 
-/* Settings that this server does not have, or does not let us set, are left out. */
-void withstand_settings(Connection& connection)
-{
-    /* An autovacuum that is in the way is ended after deadlock_timeout. With
-     * client_connection_check_interval (14) the backend of a killed command ends also while it
-     * waits for a lock. synchronous_commit = on: a step that the command has seen committed must
-     * survive a crash, because the next step on the other server relies on it.
-     * standard_conforming_strings: SQL is written for it. */
-    connection.query(R"(
-        SELECT set_config(name, s.setting, false)
-        FROM (VALUES ('client_min_messages', 'error'), ('synchronous_commit', 'on'), ('row_security', 'off'),
-                     ('statement_timeout', '0'), ('lock_timeout', '0'), ('transaction_timeout', '0'),
-                     ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),
-                     ('default_transaction_read_only', 'off'), ('default_transaction_isolation', 'read committed'),
-                     ('session_replication_role', 'origin'),
-                     ('standard_conforming_strings', 'on'), ('client_connection_check_interval', '500ms'),
-                     ('deadlock_timeout', '10ms')) AS s (name, setting)
-        JOIN pg_settings AS p USING (name)
-        WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
-}
-
-/* The lock is of the session and not of a transaction, because a move commits many times. The
- * backend of a command that was killed ends soon, and so does its lock: 5 s is ten times
- * client_connection_check_interval. */
-void lock_name(Connection& connection, const std::string& name, const std::string& doing)
-{
-    lock_by_name(connection, name, std::chrono::seconds(5), doing);
-}
-
 std::string name_slot(Connection& connection, const std::string& move)
 {
     const std::string sql = "SELECT oid FROM pg_database WHERE datname = current_database()";
     return move + "_" + connection.query(sql).text(0, 0);
-}
-
-void hide_statements(Connection& connection)
-{
-    /* An error logs its statement, too (log_min_error_statement), and pg_stat_activity shows it
-     * (track_activities). Modules that are not loaded have no row in pg_settings. */
-    connection.query(R"(
-        SELECT set_config(name, s.setting, true)
-        FROM (VALUES ('log_statement', 'none'), ('log_min_duration_statement', '-1'), ('log_min_duration_sample', '-1'),
-                     ('log_transaction_sample_rate', '0'), ('log_min_error_statement', 'panic'), ('log_duration', 'off'),
-                     ('log_parameter_max_length', '0'), ('log_parameter_max_length_on_error', '0'),
-                     ('debug_print_parse', 'off'), ('debug_print_rewritten', 'off'), ('debug_print_plan', 'off'),
-                     ('track_activities', 'off'), ('pg_stat_statements.track', 'none'), ('pgaudit.log', 'none'),
-                     ('auto_explain.log_min_duration', '-1')) AS s (name, setting)
-        JOIN pg_settings AS p USING (name)
-        WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
 }
 
 Servers::Servers(const std::string& from, const std::string& to) : source(from), target(to)
@@ -111,18 +66,13 @@ Session::Session(const std::string& from, const std::string& to, const std::stri
         throw UsageError("--from and --to are the same: " + servers.source.server());
     /* A command with the servers exchanged locks them in the other order. lock_timeout ends their
      * wait for each other. */
-    lock_name(servers.source, move.name, kDoing);
-    lock_name(servers.target, move.name, kDoing);
+    lock_by_name(servers.source, move.name, "moving the shard");
+    lock_by_name(servers.target, move.name, "moving the shard");
 }
 
 Move opposite(const Move& move)
 {
     return {move.shard, move.name, move.back_slot, move.slot};
-}
-
-std::string Move::title() const
-{
-    return "shard " + std::to_string(shard.number) + ", schema " + visible(shard.schema);
 }
 
 std::vector<std::string> Move::variables() const

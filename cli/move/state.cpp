@@ -1,70 +1,8 @@
 #include "move/state.h"
 
-#include <algorithm>
-#include <array>
-
+#include "base/quoting.h"
+#include "postgres/identity.h"
 #include "postgres/trust.h"
-
-namespace
-{
-
-/* In the order of Step. */
-constexpr std::array<const char*, 6> kSteps = {"prepared", "fenced", "moved",
-                                               "copying",  "ready",  "open"};
-
-Step parse_step(const std::string& text)
-{
-    const auto* const found = std::find(kSteps.begin(), kSteps.end(), text);
-    if (found != kSteps.end())
-        return static_cast<Step>(found - kSteps.begin());
-    throw Failure("a move is at step \"" + text + "\", which this snowflake-shard does not know");
-}
-
-} // namespace
-
-std::string text_of(Step step)
-{
-    return kSteps.at(static_cast<std::size_t>(step));
-}
-
-bool MoveState::is_standing_way_back() const
-{
-    return is_way_back && (step == Step::prepared || step == Step::ready);
-}
-
-bool MoveState::is_of_source() const
-{
-    return step == Step::prepared || step == Step::fenced || step == Step::moved;
-}
-
-bool MoveState::is_open() const
-{
-    return step == Step::prepared || step == Step::open;
-}
-
-/* A schema of that name can be planted, with a view or an index that runs its owner's code when it
- * is read, and statements in undo that reopen() runs. So all of it must belong to trusted roles. */
-std::vector<MoveState> read_moves(Connection& connection)
-{
-    const std::string pattern = "'^snowflake_move_[0-9]{1,4}$'";
-    const Result tables =
-        connection.query(R"(
-        SELECT string_agg(format('SELECT %s, schema_name, id, other, step, marker, is_reversible, is_way_back '
-                                 'FROM %I.state',
-                                 substring(n.nspname, '[0-9]+$'), n.nspname), ' UNION ALL ')
-        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.relname = 'state' AND c.relkind = 'r' AND n.nspname ~ )" +
-                         pattern + " AND n.oid NOT IN (" + untrusted_schemas(pattern) + ")");
-    std::vector<MoveState> moves;
-    if (tables.is_null(0, 0))
-        return moves;
-    const Result states = connection.query(tables.text(0, 0) + " ORDER BY 1");
-    for (int i = 0; i < states.rows(); i++)
-        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
-                         states.text(i, 2), states.text(i, 3), parse_step(states.text(i, 4)),
-                         states.text(i, 5), states.flag(i, 6), states.flag(i, 7)});
-    return moves;
-}
 
 std::optional<MoveState> read_state(Connection& connection, const Move& move)
 {
@@ -84,7 +22,7 @@ MoveState require_state(Connection& connection, const Move& move)
 }
 
 void make_state(Connection& connection, const Move& move, const std::string& id,
-                const std::string& other, Step step)
+                const Address& other, Step step)
 {
     /* verify, list and map may be run by any role. */
     connection.run(move.sql(R"(
@@ -101,7 +39,7 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
         GRANT SELECT ON @move@.state TO PUBLIC)"));
     connection.query(move.sql("INSERT INTO @move@.state VALUES "
                               "(coalesce(NULLIF($1, '')::uuid, gen_random_uuid()), $2, $3, $4)"),
-                     {id, move.shard.schema, other, text_of(step)});
+                     {id, move.shard.schema, other.text(), text_of(step)});
 }
 
 void write_step(Connection& connection, const Move& move, Step step, const std::string& marker)
@@ -121,4 +59,58 @@ void write_way_back(Connection& connection, const Move& move, Step step)
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULL, "
                               "is_reversible = false, is_way_back = true"),
                      {text_of(step)});
+}
+
+Standing::Standing(Servers& servers, const Move& move)
+    : source(read_state(servers.source, move)), target(read_state(servers.target, move))
+{
+}
+
+bool Standing::is_followed() const
+{
+    return is_at(source, Step::ready) && source->is_way_back;
+}
+
+bool Standing::has_begun() const
+{
+    /* At the step moved the target is the old source of an earlier move, which is done. */
+    if (!source)
+        return target && target->step != Step::moved;
+    /* finish() writes this step before it removes the state of the target. */
+    if (source->step == Step::moved)
+        return target.has_value();
+    /* A way back is the end of a move, until an undo changes the step of the target. */
+    return !is_followed() || (target && target->step != Step::prepared);
+}
+
+bool Standing::has_way_back() const
+{
+    return is_followed() && is_at(target, Step::prepared);
+}
+
+bool Standing::is_being_undone() const
+{
+    return has_begun() && source && !source->is_of_source() && target && target->is_of_source();
+}
+
+void Standing::require_same_servers(Servers& servers, const Move& move) const
+{
+    /* The IDs, too: the same two servers may have made several moves of the shard. */
+    const bool is_one_move = !source || !target || source->id == target->id;
+    const auto require = [&](const std::optional<MoveState>& state, bool is_source,
+                             const Connection& here, Connection& other) {
+        if (state && (!is_one_move || state->is_of_source() != is_source ||
+                      !is_address_of(state->other, other)))
+            throw Failure("schema " + move.name + " on " + here.server() +
+                          " is of another move, with server " + visible(state->other.text()) +
+                          "\nHINT:  Give --from and --to as they were given when it began.");
+    };
+    require(source, true, servers.source, servers.target);
+    require(target, false, servers.target, servers.source);
+    /* A lost target may have opened the shard and taken writes: neither going on nor going back is
+     * safe. */
+    if (is_at(source, Step::fenced) && !target)
+        throw Failure("the source is fenced, and schema " + move.name + " is not on " +
+                      servers.target.server() +
+                      ", so it is not known whether the shard is open there");
 }

@@ -3,19 +3,17 @@
 #include <optional>
 #include <thread>
 
+#include "base/interrupt.h"
 #include "base/output.h"
+#include "handover/transaction.h"
 #include "move/copy.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
-#include "move/replication.h"
 #include "move/state.h"
-#include "move/transaction.h"
+#include "postgres/settings.h"
 
 namespace
 {
-
-/* Each blocks writes for --timeout at most. */
-constexpr int kTries = 3;
 
 /* For a Watch of a statement that must not be given up. */
 std::function<void()> tell_once_at(const Connection& target, Clock::time_point deadline)
@@ -88,7 +86,8 @@ void await_marker(Connection& target, const Move& move, const std::string& marke
  * only by a command that has read under the target's lock that it is not open, and has not sent
  * this COMMIT since. No other command can have sent it then: each takes the locks of both servers
  * first, and the session that lifts the fence holds the source's. */
-void open_target(Connection& target, const Move& move, Fence& fence, Clock::time_point deadline)
+void open_target(Connection& target, const Move& move, const Fence& fence,
+                 Clock::time_point deadline, bool& is_final)
 {
     warn("target: open");
     std::optional<Watch> of_commit;
@@ -108,20 +107,20 @@ void open_target(Connection& target, const Move& move, Fence& fence, Clock::time
                      {std::to_string(move.shard.number), move.shard.schema});
         write_step(target, move, Step::open);
         of_commit.emplace(target, tell_once_at(target, deadline));
-        fence.is_final = true;
+        is_final = true;
     });
 }
 
 /* The fence is raised here, and the target opened, by the deadline. */
 void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, Connection& snapshot,
-               Routers& routers, Fence& fence, bool is_reversible)
+               Handover& handover, Fence& fence, bool is_reversible)
 {
     auto& [source, target] = servers;
     const Watch on_source(source, late_at(source, deadline));
     const Watch on_target(target, late_at(target, deadline));
     const Watch on_snapshot(snapshot, late_at(snapshot, deadline));
     /* Before the fence: clients wait in PgBouncer, and do not get its error. */
-    routers.pause(deadline);
+    handover.routers.pause(deadline);
     /* A marker is there if a killed command has sent it. Then the fence stands. */
     if (fence.marker.empty()) {
         warn("source: fence");
@@ -135,75 +134,47 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     require_no_change(source, move);
     if (is_reversible)
         note_fingerprint(target, opposite(move)); /* later WAL is of clients */
-    open_target(target, move, fence, deadline);
-}
-
-/* Says also whether clients can write again, if the fence cannot be lifted. */
-void tell_of_fence(const std::string& error, const Fence& fence, const Connection& target,
-                   const std::function<void()>& open_again)
-{
-    if (fence.is_final)
-        throw Failure(error + "\nIt is not known whether the shard is open on " + target.server() +
-                      ". Nobody can write to it before --resume.");
-    try {
-        open_again();
-    } catch (const Failure& other) {
-        throw Failure(error + "\n" + other.what());
-    }
-}
-
-/* For how many milliseconds writes were blocked; nothing, and a message, if it did not succeed in
- * time: the source is open then. Late is tried again; any other error ends the command. After the
- * COMMIT was sent, its Watch throws no Late, so the fence may be lifted behind catch (Late). */
-std::optional<std::int64_t> try_switch(Servers& servers, const Move& move, Connection& snapshot,
-                                       Routers& routers, const Limits& limits)
-{
-    const MoveState state = require_state(servers.source, move);
-    Fence fence = {state.marker, Clock::now()};
-    const auto open_again = [&] {
-        lower_fence(servers.source, move, limits.deadline());
-        routers.resume();
-    };
-    try {
-        if (state.step != Step::fenced) {
-            warn("source: triggers of the fence");
-            prepare_fence(servers.source, move, limits.deadline());
-            /* The fingerprint first: a change during the dump makes another one, which
-             * raise_fence() finds. Behind the fence there is no time for pg_dump. */
-            note_fingerprint(servers.source, move);
-            require_same_definition(servers.source, move);
-        }
-        switch_by(limits.deadline(), servers, move, snapshot, routers, fence, state.is_reversible);
-        const std::int64_t blocked = milliseconds_since(fence.start);
-        warn("writes were blocked for " + std::to_string(blocked) + " ms");
-        return blocked;
-    } catch (const Late& late) {
-        warn(late.what());
-    } catch (const std::exception& error) {
-        tell_of_fence(error.what(), fence, servers.target, open_again);
-        throw;
-    }
-    open_again();
-    return {};
+    open_target(target, move, fence, deadline, handover.is_final);
 }
 
 } // namespace
 
-std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot, Routers& routers,
-                         const Limits& limits)
+/* Behind the fence there is no time for pg_dump, so the definition is compared before it: the
+ * fingerprint first, because a change during the dump makes another one, which raise_fence() finds.
+ * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
+std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
+                         Handover& handover)
 {
-    withstand_settings(snapshot);
-    for (int left = kTries;; left--) {
-        if (const auto blocked = try_switch(servers, move, snapshot, routers, limits))
-            return *blocked;
-        warn("the source is open again");
-        if (left == 1)
-            throw Failure("the switch did not succeed within --timeout, " +
-                          count_of(kTries, "time") + " tried");
-        /* Clients write meanwhile, and so the target has to catch up again. */
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-        await_answer(servers.target);
+    auto& [source, target] = servers;
+    const Limits& limits = handover.limits;
+    std::int64_t blocked = 0;
+    Switch one;
+    one.close = [&] {
+        const MoveState state = require_state(source, move);
+        if (state.step != Step::fenced) {
+            warn("source: triggers of the fence");
+            prepare_fence(source, move, limits.deadline());
+            note_fingerprint(source, move);
+            require_same_definition(source, move);
+        }
+        Fence fence = {state.marker, Clock::now()};
+        switch_by(limits.deadline(), servers, move, snapshot, handover, fence, state.is_reversible);
+        blocked = milliseconds_since(fence.start);
+        warn("writes were blocked for " + std::to_string(blocked) + " ms");
+    };
+    one.open_again = [&] {
+        lower_fence(source, move, limits.deadline());
+        handover.routers.resume();
+    };
+    one.catch_up = [&] {
+        await_answer(target);
         await_answer(snapshot);
         await_lag(servers, move, limits.max_lag);
-    }
+    };
+    one.opened = "the source is open again";
+    one.unknown = "It is not known whether the shard is open on " + target.server() +
+                  ". Nobody can write to it before --resume.";
+    withstand_settings(snapshot);
+    handover.attempt(one);
+    return blocked;
 }

@@ -3,9 +3,9 @@
 #include <set>
 
 #include "move/replication.h"
-#include "move/transaction.h"
 #include "postgres/dump.h"
 #include "postgres/restore.h"
+#include "postgres/settings.h"
 
 namespace
 {
@@ -45,7 +45,7 @@ public:
         return is_made;
     }
 
-    std::vector<Obstacle> find_obstacles(const std::vector<Statement>& statements)
+    Obstacles find_obstacles(const std::vector<Statement>& statements)
     {
         begin();
         for (const Statement& statement : statements)
@@ -65,7 +65,7 @@ private:
 
     void add(const std::string& problem, const std::string& hint)
     {
-        found_.push_back({target_.server(), problem, hint});
+        found_.add(target_.server(), problem, hint);
     }
 
     void try_statement(const Statement& statement)
@@ -146,7 +146,7 @@ private:
     Connection& target_;
     const std::string schema_;
     const std::string sole_owner_;
-    std::vector<Obstacle> found_;
+    Obstacles found_;
     std::set<std::string> errors_;
 };
 
@@ -160,15 +160,13 @@ Statement subscription_of(Connection& subscriber, const Move& move, const std::s
 
 } // namespace
 
-std::vector<Obstacle> try_subscription(Connection& subscriber, const Move& move,
-                                       const std::string& dsn)
+Obstacles try_subscription(Connection& subscriber, const Move& move, const std::string& dsn)
 {
     return Trial(subscriber, move.shard.schema, "")
         .find_obstacles({subscription_of(subscriber, move, dsn)});
 }
 
-std::vector<Obstacle> try_definition(Servers& servers, const Move& move,
-                                     const std::string& source_dsn)
+Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn)
 {
     auto& [source, target] = servers;
     const std::string number = std::to_string(move.shard.number);

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "move/obstacles.h"
+#include "move/session.h"
+#include "postgres/obstacles.h"
 
 /* Makes the subscription and the definition. If there is an error, they are made again object by
  * object, and each error is an obstacle: the target's server does not get to the source; a role,
@@ -15,9 +15,7 @@
  * to against writing until the rollback. A table that is locked by others is waited for 100 ms,
  * because its writers wait behind this transaction; then it is an obstacle, too. There are no rows,
  * and materialized views are not filled, so no object takes long. */
-std::vector<Obstacle> try_definition(Servers& servers, const Move& move,
-                                     const std::string& source_dsn);
+Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn);
 
 /* The subscription alone. */
-std::vector<Obstacle> try_subscription(Connection& subscriber, const Move& move,
-                                       const std::string& dsn);
+Obstacles try_subscription(Connection& subscriber, const Move& move, const std::string& dsn);

@@ -3,14 +3,14 @@
 #include <thread>
 
 #include "base/output.h"
-#include "move/cleanup.h"
+#include "handover/transaction.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/owned.h"
 #include "move/replication.h"
+#include "move/rights.h"
 #include "move/state.h"
-#include "move/transaction.h"
-#include "move/workers.h"
+#include "postgres/settings.h"
 
 void prepare_way_back(Connection& target, const Move& move)
 {
@@ -76,7 +76,8 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     note_definition(target, back);
     if (has_changed(target, back))
         return "the definition of the shard has been changed on " + target.server();
-    if (const auto untrusted = find_untrusted_owners(source, target, source, move.shard, workers);
+    if (const Obstacles untrusted =
+            find_untrusted_owners(source, target, source, move.shard, workers);
         !untrusted.empty())
         return untrusted.front().server + ": " + untrusted.front().problem;
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */

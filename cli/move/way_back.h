@@ -6,8 +6,10 @@
 
 #include <string>
 
-#include "move/routing.h"
+#include "handover/handover.h"
+#include "move/rights.h"
 #include "move/session.h"
+#include "routers/routing.h"
 
 /* Before the fence: publication and slot on the target. A slot waits for running transactions, so
  * it is not made while writes are blocked. */

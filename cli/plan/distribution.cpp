@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "move/state.h"
+#include "fleet/catalog.h"
+#include "fleet/in_transit.h"
 #include "postgres/citus.h"
 #include "postgres/dsn.h"
-#include "split/state.h"
 
 namespace
 {
@@ -14,8 +14,7 @@ namespace
 struct Report {
     PlacedServer server;
     std::vector<PlacedShard> shards;
-    std::vector<MoveState> moves;
-    std::vector<ShardInSplit> in_split;
+    std::vector<InTransit> in_transit;
 };
 
 /* The sizes of open shards, in bytes. A partitioned table is not read: its partitions have the
@@ -39,24 +38,18 @@ std::vector<PlacedShard> read_sizes(Connection& connection)
     return shards;
 }
 
-/* Leads to the server that answered, not to another one of a list of hosts. move takes the plan
- * later, when the list may lead elsewhere. The other settings of the connection string are added
- * without secrets, because the plan is a file that people edit and pass on. */
-std::string dsn_of(const Connection& connection)
-{
-    return dsn_setting("host", connection.host()) + " " + dsn_setting("port", connection.port()) +
-           " " + dsn_setting("dbname", connection.database());
-}
-
+/* The address is that of the server that answered, not of another one of a list of hosts: move
+ * takes the plan later, when the list may lead elsewhere. The other settings of the connection
+ * string are added without secrets, because the plan is a file that people edit and pass on. */
 Report read_server(Connection& connection)
 {
     warn_of_citus(connection);
     const std::string others =
         without_secrets(connection.dsn(), {"host", "hostaddr", "port", "dbname"});
-    return {{connection.server(), dsn_of(connection) + (others.empty() ? "" : " " + others)},
-            read_sizes(connection),
-            read_moves(connection),
-            read_shards_in_split(connection)};
+    return {
+        {connection.server(), connection.address().dsn() + (others.empty() ? "" : " " + others)},
+        read_sizes(connection),
+        read_in_transit(connection)};
 }
 
 } // namespace
@@ -72,11 +65,9 @@ Distribution read_distribution(ServerSet& servers)
         }
         /* A record on any of the servers counts: the one that has the shard open need not be the
          * one that keeps its old rows. */
-        for (const ShardInSplit& one : report.in_split)
-            if (one.is_moving || one.is_closed)
-                (one.is_moving ? distribution.moving : distribution.kept).insert(one.shard.number);
-        for (const MoveState& move : report.moves)
-            (move.step == Step::moved ? distribution.kept : distribution.moving).insert(move.shard);
+        for (const InTransit& one : report.in_transit)
+            (one.state == InTransit::State::rest ? distribution.kept : distribution.moving)
+                .insert(one.shard.number);
     }
     /* Makes two places of a number neighbours. */
     std::sort(distribution.shards.begin(), distribution.shards.end(),

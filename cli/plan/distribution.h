@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "postgres/catalog.h"
+#include "base/shards.h"
 #include "postgres/servers.h"
 
 struct PlacedServer {

@@ -7,9 +7,11 @@
 #include <map>
 
 #include "base/output.h"
+#include "base/shards.h"
 #include "plan/picture.h"
+#include "plan/verb.h"
 #include "plan/weights.h"
-#include "verbs.h"
+#include "postgres/identity.h"
 
 namespace
 {
@@ -54,7 +56,7 @@ ShardSet missing(const ShardSet& numbers, const ShardSet& others)
 }
 
 /* By shard. A shard that the file does not name weighs nothing. */
-std::map<int, double> weigh(const Distribution& distribution, const Options& options)
+std::map<int, double> weigh(const Distribution& distribution, const PlanOptions& options)
 {
     std::map<int, double> weights;
     /* Both are warnings: a file of weights is as old as the last measurement, and shards may have
@@ -102,7 +104,7 @@ std::vector<PlannedServer> servers_of(ServerSet& servers, const Distribution& di
     return planned;
 }
 
-std::vector<PlannedShard> shards_of(const Distribution& distribution, const Options& options)
+std::vector<PlannedShard> shards_of(const Distribution& distribution, const PlanOptions& options)
 {
     /* Shards that stay count in the load of their server nevertheless: they take its space. */
     ShardSet staying = options.exclude.empty() ? ShardSet() : parse_shards(options.exclude);
@@ -121,7 +123,7 @@ std::vector<PlannedShard> shards_of(const Distribution& distribution, const Opti
     return shards;
 }
 
-Plan make_plan(ServerSet& servers, const Options& options)
+Plan make_plan(ServerSet& servers, const PlanOptions& options)
 {
     Plan plan;
     plan.distribution = read_distribution(servers);
@@ -149,7 +151,7 @@ void warn_of_rest(const Plan& plan)
 
 } // namespace
 
-int plan_shards(const Options& options)
+int plan_shards(const PlanOptions& options)
 {
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const Plan plan = make_plan(servers, options);

@@ -6,7 +6,7 @@
 
 #include "plan/distribution.h"
 #include "plan/planner.h"
-#include "verbs.h"
+#include "plan/verb.h"
 
 /* The shards of both lists are in one order, so a PlannedMove's shard is an index into either. The
  * same holds for the servers. */
@@ -18,7 +18,7 @@ struct Plan {
 };
 
 /* The moves, each server before and after, and how long it may take. */
-void print_text(const Plan& plan, const Options& options);
+void print_text(const Plan& plan, const PlanOptions& options);
 
 /* An array of moves, which a person can edit: shard, schema, from, to, size. The file is the input
  * of move --plan, which does not read the size: it is for the person. [] if there is nothing to

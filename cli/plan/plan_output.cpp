@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "base/output.h"
+#include "base/table.h"
 #include "plan/plan.h"
 
 namespace
@@ -20,7 +21,7 @@ struct Load {
 
 /* Weights that are neither sizes nor numbers of shards have a column of their own. Else the column
  * would repeat the size or the number. */
-void name_weights(Table& table, const Options& options)
+void name_weights(Table& table, const PlanOptions& options)
 {
     const auto column = std::find(table.columns.begin(), table.columns.end(), "weight");
     if (!options.weights.empty())
@@ -44,7 +45,7 @@ std::string text_of(double number)
     return text.data();
 }
 
-void print_moves(const Plan& plan, const Options& options)
+void print_moves(const Plan& plan, const PlanOptions& options)
 {
     Table table = {{"shard", "schema", "weight", "size", "from", "to"}, {}};
     for (const PlannedMove& move : plan.moves) {
@@ -117,7 +118,7 @@ std::string bar_of(double weight, const Scale& scale)
     return bar;
 }
 
-void print_servers(const Plan& plan, const Options& options)
+void print_servers(const Plan& plan, const PlanOptions& options)
 {
     const std::vector<Load> before = loads_of(plan, false);
     const std::vector<Load> after = loads_of(plan, true);
@@ -159,13 +160,13 @@ bool ends_balanced(const Plan& plan, double threshold)
 }
 
 /* A plan may end by itself with just as many moves. Without the limit it begins with the same. */
-bool ends_at_limit(const Plan& plan, const Options& options)
+bool ends_at_limit(const Plan& plan, const PlanOptions& options)
 {
     return plan.moves.size() == options.max_moves &&
            plan_moves(plan.servers, plan.shards, {options.threshold}).size() > plan.moves.size();
 }
 
-void print_summary(const Plan& plan, const Options& options)
+void print_summary(const Plan& plan, const PlanOptions& options)
 {
     const bool is_enough = ends_balanced(plan, options.threshold);
     /* Nothing to move, and perhaps not within the threshold: large shards, --exclude and moves
@@ -193,7 +194,7 @@ void print_summary(const Plan& plan, const Options& options)
 
 } // namespace
 
-void print_text(const Plan& plan, const Options& options)
+void print_text(const Plan& plan, const PlanOptions& options)
 {
     if (!plan.moves.empty())
         print_moves(plan, options);

@@ -1,13 +1,14 @@
 #include "plan/weights.h"
 
-#include <fstream>
+#include <sstream>
 
+#include "base/files.h"
 #include "base/match.h"
 #include "postgres/connection.h"
 
 std::map<int, double> read_weights(const std::string& file)
 {
-    std::ifstream lines(file);
+    std::istringstream lines(read_given_file(file));
     std::map<int, double> weights;
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -27,8 +28,5 @@ std::map<int, double> read_weights(const std::string& file)
         if (!weights.insert({std::stoi(parts[1]), std::stod(parts[2])}).second)
             throw UsageError(place + "shard " + parts[1] + " has a weight already");
     }
-    /* A file that could not be opened, or a folder, has ended without reading to its end. */
-    if (!lines.eof())
-        throw UsageError("cannot read file " + file);
     return weights;
 }

@@ -32,10 +32,12 @@ std::string holders_of(Connection& connection, const std::string& name)
            "\nHINT:  If that is no snowflake-shard at work: " + holders.text(0, 1);
 }
 
-/* The lock is of the session, so it stays when the transaction ends, and with that the setting. Two
- * commands that take two locks of one cluster in different orders are a deadlock. */
-void lock_by_name(Connection& connection, const std::string& name,
-                  std::chrono::milliseconds timeout, const std::string& doing)
+/* The lock is of the session and not of a transaction, because a move commits many times. The
+ * backend of a command that was killed ends soon, and so does its lock: 5 s is ten times
+ * client_connection_check_interval. Two commands that take two locks of one cluster in different
+ * orders are a deadlock. */
+void lock_by_name(Connection& connection, const std::string& name, const std::string& doing,
+                  std::chrono::milliseconds timeout)
 {
     try {
         connection.run("BEGIN; SET LOCAL lock_timeout = " + std::to_string(timeout.count()) +

@@ -12,7 +12,8 @@
  * if nobody holds it. Not in a transaction that has failed. */
 std::string holders_of(Connection& connection, const std::string& name);
 
-/* Takes the lock for the session, outside of a transaction. A Failure if others still have it after
- * the timeout: "another snowflake-shard is <doing>: it has locked <name> ...", with the holders. */
-void lock_by_name(Connection& connection, const std::string& name,
-                  std::chrono::milliseconds timeout, const std::string& doing);
+/* Takes the lock for the session, outside of a transaction: one command at a time has the name on a
+ * server, until its connection ends. A Failure if others still have it after the timeout: "another
+ * snowflake-shard is <doing>: it has locked <name> ...", with the holders. */
+void lock_by_name(Connection& connection, const std::string& name, const std::string& doing,
+                  std::chrono::milliseconds timeout = std::chrono::seconds(5));

@@ -261,6 +261,12 @@ std::string Connection::dsn_without_password() const
     return dsn;
 }
 
+std::string Connection::dsn_of_server() const
+{
+    return dsn_without_password() +
+           (password().empty() ? "" : " " + dsn_setting("password", password()));
+}
+
 std::string trimmed(const std::string& message)
 {
     return message.substr(0, message.find_last_not_of(" \n") + 1);

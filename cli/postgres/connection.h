@@ -12,6 +12,7 @@
 
 #include <libpq-fe.h>
 
+#include "base/address.h"
 #include "base/failure.h"
 #include "base/quoting.h"
 
@@ -55,8 +56,6 @@ public:
     std::string sqlstate() const;
     int rows() const { return PQntuples(result_.get()); }
     int columns() const { return PQnfields(result_.get()); }
-    /* 20 is the OID of int8. A count() has this type; an integer (23) stays text. */
-    bool is_bigint(int column) const { return PQftype(result_.get(), column) == 20; }
     unsigned int type(int column) const { return PQftype(result_.get(), column); }
     std::string name(int column) const { return PQfname(result_.get(), column); }
     bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column); }
@@ -87,7 +86,7 @@ public:
     ~Connection();
 
     /* To the same database by the given string. With several hosts in it, it can reach another one:
-     * Server::dsn() names the one that answered. */
+     * dsn_of_server() names the one that answered. */
     Connection another() const { return Connection(dsn_); }
 
     /* One statement with parameters $1, $2 ... as text. The extended protocol permits no second
@@ -116,12 +115,15 @@ public:
     std::string database() const { return PQdb(handle_.get()); }
     std::string user() const { return PQuser(handle_.get()); }
     std::string password() const { return PQpass(handle_.get()); }
-    /* host:port/database, for records and programs */
-    std::string address() const { return host() + ":" + port() + "/" + database(); }
+    /* Of the server that answered, of a list of hosts. */
+    Address address() const { return {host(), port(), database()}; }
     /* The same for messages. */
-    std::string server() const { return visible(address()); }
+    std::string server() const { return visible(address().text()); }
     /* A connection string for another program, to the same server of a list. ps may show it. */
     std::string dsn_without_password() const;
+    /* The same with the password: to this server, and to another address. */
+    std::string dsn_of_server() const;
+    std::string dsn_to(const Address& other) const { return dsn_of_server() + " " + other.dsn(); }
 
 private:
     friend class Watch;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
-#include "postgres/connection.h"
+#include "base/quoting.h"
 
 namespace
 {

@@ -1,5 +1,7 @@
 #include "postgres/restore.h"
 
+#include "base/shards.h"
+#include "postgres/connection.h"
 #include "postgres/error_text.h"
 
 namespace

@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "postgres/catalog.h"
+#include "base/shards.h"
+#include "postgres/connection.h"
 
 /* The SQLSTATE of an expression that calls a function of another role, and the remedy. */
 inline const std::string kForeignCode = "2F003";

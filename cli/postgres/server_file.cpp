@@ -1,9 +1,10 @@
 #include "postgres/server_file.h"
 
 #include <cctype>
-#include <fstream>
+#include <sstream>
 
 #include "base/failure.h"
+#include "base/files.h"
 
 namespace
 {
@@ -33,7 +34,7 @@ std::string without_comment(const std::string& line)
 
 std::map<int, std::string> read_server_file(const std::string& name)
 {
-    std::ifstream file(name);
+    std::istringstream file(read_given_file(name));
     std::map<int, std::string> lines;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
@@ -47,9 +48,6 @@ std::map<int, std::string> read_server_file(const std::string& name)
         if (begin != std::string::npos)
             lines[number] = dsn.substr(begin, dsn.find_last_not_of(" \t\r") + 1 - begin);
     }
-    /* A file that could not be opened or read is not at its end. */
-    if (!file.eof())
-        throw UsageError("cannot read file " + name);
     if (lines.empty())
         throw UsageError("file " + name + " names no server: it has a connection string a line");
     return lines;

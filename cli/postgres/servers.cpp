@@ -5,8 +5,8 @@
 #include "base/output.h"
 #include "postgres/dsn.h"
 #include "postgres/extension.h"
+#include "postgres/identity.h"
 #include "postgres/server_file.h"
-#include "verbs.h"
 
 namespace
 {
@@ -64,26 +64,6 @@ Server connect(const std::string& dsn)
     return server;
 }
 
-/* Which database this is. All servers that began as a copy of one, as a standby does, have the same
- * system identifier. A standby that was promoted is a server of its own: only its start tells it
- * from the other. */
-struct Identity {
-    std::string database; /* with the system identifier */
-    std::string start;
-    bool is_standby;
-};
-
-Identity identify(Connection& connection)
-{
-    /* As numbers of seconds: the text of a timestamptz depends on the TimeZone and the DateStyle of
-     * the role, and the same server can be given with two roles. */
-    const Result row =
-        connection.query("SELECT format('%s/%s', system_identifier, current_database()), "
-                         "extract(epoch FROM pg_postmaster_start_time()), pg_is_in_recovery() "
-                         "FROM pg_control_system()");
-    return {row.text(0, 0), row.text(0, 1), row.flag(0, 2)};
-}
-
 void require_writable(Connection& connection)
 {
     if (identify(connection).is_standby)
@@ -97,15 +77,6 @@ void require_writable(Connection& connection)
 Server::Server(const std::string& dsn)
     : owner_(std::make_unique<Connection>(dsn)), connection(*owner_)
 {
-}
-
-/* The address is that of the server that answered: of a list of hosts, a second connection could
- * reach another one, such as a standby. */
-std::string Server::dsn() const
-{
-    const std::string password = connection.password();
-    return connection.dsn_without_password() +
-           (password.empty() ? "" : " " + dsn_setting("password", password));
 }
 
 Server connect_to(const std::string& dsn, Access access)
@@ -139,17 +110,6 @@ ServerSet::ServerSet(const std::vector<std::string>& arguments, Access access, b
         on_all([](Connection& connection) { return require_writable(connection), true; });
 }
 
-std::string identity_of(Connection& connection)
-{
-    const Identity identity = identify(connection);
-    return identity.start + "/" + identity.database;
-}
-
-bool is_same_server(Connection& one, Connection& other)
-{
-    return identity_of(one) == identity_of(other);
-}
-
 /* A standby has the shards of its primary: with both, each shard would be at two places. Of two
  * addresses of one server the first is kept, without a line. Of a primary and its standby the
  * primary is kept, because it can be written to; of two standbys the first. A standby that was
@@ -169,7 +129,7 @@ void ServerSet::leave_out_duplicates()
             const Identity& other = identities[j];
             if (i == j || one.database != other.database)
                 continue;
-            const bool is_same = one.start == other.start;
+            const bool is_same = one == other;
             is_left_out = is_same ? j < i : one.is_standby && (!other.is_standby || j < i);
             if (is_left_out && !is_same)
                 warn(names[i] + " is a standby and is left out: " + names[j] +

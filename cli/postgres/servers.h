@@ -22,7 +22,7 @@ public:
     std::string name() const { return connection.server(); }
     /* For further connections to the same server, not to another one of a list of hosts. It has the
      * password. */
-    std::string dsn() const;
+    std::string dsn() const { return connection.dsn_of_server(); }
 
 private:
     std::unique_ptr<Connection> owner_;
@@ -37,14 +37,6 @@ enum class Access { reads, writes };
 /* One server, with its own error if it cannot be used: UsageError for a wrong string, else Failure.
  * The error does not show the string's password. */
 Server connect_to(const std::string& dsn, Access access);
-
-/* Which database of which server this is: a text that is the same for all its addresses, and
- * another one when the server was started again. */
-std::string identity_of(Connection& connection);
-
-/* The same database, also under two addresses. Wrong if the server is restarted between the two
- * questions: it looks like another one then. */
-bool is_same_server(Connection& one, Connection& other);
 
 class ServerSet
 {

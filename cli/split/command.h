@@ -8,21 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "move/obstacles.h"
-#include "move/routers.h"
+#include "handover/handover.h"
 #include "split/session.h"
-#include "verbs.h"
+#include "split/verb.h"
 
 /* One command on the servers of a split. It holds their locks until it is destroyed, so no other
  * command changes the record of the split meanwhile. */
 class SplitCommand
 {
 public:
-    explicit SplitCommand(const Options& options);
+    explicit SplitCommand(const SplitOptions& options);
 
     int execute();
     /* The last lines of an error: the aliases that are paused. */
-    std::string paused() { return routers_.paused(remedy_); }
+    std::string paused() { return handover_.paused(); }
 
 private:
     int begin();
@@ -40,10 +39,8 @@ private:
     int go_on();
     void prepare();
     void switch_over();
-    bool try_switch(Connection& keeper);
     void close(Connection& keeper, Clock::time_point deadline);
-    [[noreturn]] void end_failed(const std::string& error);
-    void open_again();
+    std::string unknown_outcome() const;
     void open_standby();
     int finish();
     void lead_there();
@@ -62,16 +59,15 @@ private:
     }
 
     /* The order of the members matters: servers_ takes the locks, and the record that shards_ and
-     * routers_ read must not change any more. */
-    const Options options_;
-    const Limits limits_;
+     * handover_ read must not change any more. */
+    const SplitOptions options_;
     SplitServers servers_;
     Connection& old_ = servers_.old;
     std::vector<SplitShard> shards_;
-    Routers routers_;
-    std::string remedy_ = "snowflake-shard split ... --resume goes on";
+    Handover handover_;
+    Routers& routers_ = handover_.routers;
+    const Limits& limits_ = handover_.limits;
     Clock::time_point closed_at_; /* zero: this command has not closed the shards */
     Clock::time_point opened_at_; /* zero: nor opened them on the new server */
     std::string read_only_;       /* why the new server is; empty: it can be written to */
-    bool is_final_ = false;       /* the standby may be promoted by now */
 };

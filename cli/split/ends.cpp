@@ -2,9 +2,9 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "move/dependents.h"
-#include "move/replication.h"
-#include "move/waiting.h"
+#include "handover/dependents.h"
+#include "handover/waiting.h"
+#include "postgres/identity.h"
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/standby.h"
@@ -74,7 +74,7 @@ int SplitCommand::abort()
         throw Failure("there is no split of " + old_.server() + " to be aborted");
     require_same_servers(*now);
     if (now->step == SplitStep::split)
-        throw Failure("the shards are open on " + now->new_server + ", which was promoted" +
+        throw Failure("the shards are open on " + now->new_server.text() + ", which was promoted" +
                       tell_of_writes());
     if (now->step == SplitStep::promoting) {
         /* Only here the standby must be reached: nobody else knows if it was promoted. */
@@ -86,11 +86,10 @@ int SplitCommand::abort()
                           " was requested, and may still come\nHINT:  --resume finishes the "
                           "split. To go back, start the standby again, and give --abort then.");
     }
-    remedy_ = "snowflake-shard split ... --abort goes on";
+    handover_.remedy = "snowflake-shard split ... --abort goes on";
     require_home(*now);
     lower_fence(old_, deadline_of_opening());
-    const bool is_resumed = routers_.resume();
-    routers_.discard_prepared();
+    handover_.let_go();
     /* Before the record is removed: if this fails, --abort can be repeated. */
     if (servers_.standby != nullptr)
         make_writable(*servers_.standby);
@@ -98,11 +97,9 @@ int SplitCommand::abort()
         warn("the standby cannot be reached. When it can: ALTER SYSTEM RESET "
              "default_transaction_read_only; SELECT pg_reload_conf();");
     remove_fence(old_);
-    remedy_ = "RESUME in its console lets them go on";
     /* The record is removed all the same, because the shards are open. So --abort does not go on:
      * the error names the aliases, and the user resumes them. */
-    if (!is_resumed)
-        throw Failure("the split is aborted, but not every PgBouncer could be resumed");
+    handover_.end_abort("the split");
     return end("aborted");
 }
 
@@ -164,8 +161,8 @@ int SplitCommand::drop_rest()
         require_same_servers(*here);
     if (here && here->is_under_way())
         throw Failure("the split is not at its end\nHINT:  --resume finishes it.");
-    if (there &&
-        (!there->is_new || there->old_server != old_.address() || (here && here->id != there->id)))
+    if (there && (!there->is_new || !is_address_of(there->old_server, old_) ||
+                  (here && here->id != there->id)))
         throw Failure("the servers are not those of one split");
     note_interrupts();
     for (Connection* connection : {&old_, &standby}) {

@@ -1,10 +1,11 @@
 #include "split/fence.h"
 
+#include "base/interrupt.h"
 #include "base/output.h"
-#include "move/replication.h"
-#include "move/transaction.h"
-#include "move/writers.h"
+#include "handover/transaction.h"
+#include "handover/writers.h"
 #include "split/sequences.h"
+#include "split/session.h"
 
 namespace
 {

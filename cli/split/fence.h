@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "split/state.h"
+#include "postgres/connection.h"
 
 /* The triggers that wait on every table of every shard: one table at a time, where one is missing.
  * Clients write meanwhile. A Failure if others lock a table for a minute. */

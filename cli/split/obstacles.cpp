@@ -1,7 +1,9 @@
 #include "split/obstacles.h"
 
 #include "base/output.h"
+#include "fleet/records.h"
 #include "postgres/trust.h"
+#include "split/session.h"
 #include "split/standby.h"
 
 namespace
@@ -169,49 +171,42 @@ std::string schemas_of(Connection& old, const std::vector<SplitShard>& shards)
     return old.query("SELECT ARRAY[" + names + "]::name[]").text(0, 0);
 }
 
-void add(std::vector<Obstacle>& all, const std::vector<Obstacle>& more)
-{
-    all.insert(all.end(), more.begin(), more.end());
-}
-
 } // namespace
 
-std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
-                                     const std::vector<SplitShard>& shards, const Limits& limits)
+Obstacles find_obstacles(Connection& old, Connection& standby,
+                         const std::vector<SplitShard>& shards, const Limits& limits)
 {
-    std::vector<Obstacle> found;
     /* Alone, because pg_current_wal_lsn() and others are errors in recovery. */
     if (is_in_recovery(old))
         return {{old.server(), "it is a standby itself",
                  "Give the server that is split as --from, and its standby as --standby."}};
-    add(found,
-        read_obstacles(old, kOnOld,
-                       {schemas_of(old, shards),
-                        std::to_string(std::chrono::duration<double>(limits.timeout).count())}));
+    Obstacles found;
+    found.read(old, kOnOld, {schemas_of(old, shards), limits.seconds()});
     for (Connection* connection : {&old, &standby})
-        add(found, read_obstacles(*connection, kStatistics, {}));
-    add(found, read_obstacles(old, kFollowers, {name_of_standby(standby)}));
+        found.read(*connection, kStatistics);
+    found.read(old, kFollowers, {name_of_standby(standby)});
     const Result identity = old.query(R"(
         SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
         FROM pg_control_system(), pg_database WHERE datname = current_database())");
-    add(found, read_obstacles(standby, kOnStandby,
-                              {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2)}));
+    found.read(standby, kOnStandby,
+               {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2)});
     /* A server that follows nobody has no replay to be measured. */
     if (is_in_recovery(standby))
         if (const std::int64_t lag = lag_of(old, standby);
             lag > std::max(kFarBehind, limits.max_lag))
-            found.push_back({standby.server(), "it is behind by " + pretty_size(lag) + " of WAL",
-                             "Wait until pg_stat_replication of the server has a small replay_lag; "
-                             "or a larger --max-lag, to wait for it here."});
+            found.add(standby.server(), "it is behind by " + pretty_size(lag) + " of WAL",
+                      "Wait until pg_stat_replication of the server has a small replay_lag; or a "
+                      "larger --max-lag, to wait for it here.");
     return found;
 }
 
 /* On the standby: it serves its readers now, and the clients of the aliases as well after the
  * switch. reserved_connections is there from PostgreSQL 16 on. max_connections needs a restart, so
  * this is looked for before the split; the hint has ten to spare. */
-std::vector<Obstacle> find_too_few_connections(Connection& standby, int connections)
+Obstacles find_too_few_connections(Connection& standby, int connections)
 {
-    return read_obstacles(standby, R"(
+    Obstacles found;
+    found.read(standby, R"(
         SELECT format('max_connections = %s, of which %s are reserved; %s are in use, and the aliases have %s', most, reserved, used, $1::text),
                format('ALTER SYSTEM SET max_connections = %s; and restart the standby, or smaller pools in PgBouncer',
                       used + $1::integer + reserved + 10)
@@ -220,7 +215,8 @@ std::vector<Obstacle> find_too_few_connections(Connection& standby, int connecti
                      + coalesce(current_setting('reserved_connections', true)::integer, 0) AS reserved,
                      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used) AS c
         WHERE used + $1::integer + reserved > most)",
-                          {std::to_string(connections)});
+               {std::to_string(connections)});
+    return found;
 }
 
 void tell_of_both_servers(Connection& old, Connection& standby)

@@ -2,20 +2,21 @@
 
 #pragma once
 
-#include "move/obstacles.h"
-#include "split/session.h"
+#include "fleet/records.h"
+#include "handover/handover.h"
+#include "postgres/obstacles.h"
 
 /* More than this is an obstacle; less is waited for. */
 inline constexpr std::int64_t kFarBehind = 16 << 20;
 
 /* Changes nothing on either server. The schemas of all shards count, also of those that stay,
  * because their tables get triggers, too. */
-std::vector<Obstacle> find_obstacles(Connection& old, Connection& standby,
-                                     const std::vector<SplitShard>& shards, const Limits& limits);
+Obstacles find_obstacles(Connection& old, Connection& standby,
+                         const std::vector<SplitShard>& shards, const Limits& limits);
 
 /* connections: those of the aliases to the old server, now. PgBouncer opens as many to the standby
  * when it leads the clients there. */
-std::vector<Obstacle> find_too_few_connections(Connection& standby, int connections);
+Obstacles find_too_few_connections(Connection& standby, int connections);
 
 /* Warnings: they do not stop the split. */
 void tell_of_both_servers(Connection& old, Connection& standby);

@@ -201,12 +201,11 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA snowflake_split FROM PUBLIC;
 
 } // namespace
 
-void make_split(Connection& old, const std::string& new_server,
-                const std::vector<SplitShard>& shards)
+void make_split(Connection& old, const Address& new_server, const std::vector<SplitShard>& shards)
 {
     old.run(kFence + keeping_to_owner(kSplitSchema));
     old.query("INSERT INTO snowflake_split.state (old_server, new_server) VALUES ($1, $2)",
-              {old.address(), new_server});
+              {old.address().text(), new_server.text()});
     std::string rows;
     for (const SplitShard& shard : shards)
         rows += (rows.empty() ? "(" : ", (") + std::to_string(shard.number) + ", " +

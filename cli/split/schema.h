@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "split/state.h"
+#include "fleet/records.h"
 
 /* Makes it, in a transaction of the caller. new_server: the address of the standby, with which
  * later commands compare theirs. An error if a schema of that name is there, of any owner. */
-void make_split(Connection& old, const std::string& new_server,
-                const std::vector<SplitShard>& shards);
+void make_split(Connection& old, const Address& new_server, const std::vector<SplitShard>& shards);

@@ -1,7 +1,7 @@
 #include "split/sequences.h"
 
 #include "base/output.h"
-#include "move/transaction.h"
+#include "handover/transaction.h"
 
 namespace
 {

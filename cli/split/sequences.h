@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "split/state.h"
+#include "postgres/connection.h"
 
 /* Reads all of them, without a lock. The switch is several times as fast when it finds them in the
  * caches of its session and of the server. */

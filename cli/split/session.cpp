@@ -1,21 +1,17 @@
 #include "split/session.h"
 
+#include "postgres/advisory.h"
 #include "postgres/extension.h"
-#include "postgres/servers.h"
+#include "postgres/identity.h"
+#include "postgres/settings.h"
+#include "postgres/trust.h"
 
-namespace
-{
-
-const std::string kDoing = "splitting the server";
-
-} // namespace
-
-SplitServers::SplitServers(const Options& options) : old(options.from)
+SplitServers::SplitServers(const SplitOptions& options) : old(options.from)
 {
     require_extension(old);
     withstand_settings(old);
     /* Before the record is read: it must not change between a check and the step after it. */
-    lock_name(old, kSplitSchema, kDoing);
+    lock_by_name(old, kSplitSchema, "splitting the server");
     try {
         standby = std::make_unique<Connection>(options.standby);
     } catch (const UsageError&) {
@@ -30,7 +26,7 @@ SplitServers::SplitServers(const Options& options) : old(options.from)
     /* The lock of the old server is not on the standby, because advisory locks are not in the
      * WAL. */
     withstand_settings(*standby);
-    lock_name(*standby, kSplitSchema, kDoing);
+    lock_by_name(*standby, kSplitSchema, "splitting the server");
 }
 
 Connection& SplitServers::reached() const
@@ -38,6 +34,15 @@ Connection& SplitServers::reached() const
     if (standby == nullptr)
         throw Failure("the standby cannot be reached: " + why_unreached);
     return *standby;
+}
+
+SplitState require_split(Connection& connection)
+{
+    if (const auto state = read_split(connection))
+        return *state;
+    require_trusted_schema(connection, kSplitSchema);
+    throw Failure("the record of the split, schema " + kSplitSchema + ", is gone from " +
+                  connection.server());
 }
 
 bool is_in_recovery(Connection& connection)

@@ -5,15 +5,14 @@
 #include <memory>
 #include <string>
 
-#include "move/session.h"
-#include "split/state.h"
-#include "verbs.h"
+#include "fleet/records.h"
+#include "split/verb.h"
 
 /* The standby is given up when it cannot be reached, because an --abort before the promotion does
  * not need it. Every other error ends the command: no connection to the old server, a lock that
  * another command holds, a connection string that cannot be read, twice the same server. */
 struct SplitServers {
-    explicit SplitServers(const Options& options);
+    explicit SplitServers(const SplitOptions& options);
 
     Connection old;
     std::unique_ptr<Connection> standby; /* none: it could not be reached */
@@ -22,6 +21,9 @@ struct SplitServers {
     /* An error if it could not be reached. */
     Connection& reached() const;
 };
+
+/* In the middle of a split. A Failure if the record is gone, or not trusted any more. */
+SplitState require_split(Connection& connection);
 
 bool is_in_recovery(Connection& connection);
 

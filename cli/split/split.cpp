@@ -9,9 +9,9 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "move/command.h"
-#include "move/replication.h"
-#include "postgres/catalog.h"
+#include "base/shard_states.h"
+#include "fleet/catalog.h"
+#include "postgres/identity.h"
 #include "postgres/trust.h"
 #include "split/command.h"
 #include "split/fence.h"
@@ -45,8 +45,7 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
             throw Failure("schema " + visible(shard.schema) +
                           " makes IDs of several shards: " + std::to_string(numbers[shard.schema]) +
                           ", " + std::to_string(shard.number));
-        shards.push_back(
-            {shard.number, shard.schema, shard.quoted, wanted.count(shard.number) > 0});
+        shards.push_back({shard, wanted.count(shard.number) > 0});
     }
     if (!missing.empty())
         throw Failure(count_of(missing.size(), "shard") + " not on " + old.server() + ": " +
@@ -58,7 +57,7 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
 /* Of the record, if there is one: --resume and --abort take the shards that the split began with,
  * and do not look at --shards. Without a record, resume() and abort() raise the error, and
  * drop_rest() has nothing to do. */
-std::vector<SplitShard> shards_of(const Options& options, Connection& old)
+std::vector<SplitShard> shards_of(const SplitOptions& options, Connection& old)
 {
     if (read_split(old))
         return read_split_shards(old);
@@ -70,7 +69,8 @@ std::vector<SplitShard> shards_of(const Options& options, Connection& old)
 /* Only the aliases of the shards that leave: the clients of the others are not held. The new server
  * has the tables of the options, too, by the WAL. They are not read there: --from is the wrong
  * server then, and require_same_servers() says so. */
-Routing routing_of(const Options& options, Connection& old, const std::vector<SplitShard>& shards)
+Routing routing_of(const SplitOptions& options, Connection& old,
+                   const std::vector<SplitShard>& shards)
 {
     Aliases aliases;
     for (const SplitShard& shard : shards)
@@ -84,12 +84,10 @@ Routing routing_of(const Options& options, Connection& old, const std::vector<Sp
 
 } // namespace
 
-SplitCommand::SplitCommand(const Options& options)
-    : options_(options), limits_{std::chrono::milliseconds(
-                                     static_cast<int>(options.timeout * 1000)),
-                                 static_cast<std::int64_t>(options.max_lag)},
-      servers_(options), shards_(shards_of(options, old_)),
-      routers_(routing_of(options, old_, shards_), "the shards are")
+SplitCommand::SplitCommand(const SplitOptions& options)
+    : options_(options), servers_(options), shards_(shards_of(options, old_)),
+      handover_(routing_of(options, old_, shards_), "the shards are", options,
+                "snowflake-shard split ... --resume goes on")
 {
 }
 
@@ -98,7 +96,7 @@ int SplitCommand::end(const std::string& state, bool leaves)
     std::vector<ShardState> states;
     for (const SplitShard& shard : shards_)
         if (shard.leaves == leaves)
-            states.push_back({{shard.number, shard.schema, shard.quoted}, state, ""});
+            states.push_back({shard, state, ""});
     return print_states(states, options_.json);
 }
 
@@ -110,15 +108,14 @@ void SplitCommand::require_same_servers(const SplitState& state)
     /* A verb that needs the standby calls reached(), which is the error then. */
     if (servers_.standby == nullptr)
         return;
-    const std::string identity = "SELECT system_identifier FROM pg_control_system()";
     /* By the address alone, a server that was made anew in the place of the standby would pass. */
-    if (old_.query(identity).text(0, 0) != servers_.standby->query(identity).text(0, 0))
+    if (identify(old_).database != identify(*servers_.standby).database)
         throw Failure(servers_.standby->server() + " is no standby of " + old_.server() +
                       ": they have different system identifiers");
     /* With another standby each would open the shards that leave. */
-    if (servers_.standby->address() != state.new_server)
-        throw Failure("the split is that of standby " + visible(state.new_server) + ", not of " +
-                      servers_.standby->server() +
+    if (!is_address_of(state.new_server, *servers_.standby))
+        throw Failure("the split is that of standby " + visible(state.new_server.text()) +
+                      ", not of " + servers_.standby->server() +
                       "\nHINT:  Give the standby by the address with which the split began. For "
                       "another one, begin anew after --abort.");
 }
@@ -143,14 +140,13 @@ int SplitCommand::begin()
                                 "\nHINT:  --resume goes on, --abort undoes it."
                           : "the server has been split\nHINT:  --drop-rest ends it.");
     Connection& standby = servers_.reached();
-    std::vector<Obstacle> obstacles = find_obstacles(old_, standby, shards_, limits_);
-    const std::vector<Obstacle> of_routers = routers_.find_obstacles(old_);
-    obstacles.insert(obstacles.end(), of_routers.begin(), of_routers.end());
+    Obstacles obstacles = find_obstacles(old_, standby, shards_, limits_);
+    const Obstacles of_routers = routers_.find_obstacles(old_);
+    obstacles.add(of_routers);
     /* connections() asks the consoles again. One that does not answer would be an error, which
      * hides the obstacles that were found. */
     if (of_routers.empty())
-        for (const Obstacle& obstacle : find_too_few_connections(standby, routers_.connections()))
-            obstacles.push_back(obstacle);
+        obstacles.add(find_too_few_connections(standby, routers_.connections()));
     /* Also in a dry run, where there is time to act on it. */
     tell_of_both_servers(old_, standby);
     if (options_.is_dry_run || !obstacles.empty())
@@ -219,17 +215,17 @@ int SplitCommand::go_on()
 {
     note_interrupts();
     const auto now = state();
-    /* Behind the note it goes forward only: the promotion may have come already. */
+    /* After this record is written, the split can only be completed: the promotion may have come
+     * already. */
     if (!now || now->step < SplitStep::promoting) {
         prepare();
         switch_over();
     }
-    is_final_ = true;
     if (require_split(old_).is_under_way()) {
         try {
             open_standby();
         } catch (const std::exception& error) {
-            end_failed(error.what());
+            throw Failure(error.what() + ("\n" + unknown_outcome()));
         }
     }
     return finish();
@@ -299,13 +295,8 @@ int SplitCommand::execute()
     return options_.drops_rest ? drop_rest() : begin();
 }
 
-/* An error ends with the aliases that are paused, because their clients wait. */
-int split_server(const Options& options)
+int split_server(const SplitOptions& options)
 {
     SplitCommand command(options);
-    try {
-        return command.execute();
-    } catch (const Failure& error) {
-        throw Failure(error.what() + command.paused());
-    }
+    return ::execute(command);
 }

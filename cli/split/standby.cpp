@@ -2,10 +2,10 @@
 
 #include <thread>
 
+#include "base/interrupt.h"
 #include "base/output.h"
-#include "move/replication.h"
-#include "move/transaction.h"
-#include "move/waiting.h"
+#include "handover/transaction.h"
+#include "handover/waiting.h"
 #include "split/session.h"
 
 namespace

@@ -1,12 +1,11 @@
 /* The switch: the shards that leave are closed on the old server, and opened on its standby. */
 
 #include <exception>
-#include <thread>
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "move/replication.h"
-#include "move/transaction.h"
+#include "handover/transaction.h"
+#include "postgres/settings.h"
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/sequences.h"
@@ -15,17 +14,14 @@
 namespace
 {
 
-/* Each blocks writes for about --timeout at most, and clients go on in between. */
-constexpr int kTries = 3;
-
 /* Says how long each step of the switch took, if it succeeded. */
-class Step
+class TimedStep
 {
 public:
-    explicit Step(std::string what) : what_(std::move(what)) {}
-    Step(const Step&) = delete;
-    Step& operator=(const Step&) = delete;
-    ~Step()
+    explicit TimedStep(std::string what) : what_(std::move(what)) {}
+    TimedStep(const TimedStep&) = delete;
+    TimedStep& operator=(const TimedStep&) = delete;
+    ~TimedStep()
     {
         if (std::uncaught_exceptions() == exceptions_)
             warn(what_ + ", " + std::to_string(milliseconds_since(start_)) + " ms");
@@ -60,22 +56,22 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     const Watch on_keeper(keeper, late_or_interrupted(keeper, deadline));
     const Watch on_standby(standby, late_or_interrupted(standby, deadline));
     {
-        const Step step("old: clients are held");
+        const TimedStep step("old: clients are held");
         routers_.pause(deadline);
     }
     std::string seal;
     /* Behind the pause, which may wait for transactions that can still write. */
     closed_at_ = Clock::now();
     {
-        const Step step("old: the shards that leave are closed, and writers have ended");
+        const TimedStep step("old: the shards that leave are closed, and writers have ended");
         close_shards(old_, deadline);
     }
     {
-        const Step step("old: their sequences are closed");
+        const TimedStep step("old: their sequences are closed");
         close_sequences(old_, keeper, deadline);
         seal = seal_shards(old_, deadline);
     }
-    const Step step("standby: the last write is there");
+    const TimedStep step("standby: the last write is there");
     await_seal(standby, seal, deadline);
     /* Until the note is committed, Ctrl-C goes back. */
     stop_if_interrupted();
@@ -88,7 +84,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     });
     /* Behind the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
      * is allowed, and takes the note away if it was committed. */
-    is_final_ = true;
+    handover_.is_final = true;
 }
 
 /* THE POINT OF NO RETURN is the promotion, and it may come from the moment on when it is requested.
@@ -125,10 +121,10 @@ void SplitCommand::open_standby()
 {
     Connection& standby = servers_.reached();
     {
-        const Step step("standby: promoted");
+        const TimedStep step("standby: promoted");
         promote(standby, deadline_of_opening());
     }
-    const Step step("new: the shards are open");
+    const TimedStep step("new: the shards are open");
     const auto there = read_split(standby);
     const auto here = state();
     if (!there || there->id != here->id || (there->seal != here->seal && !there->is_new))
@@ -144,55 +140,19 @@ void SplitCommand::open_standby()
     try {
         make_writable(standby);
     } catch (const Late& late) {
-        /* Not end_failed(): the shards are open here, so clients are led here first. They can read,
+        /* Not an error: the shards are open here, so clients are led here first. They can read,
          * and a write fails at once; behind PgBouncer both would wait. */
         read_only_ = late.what();
     }
     opened_at_ = Clock::now();
 }
 
-/* The fence first: clients that PgBouncer lets go would meet it, and get errors. */
-void SplitCommand::open_again()
+std::string SplitCommand::unknown_outcome() const
 {
-    lower_fence(old_, deadline_of_opening());
-    routers_.resume();
-}
-
-/* Says also whether clients can write again. */
-void SplitCommand::end_failed(const std::string& error)
-{
-    if (is_final_)
-        throw Failure(error + "\nIt is not known whether " + servers_.reached().server() +
-                      " was promoted. Until then nobody can write to the shards that leave."
-                      "\nHINT:  --resume finishes the split. To go back, start the standby again, "
-                      "so that no promotion can come any more; if it is in recovery then, --abort "
-                      "opens the shards on the old server.");
-    try {
-        open_again();
-    } catch (const Failure& other) {
-        throw Failure(error + "\n" + other.what());
-    }
-    throw Failure(error + "\nThe shards are open on the old server.\nHINT:  --resume goes on, "
-                          "--abort undoes what has been done.");
-}
-
-/* False, and a message, if it did not succeed in time: the old server is open then. Only Late is
- * worth another try: a transaction, a lock or the standby took too long. All other errors end the
- * command, with the shards open again if that is possible. */
-bool SplitCommand::try_switch(Connection& keeper)
-{
-    try {
-        close(keeper, limits_.deadline());
-        return true;
-    } catch (const Late& late) {
-        if (is_final_)
-            end_failed(late.what());
-        warn(late.what());
-    } catch (const std::exception& error) {
-        end_failed(error.what());
-    }
-    open_again();
-    return false;
+    return "It is not known whether " + servers_.reached().server() +
+           " was promoted. Until then nobody can write to the shards that leave.\nHINT:  --resume "
+           "finishes the split. To go back, start the standby again, so that no promotion can come "
+           "any more; if it is in recovery then, --abort opens the shards on the old server.";
 }
 
 void SplitCommand::switch_over()
@@ -200,17 +160,21 @@ void SplitCommand::switch_over()
     /* Connected now, so that clients are not held for it. */
     Connection keeper = old_.another();
     withstand_settings(keeper);
-    for (int left = kTries; !try_switch(keeper); left--) {
-        warn("the shards are open on the old server again");
-        if (left == 1)
-            throw Failure(
-                "the switch did not succeed within --timeout, " + count_of(kTries, "time") +
-                " tried\nHINT:  --resume tries again, --abort undoes what has been done.");
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-        stop_if_interrupted();
-        /* The causes of a failure that a wait removes: a new table without a trigger, and a standby
-         * that has fallen behind. */
+    Switch one;
+    one.close = [&] { close(keeper, limits_.deadline()); };
+    /* The fence first: clients that PgBouncer lets go would meet it, and get errors. */
+    one.open_again = [&] {
+        lower_fence(old_, deadline_of_opening());
+        routers_.resume();
+    };
+    /* The causes of a failure that a wait removes: a new table without a trigger, and a standby
+     * that has fallen behind. */
+    one.catch_up = [&] {
         make_triggers(old_);
         await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);
-    }
+    };
+    one.opened = "The shards are open on the old server again.";
+    one.hint = "\nHINT:  --resume goes on, --abort undoes what has been done.";
+    one.unknown = unknown_outcome();
+    handover_.attempt(one);
 }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/interrupt.h"
+#include "base/shards.h"
 #include "postgres/sql_text.h"
 #include "verbs/record.h"
 
@@ -58,7 +59,7 @@ void commit(Connection& connection)
  * REPEATABLE READ would be taken by the SELECT of the lock, before it waits, and would not show the
  * record of the run that held the lock. A change without a record keeps the session's
  * default_transaction_isolation. */
-void begin(Connection& connection, const Change& change, const Options& options)
+void begin(Connection& connection, const Change& change, const RunOptions& options)
 {
     connection.run(change.name.empty() ? "BEGIN" : "BEGIN ISOLATION LEVEL READ COMMITTED");
     if (options.lock_timeout > 0)
@@ -83,7 +84,7 @@ void run_as_caller(Connection& connection, const Shard& shard, const std::string
 }
 
 bool run_in_transaction(Connection& connection, const Target& target, const Change& change,
-                        const Options& options)
+                        const RunOptions& options)
 {
     const Shard& shard = target.shard;
     const auto run = target.rights.is_as_owner ? run_as_owner : run_as_caller;
@@ -111,7 +112,7 @@ bool run_in_transaction(Connection& connection, const Target& target, const Chan
  * with 25001. The settings are of the session, as there is no transaction; the next shard sets them
  * anew. */
 void run_alone(Connection& connection, const Shard& shard, const Change& change,
-               const Options& options)
+               const RunOptions& options)
 {
     connection.run("SET search_path = " + shard.quoted);
     if (options.lock_timeout > 0)
@@ -140,7 +141,7 @@ void run_alone(Connection& connection, const Shard& shard, const Change& change,
 }
 
 bool run_once(Connection& connection, const Target& target, const Change& change,
-              const Options& options)
+              const RunOptions& options)
 {
     try {
         if (!options.no_transaction)
@@ -164,7 +165,7 @@ bool run_once(Connection& connection, const Target& target, const Change& change
  * serialization_failure. The transaction was rolled back, so a second try repeats nothing. Outside
  * of a transaction a statement that failed can have left something, as CREATE INDEX CONCURRENTLY
  * does, so it is not tried again. */
-bool may_pass(const ServerError& error, const Options& options)
+bool may_pass(const ServerError& error, const RunOptions& options)
 {
     const std::set<std::string> kPassing = {"55P03", "40P01", "40001"};
     return !options.no_transaction && kPassing.count(error.sqlstate) > 0;
@@ -185,7 +186,7 @@ bool wait(int tries)
 } // namespace
 
 bool apply(Connection& connection, const Target& target, const std::vector<Change>& changes,
-           const Options& options)
+           const RunOptions& options)
 {
     bool is_changed = false;
     for (const Change& change : changes)

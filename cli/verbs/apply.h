@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "postgres/catalog.h"
+#include "base/shards.h"
 #include "verbs/changes.h"
 #include "verbs/rights.h"
 
@@ -34,4 +34,4 @@ struct Target {
  * refused it, or the connection was lost before COMMIT; WrongForAll, UnknownOutcome, and Failure
  * for the record. The connection may be left in a transaction: the caller rolls it back. */
 bool apply(Connection& connection, const Target& target, const std::vector<Change>& changes,
-           const Options& options);
+           const RunOptions& options);

@@ -2,21 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+
+#include "base/files.h"
 
 namespace
 {
-
-std::string read_file(const std::string& name)
-{
-    std::ifstream file(name);
-    if (name != "-" && !file)
-        throw UsageError("cannot read file " + name);
-    std::istream& input = name == "-" ? std::cin : file;
-    return {std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
-}
 
 /* source: where it stands. Empty SQL would succeed in every shard, and be recorded as done. libpq
  * takes a C string, so the part behind a NUL byte would not run. */
@@ -64,21 +54,22 @@ std::vector<std::string> list_files(const std::string& folder)
 
 } // namespace
 
-std::vector<Change> read_changes(const Options& options)
+std::vector<Change> read_changes(const RunOptions& options)
 {
     if (options.no_transaction && (!options.once.empty() || !options.folder.empty()))
         throw UsageError("a change is recorded in the transaction that makes it, and "
                          "--no-transaction has none\nHINT:  Write a statement that can be run "
                          "again, such as CREATE INDEX CONCURRENTLY IF NOT EXISTS, without --once.");
     if (options.folder.empty()) {
-        const std::string sql = options.file.empty() ? options.sql : read_file(options.file);
+        const std::string sql = options.file.empty() ? options.sql : read_given_file(options.file);
         return {{options.once.empty() ? "" : checked_name(options.once),
                  checked_sql(sql, "--sql, --file or --dir"), ""}};
     }
     std::vector<Change> changes;
     for (const std::string& name : list_files(options.folder)) {
         const std::string path = options.folder + "/" + name;
-        changes.push_back({checked_name(name), checked_sql(read_file(path), "file " + path), ""});
+        changes.push_back(
+            {checked_name(name), checked_sql(read_given_file(path), "file " + path), ""});
     }
     return changes;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "postgres/connection.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 struct Change {
     std::string name; /* under which a shard records it; empty: it is not recorded */
@@ -19,7 +19,7 @@ struct Change {
 /* In the order in which they are made. Without hashes, because no server is connected yet: wrong
  * usage is told before that. Either all have names, or there is one without. A UsageError if a file
  * cannot be read, has no SQL, or has a name that cannot be recorded. */
-std::vector<Change> read_changes(const Options& options);
+std::vector<Change> read_changes(const RunOptions& options);
 
 /* Of those with a name. The server computes them, with sha256() of PostgreSQL, so the command needs
  * no library for it. Any server gives the same result. */

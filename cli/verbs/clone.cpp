@@ -11,15 +11,17 @@
 
 #include "base/output.h"
 #include "base/quoting.h"
+#include "base/shard_states.h"
+#include "definition/copy.h"
 #include "definition/definition.h"
 #include "definition/marks.h"
-#include "move/moving.h"
+#include "fleet/in_transit.h"
+#include "fleet/placement.h"
 #include "postgres/dump.h"
 #include "postgres/extension.h"
-#include "postgres/placement.h"
+#include "postgres/identity.h"
 #include "postgres/restore.h"
-#include "split/state.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace
 {
@@ -27,7 +29,7 @@ namespace
 /* The shards that are asked for. One whose schema is there is "there already" at first:
  * check_present() finds a schema that is no shard, or has another number. quote_ident() of the
  * server, because its version decides which words are reserved. */
-std::vector<ShardState> find_targets(Connection& connection, const Options& options)
+std::vector<ShardState> find_targets(Connection& connection, const CloneOptions& options)
 {
     std::vector<ShardState> targets;
     for (const int number : parse_shards(options.shards)) {
@@ -255,40 +257,18 @@ void make_all(const Connections& connections, const std::vector<Recipe>& recipes
     });
 }
 
-/* The copy would have the triggers of the move, which call its functions. Also after the move is
- * done: the triggers stay until --drop-source or --drop-rest. */
-void require_no_move(Connection& connection, const Shard& origin)
+/* A schema that a move or a split has to do with has their triggers, also after the end: a copy of
+ * it would have them, and call their functions, and a clone of its name is no clone. */
+void require_not_in_transit(Connection& connection, const std::vector<std::string>& schemas)
 {
-    for (const MoveState& move : read_moves(connection))
-        if (move.schema == origin.schema)
-            throw Failure("schema " + visible(origin.schema) +
-                          " is being moved, or has a way back to " + visible(move.other) +
-                          "\nHINT:  Clone another shard. move --drop-source ends a way back.");
-    if (const auto state = read_split(connection))
-        throw Failure("server " + connection.server() + " was split, and each table has a trigger" +
-                      "\nHINT:  " + command_of(*state) + " --drop-rest removes them.");
-}
-
-/* A copy that a move has closed has triggers that no template has, and diff leaves it out. */
-void require_no_closed_copy(Connection& connection, const std::vector<ShardState>& targets)
-{
-    for (const MoveState& move : read_moves(connection))
-        for (const ShardState& target : targets)
-            if (target.shard.schema == move.schema)
-                throw Failure(
-                    "schema " + visible(move.schema) + " on " + connection.server() +
-                    " belongs to a move of the shard, with " + visible(move.other) +
-                    "\nHINT:  snowflake-shard list shows where it is open. " +
-                    command_of(move, connection.address(),
-                               move.step == Step::moved || move.is_standing_way_back()
-                                   ? "--drop-source drops the closed copy."
-                                   : "--resume goes on with the move, and --abort undoes it.") +
-                    " Nothing was made.");
+    for (const InTransit& one : read_in_transit(connection))
+        if (std::find(schemas.begin(), schemas.end(), one.shard.schema) != schemas.end())
+            throw Failure(describe(one) + " Nothing was made.");
 }
 
 } // namespace
 
-int clone_shards(const Options& options)
+int clone_shards(const CloneOptions& options)
 {
     /* The server of the template is written to, also with --to: the copy is made there. */
     ServerSet servers(options.dsns, Access::writes, options.keep_going);
@@ -299,10 +279,13 @@ int clone_shards(const Options& options)
     if (!options.to.empty())
         other.emplace(connect_to(options.to, Access::writes));
     Server& home = other ? *other : source;
-    require_no_move(source.connection, origin);
+    require_not_in_transit(source.connection, {origin.schema});
     require_no_extension(source.connection, origin);
     std::vector<ShardState> targets = find_targets(home.connection, options);
-    require_no_closed_copy(home.connection, targets);
+    std::vector<std::string> names;
+    for (const ShardState& target : targets)
+        names.push_back(target.shard.schema);
+    require_not_in_transit(home.connection, names);
     const std::vector<Present> present = find_present(servers, shards, home, targets);
     require_constant_calls(source.connection, origin);
     /* Behind all checks that only read the catalogue: from here on pg_dump runs, and the copy is

@@ -3,8 +3,9 @@
 #include <map>
 
 #include "base/output.h"
-#include "move/follower.h"
-#include "move/moving.h"
+#include "fleet/in_transit.h"
+#include "move/comparison.h"
+#include "move/session.h"
 
 namespace
 {
@@ -12,7 +13,7 @@ namespace
 /* What a server knows of a move. */
 struct Side {
     std::size_t server;
-    MoveState state;
+    InTransit move;
 };
 
 using Sides = std::map<std::string, Side>; /* by the ID of the move */
@@ -21,22 +22,23 @@ using Sides = std::map<std::string, Side>; /* by the ID of the move */
  * publisher: it is recorded as a move with its sides exchanged. */
 std::pair<Sides, Sides> read_sides(ServerSet& servers)
 {
-    const auto moves = servers.on_all(read_moves);
+    const auto in_transit = servers.on_all(read_in_transit);
     std::pair<Sides, Sides> sides;
-    for (std::size_t i = 0; i < moves.size(); i++)
-        for (const MoveState& move : moves[i])
-            (move.is_of_source() ? sides.first : sides.second).insert({move.id, {i, move}});
+    for (std::size_t i = 0; i < in_transit.size(); i++)
+        for (const InTransit& one : in_transit[i])
+            if (one.kind == InTransit::Kind::move)
+                (one.is_source ? sides.first : sides.second).insert({one.id, {i, one}});
     return sides;
 }
 
-std::string hint(const MoveState& move, const std::string& publisher)
+std::string hint(const InTransit& move)
 {
     /* The publisher has the rows of clients in both cases. A way back can only be ended; before the
      * switch the copy can be made again. */
-    if (move.is_standing_way_back())
-        return "--undo would open these rows. " + command_of(move, publisher, "--drop-source") +
-               " ends the way back, and drops them.";
-    return command_of(move, publisher, "--abort") + " removes the copy. Then start the move anew.";
+    if (move.state == InTransit::State::way_back)
+        return "--undo would open these rows. " + command_of(move, "--drop-source") +
+               " stops reverse replication, and drops them.";
+    return command_of(move, "--abort") + " removes the copy. Then start the move anew.";
 }
 
 void compare(ServerSet& servers, const Side& publisher, const Side& follower,
@@ -44,14 +46,14 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
 {
     Connection& publishing = servers[publisher.server].connection;
     Connection& copy = servers[follower.server].connection;
-    const MoveState& move = publisher.state;
-    const Shard shard = {move.shard, move.schema, publishing.identifier(move.schema)};
-    const std::string slot = name_slot(publishing, "snowflake_move_" + std::to_string(move.shard));
+    const InTransit& move = publisher.move;
+    const Shard shard = {move.shard.number, move.shard.schema,
+                         publishing.identifier(move.shard.schema)};
+    const std::string slot = name_slot(publishing, name_of_move(shard.number));
     const FollowerRows found = compare_with_follower(publishing, copy, shard, slot);
     for (const std::string& difference : found.differences)
         findings.push_back(
-            {copy.address(),
-             {"rows", "schema " + move.schema, difference, hint(move, publishing.address())}});
+            {copy.address().text(), {"rows", "schema " + shard.schema, difference, hint(move)}});
     for (const std::string& unknown : found.unknown)
         warn(visible(unknown));
 }
@@ -63,20 +65,20 @@ std::vector<CopyFinding> compare_copies(ServerSet& servers)
     const auto [publishers, followers] = read_sides(servers);
     std::vector<CopyFinding> findings;
     for (const auto& [id, publisher] : publishers) {
-        const MoveState& move = publisher.state;
+        const InTransit& move = publisher.move;
         /* Nothing follows any more, so the two sides differ by the writes of clients since the
          * switch. */
-        if (move.step == Step::moved)
+        if (move.state == InTransit::State::rest)
             continue;
-        const Prefix prefix("shard " + std::to_string(move.shard) + ": ");
+        const Prefix prefix("shard " + std::to_string(move.shard.number) + ": ");
         const auto follower = followers.find(id);
         if (follower == followers.end())
-            warn("rows are not compared: give verify server " + visible(move.other) + ", too");
+            warn("rows are not compared: give verify server " + visible(move.other.text()) +
+                 ", too");
         /* Before this step rows are still being copied, and after it the target is open and takes
          * writes of its own. */
-        else if (follower->second.state.step != Step::ready)
-            warn("rows are not compared: the copy is at step " +
-                 text_of(follower->second.state.step));
+        else if (!follower->second.move.follows)
+            warn("rows are not compared: the copy is at step " + follower->second.move.step);
         else
             try {
                 /* A Failure is of this shard, as a slot that is gone or a copy that does not catch

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "move/findings.h"
+#include "fleet/findings.h"
 #include "postgres/servers.h"
 
 struct CopyFinding {

@@ -6,9 +6,10 @@
 #include <sstream>
 
 #include "base/output.h"
+#include "base/table.h"
 #include "definition/definition.h"
-#include "postgres/placement.h"
-#include "verbs.h"
+#include "fleet/placement.h"
+#include "verbs/verbs.h"
 
 namespace
 {
@@ -60,8 +61,8 @@ std::vector<DifferentShards> find_all_different(ServerSet& servers, const Templa
     Progress progress("compare", count_shards(shards));
     return servers.on_each([&](std::size_t i) -> DifferentShards {
         Connection& connection = servers[i].connection;
-        return {connection.address(), definition.find_different(connection, shards[i], progress),
-                shards[i].size()};
+        return {connection.address().text(),
+                definition.find_different(connection, shards[i], progress), shards[i].size()};
     });
 }
 
@@ -75,7 +76,7 @@ void add(Table& table, const std::string& server, const DifferentShard& differen
 
 } // namespace
 
-int diff_shards(const Options& options)
+int diff_shards(const DiffOptions& options)
 {
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const ShardsOfServers all = read_shards(servers);

@@ -1,13 +1,13 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
-#include "base/output.h"
-#include "move/state.h"
-#include "postgres/catalog.h"
+#include "base/table.h"
+#include "fleet/catalog.h"
+#include "fleet/in_transit.h"
 #include "postgres/citus.h"
 #include "postgres/extension.h"
 #include "postgres/servers.h"
-#include "split/state.h"
-#include "verbs.h"
+#include "postgres/values.h"
+#include "verbs/verbs.h"
 
 namespace
 {
@@ -16,22 +16,17 @@ namespace
  * "moving" is either side before the end, "moved" the rows that wait for --drop-source. A way back
  * has words of its own, because it may stand for weeks: one server is open, and the other follows
  * it. */
-const char* state_of(const MoveState& move)
+std::string state_of(const InTransit& one)
 {
-    switch (move.step) {
-    case Step::moved:
-        return "moved";
-    case Step::open:
-        return "open";
-    case Step::prepared:
-        return move.is_way_back ? "open with a way back" : "moving";
-    case Step::ready:
-        return move.is_way_back ? "moved, follows" : "moving";
-    case Step::fenced:
-    case Step::copying:
+    switch (one.state) {
+    case InTransit::State::way_back:
+        return one.is_open ? "open with a way back" : "moved, follows";
+    case InTransit::State::moving:
+        return one.is_open && !one.is_source ? "open" : "moving";
+    case InTransit::State::rest:
         break;
     }
-    return "moving";
+    return one.is_open ? "open" : "moved";
 }
 
 /* Open shards, and those that are closed by a move, if their schema is there: a DROP SCHEMA by hand
@@ -41,13 +36,10 @@ const char* state_of(const MoveState& move)
 std::string shards_sql(Connection& connection)
 {
     std::string moves;
-    for (const MoveState& move : read_moves(connection))
-        moves += ", (" + std::to_string(move.shard) + ", " + connection.literal(move.schema) +
-                 ", '" + state_of(move) + "')";
-    for (const ShardInSplit& in_split : read_shards_in_split(connection))
-        if (in_split.is_moving)
-            moves += ", (" + std::to_string(in_split.shard.number) + ", " +
-                     connection.literal(in_split.shard.schema) + ", 'moving')";
+    for (const InTransit& one : read_in_transit(connection))
+        if (one.kind == InTransit::Kind::move || one.state == InTransit::State::moving)
+            moves += ", (" + std::to_string(one.shard.number) + ", " +
+                     connection.literal(one.shard.schema) + ", '" + state_of(one) + "')";
     return "SELECT shard, schema_name, coalesce(m.state, 'open') AS state FROM (" +
            open_shards_sql(connection) +
            ") AS o FULL JOIN (SELECT m.* FROM (VALUES (NULL::bigint, NULL::name, NULL)" + moves +
@@ -57,7 +49,7 @@ std::string shards_sql(Connection& connection)
 
 } // namespace
 
-int list_shards(const Options& options)
+int list_shards(const ServerOptions& options)
 {
     /* A shard that is moving is on two servers, and one that has moved leaves its rows behind.
      *
@@ -96,7 +88,7 @@ int list_shards(const Options& options)
             LEFT JOIN sizes ON sizes.schema = n.oid
             LEFT JOIN citus ON citus.schema = n.oid
             ORDER BY shard, schema_name)",
-                                {connection.address()});
+                                {connection.address().text()});
     };
     Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server"},
                    {}};
@@ -104,7 +96,7 @@ int list_shards(const Options& options)
      * The exit code is 3. */
     ServerSet servers(options.dsns, Access::reads, true);
     for (const Result& shards : servers.on_all(list))
-        table.add(shards);
-    print(table, options.json ? Format::json : Format::table);
+        add_rows(table, shards);
+    print(table, format_of("", options.json));
     return servers.exit_code(kDone);
 }

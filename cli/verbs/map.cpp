@@ -2,86 +2,88 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
+#include <tuple>
 
-#include "base/output.h"
+#include "base/table.h"
+#include "fleet/catalog.h"
 #include "plan/distribution.h"
 #include "plan/picture.h"
-#include "postgres/catalog.h"
 #include "postgres/citus.h"
 #include "postgres/servers.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 namespace
 {
 
-/* Shard, schema, host, port and database. */
-using Row = std::vector<Cell>;
+struct MappedShard {
+    int number;
+    std::string schema;
+    Address place;
+};
+
+using Map = std::vector<MappedShard>;
 
 /* A number that two schemas of one server have is an error in every format, because a router or a
  * program would lead clients to both. The picture shows it. */
-Table read_map(ServerSet& servers)
+Map read_map(ServerSet& servers)
 {
-    Table map = {{"shard", "schema", "host", "port", "dbname"}, {}};
     const auto read = [](Connection& connection) {
         warn_of_citus(connection);
         const std::vector<Shard> shards = read_shards(connection);
-        std::vector<Row> rows;
+        Map map;
         for (const Shard& shard : shards)
-            rows.push_back({shard.number, shard.schema, connection.host(), connection.port(),
-                            connection.database()});
-        return std::make_pair(rows, find_twice(connection, shards));
+            map.push_back({shard.number, shard.schema, connection.address()});
+        return std::make_pair(map, find_twice(connection, shards));
     };
+    Map map;
     std::string problems;
-    for (const auto& [rows, twice] : servers.on_all(read)) {
-        map.rows.insert(map.rows.end(), rows.begin(), rows.end());
+    for (const auto& [some, twice] : servers.on_all(read)) {
+        map.insert(map.end(), some.begin(), some.end());
         for (const auto& one : twice)
             problems += (problems.empty() ? "" : "\n") + one.second;
     }
     if (!problems.empty())
         throw Failure(problems);
-    /* By number, so that the same shards on other servers give files that can be compared. A number
-     * is a number in its cell, so 10 comes after 9. Two places of one shard become neighbours. */
-    std::sort(map.rows.begin(), map.rows.end());
+    /* By number, so that the same shards on other servers give files that can be compared. Two
+     * places of one shard become neighbours. */
+    std::sort(map.begin(), map.end(), [](const MappedShard& one, const MappedShard& two) {
+        return std::make_tuple(one.number, one.schema, one.place.text()) <
+               std::make_tuple(two.number, two.schema, two.place.text());
+    });
     return map;
-}
-
-int shard_of(const Row& row)
-{
-    return static_cast<int>(std::get<std::int64_t>(row[0]));
-}
-
-std::string dsn_of(const Row& row)
-{
-    return dsn_setting("host", text_of(row[2])) + " " + dsn_setting("port", text_of(row[3])) + " " +
-           dsn_setting("dbname", text_of(row[4]));
 }
 
 /* A router needs one place for each shard: with two servers, some clients would write to a copy. A
  * file without shards would take all aliases away. The tables for people show both cases. */
-void require_one_place_each(const Table& map)
+void require_one_place_each(const Map& map)
 {
-    if (map.rows.empty())
+    if (map.empty())
         throw Failure("there are no shards");
-    for (std::size_t i = 1; i < map.rows.size(); i++) {
-        const Row& one = map.rows[i - 1];
-        const Row& two = map.rows[i];
-        if (one[0] == two[0])
-            throw Failure("shard " + text_of(one[0]) + " is at two places: schema " +
-                          visible(text_of(one[1]) + " at " + dsn_of(one)) + ", schema " +
-                          visible(text_of(two[1]) + " at " + dsn_of(two)));
+    for (std::size_t i = 1; i < map.size(); i++) {
+        const MappedShard& one = map[i - 1];
+        const MappedShard& two = map[i];
+        if (one.number == two.number)
+            throw Failure("shard " + std::to_string(one.number) + " is at two places: schema " +
+                          visible(one.schema + " at " + one.place.dsn()) + ", schema " +
+                          visible(two.schema + " at " + two.place.dsn()));
     }
 }
 
-void print_pgbouncer(const Table& map, const std::string& alias, const std::string& user)
+void print_rows(const Map& map, Format format)
+{
+    Table table = {{"shard", "schema", "host", "port", "dbname"}, {}};
+    for (const auto& [number, schema, place] : map)
+        table.rows.push_back({number, schema, place.host, place.port, place.database});
+    print(table, format);
+}
+
+void print_pgbouncer(const Map& map, const std::string& alias, const std::string& user)
 {
     require_one_place_each(map);
     std::string text = "[databases]\n";
-    for (const Row& row : map.rows)
-        text += pooler_key(schema_name(alias, shard_of(row))) +
-                " = host=" + pooler_value(text_of(row[2])) +
-                " port=" + pooler_value(text_of(row[3])) +
-                " dbname=" + pooler_value(text_of(row[4])) +
+    for (const auto& [number, schema, place] : map)
+        text += pooler_key(schema_name(alias, number)) + " = host=" + pooler_value(place.host) +
+                " port=" + pooler_value(place.port) + " dbname=" + pooler_value(place.database) +
                 (user.empty() ? "" : " user=" + pooler_value(user)) + "\n";
     /* At once, because a name that the file cannot hold is an error. */
     std::cout << text;
@@ -91,16 +93,16 @@ void print_pgbouncer(const Table& map, const std::string& alias, const std::stri
  * wants every number; a call for it fails there. Without modular_mapping the number of partitions
  * has to be a power of two. With it the partition is the number modulo their count, which is the
  * number itself. */
-void print_plproxy(const Table& map, const std::string& cluster)
+void print_plproxy(const Map& map, const std::string& cluster)
 {
     require_one_place_each(map);
     std::string partitions = "        ('modular_mapping', '1')";
     int next = 0;
-    for (const Row& row : map.rows)
-        for (const int number = shard_of(row); next <= number; next++)
+    for (const MappedShard& shard : map)
+        for (; next <= shard.number; next++)
             partitions += ",\n        ('p" + std::to_string(next) + "', '" +
-                          doubled(dsn_of(next == number ? row : map.rows[0])) + "')" +
-                          (next == number ? "" : " /* there is no such shard */");
+                          doubled((next == shard.number ? shard : map[0]).place.dsn()) + "')" +
+                          (next == shard.number ? "" : " /* there is no such shard */");
     const std::string name = doubled(cluster);
     std::string tag = "$snowflake$";
     for (int i = 2; (name + partitions).find(tag) != std::string::npos; i++)
@@ -142,7 +144,7 @@ END )" << tag
 
 } // namespace
 
-int map_shards(const Options& options)
+int map_shards(const MapOptions& options)
 {
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const std::string format = options.json ? "json" : options.format;
@@ -150,12 +152,12 @@ int map_shards(const Options& options)
         print_picture(read_distribution(servers), {});
         return servers.exit_code(kDone);
     }
-    const Table map = read_map(servers);
+    const Map map = read_map(servers);
     if (format == "pgbouncer")
-        print_pgbouncer(map, options.alias, options.pooler_user);
+        print_pgbouncer(map, options.alias, options.user);
     else if (format == "plproxy")
         print_plproxy(map, options.cluster);
     else
-        print(map, format == "json" ? Format::json : format == "csv" ? Format::csv : Format::table);
+        print_rows(map, format_of(format, false));
     return servers.exit_code(kDone);
 }

@@ -6,13 +6,14 @@
 #include <map>
 #include <optional>
 
-#include "move/state.h"
-#include "postgres/placement.h"
+#include "base/output.h"
+#include "fleet/in_transit.h"
+#include "fleet/placement.h"
 #include "postgres/sql_text.h"
-#include "split/state.h"
-#include "verbs.h"
+#include "postgres/values.h"
 #include "verbs/rights.h"
-#include "verbs/rows.h"
+#include "verbs/row_order.h"
+#include "verbs/verbs.h"
 
 namespace
 {
@@ -38,16 +39,13 @@ struct Work {
 /* The moves are read before the open shards. In the other order a move that ends in between would
  * leave its shard in neither: not open in the first query, and without a record in the second. Then
  * the rows of the shard would be missing without a word. */
-Work prepare(Server& server, const Options& options)
+Work prepare(Server& server, const QueryOptions& options)
 {
     Work work;
     work.server = server.name();
-    for (const MoveState& move : read_moves(server.connection))
-        if (move.step != Step::moved)
-            work.moving.insert(move.shard);
-    for (const ShardInSplit& in_split : read_shards_in_split(server.connection))
-        if (in_split.is_moving)
-            work.moving.insert(in_split.shard.number);
+    for (const InTransit& one : read_in_transit(server.connection))
+        if (one.state != InTransit::State::rest)
+            work.moving.insert(one.shard.number);
     const std::vector<Shard> all = read_shards(server.connection);
     std::map<std::string, Rights> rights = read_rights(server.connection);
     const std::map<int, std::string> twice = find_twice(server.connection, all);
@@ -134,11 +132,8 @@ std::vector<std::string> names_of(const std::vector<Column>& columns)
 class Query
 {
 public:
-    Query(const Options& options, std::vector<Work>& work, std::size_t shards)
-        : options_(options), work_(work),
-          printer_(options.json || options.format == "json" ? Format::json
-                   : options.format == "csv"                ? Format::csv
-                                                            : Format::table),
+    Query(const QueryOptions& options, std::vector<Work>& work, std::size_t shards)
+        : options_(options), work_(work), printer_(format_of(options.format, options.json)),
           order_(shards, printer_)
     {
     }
@@ -246,9 +241,9 @@ private:
             if (columns.empty())
                 columns = columns_of(result);
             check_columns(columns);
-            std::vector<ValueRow> rows;
+            std::vector<Row> rows;
             for (int i = 0; i < result.rows(); i++) {
-                rows.push_back({{Kind::number, std::to_string(number)}, {Kind::text, schema}});
+                rows.push_back({number, schema});
                 for (Value& value : row_of(result, i, columns))
                     rows.back().push_back(std::move(value));
             }
@@ -272,7 +267,7 @@ private:
             throw Failure("the columns of the query differ from those of the other shards");
     }
 
-    const Options& options_;
+    const QueryOptions& options_;
     std::vector<Work>& work_;
     RowPrinter printer_;
     RowOrder order_;
@@ -283,7 +278,7 @@ private:
 
 } // namespace
 
-int query_shards(const Options& options)
+int query_shards(const QueryOptions& options)
 {
     const ShardSet wanted = options.shards.empty() ? ShardSet() : parse_shards(options.shards);
     ServerSet servers(options.dsns, Access::reads, true);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/shards.h"
 #include "postgres/advisory.h"
 
 namespace

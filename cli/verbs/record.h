@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "postgres/catalog.h"
+#include "base/shards.h"
 #include "verbs/changes.h"
 
 class Record

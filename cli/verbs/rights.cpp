@@ -1,7 +1,9 @@
 #include "verbs/rights.h"
 
 #include "base/quoting.h"
+#include "base/shards.h"
 #include "postgres/error_text.h"
+#include "postgres/values.h"
 
 namespace
 {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "postgres/catalog.h"
-#include "verbs/rows.h"
+#include "base/shards.h"
+#include "postgres/values.h"
 
 struct Rights {
     bool is_as_owner = false; /* by snowflake_internal.run_as_owner() and the like */

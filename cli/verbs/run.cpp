@@ -12,8 +12,9 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "base/quoting.h"
-#include "move/moving.h"
-#include "postgres/placement.h"
+#include "base/shard_states.h"
+#include "fleet/in_transit.h"
+#include "fleet/placement.h"
 #include "verbs/apply.h"
 #include "verbs/record.h"
 
@@ -98,7 +99,7 @@ void require_maintenance(Connection& connection, const Shard& shard, const Right
 }
 
 Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>& changes,
-             const Options& options)
+             const RunOptions& options)
 {
     Work work;
     work.server = server.name();
@@ -130,7 +131,7 @@ Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>&
 class Run
 {
 public:
-    Run(const Options& options, const std::vector<Change>& changes, std::vector<Work>& work)
+    Run(const RunOptions& options, const std::vector<Change>& changes, std::vector<Work>& work)
         : options_(options), changes_(changes), work_(work), reporter_(options.json)
     {
     }
@@ -211,7 +212,7 @@ private:
         connection.rollback();
     }
 
-    const Options& options_;
+    const RunOptions& options_;
     const std::vector<Change>& changes_;
     std::vector<Work>& work_;
     Reporter reporter_;
@@ -236,7 +237,7 @@ Work missing_of(ServerSet& servers, ShardSet numbers, const std::vector<Work>& w
 
 } // namespace
 
-int run_on_shards(const Options& options)
+int run_on_shards(const RunOptions& options)
 {
     std::vector<Change> changes = read_changes(options);
     const ShardSet numbers = parse_shards(options.shards);

@@ -7,14 +7,16 @@
 #include <map>
 
 #include "base/output.h"
+#include "base/table.h"
 #include "definition/copy.h"
-#include "move/findings.h"
-#include "postgres/catalog.h"
+#include "fleet/catalog.h"
+#include "fleet/findings.h"
 #include "postgres/citus.h"
 #include "postgres/extension.h"
 #include "postgres/servers.h"
-#include "verbs.h"
+#include "postgres/values.h"
 #include "verbs/copies.h"
+#include "verbs/verbs.h"
 
 namespace
 {
@@ -133,7 +135,7 @@ Result find_leftovers(Connection& connection)
                format('DROP SCHEMA %I; -- the next clone drops it with its contents', nspname)
         FROM pg_namespace
         WHERE nspname ~ $2)",
-                            {connection.address(), kCopyPattern});
+                            {connection.address().text(), kCopyPattern});
 }
 
 /* An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is
@@ -161,7 +163,7 @@ Result find_invalid_indexes(Connection& connection)
                           WHERE p.datname = current_database() AND l.locktype = 'relation' AND l.database = p.datid
                             AND l.relation = x.indrelid AND l.mode = 'ShareUpdateExclusiveLock')
         ORDER BY 3)",
-                            {connection.address()});
+                            {connection.address().text()});
 }
 
 /* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
@@ -192,14 +194,15 @@ Report verify_server(Connection& connection, bool is_full, Progress& progress)
     connection.run("SET row_security = off; SET default_transaction_read_only = on");
     warn_of_citus(connection);
     const std::vector<Shard> shards = read_shards(connection);
-    Report report = {connection.address(), shards, read_settings(connection)};
-    report.findings.add(connection.query("SELECT 'check', $1::text, object, problem, hint FROM " +
-                                             extension_schema(connection) +
-                                             ".snowflake_check() WHERE severity = 'error'",
-                                         {report.server}));
+    Report report = {connection.address().text(), shards, read_settings(connection)};
+    add_rows(report.findings,
+             connection.query("SELECT 'check', $1::text, object, problem, hint FROM " +
+                                  extension_schema(connection) +
+                                  ".snowflake_check() WHERE severity = 'error'",
+                              {report.server}));
     check_ids(connection, is_full, progress, report);
-    report.findings.add(find_invalid_indexes(connection));
-    report.findings.add(find_leftovers(connection));
+    add_rows(report.findings, find_invalid_indexes(connection));
+    add_rows(report.findings, find_leftovers(connection));
     for (const MoveFinding& found : find_moves(connection))
         report.findings.rows.push_back(
             {found.kind, report.server, found.object, found.problem, found.hint});
@@ -247,7 +250,7 @@ void find_numbers_twice(std::vector<Report>& reports)
 
 } // namespace
 
-int verify_shards(const Options& options)
+int verify_shards(const VerifyOptions& options)
 {
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     std::vector<Report> reports;
@@ -276,9 +279,8 @@ int verify_shards(const Options& options)
         print(all, Format::json);
     } else {
         for (const auto& row : all.rows) {
-            std::cout << visible(text_of(row[1])) << ": " << visible(text_of(row[2])) << ": "
-                      << visible(text_of(row[3])) << "\n    HINT:  " << visible(text_of(row[4]))
-                      << "\n";
+            std::cout << visible(row[1].text) << ": " << visible(row[2].text) << ": "
+                      << visible(row[3].text) << "\n    HINT:  " << visible(row[4].text) << "\n";
         }
         std::cout << count_of(shards, "shard") << " on " << count_of(reports.size(), "server")
                   << ", " << count_of(all.rows.size(), "finding") << "\n";

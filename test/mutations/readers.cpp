@@ -5,10 +5,10 @@
 #include <sstream>
 
 #include "definition/marks.h"
-#include "move/plan_file.h"
-#include "move/pooler_file.h"
+#include "plan/plan_file.h"
+#include "routers/pooler_file.h"
 #include "plan/weights.h"
-#include "postgres/catalog.h"
+#include "fleet/catalog.h"
 #include "postgres/dsn.h"
 #include "postgres/server_file.h"
 #include "postgres/sql_text.h"
@@ -86,8 +86,8 @@ void check_pooler_file(const std::string& text, const std::string& /*file*/)
     for (const std::string& include : includes_of(text))
         require(!include.empty() && include.find('\n') == std::string::npos, "a file has a name");
     const Aliases all = {"shard5", "shard6", "shard 7"};
-    const Place place = text.size() % 2 == 0 ? Place{"/run/it's here", "6432", "my=app"}
-                                             : Place{"db2", "5432", "app"};
+    const Address place = text.size() % 2 == 0 ? Address{"/run/it's here", "6432", "my=app"}
+                                             : Address{"db2", "5432", "app"};
     const auto before = lines_of(text, all);
     Aliases aliases;
     std::set<int> edited;

@@ -1,0 +1,11 @@
+/* Files that are read as a whole. */
+
+#pragma once
+
+#include <string>
+
+/* Failure if it cannot be read, with the reason. */
+std::string read_file(const std::string& name);
+
+/* A file that the command line names, - for the standard input. UsageError if it cannot be read. */
+std::string read_given_file(const std::string& name);

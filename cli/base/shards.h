@@ -1,0 +1,28 @@
+/* Shards, their numbers and names, as the command line and messages have them. */
+
+#pragma once
+
+#include <set>
+#include <string>
+
+struct Shard {
+    int number;
+    std::string schema;
+    std::string quoted{}; /* the schema's name as SQL writes it: "Insta 5" */
+
+    std::string title() const; /* shard 5, schema insta5 */
+};
+
+using ShardSet = std::set<int>;
+
+/* The shard is 13 bits of an ID. */
+constexpr int kMaxShard = 8191;
+
+/* "0-7,9" and back. parse_shards() throws UsageError for anything else, also for "" and for a
+ * number above 8191. format_shards() writes an empty set as "none". */
+ShardSet parse_shards(const std::string& text);
+std::string format_shards(const ShardSet& shards);
+
+/* A pattern with the number in it: insta{} and 5 are insta5. UsageError without {}; the length of
+ * the name is not checked. */
+std::string schema_name(const std::string& pattern, int shard);

@@ -1,0 +1,74 @@
+/* Rows on the standard output: as an aligned table, as JSON or as CSV. */
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+enum class Kind {
+    null,
+    text,
+    number,
+    long_number, /* of more digits than programs keep that read JSON: text there */
+    boolean
+};
+
+struct Value {
+    Value() = default;
+    Value(Kind of, std::string shown) : kind(of), text(std::move(shown)) {}
+    Value(std::string shown) : Value(Kind::text, std::move(shown)) {}
+    Value(const char* shown) : Value(Kind::text, shown) {}
+    Value(std::int64_t number);
+    Value(int number) : Value(std::int64_t{number}) {}
+
+    Kind kind = Kind::null;
+    std::string text{};
+};
+
+/* NULL for an empty text. */
+Value text_or_null(const std::string& text);
+
+/* Of a number as PostgreSQL writes it. NaN and Infinity are text, because JSON has no such numbers.
+ */
+Kind kind_of_number(const std::string& text);
+
+using Row = std::vector<Value>;
+
+struct Table {
+    std::vector<std::string> columns;
+    std::vector<Row> rows;
+};
+
+/* JSON is an array with a line for each row; CSV has a line with the headings. */
+enum class Format { table, json, csv };
+
+/* Of --format and --json. */
+Format format_of(const std::string& name, bool json);
+
+void print(const Table& table, Format format);
+
+/* Prints rows of the same columns as they come. The first rows decide the widths of a table's
+ * columns; wider values of later rows stand out. Not for several threads at once. */
+class RowPrinter
+{
+public:
+    explicit RowPrinter(Format format) : format_(format) {}
+
+    /* Names must differ from each other. */
+    void begin(const std::vector<std::string>& columns);
+    void print(const Row& row);
+    /* Also without rows: the heading of a table, [] in JSON. begin() must have been called. */
+    void end();
+
+private:
+    void print_table_row(const Row& row);
+    void print_first_rows();
+
+    const Format format_;
+    Row heading_;
+    std::vector<Row> first_rows_; /* that the widths are taken of */
+    std::vector<std::size_t> widths_;
+    std::vector<bool> is_number_;
+    bool has_rows_ = false;
+};

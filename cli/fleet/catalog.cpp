@@ -1,0 +1,161 @@
+#include "fleet/catalog.h"
+#include "fleet/in_transit.h"
+
+#include <map>
+
+/* A shard that moves is in two databases, and open in one. A sequence that Citus has copied makes
+ * no IDs here. is_direct: a table of another schema whose DEFAULT calls insta5.next_id() does not
+ * make its own schema a shard. A shard number of NULL is computed, so it is not known here. IS NOT
+ * TRUE: a call whose sequence has no row in pg_sequence counts, because the strict is_citus_copy()
+ * returns NULL for it. The '' makes NOT IN () valid if no shard is closed; no schema has an empty
+ * name. shard is a bigint, because Table::add() takes only that type for a number.
+ *
+ * A temporary schema is never a shard: any role may make temporary tables, and so would take a
+ * number and give the command a schema to work in. */
+std::string open_shards_sql(Connection& connection)
+{
+    std::string closed = "''";
+    for (const InTransit& one : read_in_transit(connection))
+        if (!one.is_open)
+            closed += ", " + connection.literal(one.shard.schema);
+    return R"(
+        SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name
+        FROM snowflake_internal.calls() AS k
+        JOIN pg_namespace AS n ON n.oid = k.schema
+        LEFT JOIN pg_sequence AS q ON q.seqrelid = k.seq
+        WHERE k.is_direct AND k.shard IS NOT NULL
+          AND snowflake_internal.is_citus_copy(q.seqmin, q.seqmax) IS NOT TRUE
+          AND n.nspname !~ '^pg_(toast_)?temp_'
+          AND n.nspname NOT IN ()" +
+           closed + ")";
+}
+
+std::vector<Shard> read_shards(Connection& connection)
+{
+    /* The server quotes the names, because its version decides which words are keywords.
+     * PQescapeIdentifier() quotes all names, so texts with them would differ from the server's. */
+    const Result rows = connection.query("SELECT *, quote_ident(schema_name) FROM (" +
+                                         open_shards_sql(connection) + ") AS open ORDER BY 1, 2");
+    std::vector<Shard> shards;
+    for (int i = 0; i < rows.rows(); i++)
+        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
+    return shards;
+}
+
+namespace
+{
+
+/* Shards whose number another shard of the server has, as rows of VALUES; "" if there are none. */
+std::string sharing_a_number(Connection& connection, const std::vector<Shard>& shards)
+{
+    std::map<int, int> counts;
+    for (const Shard& shard : shards)
+        counts[shard.number]++;
+    std::string rows;
+    for (const Shard& shard : shards)
+        if (counts[shard.number] > 1)
+            rows += (rows.empty() ? "(" : ", (") + std::to_string(shard.number) + ", " +
+                    connection.literal(shard.schema) + "::name)";
+    return rows;
+}
+
+/* For each shard in the VALUES: number, schema and owner; and lines with the objects that make its
+ * IDs. Of many, as the columns of all tables, three are named. A column is removed from the shard
+ * without its rows: DROP DEFAULT. */
+std::string makers_sql(const std::string& shards)
+{
+    return R"(
+        WITH makers AS (
+            SELECT DISTINCT s.shard, n.nspname, n.nspowner, k.classid, k.objid, k.objsubid
+            FROM (VALUES )" +
+           shards + R"() AS s (shard, schema_name)
+            JOIN pg_namespace AS n ON n.nspname = s.schema_name
+            JOIN snowflake_internal.calls() AS k
+              ON k.schema = n.oid AND k.shard = s.shard AND k.is_direct
+        ), described AS (
+            SELECT m.*, i.type, i.identity, coalesce(c.relowner, p.proowner, t.typowner) AS owner,
+                   CASE WHEN c.oid IS NOT NULL
+                        THEN format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT;', c.oid::regclass, a.attname)
+                        WHEN t.oid IS NOT NULL THEN format('ALTER DOMAIN %s DROP DEFAULT;', i.identity)
+                        ELSE format('DROP %s %s;', upper(i.type), i.identity) END AS removal,
+                   row_number() OVER of_schema AS n, count(*) OVER (PARTITION BY m.shard, m.nspname) AS count
+            FROM makers AS m
+            CROSS JOIN LATERAL pg_identify_object(m.classid, m.objid, m.objsubid) AS i
+            LEFT JOIN pg_class AS c ON m.classid = 'pg_class'::regclass AND c.oid = m.objid
+            LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = m.objsubid
+            LEFT JOIN pg_proc AS p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
+            LEFT JOIN pg_type AS t ON m.classid = 'pg_type'::regclass AND t.oid = m.objid
+            WINDOW of_schema AS (PARTITION BY m.shard, m.nspname ORDER BY m.classid, m.objid, m.objsubid)
+        )
+        SELECT shard, quote_ident(nspname), quote_ident(pg_get_userbyid(nspowner)),
+               string_agg(format(E'\n    %I: %s %s of role %I. To remove it: %s', nspname, type, identity,
+                                 pg_get_userbyid(owner), removal), '' ORDER BY n) FILTER (WHERE n <= 3)
+               || CASE WHEN max(count) > 3 THEN format(E'\n    %I: and %s more', nspname, max(count) - 3) ELSE '' END
+        FROM described GROUP BY shard, nspname, nspowner ORDER BY shard, nspname)";
+}
+
+} // namespace
+
+std::map<int, std::string> find_twice(Connection& connection, const std::vector<Shard>& shards)
+{
+    const std::string sharing = sharing_a_number(connection, shards);
+    if (sharing.empty())
+        return {};
+    const Result rows = connection.query(makers_sql(sharing));
+    std::map<int, std::string> schemas;
+    std::map<int, std::string> objects;
+    for (int i = 0; i < rows.rows(); i++) {
+        const auto number = static_cast<int>(rows.number(i, 0));
+        schemas[number] +=
+            (schemas[number].empty() ? "" : ", ") + rows.text(i, 1) + " of role " + rows.text(i, 2);
+        objects[number] += rows.text(i, 3);
+    }
+    std::map<int, std::string> texts;
+    for (const auto& [number, names] : schemas)
+        texts[number] = "shard " + std::to_string(number) + " has several schemas on " +
+                        connection.server() + ": " + names + objects[number] +
+                        "\nHINT:  Decide which schema is the shard, and remove the objects of the "
+                        "others.";
+    return texts;
+}
+
+void require_one_schema_each(Connection& connection, const std::vector<Shard>& shards,
+                             const ShardSet& wanted)
+{
+    std::string problems;
+    for (const auto& [number, text] : find_twice(connection, shards))
+        if (wanted.count(number) > 0)
+            problems += text + "\n";
+    if (!problems.empty())
+        throw Failure(problems + "Nothing was done.");
+}
+
+bool has_shard(Connection& connection, const Shard& shard)
+{
+    for (const Shard& open : read_shards(connection))
+        if (open.number == shard.number && open.schema == shard.schema)
+            return true;
+    return false;
+}
+
+Shard find_shard(Connection& connection, const std::string& schema)
+{
+    return find_shard(read_shards(connection), schema, connection.server());
+}
+
+Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
+                 const std::string& server)
+{
+    std::vector<Shard> found;
+    for (const Shard& shard : shards)
+        if (shard.schema == schema)
+            found.push_back(shard);
+    if (found.empty())
+        throw Failure("schema " + visible(schema) + " is no shard of " + server +
+                      "\nHINT:  snowflake_create_shard() makes a schema a shard.");
+    /* A clone or a move could keep only one of the numbers. */
+    if (found.size() > 1)
+        throw Failure("schema " + visible(schema) + " makes IDs of several shards: " +
+                      std::to_string(found[0].number) + ", " + std::to_string(found[1].number));
+    return found[0];
+}

@@ -1,0 +1,37 @@
+/* The shards of a server, as its catalogue has them. */
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/shards.h"
+#include "postgres/connection.h"
+
+/* A SELECT of shard and schema_name, without those that are somewhere else or not here yet, and
+ * without those whose sequence is a copy on a Citus worker: the coordinator has them. */
+std::string open_shards_sql(Connection& connection);
+
+/* All shards that are open, by number; a number twice if two schemas have it. Only catalogs and the
+ * records of moves and of a split are read: no code of a shard's owner runs. */
+std::vector<Shard> read_shards(Connection& connection);
+
+/* Among the open shards of a server, the numbers that several schemas have. A text names the
+ * schemas and the objects that make the IDs, each with its owner, and the statement that removes
+ * the object: any role that may create a table can plant one. The catalogue is asked once more, and
+ * only if there are such numbers. */
+std::map<int, std::string> find_twice(Connection& connection, const std::vector<Shard>& shards);
+
+/* Failure with these texts if one of the wanted numbers is such a one. */
+void require_one_schema_each(Connection& connection, const std::vector<Shard>& shards,
+                             const ShardSet& wanted);
+
+/* It is open there. */
+bool has_shard(Connection& connection, const Shard& shard);
+
+/* The one shard of a schema. Failure if the schema is no open shard, or has several numbers. */
+Shard find_shard(Connection& connection, const std::string& schema);
+/* Among the open shards of a server. */
+Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
+                 const std::string& server);

@@ -1,0 +1,52 @@
+/* Shards that a move or a split has to do with, from its beginning until the closed rows are
+ * dropped: what the records of a server say of each, whether a verb may work on it, and the command
+ * that leads on. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fleet/records.h"
+#include "postgres/servers.h"
+
+struct InTransit {
+    enum class Kind { move, split };
+    enum class State {
+        moving,   /* between the first step and the last */
+        way_back, /* it has moved, and the other server follows, or this one */
+        rest,     /* nothing moves; triggers and closed rows wait for --drop-source, --drop-rest */
+    };
+
+    Shard shard; /* without the quoted name */
+    Kind kind;
+    State state;
+    bool is_open; /* here: else it has left, or has not come yet */
+    bool is_source;
+    bool follows; /* it has all rows of the source, and takes what changes there */
+    Address other;
+    Address from; /* the servers, as the command takes them */
+    Address to;
+    std::string id;   /* of the move or split, the same on both servers */
+    std::string step; /* of it, for messages */
+};
+
+/* By move, and then those of the split. */
+std::vector<InTransit> read_in_transit(Connection& connection);
+
+/* snowflake-shard move insta5 OPTIONS, for a shell. */
+std::string move_command(const std::string& schema, const std::string& options);
+/* The same with the servers, and snowflake-shard split --from ... --standby ... The addresses are
+ * URIs without user and password, which the record does not have. */
+std::string command_of(const InTransit& shard, const std::string& option);
+std::string command_of(const SplitState& split, const std::string& option);
+
+/* For a hint: each command that leads on from this state, and what it does. */
+std::string way_on(const InTransit& shard);
+
+/* What keeps a verb from the shard, with the hint: "shard 5, schema insta5, is moving". */
+std::string describe(const InTransit& shard);
+
+/* An error if one of these shards is moving or has a way back: a definition that changes meanwhile
+ * would be that of one server alone. */
+void require_unmoved(ServerSet& servers, const ShardSet& shards);

@@ -1,0 +1,123 @@
+#include "fleet/records.h"
+
+#include <algorithm>
+#include <array>
+
+#include "postgres/trust.h"
+
+namespace
+{
+
+/* In the order of Step and of SplitStep. */
+constexpr std::array<const char*, 6> kSteps = {"prepared", "fenced", "moved",
+                                               "copying",  "ready",  "open"};
+constexpr std::array<const char*, 5> kSplitSteps = {"prepared", "closed", "sealed", "promoting",
+                                                    "split"};
+
+template <typename Steps>
+std::size_t parse_step(const Steps& steps, const std::string& text, const std::string& what)
+{
+    const auto found = std::find(steps.begin(), steps.end(), text);
+    if (found != steps.end())
+        return static_cast<std::size_t>(found - steps.begin());
+    throw Failure(what + " is at step \"" + text + "\", which this snowflake-shard does not know");
+}
+
+/* The schemas that match a pattern, an expression of SQL, and have a table state. A schema of that
+ * name can be planted, with a view or an index that runs its owner's code when it is read, and with
+ * statements that the command would run. So all of it must belong to trusted roles. This query
+ * reads catalogs only. */
+std::vector<std::string> find_records(Connection& connection, const std::string& pattern)
+{
+    return texts_of(connection.query(R"(
+        SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relname = 'state' AND c.relkind = 'r' AND n.nspname ~ )" +
+                                     pattern + " AND n.oid NOT IN (" + untrusted_schemas(pattern) +
+                                     ")"));
+}
+
+} // namespace
+
+std::string name_of_move(int shard)
+{
+    return "snowflake_move_" + std::to_string(shard);
+}
+
+std::string text_of(Step step)
+{
+    return kSteps.at(static_cast<std::size_t>(step));
+}
+
+std::string text_of(SplitStep step)
+{
+    return kSplitSteps.at(static_cast<std::size_t>(step));
+}
+
+bool MoveState::is_standing_way_back() const
+{
+    return is_way_back && (step == Step::prepared || step == Step::ready);
+}
+
+bool MoveState::is_of_source() const
+{
+    return step == Step::prepared || step == Step::fenced || step == Step::moved;
+}
+
+bool MoveState::is_open() const
+{
+    return step == Step::prepared || step == Step::open;
+}
+
+std::vector<MoveState> read_moves(Connection& connection)
+{
+    std::string sql;
+    for (const std::string& record : find_records(connection, "'^snowflake_move_[0-9]{1,4}$'"))
+        sql += (sql.empty() ? "" : " UNION ALL ") + ("SELECT substring('" + record) +
+               "', '[0-9]+$')::integer, schema_name, id, other, step, marker, is_reversible, "
+               "is_way_back FROM " +
+               record + ".state";
+    std::vector<MoveState> moves;
+    if (sql.empty())
+        return moves;
+    const Result states = connection.query(sql + " ORDER BY 1");
+    for (int i = 0; i < states.rows(); i++)
+        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
+                         states.text(i, 2), address_of(states.text(i, 3)),
+                         Step(parse_step(kSteps, states.text(i, 4), "a move")), states.text(i, 5),
+                         states.flag(i, 6), states.flag(i, 7)});
+    return moves;
+}
+
+/* is_home: the standby has the row with home by the WAL, but not the slot. While it is in recovery
+ * it counts as home, because nobody can write there. home is NULL while no shard is closed, and
+ * again at the end. */
+std::optional<SplitState> read_split(Connection& connection)
+{
+    if (find_records(connection, "'^snowflake_split$'").empty())
+        return {};
+    const Result row = connection.query(R"(
+        SELECT id, old_server, new_server, step, is_new, seal, standby_start,
+               pg_is_in_recovery() OR home IS NULL OR EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = home)
+        FROM snowflake_split.state)");
+    if (row.rows() == 0)
+        return {};
+    return SplitState{row.text(0, 0),
+                      address_of(row.text(0, 1)),
+                      address_of(row.text(0, 2)),
+                      SplitStep(parse_step(kSplitSteps, row.text(0, 3), "the split")),
+                      row.flag(0, 4),
+                      row.flag(0, 7),
+                      row.text(0, 5),
+                      row.text(0, 6)};
+}
+
+std::vector<SplitShard> read_split_shards(Connection& connection)
+{
+    const Result rows = connection.query("SELECT shard, schema_name, quote_ident(schema_name), "
+                                         "leaves FROM snowflake_split.shards ORDER BY 1");
+    std::vector<SplitShard> shards;
+    for (int i = 0; i < rows.rows(); i++)
+        shards.push_back({{static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)},
+                          rows.flag(i, 3)});
+    return shards;
+}

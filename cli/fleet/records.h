@@ -1,0 +1,88 @@
+/* The records of moves and of a split in a database: the schemas snowflake_move_N and
+ * snowflake_split, each with a table state. They are read only here; move/state.h and split/ write
+ * them. in_transit.h says what they mean for a shard. */
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/shards.h"
+#include "postgres/connection.h"
+
+/* Also the name of the publication and the subscription of the move. */
+std::string name_of_move(int shard);
+inline const std::string kSplitSchema = "snowflake_split";
+
+enum class Step {
+    prepared, /* source: published */
+    fenced,   /* source: behind the fence; the target may be open */
+    moved,    /* source: the shard has left for good */
+    copying,  /* target: rows come */
+    ready,    /* target: indexes, foreign keys and triggers are there, too */
+    open,     /* target: the shard is there */
+};
+
+/* As the table has it, and people read it. */
+std::string text_of(Step step);
+
+/* A row of the table state of a move. */
+struct MoveState {
+    int shard;
+    std::string schema;
+    std::string id; /* of the move, the same on both servers */
+    Address other;  /* the other server */
+    Step step;
+    std::string marker; /* of the fence that stands on the source; empty until it was sent */
+    bool is_reversible; /* source: when the shard has moved, it gets a way back */
+    bool is_way_back;   /* the source is open, and the target follows it until --undo */
+
+    /* The shard has moved; one side is open, and the other follows it. */
+    bool is_standing_way_back() const;
+    /* The row is on the source of the move. */
+    bool is_of_source() const;
+    /* Else a fence stands there, because the shard has left or has not come yet. */
+    bool is_open() const;
+};
+
+/* All moves of a server whose state can be trusted: made by this role, or by a superuser. */
+std::vector<MoveState> read_moves(Connection& connection);
+
+/* In the order of a split: a step is compared with < to see if the promotion can have been
+ * requested. */
+enum class SplitStep {
+    prepared,  /* the triggers wait, or are being made; every shard is open on the old server */
+    closed,    /* the shards that leave are closed, and writers end */
+    sealed,    /* nothing of them can be written or drawn any more */
+    promoting, /* the promotion may have been requested: the shards may be open on the new server */
+    split,     /* the server has its own shards, and closed copies of the others */
+};
+
+std::string text_of(SplitStep step);
+
+/* The schema snowflake_split of the server that is split, and by the WAL that of its standby. */
+struct SplitState {
+    std::string id; /* the same on both servers, and no other split has it */
+    Address old_server;
+    Address new_server;
+    SplitStep step;
+    bool is_new;               /* written when the promoted standby was opened */
+    bool is_home;              /* it has the slot of close(), or is a standby */
+    std::string seal;          /* of the last closing; empty until the shards are sealed */
+    std::string standby_start; /* when the standby had been started that was to be promoted */
+
+    /* Neither the move of all shards is done, nor are they where they were. */
+    bool is_under_way() const { return step != SplitStep::split; }
+};
+
+/* Nothing if there is no split, or none of ours or of a superuser. */
+std::optional<SplitState> read_split(Connection& connection);
+
+struct SplitShard : Shard {
+    bool leaves; /* the standby takes it */
+};
+
+/* All shards of the server, by number, when the split began. To be called only if read_split() has
+ * found a split, because that looks who owns the schema. */
+std::vector<SplitShard> read_split_shards(Connection& connection);

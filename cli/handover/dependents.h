@@ -1,0 +1,13 @@
+/* Objects of other schemas that need one of the shard's. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/shards.h"
+#include "postgres/connection.h"
+
+/* "view v needs table insta5.users": it cannot be moved with the shard, and would be dropped with
+ * it. */
+std::vector<std::string> find_dependents(Connection& connection, const Shard& shard);

@@ -1,0 +1,90 @@
+#include "handover/handover.h"
+
+#include <thread>
+
+#include "base/interrupt.h"
+#include "base/output.h"
+#include "postgres/connection.h"
+
+namespace
+{
+
+constexpr int kTries = 3;
+
+/* After an error. Clients are told of it, and also if they cannot write then. */
+void open_again(const std::string& error, const Switch& one)
+{
+    try {
+        one.open_again();
+    } catch (const Failure& other) {
+        throw Failure(error + "\n" + other.what());
+    }
+}
+
+[[noreturn]] void fail(const std::string& error, const Switch& one, bool is_final)
+{
+    if (is_final)
+        throw Failure(error + "\n" + one.unknown);
+    open_again(error, one);
+    throw Failure(error + "\n" + one.opened + one.hint);
+}
+
+} // namespace
+
+Limits::Limits(const SwitchOptions& options)
+    : timeout(static_cast<int>(options.timeout * 1000)),
+      max_lag(static_cast<std::int64_t>(options.max_lag))
+{
+}
+
+std::string Limits::seconds() const
+{
+    return std::to_string(std::chrono::duration<double>(timeout).count());
+}
+
+Handover::Handover(Routing routing, const std::string& opened, const SwitchOptions& options,
+                   std::string first_remedy)
+    : routers(std::move(routing), opened), limits(options), remedy(std::move(first_remedy))
+{
+}
+
+/* Only Late is worth another try: a transaction, a lock or the other server took too long. */
+void Handover::attempt(const Switch& one)
+{
+    for (int left = kTries;; left--) {
+        try {
+            return one.close();
+        } catch (const MustStartAnew& error) {
+            open_again(error.what(), one);
+            throw;
+        } catch (const Late& late) {
+            if (is_final)
+                fail(late.what(), one, is_final);
+            warn(late.what());
+        } catch (const std::exception& error) {
+            fail(error.what(), one, is_final);
+        }
+        one.open_again();
+        warn(one.opened);
+        if (left == 1)
+            throw Failure("the switch did not succeed within --timeout, " +
+                          count_of(kTries, "time") + " tried" + one.hint);
+        /* Clients write meanwhile, and so the other side has to catch up again. */
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        stop_if_interrupted();
+        one.catch_up();
+    }
+}
+
+void Handover::let_go()
+{
+    is_resumed_ = routers.resume();
+    routers.discard_prepared();
+}
+
+void Handover::end_abort(const std::string& what)
+{
+    remedy = "RESUME in its console lets them go on";
+    if (!is_resumed_)
+        throw Failure(what + " is aborted, but not every PgBouncer could be resumed");
+}

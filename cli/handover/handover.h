@@ -1,0 +1,90 @@
+/* Rows change their server while clients write, and stay where they are if that fails: what a move
+ * and a split have in common. Each closes its shards and opens the other side in its own way. */
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/failure.h"
+#include "routers/routers.h"
+
+struct SwitchOptions : RouterOptions {
+    std::uint64_t max_lag = 1 << 20;
+    double timeout = 10; /* seconds */
+};
+
+struct Limits {
+    explicit Limits(const SwitchOptions& options);
+
+    std::chrono::milliseconds timeout; /* how long writes may wait */
+    std::int64_t max_lag;              /* bytes of WAL that are left when the switch begins */
+
+    /* Counted from the call: to open again has a deadline of its own when a try was late. */
+    Clock::time_point deadline() const { return Clock::now() + timeout; }
+    /* For a query. */
+    std::string seconds() const;
+};
+
+/* --resume would fail in the same way. So the error gets no hint to --resume. */
+struct MustStartAnew : Failure {
+    explicit MustStartAnew(const std::string& problem, const std::string& details = "")
+        : Failure(problem + ". Start anew: --abort" + details)
+    {
+    }
+};
+
+/* The switch, as attempt() does it. */
+struct Switch {
+    /* Closes the shards, up to the point of no return or beyond it. Late: it may be tried again. */
+    std::function<void()> close;
+    std::function<void()> open_again;
+    /* Before the next try, while clients write. */
+    std::function<void()> catch_up;
+    std::string opened; /* what open_again() has done */
+    std::string hint;   /* the command that leads on from there; may be empty */
+    /* Behind the point of no return: more lines for an error, with a hint. */
+    std::string unknown;
+};
+
+/* One command on shards that it has locked. */
+struct Handover {
+    Handover(Routing routing, const std::string& opened, const SwitchOptions& options,
+             std::string first_remedy);
+
+    /* Up to three tries, each of which blocks writes for about --timeout at most. An error says
+     * whether clients can write again. */
+    void attempt(const Switch& one);
+
+    /* For --abort, when the fence is lowered: lets clients go. */
+    void let_go();
+    /* At its end. Last, so that a PgBouncer that is gone does not keep the objects of the move. */
+    void end_abort(const std::string& what);
+
+    /* The last lines of an error: the aliases that are paused. */
+    std::string paused() { return routers.paused(remedy); }
+
+    Routers routers;
+    const Limits limits;
+    std::string remedy; /* of a paused alias */
+    /* The other side may be open by now. */
+    bool is_final = false;
+
+private:
+    bool is_resumed_ = true;
+};
+
+/* The exit code of a command. An error ends with the aliases that are paused, because their clients
+ * wait. */
+template <typename Command>
+int execute(Command& command)
+{
+    try {
+        return command.execute();
+    } catch (const Failure& error) {
+        throw Failure(error.what() + command.paused());
+    }
+}

@@ -1,0 +1,34 @@
+/* The causes of a wait, as the servers' views name them. */
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/clock.h"
+#include "postgres/connection.h"
+
+/* Prints the cause of a wait: after some seconds, because most waits are short, and then once for
+ * each change. */
+class Wait
+{
+public:
+    explicit Wait(std::function<std::string()> describe) : describe_(std::move(describe)) {}
+
+    /* To be called several times a second. */
+    void tell();
+
+private:
+    const std::function<std::string()> describe_;
+    Clock::time_point asked_ = Clock::now();
+    std::string told_;
+};
+
+/* An expression of SQL: the transactions that the process pid waits for, as text, or NULL. */
+std::string blockers_of(const std::string& pid);
+/* The transactions that a process waits for; empty if there are none. */
+std::string describe_blockers(Connection& connection, int process);
+
+/* lock_and_run() whose Late names the transactions that were in the way. */
+void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
+                         const std::function<void()>& work);

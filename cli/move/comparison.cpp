@@ -1,0 +1,235 @@
+#include "move/comparison.h"
+
+#include <future>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/output.h"
+#include "base/shards.h"
+#include "move/session.h"
+#include "postgres/row_text.h"
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+/* How long verify waits for a copy that is behind, each time that it reads a table. */
+constexpr auto kCatchUp = 60s;
+constexpr auto kPoll = 50ms;
+/* A commit with synchronous_commit = off is visible before its WAL is written, and so before the
+ * position that the follower is awaited at. The WAL writer writes it within three times
+ * wal_writer_delay, 600 ms by default, and so before the next try. */
+constexpr auto kPause = 1s;
+constexpr int kTries = 3;
+
+/* The rows of a table are put into 65536 parts by a hash of the key, or of the row if there is
+ * none: a row that is written to makes one part uncertain, however many rows the table has. */
+struct Part {
+    std::string rows = "no row"; /* "1 row, key (5)" */
+    std::string sum{};           /* of the hashes */
+
+    bool operator==(const Part& other) const { return rows == other.rows && sum == other.sum; }
+};
+using Parts = std::map<std::int64_t, Part>;
+
+/* The statement is made on one side and run on both, so that both take the same key. A sum of
+ * hashes does not depend on the order of the rows; it is numeric, and cannot overflow. min(key)
+ * compares bytes, because two servers may have other collations. The key is cut off, because it is
+ * the whole row where there is no primary key. ONLY, because child tables are in the list
+ * themselves. Rows that are only counted are one part. */
+std::string parts_sql(Connection& server, const std::string& table, bool is_counted)
+{
+    const std::string from = " FROM ONLY " + table + " AS t";
+    if (is_counted)
+        return "SELECT 0, count(*) || ' rows', NULL::numeric" + from;
+    const std::string key = key_of(server, table);
+    const std::string row = row_text_of(server, table);
+    return "SELECT hashtextextended(key, 0) & 65535, CASE count(*) WHEN 1 THEN '1 row, key ' ELSE "
+           "count(*) || ' rows, one with key ' END || left(min(key), 100), sum(hash) FROM "
+           "(SELECT " +
+           (key.empty() ? row : "ROW(" + key + ")::text") +
+           " COLLATE \"C\" AS key, hashtextextended(" + row + ", 0) AS hash" + from +
+           ") AS s GROUP BY 1";
+}
+
+Parts read_parts(Connection& connection, const std::string& table, const std::string& sql)
+{
+    const Result rows = read_rows(connection, table, sql, 3);
+    Parts parts;
+    for (int i = 0; i < rows.rows(); i++)
+        parts[rows.number(i, 0)] = {rows.text(i, 1), rows.text(i, 2)};
+    return parts;
+}
+
+std::string difference(const Connection& here, const Part& part, const Connection& there,
+                       const Part& copy)
+{
+    return here.server() + " has " + part.rows + ", " + there.server() + " has " + copy.rows +
+           (part.rows == copy.rows ? ", which is not the same" : "");
+}
+
+/* The first difference, and how many more there are. */
+std::string first_of(const std::map<std::int64_t, std::string>& differences)
+{
+    if (differences.empty())
+        return "";
+    const std::size_t more = differences.size() - 1;
+    return differences.begin()->second +
+           (more > 0 ? "; and " + count_of(more, "more difference") : "");
+}
+
+/* The numbers of all parts. For a number that one side lacks, operator[] adds a part with no row.
+ */
+std::set<std::int64_t> numbers_of(std::initializer_list<const Parts*> sides)
+{
+    std::set<std::int64_t> numbers;
+    for (const Parts* const parts : sides)
+        for (const auto& part : *parts)
+            numbers.insert(part.first);
+    return numbers;
+}
+
+/* Returns when the follower has everything that is visible on the publisher now. */
+void await_follower(Connection& publisher, const std::string& slot)
+{
+    const std::string now = publisher.query("SELECT pg_current_wal_lsn()").text(0, 0);
+    const Clock::time_point deadline = Clock::now() + kCatchUp;
+    for (;; std::this_thread::sleep_for(kPoll)) {
+        const Result follower = publisher.query(R"(
+            SELECT confirmed_flush_lsn >= $2::pg_lsn, active
+            FROM pg_replication_slots WHERE slot_name = $1)",
+                                                {slot, now});
+        if (follower.rows() == 0)
+            throw Failure("slot " + slot + " is gone");
+        if (follower.flag(0, 0))
+            return;
+        /* Asked after the position: a copy that has everything can be compared though it is not
+         * connected at this moment. */
+        if (!follower.flag(0, 1))
+            throw Failure("the copy's server does not read slot " + slot);
+        if (Clock::now() > deadline)
+            throw Failure("the copy is not caught up after " + std::to_string(kCatchUp.count()) +
+                          " s");
+    }
+}
+
+/* A table of the shard and of its copy, read several times while clients write. */
+class Comparison
+{
+public:
+    Comparison(Connection& publisher, Connection& follower, const std::string& table)
+        : publisher_(publisher), follower_(follower), table_(table),
+          sql_(parts_sql(publisher, table, false))
+    {
+    }
+
+    /* A part that was the same before and after was so when the follower's was read. If clients
+     * have written to it, the follower's may be the one before or the one after. */
+    void read(const std::string& slot)
+    {
+        Parts before = read_parts(publisher_, table_, sql_);
+        await_follower(publisher_, slot);
+        Parts copy = read_parts(follower_, table_, sql_);
+        Parts after = read_parts(publisher_, table_, sql_);
+        const auto numbers = numbers_of({&before, &copy, &after});
+        seen_ = numbers.size();
+        std::map<std::int64_t, std::string> open;
+        for (const std::int64_t i : numbers)
+            if (copy[i] == before[i] || copy[i] == after[i])
+                equal_.insert(i);
+            else if (equal_.count(i) == 0)
+                /* "" if clients have written to the part: the copy may be right. */
+                open[i] = before[i] == after[i]
+                              ? difference(publisher_, before[i], follower_, copy[i])
+                              : "";
+        /* Clients may have changed a row and changed it back: a difference is found twice. */
+        differences_.clear();
+        for (const auto& [i, text] : open)
+            if (!text.empty() && open_[i] == text)
+                differences_[i] = text;
+        open_ = open;
+    }
+
+    bool is_done() const { return open_.size() == differences_.size(); }
+
+    std::string difference_found() const { return first_of(differences_); }
+
+    std::string unknown() const
+    {
+        if (is_done())
+            return "";
+        return "rows were written to at each of " + std::to_string(kTries) +
+               " tries, and are not compared: " +
+               std::to_string(open_.size() - differences_.size()) + " of " +
+               count_of(seen_, "part") + " of the table";
+    }
+
+private:
+    Connection& publisher_;
+    Connection& follower_;
+    const std::string table_;
+    const std::string sql_;
+    std::size_t seen_ = 0;
+    /* Parts that were equal at one try. They count as equal for good: all of
+     * their rows had come then. */
+    std::set<std::int64_t> equal_;
+    std::map<std::int64_t, std::string> open_; /* with the difference if it may be one */
+    std::map<std::int64_t, std::string> differences_;
+};
+
+} // namespace
+
+/* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
+ * rows are read in the snapshot of the opening. Both servers work on a table at the same time. */
+std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
+                                      std::uint64_t max_size)
+{
+    set_row_text(source);
+    set_row_text(snapshot);
+    std::vector<std::string> found;
+    const std::vector<std::string> tables = tables_of(source, shard);
+    Progress progress("compare (tables)", tables.size());
+    for (const std::string& table : tables) {
+        const Result size = source.query("SELECT pg_table_size($1::regclass) > $2::bigint",
+                                         {table, std::to_string(max_size)});
+        const std::string sql = parts_sql(source, table, size.flag(0, 0));
+        auto target =
+            std::async(std::launch::async, [&] { return read_parts(snapshot, table, sql); });
+        Parts here = read_parts(source, table, sql);
+        Parts there = target.get();
+        std::map<std::int64_t, std::string> differences;
+        for (const std::int64_t i : numbers_of({&here, &there}))
+            if (!(here[i] == there[i]))
+                differences[i] = difference(source, here[i], snapshot, there[i]);
+        if (!differences.empty())
+            found.push_back("table " + table + ": " + first_of(differences));
+        progress.step();
+    }
+    snapshot.run("COMMIT");
+    return found;
+}
+
+FollowerRows compare_with_follower(Connection& publisher, Connection& follower, const Shard& shard,
+                                   const std::string& slot)
+{
+    /* It sets row_security = off, so a policy that applies to the role is an error. Rows that are
+     * hidden on one side would look like differences. */
+    set_row_text(publisher);
+    set_row_text(follower);
+    FollowerRows found;
+    for (const std::string& table : tables_of(publisher, shard)) {
+        Comparison comparison(publisher, follower, table);
+        comparison.read(slot);
+        for (int i = 1; i < kTries && !comparison.is_done(); i++) {
+            std::this_thread::sleep_for(kPause);
+            comparison.read(slot);
+        }
+        if (const std::string text = comparison.difference_found(); !text.empty())
+            found.differences.push_back("table " + table + ": " + text);
+        if (const std::string text = comparison.unknown(); !text.empty())
+            found.unknown.push_back("table " + table + ": " + text);
+    }
+    return found;
+}

@@ -1,0 +1,28 @@
+/* The rows of a shard against those of its copy on another server. */
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/shards.h"
+#include "postgres/connection.h"
+
+/* Tables whose rows are not the same on the fenced source and on the target when it was opened:
+ * "table insta5.users: ...". The snapshot is a connection to the target in a transaction, which
+ * ends here. All rows of tables up to this size (in bytes) are compared, others are counted. */
+std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
+                                      std::uint64_t max_size);
+
+/* The result of a comparison while clients may write. */
+struct FollowerRows {
+    std::vector<std::string> differences; /* "table insta5.users: ..." */
+    std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
+};
+
+/* For verify. The follower reads the slot of the publisher. A Failure if it does not, or does not
+ * catch up. Each table is read on its own, with up to three tries; nothing is locked against
+ * writing. */
+FollowerRows compare_with_follower(Connection& publisher, Connection& follower, const Shard& shard,
+                                   const std::string& slot);

@@ -1,0 +1,55 @@
+#include "postgres/row_text.h"
+
+void set_row_text(Connection& connection)
+{
+    /* row_security = off makes a policy that would hide rows an error. extra_float_digits = 1
+     * writes floats exactly. The type money is written by lc_monetary. */
+    connection.run(R"(
+        SET row_security = off; SET DateStyle = ISO; SET TimeZone = UTC;
+        SET IntervalStyle = postgres; SET extra_float_digits = 1; SET bytea_output = hex;
+        SET xmlbinary = base64; SET lc_monetary = 'C')");
+}
+
+std::string row_text_of(Connection& connection, const std::string& table)
+{
+    return connection
+        .query(R"(
+            SELECT concat('ROW(', string_agg('t.' || quote_ident(attname), ', ' ORDER BY attname), ')::text')
+            FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped)",
+               {table})
+        .text(0, 0);
+}
+
+std::string key_of(Connection& connection, const std::string& table)
+{
+    /* Columns behind indnkeyatts are of INCLUDE, and not of the key. COLLATE is an error for a type
+     * that has no collation. */
+    const Result key = connection.query(R"(
+        SELECT string_agg(quote_ident(attname) ||
+                          CASE WHEN attcollation <> 0 THEN ' COLLATE "C"' ELSE '' END,
+                          ', ' ORDER BY place)
+        FROM pg_index, unnest(indkey) WITH ORDINALITY AS k (number, place)
+        JOIN pg_attribute ON attnum = number
+        WHERE indrelid = $1::regclass AND indisprimary AND attrelid = indrelid
+        AND place <= indnkeyatts)",
+                                        {table});
+    return key.text(0, 0);
+}
+
+Result read_rows(Connection& connection, const std::string& table, const std::string& sql,
+                 int columns)
+{
+    /* A membership has the option SET since 16. */
+    const std::string right = connection.version() >= 160000 ? "SET" : "MEMBER";
+    const Result may_act = connection.query(
+        "SELECT pg_has_role(relowner, $2) FROM pg_class WHERE oid = $1::regclass", {table, right});
+    if (!may_act.flag(0, 0))
+        return connection.query(sql);
+    std::string list;
+    for (int i = 1; i <= columns; i++)
+        list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
+    return connection.query("SELECT * FROM snowflake_internal.rows_as_table_owner($1::regclass, "
+                            "$2) AS r (" +
+                                list + ")",
+                            {table, sql});
+}

@@ -1,0 +1,60 @@
+/* PgBouncer's admin console, for some aliases. Every command has a deadline. */
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "postgres/connection.h"
+#include "routers/pooler_file.h"
+#include "routers/routing.h"
+
+/* One PgBouncer, connected when the first command needs it, and again if it was restarted. All but
+ * name(), pooler() and paused() throw a Failure if it does not answer. */
+class PgBouncer
+{
+public:
+    explicit PgBouncer(Pooler pooler);
+
+    const Pooler& pooler() const { return pooler_; }
+    /* PgBouncer host:port */
+    std::string name() const;
+
+    /* An error if there is no console, or if it does not let us pause. */
+    void require_admin();
+    /* As SHOW CONFIG has it; empty if it is not there. */
+    std::string setting(const std::string& key);
+    /* Where PgBouncer leads the aliases; nothing for one that it does not know. */
+    std::map<std::string, Address> places();
+    /* To the servers of the aliases, now. */
+    int connections();
+
+    /* Holds the clients back when their transactions have ended. Late if some have not by then. */
+    void pause(Clock::time_point deadline);
+    /* No error if they are not held back. */
+    void resume();
+    /* Reads its files again, and must lead the aliases to this place then. */
+    void reload(const Address& place);
+
+    /* The aliases that are paused; or that may be, if the console cannot be asked. */
+    struct Paused {
+        Aliases aliases;
+        bool is_sure;
+    };
+    Paused paused();
+
+private:
+    Result run(const std::string& command);
+    Result run(const std::string& command, Clock::time_point deadline);
+    void connect();
+    bool is_ready();
+    Aliases find_paused();
+    void for_each_alias(const std::function<void(const Result& rows, int row)>& work);
+
+    Pooler pooler_;
+    std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
+    bool is_held_ = false; /* as far as we know: from pause(), reload() until resume() */
+};

@@ -1,0 +1,183 @@
+#include "routers/routers.h"
+
+#include <algorithm>
+#include <future>
+
+#include "base/output.h"
+#include "postgres/process.h"
+#include "routers/pooler_obstacles.h"
+#include "routers/replacement.h"
+
+Routers::Routers(Routing routing, std::string opened)
+    : routing_(std::move(routing)), opened_(std::move(opened))
+{
+    /* All keys are inserted here: the threads of each() find theirs, and never change the map. */
+    for (const Pooler& pooler : routing_.poolers)
+        edited_[&bouncers_.emplace_back(pooler)] = {};
+}
+
+/* All at once: one that is slow or dead does not keep the clients of the others waiting. */
+std::vector<Routers::Problem> Routers::each(const std::function<void(PgBouncer&)>& work)
+{
+    std::vector<std::future<Problem>> running;
+    for (PgBouncer& bouncer : bouncers_)
+        running.push_back(std::async(std::launch::async, [&work, &bouncer]() -> Problem {
+            try {
+                work(bouncer);
+                return {nullptr, ""};
+            } catch (const std::exception& error) {
+                return {&bouncer, bouncer.name() + ", " + named(bouncer.pooler().aliases) + ": " +
+                                      error.what()};
+            }
+        }));
+    std::vector<Problem> problems;
+    for (auto& one : running)
+        if (Problem problem = one.get(); problem.bouncer != nullptr)
+            problems.push_back(std::move(problem));
+    return problems;
+}
+
+Obstacles Routers::find_obstacles(Connection& source)
+{
+    Obstacles found;
+    for (PgBouncer& bouncer : bouncers_)
+        found.add(::find_obstacles(bouncer, source));
+    return found;
+}
+
+int Routers::connections()
+{
+    int count = 0;
+    for (PgBouncer& bouncer : bouncers_)
+        count += bouncer.connections();
+    return count;
+}
+
+Edit Routers::edit_of(const PgBouncer& bouncer, const Address& place)
+{
+    return [&bouncer, place, &made = edited_[&bouncer]](const std::string& text) {
+        /* The text is edited before clients are held, and used while they are; it is edited again
+         * if somebody has changed the file since. */
+        if (made.before != text || made.place != place.text())
+            made = {text, place.text(), with_place(text, bouncer.pooler().aliases, place)};
+        return made.after;
+    };
+}
+
+void Routers::wait_for_turn()
+{
+    /* For all moves of this process. lead_to() comes here without a switch before it, after
+     * --resume. */
+    static std::mutex mutex;
+    if (!bouncers_.empty() && !turn_.owns_lock())
+        turn_ = std::unique_lock<std::mutex>(mutex);
+}
+
+void Routers::make_ready(Connection& source, const Connection& target)
+{
+    std::string text;
+    /* In a new move no client is held yet, and the fence does not stand: an error here stops
+     * nobody. */
+    for (const Obstacle& obstacle : find_obstacles(source))
+        text += "\n" + obstacle.text();
+    if (!text.empty())
+        throw Failure("PgBouncer cannot be led to the target:" + text);
+    for (const PgBouncer& bouncer : bouncers_)
+        prepare_file(bouncer.pooler().file, edit_of(bouncer, target.address()));
+}
+
+/* Before the fence: a client that waits in PgBouncer does not get the SQLSTATE 25006 of a fenced
+ * shard. */
+void Routers::pause(Clock::time_point deadline)
+{
+    pause_ = Clock::now();
+    const auto problems = each([&](PgBouncer& bouncer) { bouncer.pause(deadline); });
+    if (problems.empty())
+        return;
+    std::string text = "not every client was held:";
+    for (const Problem& problem : problems)
+        text += "\n" + problem.text;
+    throw Late(text);
+}
+
+void Routers::tell_pause()
+{
+    if (pause_ != Clock::time_point() && !bouncers_.empty())
+        warn("PgBouncer held its clients for " + std::to_string(milliseconds_since(pause_)) +
+             " ms");
+    pause_ = {};
+}
+
+bool Routers::resume()
+{
+    const auto problems = each([](PgBouncer& bouncer) { bouncer.resume(); });
+    tell_pause();
+    for (const Problem& problem : problems)
+        warn(problem.text);
+    return problems.empty();
+}
+
+std::string Routers::run_command(const Connection& target, std::vector<std::string> variables)
+{
+    if (routing_.command.empty())
+        return "";
+    warn("--switch-command: " + routing_.command);
+    for (const std::string& place :
+         {"HOST=" + target.host(), "PORT=" + target.port(), "DBNAME=" + target.database()})
+        variables.push_back(place);
+    const std::string end = run_shell(routing_.command, variables);
+    return end.empty() ? "" : "--switch-command " + end + ": " + routing_.command;
+}
+
+/* Clients are let go when all of the routers lead them to the target. If the command fails, no
+ * alias is resumed: --resume runs it again while clients are held. If one PgBouncer fails, the
+ * others are resumed. All of this may run twice: --resume begins here. */
+void Routers::lead_to(const Connection& target, const std::vector<std::string>& variables)
+{
+    wait_for_turn();
+    const Address place = target.address();
+    auto problems = each([&](PgBouncer& bouncer) {
+        replace_file(bouncer.pooler().file, edit_of(bouncer, place));
+        bouncer.reload(place);
+    });
+    const std::string of_command = run_command(target, variables);
+    const auto is_led = [&](const PgBouncer& bouncer) {
+        return of_command.empty() &&
+               std::none_of(problems.begin(), problems.end(),
+                            [&](const Problem& problem) { return problem.bouncer == &bouncer; });
+    };
+    const auto not_resumed = each([&](PgBouncer& bouncer) {
+        if (is_led(bouncer))
+            bouncer.resume();
+    });
+    problems.insert(problems.end(), not_resumed.begin(), not_resumed.end());
+    std::string text = of_command.empty() ? "" : "\n" + of_command;
+    for (const Problem& problem : problems)
+        text += "\n" + problem.text;
+    if (!text.empty())
+        throw Failure(opened_ + " open on " + target.server() +
+                      ", and not every client is led there:" + text);
+    tell_pause();
+    turn_ = {};
+}
+
+void Routers::discard_prepared()
+{
+    for (const Pooler& pooler : routing_.poolers)
+        ::discard_prepared(pooler.file);
+}
+
+std::string Routers::paused(const std::string& remedy)
+{
+    std::string text;
+    for (PgBouncer& bouncer : bouncers_)
+        if (const auto [aliases, is_sure] = bouncer.paused(); !aliases.empty()) {
+            const bool is_one = aliases.size() == 1;
+            text += "\n" + named(aliases) + " of " + bouncer.name() +
+                    (!is_sure ? " may be paused"
+                     : is_one ? " is paused"
+                              : " are paused") +
+                    ", and " + (is_one ? "its" : "their") + " clients wait: " + remedy;
+        }
+    return text;
+}

@@ -1,0 +1,88 @@
+#include "routers/routing.h"
+
+#include <filesystem>
+
+#include "base/output.h"
+#include "base/quoting.h"
+#include "postgres/settings.h"
+
+namespace
+{
+
+std::vector<Pooler> kept_poolers(Connection& source, const std::string& home)
+{
+    /* A row for each alias; the rows of one PgBouncer follow each other. */
+    const Result poolers = source.query("SELECT console, file, unnest(aliases) FROM " + home +
+                                        ".poolers ORDER BY number");
+    std::vector<Pooler> kept;
+    for (int i = 0; i < poolers.rows(); i++) {
+        if (kept.empty() || kept.back().console != poolers.text(i, 0) ||
+            kept.back().file != poolers.text(i, 1))
+            kept.push_back({poolers.text(i, 0), poolers.text(i, 1), {}});
+        kept.back().aliases.insert(poolers.text(i, 2));
+    }
+    return kept;
+}
+
+} // namespace
+
+Routing given_routing(const RouterOptions& options, const Aliases& aliases)
+{
+    if (options.pgbouncer.size() != options.config.size())
+        throw UsageError("--pgbouncer is given " + count_of(options.pgbouncer.size(), "time") +
+                         ", and --config " + count_of(options.config.size(), "time") +
+                         ": each PgBouncer takes both");
+    /* The whole path is kept: --resume may be run in another folder. */
+    Routing routing = {{}, options.switch_command};
+    for (std::size_t i = 0; i < options.pgbouncer.size(); i++)
+        routing.poolers.push_back(
+            {options.pgbouncer[i], std::filesystem::absolute(options.config[i]), aliases});
+    return routing;
+}
+
+void add_kept_routing(Connection& source, const std::string& home, bool runs_command,
+                      Routing& given)
+{
+    if (given.poolers.empty())
+        given.poolers = kept_poolers(source, home);
+    if (!runs_command || !given.command.empty())
+        return;
+    const Result kept = source.query("SELECT command FROM " + home + ".switch_command");
+    if (kept.rows() > 0)
+        throw UsageError("the command was begun with a --switch-command, which --resume does not "
+                         "take from the database.\nHINT:  Give it again if it is yours: "
+                         "--switch-command " +
+                         shell_quoted(kept.text(0, 0)));
+}
+
+void keep_routing(Connection& source, const std::string& home, const Routing& routing)
+{
+    hide_statements(source);
+    /* Default privileges may let others read any new table; row security without a policy does not.
+     * The owner and superusers pass it. The tables are made anew, because options that are given
+     * again replace the kept ones. */
+    const std::string poolers = home + ".poolers";
+    const std::string command = home + ".switch_command";
+    source.run("DROP TABLE IF EXISTS " + poolers + ", " + command + "; CREATE TABLE " + poolers +
+               R"( (
+            number integer GENERATED ALWAYS AS IDENTITY,
+            console text NOT NULL,
+            file text NOT NULL,
+            aliases text[] NOT NULL);
+        CREATE TABLE )" +
+               command + " (command text NOT NULL); ALTER TABLE " + poolers +
+               " ENABLE ROW LEVEL SECURITY; ALTER TABLE " + command + " ENABLE ROW LEVEL SECURITY");
+    for (const Pooler& pooler : routing.poolers) {
+        std::vector<std::string> values = {pooler.console, pooler.file};
+        std::string places;
+        for (const std::string& alias : pooler.aliases) {
+            values.push_back(alias);
+            places += (places.empty() ? "$" : ", $") + std::to_string(values.size());
+        }
+        source.query("INSERT INTO " + poolers + " (console, file, aliases) VALUES ($1, $2, ARRAY[" +
+                         places + "]::text[])",
+                     values);
+    }
+    if (!routing.command.empty())
+        source.query("INSERT INTO " + command + " VALUES ($1)", {routing.command});
+}

@@ -1,0 +1,39 @@
+/* How clients are led to the shards, as the command line says it. The source of a move or a split
+ * keeps it, so that --resume and --abort cannot forget it. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+#include "routers/pooler_file.h"
+
+struct RouterOptions {
+    std::vector<std::string> pgbouncer; /* consoles, and the file of each */
+    std::vector<std::string> config;
+    std::string switch_command;
+    std::string alias = "shard{}";
+};
+
+struct Pooler {
+    std::string console; /* a connection string, which may have a password */
+    std::string file;    /* that has the alias in its [databases] */
+    Aliases aliases;
+};
+
+struct Routing {
+    std::vector<Pooler> poolers;
+    std::string command; /* of another router, run when the target is open; else empty */
+};
+
+/* As the command line has it, for these aliases of each PgBouncer. */
+Routing given_routing(const RouterOptions& options, const Aliases& aliases);
+/* Adds the options that are kept in the schema home, where none are given: the PgBouncers that are
+ * given replace those that are kept. A command is never taken from the database, because the shell
+ * runs it. runs_command: UsageError if one is kept and not given again. */
+void add_kept_routing(Connection& source, const std::string& home, bool runs_command,
+                      Routing& given);
+
+/* In a schema, for its owner alone; in a transaction of the caller. */
+void keep_routing(Connection& source, const std::string& home, const Routing& routing);

@@ -1,0 +1,19 @@
+/* The verb split, and what the command line says of it. */
+
+#pragma once
+
+#include "handover/handover.h"
+
+/* An empty string was not given. */
+struct SplitOptions : SwitchOptions {
+    bool json = false;
+    std::string from;
+    std::string standby;
+    std::string shards;
+    bool is_dry_run = false;
+    bool is_resumed = false;
+    bool is_aborted = false;
+    bool drops_rest = false;
+};
+
+int split_server(const SplitOptions& options);
