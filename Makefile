@@ -10,7 +10,6 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.contr
 
 MODULE_big = snowflake
 OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/*/*.cpp)))
-OWN_HEADERS = $(wildcard src/*.h src/*/*.h)
 DATA_built = snowflake--$(EXTVERSION).sql
 INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
 
@@ -33,10 +32,14 @@ $(info This folder is not writable: the results go to $(OUTPUT), and the TAP tes
 endif
 endif
 
-EXTRA_CLEAN = $(DATA_built) test/unit/unit test/model/model test/stress/stress tmp_check output_iso \
-	cli/snowflake-shard cli/snowflake-shard.1 cli/precompiled.h.gch $(CLI_OBJS) test/mutations/mutations $(MUTATIONS_OBJS)
-
 CLI_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp cli/*/*.cpp)))
+
+PROGRAMS = cli/snowflake-shard test/unit/unit test/model/model test/stress/stress test/mutations/mutations
+# All that a C++ compiler writes; beside each of them is a file .d with the headers that it was made from.
+COMPILED = $(OBJS) $(OBJS:.o=.bc) $(CLI_OBJS) cli/precompiled.h.gch $(UNIT_OBJS) $(MUTATIONS_OBJS) $(filter-out cli/%,$(PROGRAMS))
+WRITE_HEADERS = -MMD -MP -MF $@.d
+
+EXTRA_CLEAN = $(DATA_built) $(PROGRAMS) $(COMPILED) $(COMPILED:=.d) test/unit/cli test/mutations/cli cli/snowflake-shard.1 tmp_check output_iso
 
 SERVERLESS_GOALS = checkver dist unit model
 
@@ -69,10 +72,11 @@ ifneq ($(TAP_TESTS),)
 installcheck: test/stress/stress
 endif
 
+$(OBJS): %.o: %.cpp
+	$(COMPILE.cc) $(WRITE_HEADERS) -o $@ $<
 # PGXS gives C++ bitcode no flags of the extension.
-COMPILE.cxx.bc += $(PG_CXXFLAGS)
-
-$(OBJS) $(OBJS:.o=.bc): $(OWN_HEADERS)
+$(OBJS:.o=.bc): %.bc: %.cpp
+	$(COMPILE.cxx.bc) $(PG_CXXFLAGS) $(WRITE_HEADERS) -o $@ $<
 
 # The command snowflake-shard, where its headers are there; "make cli" makes nothing else. It is an
 # ordinary C++ program: none of the library's flags. It waits for servers: -O2 makes it no faster, only its build slower.
@@ -107,10 +111,11 @@ endif
 uninstall: uninstall-cli
 
 CLI_COMPILE = $(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -Icli -I$(includedir)
-cli/%.o: cli/%.cpp $(wildcard cli/*.h cli/*/*.h) | cli/precompiled.h.gch
-	$(CLI_COMPILE) -include cli/precompiled.h -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -c $< -o $@
+cli/%.o: cli/%.cpp cli/precompiled.h.gch
+	$(CLI_COMPILE) -include cli/precompiled.h -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' $(WRITE_HEADERS) -c $< -o $@
+# -MD: its headers are those of the system.
 cli/precompiled.h.gch: cli/precompiled.h
-	$(CLI_COMPILE) -x c++-header $< -o $@
+	$(CLI_COMPILE) $(WRITE_HEADERS:-MMD=-MD) -x c++-header $< -o $@
 cli/snowflake-shard: $(CLI_OBJS)
 	$(CXX) $(CLI_OBJS) -o $@ $(LDFLAGS) -L$(libdir) -lpq -pthread
 cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
@@ -150,23 +155,29 @@ dist: checkver
 	git archive --format=zip --prefix=$(DIST)/ --output=$(DIST).zip HEAD
 
 # The properties of pure code, without a server: headers of the library, and the command's planner.
-UNIT_SOURCES = $(wildcard test/unit/*.cpp) cli/plan/planner.cpp
+UNIT_OBJS = $(patsubst %.cpp,%.o,$(wildcard test/unit/*.cpp)) test/unit/cli/plan/planner.o
+UNIT_COMPILE = $(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc -Icli $(WRITE_HEADERS)
 .PHONY: unit
 unit: test/unit/unit
-test/unit/unit: $(UNIT_SOURCES) $(wildcard test/unit/*.h) $(OWN_HEADERS) cli/plan/planner.h
-	$(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc -Icli $(UNIT_SOURCES) -o $@ -lgtest -lgtest_main -pthread
+test/unit/%.o: test/unit/%.cpp
+	$(UNIT_COMPILE) -c $< -o $@
+test/unit/cli/%.o: cli/%.cpp
+	@mkdir -p $(@D)
+	$(UNIT_COMPILE) -c $< -o $@
+test/unit/unit: $(UNIT_OBJS)
+	$(CXX) $(UNIT_OBJS) -o $@ -lgtest -lgtest_main -pthread
 
 # A model of the generator, searched through, without a server.
 .PHONY: model
 model: test/model/model
-test/model/model: $(wildcard test/model/*.cpp test/model/*.h) $(OWN_HEADERS)
-	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -Isrc test/model/model.cpp -o $@
+test/model/model: test/model/model.cpp
+	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -Isrc $(WRITE_HEADERS) $< -o $@
 
 # The client that hunts duplicates, against a running server.
 .PHONY: stress
 stress: test/stress/stress
-test/stress/stress: $(wildcard test/stress/*.cpp test/stress/*.h)
-	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -I$(shell $(PG_CONFIG) --includedir) $(wildcard test/stress/*.cpp) -o $@ -L$(shell $(PG_CONFIG) --libdir) -lpq -pthread
+test/stress/stress: test/stress/stress.cpp
+	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -I$(includedir) $(WRITE_HEADERS) $< -o $@ -L$(libdir) -lpq -pthread
 
 # The readers of the command with texts that are nearly good, under sanitizers, without a server. Objects of its own: those of
 # the command are built without.
@@ -174,14 +185,16 @@ MUTATIONS_READERS = base/match base/quoting definition/marks move/plan_file move
 	postgres/connection postgres/dsn postgres/server_file postgres/sql_text verbs/record
 MUTATIONS_OBJS = $(patsubst %.cpp,%.o,$(wildcard test/mutations/*.cpp)) $(patsubst %,test/mutations/cli/%.o,$(MUTATIONS_READERS))
 # Sections of their own: the linker leaves out the functions that need a server, and all that they call.
-MUTATIONS_COMPILE = $(CXX) -std=c++17 -O1 -g -ffunction-sections -fsanitize=address,undefined -fno-sanitize-recover=all $(OWN_WARNINGS)
+MUTATIONS_FLAGS = -std=c++17 -O1 -g -ffunction-sections -fsanitize=address,undefined -fno-sanitize-recover=all
+MUTATIONS_COMPILE = $(CXX) $(MUTATIONS_FLAGS) $(OWN_WARNINGS) -Icli -I$(includedir) $(WRITE_HEADERS)
 .PHONY: mutations
 mutations: test/mutations/mutations
-$(MUTATIONS_OBJS): $(wildcard test/mutations/*.h cli/*.h cli/*/*.h) test/unit/random_seed.h
 test/mutations/%.o: test/mutations/%.cpp
-	$(MUTATIONS_COMPILE) -Icli -I$(includedir) -c $< -o $@
+	$(MUTATIONS_COMPILE) -c $< -o $@
 test/mutations/cli/%.o: cli/%.cpp
 	@mkdir -p $(@D)
-	$(MUTATIONS_COMPILE) -Icli -I$(includedir) -c $< -o $@
+	$(MUTATIONS_COMPILE) -c $< -o $@
 test/mutations/mutations: $(MUTATIONS_OBJS)
-	$(MUTATIONS_COMPILE) -Wl,--gc-sections $(MUTATIONS_OBJS) -o $@ -L$(libdir) -lpq -pthread
+	$(CXX) $(MUTATIONS_FLAGS) -Wl,--gc-sections $(MUTATIONS_OBJS) -o $@ -L$(libdir) -lpq -pthread
+
+-include $(COMPILED:=.d)
