@@ -39,7 +39,7 @@ PROGRAMS = cli/snowflake-shard test/unit/unit test/model/model test/stress/stres
 COMPILED = $(OBJS) $(OBJS:.o=.bc) $(CLI_OBJS) cli/precompiled.h.gch $(UNIT_OBJS) $(MUTATIONS_OBJS) $(filter-out cli/%,$(PROGRAMS))
 WRITE_HEADERS = -MMD -MP -MF $@.d
 
-EXTRA_CLEAN = $(DATA_built) $(PROGRAMS) $(COMPILED) $(COMPILED:=.d) test/unit/cli test/mutations/cli cli/snowflake-shard.1 tmp_check output_iso
+EXTRA_CLEAN = $(DATA_built) $(PROGRAMS) $(COMPILED) $(COMPILED:=.d) test/unit/cli test/mutations/cli cli/snowflake-shard.1 $(COMMANDS) tmp_check output_iso
 
 SERVERLESS_GOALS = checkver dist unit model
 
@@ -196,5 +196,15 @@ test/mutations/cli/%.o: cli/%.cpp
 	$(MUTATIONS_COMPILE) -c $< -o $@
 test/mutations/mutations: $(MUTATIONS_OBJS)
 	$(CXX) $(MUTATIONS_FLAGS) -Wl,--gc-sections $(MUTATIONS_OBJS) -o $@ -L$(libdir) -lpq -pthread
+
+# For clangd and clang-tidy: one command for all files, because they read a header as a file that includes it. None of gcc's own
+# flags; with assertions, because clang-tidy learns from their conditions. The version may be any string.
+COMMANDS = compile_commands.json
+READ_COMMAND = clang++ -std=c++17 -Wall -Wextra -Wno-register -DUSE_ASSERT_CHECKING=1 -DSNOWFLAKE_VERSION=__FILE__ -Isrc -Icli \
+	-isystem $(includedir) -isystem $(includedir_server)
+.PHONY: $(COMMANDS)
+$(COMMANDS):
+	@find src cli test examples -name '*.cpp' | sort | \
+		sed 's|.*|{"directory": "$(CURDIR)", "file": "&", "command": "$(READ_COMMAND) &"}|; 1s/^/[/; $$!s/$$/,/; $$s/$$/]/' >$@
 
 -include $(COMPILED:=.d)

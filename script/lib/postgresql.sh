@@ -144,7 +144,7 @@ link_folder() {
 # none left behind.
 copy_sources() {
     local made=(./.git '*.o' '*.bc' '*.d' '*.so' './snowflake--*.sql'
-        ./tmp_check ./results ./output_iso ./log
+        ./compile_commands.json ./tmp_check ./results ./output_iso ./log
         ./test/unit/unit ./test/model/model ./test/stress/stress ./test/mutations/mutations
         ./cli/snowflake-shard ./cli/snowflake-shard.1 ./cli/precompiled.h.gch)
     build=$workdir/build
