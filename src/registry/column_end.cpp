@@ -3,7 +3,7 @@
 #include "errors.h"
 #include "registry/index_end.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -128,4 +128,4 @@ ColumnEnd read_column_end(Oid table, std::int32_t column, std::int64_t maximum)
     return end;
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

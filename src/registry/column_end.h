@@ -10,7 +10,7 @@
 
 #include "pg.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 struct ColumnEnd {
@@ -27,4 +27,4 @@ struct ColumnEnd {
  */
 ColumnEnd read_column_end(Oid table, std::int32_t column, std::int64_t maximum);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

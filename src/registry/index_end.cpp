@@ -1,6 +1,6 @@
 #include "registry/index_end.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -114,4 +114,4 @@ bool next_entry_upwards(IndexScanDesc scan)
     return next_tid(scan, is_descending(scan) ? BackwardScanDirection : ForwardScanDirection);
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

@@ -7,7 +7,7 @@
 
 #include "pg.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 /* A valid index of all rows that begins with the column; InvalidOid: there is none. */
@@ -27,4 +27,4 @@ bool next_entry(IndexScanDesc scan);
 void begin_at_start(IndexScanDesc scan, std::int64_t minimum);
 bool next_entry_upwards(IndexScanDesc scan);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

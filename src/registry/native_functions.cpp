@@ -1,6 +1,6 @@
 #include "registry/native_functions.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -53,4 +53,4 @@ NativeFunctions native_functions()
             function_in(schema, name, arguments, 0), get_relname_relid("snowflake_id_seq", schema)};
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

@@ -7,7 +7,7 @@
 
 #include "pg.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 /* The generating functions and the sequence of the one without arguments. */
@@ -23,4 +23,4 @@ NativeFunctions native_functions();
 /* InvalidOid: there is no such function. Needs no privilege on the schema. */
 Oid function_in(Oid schema, const char* name, const Oid* arguments, int count);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

@@ -1,6 +1,6 @@
 #include "registry/objects.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -226,4 +226,4 @@ List* functions_named_by(const Caller& caller)
     return functions;
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

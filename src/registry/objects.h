@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "registry/catalog.h"
+#include "registry/uses.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 /* The calls in the object's own expressions, as a List of Call*. */
@@ -23,4 +23,4 @@ List* functions_named_by(const Caller& caller);
 /* The domain that gives the column its DEFAULT; InvalidOid: none does. */
 Oid default_domain(const Caller& column);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

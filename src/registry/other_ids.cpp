@@ -4,7 +4,7 @@
 #include "registry/index_end.h"
 #include "rule/position.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -187,4 +187,4 @@ OtherIds find_other_ids(Oid table, std::int32_t column, Shard shard, std::int32_
     return ids;
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

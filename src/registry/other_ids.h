@@ -10,7 +10,7 @@
 #include "pg.h"
 #include "rule/layout.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 struct OtherIds {
@@ -28,4 +28,4 @@ struct OtherIds {
  */
 OtherIds find_other_ids(Oid table, std::int32_t column, Shard shard, std::int32_t sample);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

@@ -2,7 +2,7 @@
 
 #include "registry/index_end.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -181,4 +181,4 @@ bool find_stored_position(Oid table, std::int32_t column, Shard shard, Position*
     return found;
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

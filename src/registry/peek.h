@@ -8,7 +8,7 @@
 #include "pg.h"
 #include "rule/position.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 /*
@@ -36,4 +36,4 @@ bool find_id_above(Oid table, std::int32_t column, Shard shard, Oid sequence, Ep
  */
 bool find_stored_position(Oid table, std::int32_t column, Shard shard, Position* largest);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

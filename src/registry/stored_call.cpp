@@ -1,6 +1,6 @@
 #include "registry/stored_call.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -256,4 +256,4 @@ List* read_calls(const NativeFunctions& natives, Datum expression)
     return search.calls;
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

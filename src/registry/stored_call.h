@@ -9,7 +9,7 @@
 #include "rule/layout.h"
 #include "pg.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 /* A call of a native function, as far as its arguments are constants. */
@@ -28,4 +28,4 @@ struct Call {
  */
 List* read_calls(const NativeFunctions& natives, Datum expression);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

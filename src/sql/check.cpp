@@ -33,7 +33,7 @@ PGDLLEXPORT Datum snowflake_stored_value(PG_FUNCTION_ARGS)
     if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "snowflake_stored_value must return a row");
     Stored stored = {};
-    const bool found = catalog::peek_sequence(PG_GETARG_OID(0), &stored);
+    const bool found = registry::peek_sequence(PG_GETARG_OID(0), &stored);
     Datum values[] = {Int64GetDatum(stored.value), BoolGetDatum(stored.is_called)};
     bool nulls[] = {!found, !found};
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
@@ -47,8 +47,8 @@ PG_FUNCTION_INFO_V1(snowflake_id_above);
 PGDLLEXPORT Datum snowflake_id_above(PG_FUNCTION_ARGS)
 {
     Id id = {};
-    if (!catalog::find_id_above(PG_GETARG_OID(0), PG_GETARG_INT32(1), Shard{PG_GETARG_INT32(2)},
-                                PG_GETARG_OID(3), Epoch{PG_GETARG_INT64(4)}, &id))
+    if (!registry::find_id_above(PG_GETARG_OID(0), PG_GETARG_INT32(1), Shard{PG_GETARG_INT32(2)},
+                                 PG_GETARG_OID(3), Epoch{PG_GETARG_INT64(4)}, &id))
         PG_RETURN_NULL();
     PG_RETURN_INT64(raw(id));
 }
@@ -58,8 +58,8 @@ PG_FUNCTION_INFO_V1(snowflake_stored_position);
 PGDLLEXPORT Datum snowflake_stored_position(PG_FUNCTION_ARGS)
 {
     Position position = {};
-    if (!catalog::find_stored_position(PG_GETARG_OID(0), PG_GETARG_INT32(1),
-                                       Shard{PG_GETARG_INT32(2)}, &position))
+    if (!registry::find_stored_position(PG_GETARG_OID(0), PG_GETARG_INT32(1),
+                                        Shard{PG_GETARG_INT32(2)}, &position))
         PG_RETURN_NULL();
     PG_RETURN_INT64(raw(position));
 }
@@ -74,8 +74,8 @@ PGDLLEXPORT Datum snowflake_column_end(PG_FUNCTION_ARGS)
     TupleDesc row_type = nullptr;
     if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "snowflake_column_end must return a row");
-    const catalog::ColumnEnd end =
-        catalog::read_column_end(PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_INT64(2));
+    const registry::ColumnEnd end =
+        registry::read_column_end(PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_INT64(2));
     Datum values[] = {Int64GetDatum(end.largest), Int64GetDatum(end.nulls)};
     bool nulls[] = {!end.has_values, false};
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
@@ -91,7 +91,7 @@ PGDLLEXPORT Datum snowflake_other_ids(PG_FUNCTION_ARGS)
     TupleDesc row_type = nullptr;
     if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "snowflake_other_ids must return a row");
-    const catalog::OtherIds ids = catalog::find_other_ids(
+    const registry::OtherIds ids = registry::find_other_ids(
         PG_GETARG_OID(0), PG_GETARG_INT32(1), Shard{PG_GETARG_INT32(2)}, PG_GETARG_INT32(3));
     Datum values[] = {Int64GetDatum(ids.count), Int64GetDatum(ids.smallest)};
     bool nulls[] = {false, ids.count == 0};

@@ -16,8 +16,8 @@ constexpr int kArguments = 3;
 Oid min_id_function(Oid asking)
 {
     const Oid argument = TIMESTAMPTZOID;
-    return snowflake::catalog::function_in(get_func_namespace(asking), "snowflake_min_id",
-                                           &argument, 1);
+    return snowflake::registry::function_in(get_func_namespace(asking), "snowflake_min_id",
+                                            &argument, 1);
 }
 
 Expr* compare(Oid comparison, Node* id, Oid min_id, Node* timestamp)

@@ -1,7 +1,7 @@
 /* SQL functions on shards and on the catalogue that registers them: fetch, call, return. */
 #include "errors.h"
 #include "pg.h"
-#include "registry/catalog.h"
+#include "registry/uses.h"
 #include "rule/position.h"
 
 using namespace snowflake;
@@ -29,12 +29,12 @@ namespace
 }
 
 /* A row of snowflake_internal.calls(). */
-void put_use(const catalog::Caller& caller, const catalog::Use& use, void* state)
+void put_use(const registry::Caller& caller, const registry::Use& use, void* state)
 {
     constexpr int kColumns = 11;
     auto* rows = static_cast<ReturnSetInfo*>(state);
-    const catalog::Call& call = use.call;
-    const Oid schema = catalog::schema_of(caller);
+    const registry::Call& call = use.call;
+    const Oid schema = registry::schema_of(caller);
     Datum values[kColumns] = {ObjectIdGetDatum(caller.catalog), ObjectIdGetDatum(caller.object),
                               Int32GetDatum(caller.column),     ObjectIdGetDatum(schema),
                               ObjectIdGetDatum(use.through),    Int32GetDatum(call.shard),
@@ -72,7 +72,7 @@ struct Claim {
 };
 
 /* An error for an object of another schema that makes IDs of the shard. */
-void check_claim(const catalog::Caller& caller, const catalog::Use& use, void* state)
+void check_claim(const registry::Caller& caller, const registry::Use& use, void* state)
 {
     const auto* claim = static_cast<const Claim*>(state);
     if (!use.call.has_shard || use.call.shard != claim->shard || isAnyTempNamespace(use.home))
@@ -107,13 +107,13 @@ PGDLLEXPORT Datum snowflake_stored_ms(PG_FUNCTION_ARGS)
     PG_RETURN_INT64(raw(ms_of(start.position)));
 }
 
-/* snowflake_internal.calls() returns table: catalog::Caller and catalog::Use as columns */
+/* snowflake_internal.calls() returns table: registry::Caller and registry::Use as columns */
 PG_FUNCTION_INFO_V1(snowflake_calls);
 PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
 {
     InitMaterializedSRF(fcinfo, 0);
-    catalog::visit_uses(catalog::native_functions(), catalog::Depth::through_functions, put_use,
-                        fcinfo->resultinfo);
+    registry::visit_uses(registry::native_functions(), registry::Depth::through_functions, put_use,
+                         fcinfo->resultinfo);
     return Datum{0};
 }
 
@@ -121,11 +121,11 @@ PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_call_of);
 PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
 {
-    const catalog::Caller caller = {PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT32(2)};
+    const registry::Caller caller = {PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT32(2)};
     InitMaterializedSRF(fcinfo, 0);
     ListCell* cell = nullptr;
-    foreach (cell, catalog::uses_of(catalog::native_functions(), caller))
-        put_use(caller, *static_cast<const catalog::Use*>(lfirst(cell)), fcinfo->resultinfo);
+    foreach (cell, registry::uses_of(registry::native_functions(), caller))
+        put_use(caller, *static_cast<const registry::Use*>(lfirst(cell)), fcinfo->resultinfo);
     return Datum{0};
 }
 
@@ -138,9 +138,9 @@ PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
         errors::shard_out_of_range(claim.shard);
     PreventCommandIfReadOnly("snowflake_internal.claim_shard()");
 
-    const catalog::NativeFunctions natives = catalog::native_functions();
+    const registry::NativeFunctions natives = registry::native_functions();
     lock_claim(natives.next_id, claim.shard, claim.schema);
-    catalog::visit_uses(natives, catalog::Depth::direct, check_claim, &claim);
+    registry::visit_uses(natives, registry::Depth::direct, check_claim, &claim);
     PG_RETURN_VOID();
 }
 }

@@ -1,7 +1,7 @@
-#include "registry/catalog.h"
+#include "registry/uses.h"
 #include "registry/objects.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 namespace
 {
@@ -229,4 +229,4 @@ List* uses_of(const NativeFunctions& natives, const Caller& caller)
     return uses;
 }
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry

@@ -14,7 +14,7 @@
 
 #include "registry/stored_call.h"
 
-namespace snowflake::catalog
+namespace snowflake::registry
 {
 
 /* A column (catalog pg_class, column > 0), a function (pg_proc) or a domain (pg_type). */
@@ -50,4 +50,4 @@ void visit_uses(const NativeFunctions& natives, Depth depth, Visitor visitor, vo
 /* The uses of one object, as a List of Use*; NIL where it makes no IDs or does not exist. */
 List* uses_of(const NativeFunctions& natives, const Caller& caller);
 
-} // namespace snowflake::catalog
+} // namespace snowflake::registry
