@@ -1,4 +1,4 @@
-/* SQL functions on shards and on the catalogue that registers them: fetch, call, return. */
+/* SQL functions on shards, on the catalogue that registers them, and for snowflake_attach(). */
 #include "errors.h"
 #include "pg.h"
 #include "registry/uses.h"
@@ -142,5 +142,17 @@ PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
     lock_claim(natives.next_id, claim.shard, claim.schema);
     registry::visit_uses(natives, registry::Depth::direct, check_claim, &claim);
     PG_RETURN_VOID();
+}
+
+/*
+ * snowflake_internal.attach_sequence_name(schema regnamespace, tbl name, col name) returns name: as
+ * for a serial column, so that a tool that guesses the name guesses right.
+ */
+PG_FUNCTION_INFO_V1(snowflake_attach_sequence_name);
+PGDLLEXPORT Datum snowflake_attach_sequence_name(PG_FUNCTION_ARGS)
+{
+    const char* chosen = ChooseRelationName(
+        NameStr(*PG_GETARG_NAME(1)), NameStr(*PG_GETARG_NAME(2)), "seq", PG_GETARG_OID(0), false);
+    return DirectFunctionCall1(namein, CStringGetDatum(chosen));
 }
 }
