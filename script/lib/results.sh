@@ -63,8 +63,15 @@ count_results() {
              END { print ok + 0, not_ok + 0, not_run + 0 }' "$2"
         ;;
     prove | check) # with --verbose; the last pattern is a file that died between its tests
-        awk '/^ok ([0-9]+ )?[-#]/ { if (/ # skip /) not_run++; else ok++ }
-             /^not ok ([0-9]+ )?[-#]/ { not_ok++ }
+        # A subtest is indented; the line behind it, with less indentation, is its result and no assertion, unless it was skipped.
+        awk '/^ *(1\.\.[0-9]|(not )?ok ([0-9]+ )?[-#])/ {
+                 match($0, /^ */)
+                 is_assertion = RLENGTH >= indentation && !/^ *1/
+                 indentation = RLENGTH
+                 if (/ # skip /) not_run++
+                 else if (is_assertion && /^ *not/) not_ok++
+                 else if (is_assertion) ok++
+             }
              /^test\/t\/.* skipped: / { not_run++ }
              /^test\/t\/.* \(Wstat: .* Failed: 0\)/ { not_ok++ }
              END { print ok + 0, not_ok + 0, not_run + 0 }' "$2"
@@ -84,8 +91,8 @@ list_skipped() {
 
 # show_failures HARNESS LOG: the failures in the log, and the files that the harness has left to read.
 show_failures() {
-    local file well='^ok |\.\.\. +ok |^\[(---| RUN  |       OK )|^=+( |$)|^[A-Z ]*$'
-    [[ $1 != prove ]] || well+='|^#|^ok$|^1\.\.[0-9]+$|^test/t/.* \.+ $' # diagnoses stand in the files' logs, too
+    local file well='^ *ok |\.\.\. +ok |^\[(---| RUN  |       OK )|^=+( |$)|^[A-Z ]*$'
+    [[ $1 != prove ]] || well+='|^ *#|^ok$|^ *1\.\.[0-9]+( # SKIP .*)?$|^test/t/.* \.+ $' # diagnoses stand in the files' logs, too
     grep -vE "$well" "$2" | tail -n 100
     case $1 in
     regress)
@@ -104,14 +111,14 @@ show_failures() {
 # show_failed_assertions LOG: of a TAP file, each with its diagnosis, which stands behind it; then the output of the
 # programs that it called, in which the cause stands before it.
 show_failed_assertions() {
-    local failure='^(\[[0-9:.]+\]\([0-9.]+s\) )?not ok '
+    local failure='^(\[[0-9:.]+\]\([0-9.]+s\) )? *not ok ' # of a subtest, too
     if grep -qE "$failure" "$1"; then
         say "--- ${1##*/}"
         grep -E -m 5 -A 20 "$failure" "$1"
         say "--- before it"
         grep -E -m 5 -B 60 "$failure" "$1"
     fi
-    if ! grep -qE '(^| )1\.\.[0-9]' "$1"; then
+    if ! grep -qE '^(\[[0-9:.]+\]\([0-9.]+s\) )?1\.\.[0-9]' "$1"; then
         say "--- ${1##*/} ends before its last test"
         tail -n 60 -- "$1"
     fi
