@@ -14,11 +14,19 @@
 #   <!-- not run: REASON -->   before a block of any kind: it is not run, and the reason is printed
 #   <!-- part of FILE -->      before a block of any kind: these lines stand in the file, which another
 #                              test runs; the indentation of the whole may differ
+#   <!-- needs NAME = VALUE -->  before a block: it is not run on a server with another value of this setting
+#   <!-- a new database -->    the blocks from here on begin with an empty database app again
+#   <!-- after PAGE -->        the blocks of that page are run before those of this one, and not compared
 #   | `text … text` |          first cell of a row below "## Troubleshooting": an error that stands in
 #                              expected/*.out, with anything in place of each …
 #
 # A page starts with an empty database app; other databases and roles that it makes are dropped
 # after it. A block without an output may print anything but an error.
+#
+# A line "..." in an output stands for any number of lines.
+#
+# 'host=db1 dbname=app', 'host=db2 dbname=app' and so on in a shell block are databases of the one server: app, app_db2 ...
+# check.pl makes them with the extension, and shows their addresses as db1:5432/app, db2:5432/app.
 #
 # The blocks find psql, pg_dump and snowflake-shard on PATH. The folder of the server's socket is shown as
 # /var/run/postgresql.
@@ -35,13 +43,14 @@
 use strict;
 use warnings;
 
+use File::Basename;
 use IO::Handle;
 use POSIX qw(strftime);
 
 my $max_position = (1 << 53) - 1;
 my $number       = qr/(?<![\w.])(\d{16,19})(?![\w.])/;    # an ID or a position
 my $time         = qr/(\d{4}-\d\d-\d\d)[ T]\d\d:\d\d:\d\d(?:\.\d+)?([+-]\d\d(?::\d\d)?|\ UTC|Z)?/;
-my $span         = qr/-?(?<!\d)\d\d:\d\d:\d\d\.\d+|(?<![\w.])\d+(?=\ ms\ behind)|(?<![\w.])\d+\.\d(?=\ s(?!\w))/;
+my $span         = qr/-?(?<!\d)\d\d:\d\d:\d\d\.\d+|(?<![\w.])\d+(?=\ ms\ behind)|(?<=blocked\ for\ )\d+(?=\ ms)|(?<![\w.])\d+\.\d(?=\ s(?!\w))/;
 my $tomorrow     = strftime('%Y-%m-%d', gmtime(time + 24 * 60 * 60));
 
 my $block_count  = 0;
@@ -83,17 +92,44 @@ sub check_page
 	my ($databases, $roles) = (names('pg_database', 'datname'), names('pg_roles', 'rolname'));
 	administer('CREATE DATABASE app');
 	start_psql();
+	run_page(dirname($page) . "/$_") foreach map { /^<!-- after (\S+) -->$/ ? $1 : () } @lines;
 	foreach my $i (0 .. $#blocks)
 	{
+		if ($blocks[$i]{is_first})
+		{
+			stop_psql();
+			drop_databases($databases);
+			administer('CREATE DATABASE app');
+			start_psql();
+		}
 		my $output = $i < $#blocks && $blocks[ $i + 1 ]{is_output} ? $blocks[ $i + 1 ] : undef;
 		check_block($blocks[$i], $output) unless $blocks[$i]{is_output};
 	}
 	stop_psql();
-	administer(map { "DROP DATABASE \"$_\" WITH (FORCE)" }
-		grep { $databases !~ /^\Q$_\E$/m } split /\n/, names('pg_database', 'datname'));
+	drop_databases($databases);
 	administer(map { "DROP ROLE \"$_\"" }
 		grep { $roles !~ /^\Q$_\E$/m } split /\n/, names('pg_roles', 'rolname'));
 	write_page(\@lines, \@blocks) if $is_update && @failures > $failures_before;
+}
+
+# Those that were not there before.
+sub drop_databases
+{
+	my ($before) = @_;
+	administer(map { "DROP DATABASE \"$_\" WITH (FORCE)" }
+		grep { $before !~ /^\Q$_\E$/m } split /\n/, names('pg_database', 'datname'));
+}
+
+# What another page shows is compared when that page is checked.
+sub run_page
+{
+	my ($name) = @_;
+	foreach my $block (read_blocks(read_lines($name)))
+	{
+		next if $block->{is_output} || $block->{reason} || $block->{file};
+		my ($real, $status) = run_block($block);
+		fail($block->{line}, "the block of $name ends with status $status\n$real") if $status;
+	}
 }
 
 sub read_lines
@@ -109,7 +145,7 @@ sub read_lines
 sub read_blocks
 {
 	my @lines = @_;
-	my (@blocks, $block, $reason, $file);
+	my (@blocks, $block, $reason, $file, $is_first);
 	my $is_adjacent = 0;    # only blank lines since the block before
 	foreach my $i (0 .. $#lines)
 	{
@@ -132,10 +168,20 @@ sub read_blocks
 			my ($indent, $kind) = ($1, $2);
 			$block = {
 				indent => $indent, kind => $kind, text => '', line => $i + 1, first => $i + 1,
-				reason => $reason, file => $file,
+				reason => $reason, file => $file, is_first => $is_first,
 				is_output => $kind eq '' && $is_adjacent && !$reason && !$file && $blocks[-1]{kind} =~ /^(sql|sh)$/
 			};
-			$reason = $file = undef;
+			$reason = $file = $is_first = undef;
+		}
+		elsif ($line =~ /^\s*<!-- needs (\w+) = (\w+) -->\s*$/)
+		{
+			my ($setting, $value) = ($1, $2);
+			my ($real) = run('psql', '-XAtq', '-d', 'postgres', '-c', "SHOW $setting");
+			$reason = "needs $setting = $value" if $real ne "$value\n";
+		}
+		elsif ($line =~ /^\s*<!-- (?:(a new database)|after \S+) -->\s*$/)
+		{
+			$is_first = 1 if $1;
 		}
 		elsif ($line =~ /^\s*<!-- not run: (\S.*\S) -->\s*$/)
 		{
@@ -219,10 +265,7 @@ sub check_block
 		return;
 	}
 
-	my $command = $block->{text};
-	$command =~ s/$number/$real_of{$1} \/\/ $1/ge;
-	my ($real, $status) = $block->{kind} eq 'sql' ? psql($command) : shell($command);
-	$real = with_usual_socket($real);
+	my ($real, $status) = run_block($block);
 	$block_count++;
 	if ($output)
 	{
@@ -236,6 +279,37 @@ sub check_block
 		fail($line, "$&\n--- the command printed\n$real");
 	}
 	fail($line, "exit status $status\n$real") if $status;
+}
+
+sub run_block
+{
+	my ($block) = @_;
+	my $command = $block->{text};
+	$command =~ s/$number/$real_of{$1} \/\/ $1/ge;
+	my $port = $ENV{PGPORT} // 5432;
+	my @servers = $command =~ /host=(db\d+) dbname=app/g;
+	foreach my $server (grep { $_ ne 'db1' } @servers)
+	{
+		next if names('pg_database', 'datname') =~ /^app_$server$/m;
+		administer("CREATE DATABASE app_$server");
+		run('psql', '-Xq', '-d', "app_$server", '-c', 'CREATE EXTENSION snowflake');
+	}
+	$command =~ s/host=(db\d+) dbname=app/'dbname=' . database_of($1)/ge;
+	my ($real, $status) = $block->{kind} eq 'sql' ? psql($command) : shell($command);
+	foreach my $server (@servers)
+	{
+		my $address = "$ENV{PGHOST}:$port/" . database_of($server);
+		my $filled = sprintf('%-*s', length $address, "$server:$port/app");
+		$real =~ s/\Q$address\E(?=  )/$filled/g;
+		$real =~ s/\Q$address\E(?!\w)/$server:$port\/app/g;
+	}
+	return (with_usual_socket($real), $status);
+}
+
+sub database_of
+{
+	my ($server) = @_;
+	return $server eq 'db1' ? 'app' : "app_$server";
 }
 
 sub is_part_of
@@ -359,6 +433,11 @@ sub differs
 	remember_numbers($shown, $real);
 	my @shown = masked($shown);
 	my @real = masked($real);
+	if (grep { $_ eq '...' } @shown)
+	{
+		my $pattern = join '', map { $_ eq '...' ? '(?:.*\n)*?' : quotemeta($_) . '\n' } @shown;
+		return join('', map { "$_\n" } @real) =~ /^$pattern\z/ ? undef : 'another output';
+	}
 	foreach my $i (0 .. $#real)
 	{
 		return 'the page shows fewer lines' if $i > $#shown;
