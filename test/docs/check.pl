@@ -17,6 +17,8 @@
 #   <!-- needs NAME = VALUE -->  before a block: it is not run on a server with another value of this setting
 #   <!-- a new database -->    the blocks from here on begin with an empty database app again
 #   <!-- after PAGE -->        the blocks of that page are run before those of this one, and not compared
+#   <!-- synopsis of VERB -->  before a block of any kind: it has the options that snowflake-shard VERB --help has, and a
+#                              table of the page has a row for each
 #   | `text … text` |          first cell of a row below "## Troubleshooting": an error that stands in
 #                              expected/*.out, with anything in place of each …
 #
@@ -26,7 +28,7 @@
 # A line "..." in an output stands for any number of lines.
 #
 # 'host=db1 dbname=app', 'host=db2 dbname=app' and so on in a shell block are databases of the one server: app, app_db2 ...
-# check.pl makes them with the extension, and shows their addresses as db1:5432/app, db2:5432/app.
+# check.pl makes them with the extension. On such a page their addresses are db1:5432/app, db2:5432/app.
 #
 # The blocks find psql, pg_dump and snowflake-shard on PATH. The folder of the server's socket is shown as
 # /var/run/postgresql.
@@ -50,7 +52,7 @@ use POSIX qw(strftime);
 my $max_position = (1 << 53) - 1;
 my $number       = qr/(?<![\w.])(\d{16,19})(?![\w.])/;    # an ID or a position
 my $time         = qr/(\d{4}-\d\d-\d\d)[ T]\d\d:\d\d:\d\d(?:\.\d+)?([+-]\d\d(?::\d\d)?|\ UTC|Z)?/;
-my $span         = qr/-?(?<!\d)\d\d:\d\d:\d\d\.\d+|(?<![\w.])\d+(?=\ ms\ behind)|(?<=blocked\ for\ )\d+(?=\ ms)|(?<![\w.])\d+\.\d(?=\ s(?!\w))/;
+my $span         = qr/-?(?<!\d)\d\d:\d\d:\d\d\.\d+|(?<![\w.])\d+(?=\ ms\ behind)|(?<=blocked\ for\ )\d+(?=\ ms)|(?<=\ moved)\h+\d+(?=\n)|(?<![\w.])\d+\.\d(?=\ s(?!\w))/;
 my $tomorrow     = strftime('%Y-%m-%d', gmtime(time + 24 * 60 * 60));
 
 my $block_count  = 0;
@@ -62,6 +64,7 @@ my $expected;    # outputs of the regression tests
 # State of the page that is being read.
 my $page;
 my ($psql_input, $psql_output, $psql_pid);
+my %is_server;    # db1, db2 ... that the commands have named
 my %real_of;    # numbers of the page, and those of this run in their places
 
 $ENV{PGTZ} = 'UTC';
@@ -84,7 +87,7 @@ exit(@failures ? 1 : 0);
 sub check_page
 {
 	($page) = @_;
-	%real_of = ();
+	%real_of = %is_server = ();
 	my $failures_before = @failures;
 	my @lines = read_lines($page);
 	my @blocks = read_blocks(@lines);
@@ -92,13 +95,14 @@ sub check_page
 	my ($databases, $roles) = (names('pg_database', 'datname'), names('pg_roles', 'rolname'));
 	administer('CREATE DATABASE app');
 	start_psql();
-	run_page(dirname($page) . "/$_") foreach map { /^<!-- after (\S+) -->$/ ? $1 : () } @lines;
+	run_page(dirname($page) . "/$_") foreach pages_before(@lines);
 	foreach my $i (0 .. $#blocks)
 	{
 		if ($blocks[$i]{is_first})
 		{
 			stop_psql();
 			drop_databases($databases);
+			%is_server = ();
 			administer('CREATE DATABASE app');
 			start_psql();
 		}
@@ -124,12 +128,19 @@ sub drop_databases
 sub run_page
 {
 	my ($name) = @_;
-	foreach my $block (read_blocks(read_lines($name)))
+	my @lines = read_lines($name);
+	run_page(dirname($name) . "/$_") foreach pages_before(@lines);
+	foreach my $block (read_blocks(@lines))
 	{
-		next if $block->{is_output} || $block->{reason} || $block->{file};
+		next if $block->{is_output} || $block->{reason} || $block->{file} || $block->{verb};
 		my ($real, $status) = run_block($block);
 		fail($block->{line}, "the block of $name ends with status $status\n$real") if $status;
 	}
+}
+
+sub pages_before
+{
+	return map { /^<!-- after (\S+) -->$/ ? $1 : () } @_;
 }
 
 sub read_lines
@@ -145,7 +156,7 @@ sub read_lines
 sub read_blocks
 {
 	my @lines = @_;
-	my (@blocks, $block, $reason, $file, $is_first);
+	my (@blocks, $block, $reason, $file, $verb, $is_first);
 	my $is_adjacent = 0;    # only blank lines since the block before
 	foreach my $i (0 .. $#lines)
 	{
@@ -168,10 +179,10 @@ sub read_blocks
 			my ($indent, $kind) = ($1, $2);
 			$block = {
 				indent => $indent, kind => $kind, text => '', line => $i + 1, first => $i + 1,
-				reason => $reason, file => $file, is_first => $is_first,
-				is_output => $kind eq '' && $is_adjacent && !$reason && !$file && $blocks[-1]{kind} =~ /^(sql|sh)$/
+				reason => $reason, file => $file, verb => $verb, is_first => $is_first,
+				is_output => $kind eq '' && $is_adjacent && !$reason && !$file && !$verb && $blocks[-1]{kind} =~ /^(sql|sh)$/
 			};
-			$reason = $file = $is_first = undef;
+			$reason = $file = $verb = $is_first = undef;
 		}
 		elsif ($line =~ /^\s*<!-- needs (\w+) = (\w+) -->\s*$/)
 		{
@@ -191,10 +202,14 @@ sub read_blocks
 		{
 			$file = $1;
 		}
+		elsif ($line =~ /^\s*<!-- synopsis of (\S+) -->\s*$/)
+		{
+			$verb = $1;
+		}
 		elsif ($line =~ /\S/)
 		{
-			fail($i + 1, 'a "not run" or "part of" comment stands before no block') if $reason || $file;
-			$reason = $file = undef;
+			fail($i + 1, 'the comment above stands before no block') if $reason || $file || $verb;
+			$reason = $file = $verb = undef;
 			$is_adjacent = 0;
 		}
 	}
@@ -259,6 +274,12 @@ sub check_block
 		fail($line, "these lines do not stand in $block->{file}") unless is_part_of($block->{file}, $block->{text});
 		return;
 	}
+	if ($block->{verb})
+	{
+		$block_count++;
+		check_synopsis($block);
+		return;
+	}
 	if ($block->{kind} !~ /^(sql|sh)$/)
 	{
 		fail($line, 'this block is neither SQL nor shell nor the output of the block before it');
@@ -281,27 +302,44 @@ sub check_block
 	fail($line, "exit status $status\n$real") if $status;
 }
 
+sub check_synopsis
+{
+	my ($block) = @_;
+	my ($help, $status) = run('snowflake-shard', $block->{verb}, '--help');
+	my @options = grep { $_ ne '--help' } $help =~ s/^Examples:.*//smr =~ /^  +(?:-h,)?(--[a-z-]+)/mg;
+	my %is_shown = map { ($_ => 1) } $block->{text} =~ /--[a-z-]+/g;
+	my $rows = join '', map { /^\| (`--[^|]*) \|/ ? "$1\n" : '' } read_lines($page);
+	foreach my $option (@options)
+	{
+		fail($block->{line}, "$option is missing") unless delete $is_shown{$option};
+		fail($block->{line}, "no table of the page has a row for $option") if $rows !~ /`$option\b(?!-)/;
+	}
+	fail($block->{line}, "$_ is no option") foreach sort keys %is_shown;
+	fail($block->{line}, "exit status $status") if $status || !@options;
+}
+
 sub run_block
 {
 	my ($block) = @_;
 	my $command = $block->{text};
 	$command =~ s/$number/$real_of{$1} \/\/ $1/ge;
 	my $port = $ENV{PGPORT} // 5432;
-	my @servers = $command =~ /host=(db\d+) dbname=app/g;
-	foreach my $server (grep { $_ ne 'db1' } @servers)
+	foreach my $server ($command =~ /host=(db\d+) dbname=app/g)
 	{
-		next if names('pg_database', 'datname') =~ /^app_$server$/m;
+		next if $is_server{$server}++ || $server eq 'db1';
 		administer("CREATE DATABASE app_$server");
 		run('psql', '-Xq', '-d', "app_$server", '-c', 'CREATE EXTENSION snowflake');
 	}
 	$command =~ s/host=(db\d+) dbname=app/'dbname=' . database_of($1)/ge;
 	my ($real, $status) = $block->{kind} eq 'sql' ? psql($command) : shell($command);
-	foreach my $server (@servers)
+	foreach my $server (keys %is_server)
 	{
-		my $address = "$ENV{PGHOST}:$port/" . database_of($server);
+		my $database = database_of($server);
+		my $address = "$ENV{PGHOST}:$port/$database";
 		my $filled = sprintf('%-*s', length $address, "$server:$port/app");
 		$real =~ s/\Q$address\E(?=  )/$filled/g;
 		$real =~ s/\Q$address\E(?!\w)/$server:$port\/app/g;
+		$real =~ s/\Q$ENV{PGHOST}\E(\h+(?:port=)?$port\h+(?:dbname=)?)$database(?!\w)/$server$1app/g;
 	}
 	return (with_usual_socket($real), $status);
 }
