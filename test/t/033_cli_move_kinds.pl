@@ -293,7 +293,7 @@ like($first->{err}, qr/slot snowflake_move_0_\d+ is gone, .*Start anew: --abort/
 ok($status == 3 && $err =~ /slot snowflake_move_0_\d+ is gone, .*Start anew: --abort/, 'a slot that is gone') or diag($err);
 is((move('insta0', $one, $two, '--abort'))[0], 0, 'it is aborted');
 
-# A command that is killed behind the fence, and a target that is lost for good: the statements of docs/scale-out.md
+# A command that is killed behind the fence, and a target that is lost for good: the statements of docs/move-failures.md
 # says for this. (The subscription is disabled, so that the last write does not come. A lock holds the fence up until
 # then.)
 my $holder = $one->background_psql('postgres');
@@ -324,7 +324,7 @@ foreach my $end ('--resume', '--abort')
 	is(sqlstate($one, $insert), '25006', 'and the source stays closed');
 }
 $two->safe_psql('postgres', 'ALTER SCHEMA lost RENAME TO snowflake_move_0');
-my ($by_hand) = slurp_file("$FindBin::RealBin/../../docs/scale-out.md") =~ /(BEGIN;\nSELECT snowflake_move_5.reopen.*?)```/s;
+my ($by_hand) = slurp_file("$FindBin::RealBin/../../docs/move-failures.md") =~ /(BEGIN;\nSELECT snowflake_move_5.reopen.*?)```/s;
 $by_hand =~ s/snowflake_move_5/snowflake_move_0/g;
 my ($lift, $remove) = $by_hand =~ /(.*?COMMIT;)(.*)/s;
 $one->safe_psql('postgres', $lift);
