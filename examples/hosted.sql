@@ -6,7 +6,7 @@
 --     SELECT snowflake_create_shard(5, 'insta5');
 --     CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), caption text);
 --
--- docs/hosted.md says what this does not promise, and how to go over to the extension.
+-- docs/hosted.md says what this does not promise, and how to migrate to the extension.
 
 -- The fields of an ID. (The mask: >> copies the sign of a negative number.)
 
