@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # Counts clauses that begin with "what", "whatever", "whoever" or "all that" in place of a noun ("make there
-# what is missing"). They take a second reading, above all of readers with another mother tongue.
+# what is missing"). They take a second reading, above all of readers with another mother tongue. In pages, idioms that have
+# a plain word count, too: "mend" (fix), "goes on" (continues), "comes twice" (is repeated), "way back" (undo, reverse replication).
 #
 #   test/docs/words.pl PATH...
 #
@@ -13,6 +14,8 @@ use File::Find;
 
 my $limit  = 3;
 my $clause = qr/\b(?:what|whoever|that\s+which|all\s+that)\b|(?<!, )\bwhatever\b/i;
+my $idiom  = qr/\b(?:mend(?:s|ed)?|go(?:es)?\s+on|go(?:es)?\s+over\s+to|comes?\s+(?:twice|again)|way\s+back|in\s+(?:its|their)\s+turn
+	|(?:is|are)\s+told|also\s+coming|but\s+for|shall)\b/ix;
 
 my %comment_of = (
 	cpp => qr{/\*(.*?)\*/|//([^\n]*)}s,
@@ -38,13 +41,13 @@ sub read_file
 	{
 		blank(\$text, qr/^\s*```.*?^\s*```\s*$/ms);
 		blank(\$text, qr/`[^`\n]*`|\]\([^()\s]*\)/);    # code, targets of links
-		return count($name, \$text, 0, $text);
+		return count($name, \$text, 0, $text, qr/$clause|$idiom/);
 	}
 	my $kind = $name =~ /\.(?:cpp|h)$/ ? 'cpp' : $name =~ /\.sql$/ ? 'sql' : 'sh';
 	while ($text =~ /$comment_of{$kind}/g)
 	{
 		my ($group) = grep { defined $-[$_] } 1, 2;
-		count($name, \$text, $-[$group], substr($text, $-[$group], $+[$group] - $-[$group]));
+		count($name, \$text, $-[$group], substr($text, $-[$group], $+[$group] - $-[$group]), $clause);
 	}
 }
 
@@ -57,9 +60,9 @@ sub blank
 
 sub count
 {
-	my ($name, $text, $start, $prose) = @_;
+	my ($name, $text, $start, $prose, $sought) = @_;
 	$words += () = $prose =~ /[A-Za-z']+/g;
-	while ($prose =~ /$clause/g)
+	while ($prose =~ /$sought/g)
 	{
 		my $before = substr($$text, 0, $start + $-[0]);
 		my $rest = substr($prose, $-[0], 50) =~ s/\s+/ /gr;
