@@ -21,6 +21,7 @@
 #                              table of the page has a row for each
 #   | `text … text` |          first cell of a row below "## Troubleshooting": an error that stands in
 #                              expected/*.out, with anything in place of each …
+#   | `text … text` |          the same below "## Messages": a message of snowflake-shard. Each part stands in its sources
 #
 # A page starts with an empty database app; other databases and roles that it makes are dropped
 # after it. A block without an output may print anything but an error.
@@ -60,6 +61,7 @@ my $output_count = 0;
 my @not_run;
 my @failures;
 my $expected;    # outputs of the regression tests
+my $sources;     # of snowflake-shard, without the ends of lines within a string
 
 # State of the page that is being read.
 my $page;
@@ -220,14 +222,24 @@ sub read_blocks
 sub check_error_texts
 {
 	my @lines = @_;
-	my $is_inside = 0;
+	my $section = '';
 	foreach my $i (0 .. $#lines)
 	{
-		$is_inside = $lines[$i] =~ /^## Troubleshooting/ if $lines[$i] =~ /^## /;
-		next unless $is_inside && $lines[$i] =~ /^\| `([^`]+)` \|/;
-		my $pattern = join '.*', map { quotemeta } split /…/, $1, -1;
+		$section = $1 if $lines[$i] =~ /^## (\w+)/;
+		next unless $section =~ /^(Troubleshooting|Messages)$/ && $lines[$i] =~ /^\| `([^`]+)` \|/;
+		my $text = $1;
+		if ($section eq 'Messages')
+		{
+			$sources //= join('', map { "$_\n" } map { read_lines($_) } glob 'cli/*.cpp cli/*/*.cpp cli/*/*.h') =~ s/"\s+"//gr;
+			foreach my $part (split / ?… ?/, $text)
+			{
+				fail($i + 1, "no source of snowflake-shard has this message: $part") if index($sources, $part) < 0;
+			}
+			next;
+		}
+		my $pattern = join '.*', map { quotemeta } split /…/, $text, -1;
 		$expected //= join '', map { "$_\n" } map { read_lines($_) } glob 'expected/*.out';
-		fail($i + 1, "no expected output of a test has this error: $1") if $expected !~ /$pattern/;
+		fail($i + 1, "no expected output of a test has this error: $text") if $expected !~ /$pattern/;
 	}
 }
 
