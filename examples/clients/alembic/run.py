@@ -51,7 +51,7 @@ def main():
     engine = create_engine("postgresql+psycopg2://")
     check(not differences(engine, Base.metadata), f"the migration and the model differ: {differences(engine, Base.metadata)}")
     check(differences(engine, table_without_cast()),
-          "the DEFAULT without ::regclass is the same as the server's text: docs/clients.md says that it is not")
+          "the DEFAULT without ::regclass is the same as the server's text: docs/clients/python.md says that it is not")
 
     with Session(engine) as session:
         photos = [Photo(caption=f"photo {i}") for i in range(40)]

@@ -62,7 +62,7 @@ def inspect():
     written = io.StringIO()
     call_command("inspectdb", "photos_photo", stdout=written)
     check("    id = models.BigIntegerField(primary_key=True)\n" in written.getvalue(),
-          f"docs/clients.md names another field than inspectdb:\n{written.getvalue()}")
+          f"docs/clients/python.md names another field than inspectdb:\n{written.getvalue()}")
 
     class Inspected(models.Model):
         id = models.BigIntegerField(primary_key=True)
@@ -78,7 +78,7 @@ def inspect():
     except IntegrityError as error:
         check('null value in column "id"' in str(error), error)
     else:
-        check(False, "a BigIntegerField leaves the ID to the DEFAULT: docs/clients.md says that it does not")
+        check(False, "a BigIntegerField leaves the ID to the DEFAULT: docs/clients/python.md says that it does not")
 
 
 def main():

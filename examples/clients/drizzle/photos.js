@@ -58,13 +58,13 @@ async function usePhotos(db) {
 async function loseDigits(db, ids) {
   const rounded = await db.select({ id: roundedPhotos.id }).from(roundedPhotos);
   assert(new Set(rounded.map(({ id }) => id)).size < ids.length,
-    "mode: 'number' keeps the digits: docs/clients.md says that it does not");
+    "mode: 'number' keeps the digits: docs/clients/node.md says that it does not");
 
   // The rows of "with" come as JSON, in which an ID is a number. At most one of two neighbours is exact.
   await db.insert(likes).values(ids.slice(0, 2).map((photoId) => ({ photoId })));
   const nested = await db.query.likes.findMany({ with: { photo: true } });
   assert(nested.some(({ photoId, photo }) => photoId !== photo.id),
-    '"with" keeps the digits: docs/clients.md says that it does not');
+    '"with" keeps the digits: docs/clients/node.md says that it does not');
 
   const joined = await db.select().from(likes).innerJoin(photos, eq(likes.photoId, photos.id));
   assert(joined.length === 2 && joined.every((row) => row.likes.photoId === row.photos.id), 'a join loses digits');

@@ -44,9 +44,9 @@ async function alterId() {
     trx.on('query', ({ sql }) => statements.push(sql));
     return trx.schema.alterTable('photos', (table) => table.bigInteger('id').alter());
   });
-  await assert.rejects(change, /column "id" is in a primary key/, 'alter() of the ID is no error: docs/clients.md says that it is');
+  await assert.rejects(change, /column "id" is in a primary key/, 'alter() of the ID is no error: docs/clients/node.md says that it is');
   assert(statements.includes('alter table "photos" alter column "id" drop default'),
-    'alter() leaves the DEFAULT: docs/clients.md says that it does not');
+    'alter() leaves the DEFAULT: docs/clients/node.md says that it does not');
 }
 
 async function main() {

@@ -47,7 +47,7 @@ async function nest(db, ids) {
   const likesWith = (id) => db.selectFrom('likes').select((eb) => ['photo_id', jsonObjectFrom(
     eb.selectFrom('photos').select([id, 'caption']).whereRef('photos.id', '=', 'likes.photo_id')).as('photo')]).execute();
   assert((await likesWith('photos.id')).some(({ photo_id, photo }) => photo_id !== String(photo.id)),
-    'jsonObjectFrom() keeps the digits: docs/clients.md says that it does not');
+    'jsonObjectFrom() keeps the digits: docs/clients/node.md says that it does not');
   assert((await likesWith(idAsText)).every(({ photo_id, photo }) => photo_id === photo.id),
     'an ID as text changes in jsonObjectFrom()');
 }

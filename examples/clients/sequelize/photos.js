@@ -54,7 +54,7 @@ async function usePhotos() {
 async function sendNull() {
   for (const insert of [() => Wrong.create({ caption: 'x' }), () => Wrong.bulkCreate([{ caption: 'x' }])]) {
     await assert.rejects(insert, /null value in column "id"/,
-      'a key without autoIncrement is left to the DEFAULT: docs/clients.md says that it is not');
+      'a key without autoIncrement is left to the DEFAULT: docs/clients/node.md says that it is not');
   }
 }
 

@@ -108,7 +108,7 @@ def main():
         wrong = Wrong()
         session.add(wrong)
         session.flush()
-        check(wrong.id < 1 << 53, f"Sequence() made the ID {wrong.id}: docs/clients.md says that it does not")
+        check(wrong.id < 1 << 53, f"Sequence() made the ID {wrong.id}: docs/clients/python.md says that it does not")
 
         # In JSON an ID is a string: JavaScript rounds numbers of this size.
         sent = json.dumps({"id": str(more[-1])})

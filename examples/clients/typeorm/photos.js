@@ -84,12 +84,12 @@ async function useWrong(database) {
   await database.synchronize();
   await database.query("SELECT snowflake_attach('wrong', shard => 0)");
   assert.match(await pending(database), /ALTER COLUMN "id" DROP DEFAULT/,
-    "synchronize() leaves the DEFAULT of generated: 'increment': docs/clients.md says that it does not");
+    "synchronize() leaves the DEFAULT of generated: 'increment': docs/clients/node.md says that it does not");
 }
 
 async function useRestless(database) {
   assert.match(await pending(database), /^ALTER TABLE "photos" ALTER COLUMN "id" SET DEFAULT \S+ \S+$/,
-    'synchronize() has nothing to do where the DEFAULT is written with ::regclass: docs/clients.md says that it has');
+    'synchronize() has nothing to do where the DEFAULT is written with ::regclass: docs/clients/node.md says that it has');
 }
 
 async function main() {
