@@ -1,6 +1,7 @@
 /* snowflake-shard: errors of the command line, and the exit code. */
 
 #include "arguments.h"
+#include "base/failure.h"
 #include "base/output.h"
 #include "base/similar.h"
 

@@ -28,7 +28,7 @@ std::string read_file(const std::string& name)
         input.open(name);
     std::string text = input.is_open() ? rest_of(input) : "";
     if (!input.is_open() || input.bad())
-        throw Failure("cannot read file " + name + ": " + std::generic_category().message(errno));
+        throw Failure("cannot read " + name + ": " + std::generic_category().message(errno));
     return text;
 }
 

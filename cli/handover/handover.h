@@ -12,11 +12,6 @@
 #include "base/failure.h"
 #include "routers/routers.h"
 
-struct SwitchOptions : RouterOptions {
-    std::uint64_t max_lag = 1 << 20;
-    double timeout = 10; /* seconds */
-};
-
 struct Limits {
     explicit Limits(const SwitchOptions& options);
 

@@ -7,14 +7,8 @@
 #include <vector>
 
 #include "postgres/connection.h"
+#include "routers/options.h"
 #include "routers/pooler_file.h"
-
-struct RouterOptions {
-    std::vector<std::string> pgbouncer; /* consoles, and the file of each */
-    std::vector<std::string> config;
-    std::string switch_command;
-    std::string alias = "shard{}";
-};
 
 struct Pooler {
     std::string console; /* a connection string, which may have a password */
@@ -28,7 +22,7 @@ struct Routing {
 };
 
 /* As the command line has it, for these aliases of each PgBouncer. */
-Routing given_routing(const RouterOptions& options, const Aliases& aliases);
+Routing given_routing(const SwitchOptions& options, const Aliases& aliases);
 /* Adds the options that are kept in the schema home, where none are given: the PgBouncers that are
  * given replace those that are kept. A command is never taken from the database, because the shell
  * runs it. runs_command: UsageError if one is kept and not given again. */

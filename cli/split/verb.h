@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "handover/handover.h"
+#include "routers/options.h"
 
 /* An empty string was not given. */
 struct SplitOptions : SwitchOptions {

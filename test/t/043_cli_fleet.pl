@@ -204,7 +204,7 @@ my @clone = ('clone', $one, $two, '--template', 'insta0', '--shards', '30', '--s
 is((run_shard($program, @clone))[0], 0, 'a shard');
 is((run_shard($program, 'move', 'insta30', '--from', $one, '--to', $two))[0], 0, 'that moves');
 ($status, undef, $err) = run_shard($program, @clone);
-ok($status == 3 && $err =~ /schema insta30 on \S+ belongs to a move of the shard, with \S+\nHINT:  snowflake-shard list shows where it is open\. snowflake-shard (move insta30 .*--drop-source) drops the closed copy/,
+ok($status == 3 && $err =~ /shard 30, schema insta30, has moved to \S+\nHINT:  snowflake-shard (move insta30 .*--drop-source) drops the closed copy/,
 	'clone names the closed copy of a move') or diag("$status $err");
 is((run_shard($program, split(/ /, $err =~ /snowflake-shard (move insta30 .*--drop-source)/ ? $1 : 'none')))[0], 0, 'the command that is named drops it');
 is((run_shard($program, @clone))[1], "1 shard there already: 30\n", 'then clone finds the shard on the other server');

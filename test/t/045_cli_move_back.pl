@@ -67,10 +67,10 @@ moves([ @nodes, '--reversible' ], 'moved with a way back', 'move --reversible');
 is(place(), '1', 'it is open on the target, and verify finds nothing');
 is(listed(), 'moved, follows|open with a way back', 'list knows both');
 ($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_there ()');
-like("$status $err", qr/^3 .*shard 5, schema insta5, has a way back\nHINT:  \S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --drop-source ends the way back/,
+like("$status $err", qr/^3 .*shard 5, schema insta5, has a way back\nHINT:  \S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --drop-source stops reverse replication/,
 	'run refuses a shard that has a way back, and names what ends it');
 ($status, $out, $err) = run_shard($program, 'clone', $nodes[1], '--template', 'insta5', '--shards', '6', '--schema', 'insta{}');
-like("$status $err", qr/^3 .*insta5 is being moved, or has a way back/, 'clone refuses a template with triggers of a move');
+like("$status $err", qr/^3 .*schema insta5, has a way back\nHINT: .* --drop-source stops reverse replication. Nothing was made/, 'clone refuses a template with triggers of a move');
 is(sqlstate($nodes[0], "INSERT INTO insta5.log (v) VALUES ('x')"), '25006', 'the source is closed');
 $nodes[1]->safe_psql('postgres', 'INSERT INTO insta5.empty DEFAULT VALUES; INSERT INTO insta5.empty DEFAULT VALUES');
 await_equal('empty');
@@ -87,7 +87,7 @@ $nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; INSERT
 ok(@$rows == 1 && "$status $rows->[0]{finding} $rows->[0]{problem}" =~
 	  /^1 rows table insta5\.empty: \S+:$port\/postgres has no row, \S+:${\$nodes[0]->port}\/postgres has 1 row, key \(1\)$/,
 	'verify --rows: a row too many') or diag(explain($rows));
-like($rows->[0]{hint}, qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --drop-source ends/, 'with what it is for the way back');
+like($rows->[0]{hint}, qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --drop-source stops reverse replication/, 'with what it is for the way back');
 is((run_shard($program, 'verify', @nodes))[0], 0, 'verify alone does not compare');
 (undef, undef, $err) = run_shard($program, 'verify', '--rows', $nodes[1]);
 like($err, qr/shard 5: rows are not compared: give verify server \S+, too/, 'verify --rows: one server alone');
@@ -112,7 +112,7 @@ is(place(), '0', 'open there');
 is_refused([ @nodes ], qr/has been moved back from .*--undo with --from and --to exchanged/s, 'a new move');
 moves([ @back, '--undo', '--reversible' ], 'undone with a way back', 'the undo is undone');
 is(place(), '1', 'open there');
-moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source ends the way back');
+moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source stops reverse replication');
 is(place(), '1', 'the shard is where it was');
 is($nodes[0]->safe_psql('postgres', q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)}),
 	'0', 'nothing is left on the source');
