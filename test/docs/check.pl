@@ -26,7 +26,7 @@
 # A page starts with an empty database app; other databases and roles that it makes are dropped
 # after it. A block without an output may print anything but an error.
 #
-# A line "..." in an output stands for any number of lines.
+# If an output has a line "...", its other lines are printed in this order, and more lines can be printed between any of them.
 #
 # 'host=db1 dbname=app', 'host=db2 dbname=app' and so on in a shell block are databases of the one server: app, app_db2 ...
 # check.pl makes them with the extension. On such a page their addresses are db1:5432/app, db2:5432/app.
@@ -485,7 +485,7 @@ sub differs
 	my @real = masked($real);
 	if (grep { $_ eq '...' } @shown)
 	{
-		my $pattern = join '', map { $_ eq '...' ? '(?:.*\n)*?' : quotemeta($_) . '\n' } @shown;
+		my $pattern = join '(?:.*\n)*?', map { quotemeta($_) . '\n' } grep { $_ ne '...' } @shown;
 		return join('', map { "$_\n" } @real) =~ /^$pattern\z/ ? undef : 'another output';
 	}
 	foreach my $i (0 .. $#real)
