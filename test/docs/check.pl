@@ -353,7 +353,30 @@ sub run_block
 		$real =~ s/\Q$address\E(?!\w)/$server:$port\/app/g;
 		$real =~ s/\Q$ENV{PGHOST}\E(\h+(?:port=)?$port\h+(?:dbname=)?)$database(?!\w)/$server$1app/g;
 	}
+	$real = join "\n\n", map { narrowed($_) } split /\n\n/, $real if %is_server;
 	return (with_usual_socket($real), $status);
+}
+
+# The columns of a table as near to each other as the names of the page let them be. Warnings can stand above it.
+sub narrowed
+{
+	my @lines = split /\n/, $_[0];
+	my $blank = '';
+	foreach my $line (grep { !/^snowflake-shard: / } @lines)
+	{
+		my $width = length $line > length $blank ? length $line : length $blank;
+		$blank = sprintf('%-*s', $width, $blank) | sprintf('%-*s', $width, $line);
+	}
+	while (@lines > 1 && $blank =~ /(?<=  )( +)(?=[^ ])/g)
+	{
+		my ($start, $length) = ($-[1], length $1);
+		substr($blank, $start, $length) = '';
+		foreach my $line (grep { !/^snowflake-shard: / } @lines)
+		{
+			substr($line, $start, $length) = '' if length $line > $start;
+		}
+	}
+	return join "\n", @lines, $_[0] =~ /\n\z/ ? '' : ();
 }
 
 sub database_of
