@@ -22,7 +22,7 @@ inline const char* const kNotes =
 inline const char* const kServers =
     "connection strings of servers, as for psql: host=db1 dbname=app; @FILE has one in each line, "
     "and # begins a comment. Default: the file that SNOWFLAKE_SERVERS names";
-inline const char* const kKeepGoing = "go on with the other servers if one fails";
+inline const char* const kKeepGoing = "continue with the other servers if one fails";
 inline const char* const kShards = "shard numbers: 0-1999 or 1,5,7-9";
 
 /* "10%" becomes 0.1. Without a % it could mean either. Returns the error, empty if there is none.
@@ -182,7 +182,7 @@ struct Arguments {
             "serialization failure (default 5)");
         tries->check(CLI::Range(1, 1000));
         verb->add_flag("--keep-going", run.keep_going,
-                       "go on with the other shards and servers after an error");
+                       "continue with the other shards and servers after an error");
         /* A statement outside of a transaction that fails can leave a part of its work, such as an
          * invalid index. It is not tried again, so --tries would have no effect. */
         verb->add_flag("--no-transaction", run.no_transaction,
@@ -196,7 +196,7 @@ struct Arguments {
             add("query", query, query_shards,
                 "Runs a query in every shard, with search_path = the shard's schema, in a READ "
                 "ONLY transaction. Prints the rows of all shards as one table, whose first columns "
-                "are shard and schema. Goes on if a shard or a server fails, and names it.",
+                "are shard and schema. Continues if a shard or a server fails, and names it.",
                 R"(
   snowflake-shard query @servers.txt --sql 'SELECT count(*) FROM photos'
   snowflake-shard query @servers.txt --shards 0-99 --timeout 10s --format csv \
@@ -216,7 +216,7 @@ struct Arguments {
         CLI::App* verb = add(
             "diff", diff, diff_shards,
             "Shows shards whose definition is not the template's, with the statements that differ: "
-            "- stands in the template alone, + in the shard alone. Exit code 1 if there are any.",
+            "- is only in the template, + only in the shard. Exit code 1 if there are any.",
             R"(
   snowflake-shard diff dbname=app --template insta0
   snowflake-shard diff @servers.txt --template insta0 --shards 1-99 --json)");
@@ -309,8 +309,8 @@ struct Arguments {
             "move", move, move_shard,
             "Moves a shard to another server while it is written to. Its rows stay on the source, "
             "closed to writing, until --drop-source. Changes of the definition during a move stop "
-            "it. A move that was interrupted or killed goes on with --resume. A list of "
-            "moves, by --shards or --plan, goes on if the same command is given again.",
+            "it. --resume continues a move that was interrupted or killed. For a list of "
+            "moves, by --shards or --plan, run the same command again to continue.",
             R"(
   snowflake-shard move insta5 --from 'host=db1 dbname=app' --to 'host=db2 dbname=app' --dry-run
   snowflake-shard move insta5 --from service=db1 --to service=db2 \
@@ -329,11 +329,12 @@ struct Arguments {
         add_jobs(verb, move.jobs, "number of moves at a time, one for each server (default 1)");
         auto* kind = verb->add_option_group("kind");
         kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
-        kind->add_flag("--resume", move.is_resumed, "go on with a move that was interrupted");
+        kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
         kind->add_flag("--abort", move.is_aborted, "undo a move, up to the switch");
         kind->add_flag("--undo", move.is_undone,
                        "move a shard back that was moved with --reversible");
-        kind->add_flag("--drop-source", move.drops_source, "after a move: drop the old rows");
+        kind->add_flag("--drop-source", move.drops_source,
+                       "after a move: drop the old rows, and stop reverse replication");
         kind->require_option(0, 1);
         verb->add_flag("--reversible", move.is_reversible,
                        "let the old rows follow the new ones, until --undo or --drop-source");
@@ -358,7 +359,7 @@ struct Arguments {
             "Splits a server in two: its standby is promoted, and takes the shards that are named. "
             "Nothing is copied, and clients write meanwhile. Both servers have all rows until "
             "--drop-rest; each is closed to writing for the shards of the other. The promotion is "
-            "the point of no return. A split that was interrupted or killed goes on with --resume.",
+            "the point of no return. --resume continues a split that was interrupted or killed.",
             R"(
   snowflake-shard split --from 'host=db1 dbname=app' --standby 'host=db2 dbname=app' \
     --shards 1000-1999 --dry-run
@@ -372,8 +373,8 @@ struct Arguments {
             ->required();
         verb->add_option("--shards", split.shards, "the shards that leave: 1000-1999 or 1,5,7-9");
         auto* kind = verb->add_option_group("kind");
-        kind->add_flag("--dry-run", split.is_dry_run, "list what is in the way; change nothing");
-        kind->add_flag("--resume", split.is_resumed, "go on with a split that was interrupted");
+        kind->add_flag("--dry-run", split.is_dry_run, "list all obstacles; change nothing");
+        kind->add_flag("--resume", split.is_resumed, "continue a split that was interrupted");
         kind->add_flag("--abort", split.is_aborted, "undo a split, up to the promotion");
         kind->add_flag("--drop-rest", split.drops_rest,
                        "after a split: drop on each server the shards of the other");

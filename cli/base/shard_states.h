@@ -1,4 +1,4 @@
-/* The end of a command that works on shards: what became of each. */
+/* The end of a command that works on shards: the state of each. */
 
 #pragma once
 

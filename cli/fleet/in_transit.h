@@ -1,6 +1,6 @@
-/* Shards that a move or a split has to do with, from its beginning until the closed rows are
- * dropped: what the records of a server say of each, whether a verb may work on it, and the command
- * that leads on. */
+/* Shards of a move or a split, from its beginning until the closed rows are dropped: the state of
+ * each by the records of a server, whether a verb may work on it, and the command that continues.
+ */
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct InTransit {
     State state;
     bool is_open; /* here: else it has left, or has not come yet */
     bool is_source;
-    bool follows; /* it has all rows of the source, and takes what changes there */
+    bool follows; /* it has all rows of the source, and takes its changes */
     Address other;
     Address from; /* the servers, as the command takes them */
     Address to;
@@ -41,10 +41,11 @@ std::string move_command(const std::string& schema, const std::string& options);
 std::string command_of(const InTransit& shard, const std::string& option);
 std::string command_of(const SplitState& split, const std::string& option);
 
-/* For a hint: each command that leads on from this state, and what it does. */
+/* For a hint: the commands that continue from this state, each with its effect. */
 std::string way_on(const InTransit& shard);
 
-/* What keeps a verb from the shard, with the hint: "shard 5, schema insta5, is moving". */
+/* For an error of a verb that must not work on the shard: "shard 5, schema insta5, is moving", with
+ * the hint. */
 std::string describe(const InTransit& shard);
 
 /* An error if one of these shards is moving or has a way back: a definition that changes meanwhile

@@ -1,6 +1,6 @@
 /* The records of moves and of a split in a database: the schemas snowflake_move_N and
  * snowflake_split, each with a table state. They are read only here; move/state.h and split/ write
- * them. in_transit.h says what they mean for a shard. */
+ * them. in_transit.h interprets them for a shard. */
 
 #pragma once
 

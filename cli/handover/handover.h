@@ -1,5 +1,5 @@
-/* Rows change their server while clients write, and stay where they are if that fails: what a move
- * and a split have in common. Each closes its shards and opens the other side in its own way. */
+/* The common part of a move and a split: rows change their server while clients write, and stay
+ * where they are if that fails. Each closes its shards and opens the other side in its own way. */
 
 #pragma once
 
@@ -39,7 +39,7 @@ struct Switch {
     std::function<void()> open_again;
     /* Before the next try, while clients write. */
     std::function<void()> catch_up;
-    std::string opened; /* what open_again() has done */
+    std::string opened; /* a message: the shards are open again */
     std::string hint;   /* the command that leads on from there; may be empty */
     /* Behind the point of no return: more lines for an error, with a hint. */
     std::string unknown;

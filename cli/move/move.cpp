@@ -35,9 +35,9 @@ void require_no_move(const Standing& now)
                   "\nHINT:  --resume goes on, --abort undoes it.");
 }
 
-/* Of a move to be resumed or aborted, also that which the source keeps. At the step moved the
- * command of another router has been run, because lead_to() comes before that step; --abort never
- * runs it. */
+/* For a move to be resumed or aborted, the routers that the source keeps are added. At the step
+ * moved the command of another router has been run, because lead_to() comes before that step;
+ * --abort never runs it. */
 Routing routing_of(const MoveOptions& options, Connection& source, const Move& move)
 {
     Routing routing = given_routing(options, {schema_name(options.alias, move.shard.number)});

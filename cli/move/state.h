@@ -1,5 +1,5 @@
-/* The record of a move in its two databases, as fleet/records.h reads it; and what the two together
- * say of the move. Only this file writes it. */
+/* Writes the record of a move in its two databases, which fleet/records.h reads. A Standing is the
+ * state of the move by both records. */
 
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The verb move, and what the command line says of it. */
+/* The verb move and its arguments. */
 
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The verb plan, and what the command line says of it. */
+/* The verb plan and its arguments. */
 
 #pragma once
 

@@ -23,7 +23,7 @@ namespace
  * refuses bounds that do not hold last_value; setval() then puts the sequence to its end again.
  *
  * reopen() and open() treat the sequences of all shards, so that a user can call them by hand, as
- * docs/scale-out.md says. The command has treated them in batches before, see sequences.h.
+ * docs/moves.md says. The command has treated them in batches before, see sequences.h.
  *
  * stay(): on the old server no direct draw was stopped for the shards that stay, so there is only
  * the trigger function. */

@@ -1,4 +1,4 @@
-/* The verb split, and what the command line says of it. */
+/* The verb split and its arguments. */
 
 #pragma once
 

@@ -77,5 +77,5 @@ FROM (SELECT * FROM snowflake_internal.check_shards()
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
 COMMENT ON FUNCTION snowflake_check() IS
-    'reports problems of the shards of this database, also coming ones: severity (error, warning, notice), object, '
+    'reports problems of the shards of this database, including future ones: severity (error, warning, notice), object, '
     'problem, and a hint with the remedy; no rows if there are none';
