@@ -29,6 +29,7 @@ sub is_equal_dump
 my $program = shard_program();
 my $node = new_server('kinds');
 
+# What the template uses of the cluster and of another schema.
 $node->safe_psql('postgres', q{
 	CREATE ROLE app; CREATE ROLE "the ""reader""";
 	CREATE SCHEMA outside;
@@ -39,6 +40,7 @@ $node->safe_psql('postgres', q{
 	SET allow_in_place_tablespaces = on;
 	CREATE TABLESPACE other_space LOCATION ''});
 
+# A schema with an object of each kind.
 my $template = q{
 	SELECT snowflake_create_shard(100, 'kinds', 1767225600000);
 	SET search_path = kinds, public;
@@ -59,7 +61,8 @@ my $template = q{
 	CREATE TYPE base (INPUT = base_in, OUTPUT = base_out, LIKE = text);
 	CREATE COLLATION plain FROM "C";
 	CREATE CONVERSION latin FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8;
-	CREATE TEXT SEARCH PARSER words (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype);
+	CREATE TEXT SEARCH PARSER words (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end,
+		LEXTYPES = prsd_lextype);
 	CREATE TEXT SEARCH TEMPLATE simple_like (INIT = dsimple_init, LEXIZE = dsimple_lexize);
 	CREATE TEXT SEARCH DICTIONARY dictionary (TEMPLATE = simple_like);
 	CREATE TEXT SEARCH CONFIGURATION search (PARSER = words);
@@ -85,7 +88,8 @@ my $template = q{
 	CREATE TABLE "User %I" (
 		id bigint PRIMARY KEY DEFAULT next_id() CHECK (snowflake_shard(id) = 100),
 		direct bigint NOT NULL DEFAULT snowflake_next_id(100, 'own', 1767225600000),
-		nested text DEFAULT 'N%s-' || lpad(nextval('"Numbers %s ''it''''s''"')::text, 8, '0') || '/' || snowflake_next_id(100, 'own'),
+		nested text DEFAULT 'N%s-' || lpad(nextval('"Numbers %s ''it''''s''"')::text, 8,
+			'0') || '/' || snowflake_next_id(100, 'own'),
 		named bigint DEFAULT snowflake_next_id(shard => 100, seq => 'own'),
 		named_last bigint DEFAULT snowflake_next_id(seq => 'own', shard => 100),
 		elsewhere bigint DEFAULT snowflake_next_id(100, 'outside.ids'),
@@ -101,30 +105,37 @@ my $template = q{
 		CONSTRAINT "check 'em" CHECK ("kinds" <> 'kinds.y') NO INHERIT,
 		CONSTRAINT no_overlap EXCLUDE USING gist (during WITH &&) WHERE (id > 1) DEFERRABLE INITIALLY DEFERRED);
 	ALTER TABLE "User %I" DROP COLUMN gone, ALTER country SET COMPRESSION pglz;
-	ALTER SEQUENCE "User %I_by_default_seq" RENAME TO "identity %s"; ALTER SEQUENCE "User %I_counted_seq" RENAME TO "serial %s";
+	ALTER SEQUENCE "User %I_by_default_seq" RENAME TO "identity %s";
+	ALTER SEQUENCE "User %I_counted_seq" RENAME TO "serial %s";
 	COMMENT ON SEQUENCE own IS 'of the direct call'; CREATE SEQUENCE down INCREMENT BY -1; CREATE SEQUENCE pg_class;
 	ALTER TABLE "User %I" ADD of_catalogue bigint DEFAULT nextval('kinds.pg_class');
-	ALTER TABLE "User %I" ALTER "kinds" SET STORAGE EXTERNAL, ALTER "kinds" SET STATISTICS 500, ALTER e SET (n_distinct = -0.5);
+	ALTER TABLE "User %I" ALTER "kinds" SET STORAGE EXTERNAL, ALTER "kinds" SET STATISTICS 500,
+		ALTER e SET (n_distinct = -0.5);
 	COMMENT ON TABLE "User %I" IS 'kinds.it''s'; COMMENT ON COLUMN "User %I".id IS 'snowflake_next_id(100, 5)';
 	COMMENT ON CONSTRAINT "check 'em" ON "User %I" IS 'a check';
-	CREATE UNIQUE INDEX "partial ""%s""" ON "User %I" (lower("kinds") text_pattern_ops DESC, (counted @+ 1) class) INCLUDE (e) WHERE m = 'glad';
+	CREATE UNIQUE INDEX "partial ""%s""" ON "User %I" (lower("kinds") text_pattern_ops DESC,
+		(counted @+ 1) class) INCLUDE (e) WHERE m = 'glad';
 	CREATE INDEX ON "User %I" USING gin (to_tsvector('kinds.search', "kinds")) TABLESPACE other_space;
 	ALTER TABLE "User %I" CLUSTER ON "User %I_pkey", REPLICA IDENTITY USING INDEX "User %I_pkey";
-	CREATE INDEX expressions ON "User %I" ((counted * 2), ("kinds" || 'x')); ALTER INDEX expressions ALTER COLUMN 2 SET STATISTICS 500;
-	CREATE INDEX named_twice ON "User %I" (named); CREATE INDEX named_too ON "User %I" (named); COMMENT ON INDEX named_too IS 'too';
+	CREATE INDEX expressions ON "User %I" ((counted * 2), ("kinds" || 'x'));
+	ALTER INDEX expressions ALTER COLUMN 2 SET STATISTICS 500;
+	CREATE INDEX named_twice ON "User %I" (named); CREATE INDEX named_too ON "User %I" (named);
+	COMMENT ON INDEX named_too IS 'too';
 	CREATE INDEX ON "User %I" USING brin (id) WITH (pages_per_range = 8);
 	CREATE STATISTICS several (ndistinct, mcv) ON counted, m FROM "User %I";
 	CREATE TABLE with_access_method (id integer) USING another_heap TABLESPACE other_space;
 	CREATE TABLE typed OF pair (PRIMARY KEY (a));
 	CREATE TABLE no_columns ();
-	CREATE TABLE full_identity (id integer) WITH (toast.autovacuum_enabled = off); ALTER TABLE full_identity REPLICA IDENTITY FULL;
+	CREATE TABLE full_identity (id integer) WITH (toast.autovacuum_enabled = off);
+	ALTER TABLE full_identity REPLICA IDENTITY FULL;
 	CREATE TABLE parent (a integer); CREATE TABLE child (b integer) INHERITS (parent);
 	CREATE TABLE events (id bigint DEFAULT next_id(), kind mood, PRIMARY KEY (id, kind)) PARTITION BY LIST (kind);
 	CREATE TABLE events_glad PARTITION OF events FOR VALUES IN ('glad') PARTITION BY RANGE (id);
 	CREATE TABLE events_glad_1 PARTITION OF events_glad FOR VALUES FROM (0) TO (4000000000000000000);
 	CREATE TABLE events_rest PARTITION OF events DEFAULT;
 	CREATE INDEX events_kind ON events (kind);
-	CREATE TABLE events_sad (dropped integer, kind mood NOT NULL, id bigint NOT NULL DEFAULT 7, CONSTRAINT own_key PRIMARY KEY (id, kind));
+	CREATE TABLE events_sad (dropped integer, kind mood NOT NULL, id bigint NOT NULL
+		DEFAULT 7, CONSTRAINT own_key PRIMARY KEY (id, kind));
 	ALTER TABLE events_sad DROP COLUMN dropped, ADD CONSTRAINT own_check CHECK (id < 4000000000000000000);
 	CREATE INDEX own_index ON events_sad (kind);
 	ALTER TABLE events ATTACH PARTITION events_sad FOR VALUES IN ('kinds.sad');
@@ -138,7 +149,8 @@ my $template = q{
 		TO (0.30000000000000004, '2025-03-04 00:00:00+00', MAXVALUE);
 	CREATE TABLE numbered (id bigint GENERATED ALWAYS AS IDENTITY, k integer) PARTITION BY LIST (k);
 	CREATE TABLE numbered_1 PARTITION OF numbered FOR VALUES IN (1);
-	CREATE TABLE chicken (id bigint PRIMARY KEY DEFAULT next_id(), egg bigint, mother bigint REFERENCES chicken ON DELETE SET NULL);
+	CREATE TABLE chicken (id bigint PRIMARY KEY DEFAULT next_id(), egg bigint, mother bigint REFERENCES chicken
+		ON DELETE SET NULL);
 	ALTER TABLE chicken ADD a integer, ADD b integer DEFAULT 3, ADD UNIQUE (a, b);
 	CREATE TABLE egg (id bigint PRIMARY KEY DEFAULT next_id(), hen bigint REFERENCES chicken DEFERRABLE INITIALLY DEFERRED,
 		b integer, a integer,
@@ -155,16 +167,21 @@ my $template = q{
 	CREATE MATERIALIZED VIEW not_filled AS SELECT id FROM egg WITH NO DATA;
 	CREATE RULE twice AS ON INSERT TO parent DO ALSO (INSERT INTO child VALUES (1, 2); NOTIFY kinds);
 	CREATE FUNCTION on_change() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN new; END$$;
-	CREATE TRIGGER changed BEFORE UPDATE OF m ON "User %I" FOR EACH ROW WHEN (old.m <> new.m) EXECUTE FUNCTION on_change('kinds.x');
-	CREATE TRIGGER of_all AFTER INSERT ON events REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION on_change();
-	CREATE CONSTRAINT TRIGGER late AFTER INSERT ON egg DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION on_change();
+	CREATE TRIGGER changed BEFORE UPDATE OF m ON "User %I" FOR EACH ROW WHEN (old.m <> new.m)
+		EXECUTE FUNCTION on_change('kinds.x');
+	CREATE TRIGGER of_all AFTER INSERT ON events REFERENCING NEW TABLE AS added FOR EACH STATEMENT
+		EXECUTE FUNCTION on_change();
+	CREATE CONSTRAINT TRIGGER late AFTER INSERT ON egg DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+		EXECUTE FUNCTION on_change();
 	ALTER TABLE egg ENABLE ALWAYS TRIGGER late;
 	ALTER TABLE "User %I" ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-	CREATE POLICY theirs ON "User %I" AS RESTRICTIVE FOR UPDATE TO app USING (EXISTS (SELECT FROM egg)) WITH CHECK (id > 0);
+	CREATE POLICY theirs ON "User %I" AS RESTRICTIVE FOR UPDATE TO app USING (EXISTS (SELECT FROM egg)) WITH
+		CHECK (id > 0);
 	GRANT SELECT, INSERT (e, m) ON "User %I" TO app WITH GRANT OPTION;
 	GRANT USAGE ON SCHEMA kinds TO app; GRANT USAGE ON TYPE mood TO app; REVOKE USAGE ON TYPE email FROM PUBLIC;
 	GRANT SELECT ON SEQUENCE own TO "the ""reader""";
-	GRANT SELECT (id, e), UPDATE (m) ON "User %I" TO "the ""reader"""; REVOKE DELETE, TRUNCATE ON chicken FROM CURRENT_USER;
+	GRANT SELECT (id, e), UPDATE (m) ON "User %I" TO "the ""reader""";
+	REVOKE DELETE, TRUNCATE ON chicken FROM CURRENT_USER;
 	GRANT SELECT ON chicken TO "the ""reader""" WITH GRANT OPTION; GRANT USAGE ON SCHEMA kinds TO "the ""reader""";
 	SET ROLE "the ""reader"""; GRANT SELECT ON chicken TO PUBLIC; RESET ROLE;
 	ALTER TABLE egg OWNER TO app; ALTER TYPE pair OWNER TO app; ALTER FUNCTION two OWNER TO app;
@@ -175,88 +192,131 @@ $node->safe_psql('postgres', q{SET search_path = kinds;
 	INSERT INTO chicken DEFAULT VALUES; INSERT INTO parent VALUES (1); SELECT nextval('"Numbers %s ''it''''s''"')});
 
 my $text = dump_of($node, 'kinds');
-my ($headings) = qx(pg_dump -s -n kinds -d '@{[ $node->connstr('postgres') ]}') =~ /(.*)/s;
-foreach my $type ('ACL', 'AGGREGATE', 'COLLATION', 'COMMENT', 'CONSTRAINT', 'CONVERSION', 'DEFAULT', 'DEFAULT ACL', 'DOMAIN',
-	'FK CONSTRAINT', 'FOREIGN TABLE', 'FUNCTION', 'INDEX', 'INDEX ATTACH', 'MATERIALIZED VIEW', 'OPERATOR', 'OPERATOR CLASS',
-	'OPERATOR FAMILY', 'POLICY', 'PROCEDURE', 'ROW SECURITY', 'RULE', 'SCHEMA', 'SEQUENCE', 'SEQUENCE OWNED BY', 'SHELL TYPE',
-	'STATISTICS', 'TABLE', 'TABLE ATTACH', 'TEXT SEARCH CONFIGURATION', 'TEXT SEARCH DICTIONARY', 'TEXT SEARCH PARSER',
-	'TEXT SEARCH TEMPLATE', 'TRIGGER', 'TYPE', 'VIEW')
-{
-	like($headings, qr/^-- Name: .*; Type: $type;/m, "the template has a $type");
-}
 
-my ($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,8', '--schema', 'copy{}');
-is("$status " . states($rows), '0 made 7,8', 'every kind of object is cloned') or diag($err);
-# Text stays as it is: a comment, a constant, an alias, a column of the name.
-my $expected = $text;
-$expected =~ s/(SELECT u\.id,\n\s+)kinds\.m/$1ALIAS.m/;
-my $is = dump_of($node, 'copy7', name => 'kinds', from => 7, to => 100);
-$is =~ s/(SELECT u\.id,\n\s+)kinds\.m/$1ALIAS.m/;
-is_equal_dump($is, $expected, 'pg_dump -s of the clone and of the template are equal but for name and number');
+subtest 'the template has an object of each kind' => sub {
+	my ($headings) = qx(pg_dump -s -n kinds -d '@{[ $node->connstr('postgres') ]}') =~ /(.*)/s;
+	foreach my $type ('ACL', 'AGGREGATE', 'COLLATION', 'COMMENT', 'CONSTRAINT', 'CONVERSION', 'DEFAULT', 'DEFAULT ACL',
+		'DOMAIN',
+		'FK CONSTRAINT', 'FOREIGN TABLE', 'FUNCTION', 'INDEX', 'INDEX ATTACH', 'MATERIALIZED VIEW', 'OPERATOR',
+		'OPERATOR CLASS',
+		'OPERATOR FAMILY', 'POLICY', 'PROCEDURE', 'ROW SECURITY', 'RULE', 'SCHEMA', 'SEQUENCE', 'SEQUENCE OWNED BY',
+		'SHELL TYPE',
+		'STATISTICS', 'TABLE', 'TABLE ATTACH', 'TEXT SEARCH CONFIGURATION', 'TEXT SEARCH DICTIONARY', 'TEXT SEARCH PARSER',
+		'TEXT SEARCH TEMPLATE', 'TRIGGER', 'TYPE', 'VIEW')
+	{
+		like($headings, qr/^-- Name: .*; Type: $type;/m, "the template has a $type");
+	}
+};
 
-# Settings of the caller change nothing.
-foreach my $setting ('default_tablespace=other_space', 'default_table_access_method=another_heap', 'datestyle=SQL,DMY', 'timezone=Asia/Kolkata',
-	'extra_float_digits=-10', 'quote_all_identifiers=on', 'search_path=kinds', 'default_transaction_isolation=serializable', 'intervalstyle=sql_standard',
-	'standard_conforming_strings=off')
-{
-	local $ENV{PGOPTIONS} = "-c $setting";
-	my ($code, $states, $message) = shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,11', '--schema', 'copy{}');
-	is("$code " . states($states), '0 made 11; there already 7', "with $setting") or diag($message);
-	local $ENV{PGOPTIONS} = '';
-	is_equal_dump(dump_of($node, 'copy11', name => 'copy7', from => 11, to => 7), dump_of($node, 'copy7'), 'the clone is no other');
-	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA IF EXISTS copy11 CASCADE');
-}
+my ($status, $rows, $err);
+subtest 'a clone has the definition of the template' => sub {
+	($status, $rows, $err) =
+		shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,8', '--schema', 'copy{}');
+	is("$status " . states($rows), '0 made 7,8', 'every kind of object is cloned') or diag($err);
+	# Text stays as it is: a comment, a constant, an alias, a column of the name.
+	my $expected = $text;
+	$expected =~ s/(SELECT u\.id,\n\s+)kinds\.m/$1ALIAS.m/;
+	my $is = dump_of($node, 'copy7', name => 'kinds', from => 7, to => 100);
+	$is =~ s/(SELECT u\.id,\n\s+)kinds\.m/$1ALIAS.m/;
+	is_equal_dump($is, $expected, 'pg_dump -s of the clone and of the template are equal but for name and number');
+};
 
-# A table's alias that is the schema's name looks like it in a dump.
-($status, $rows) = shard_json($program, 'diff', $node, '--template', 'kinds', '--shards', '7');
-is(join(', ', map { $_->{object} } @$rows), 'VIEW looks, VIEW looks', 'diff finds only the alias that looks like the schema');
+subtest 'settings of the caller change nothing' => sub {
+	foreach my $setting ('default_tablespace=other_space', 'default_table_access_method=another_heap', 'datestyle=SQL,DMY',
+		'timezone=Asia/Kolkata',
+		'extra_float_digits=-10', 'quote_all_identifiers=on', 'search_path=kinds',
+		'default_transaction_isolation=serializable', 'intervalstyle=sql_standard',
+		'standard_conforming_strings=off')
+	{
+		local $ENV{PGOPTIONS} = "-c $setting";
+		my ($code, $states, $message) =
+			shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,11', '--schema', 'copy{}');
+		is("$code " . states($states), '0 made 11; there already 7', "with $setting") or diag($message);
+		local $ENV{PGOPTIONS} = '';
+		is_equal_dump(dump_of($node, 'copy11', name => 'copy7', from => 11, to => 7), dump_of($node, 'copy7'),
+			'the clone is no other');
+		$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA IF EXISTS copy11 CASCADE');
+	}
+};
 
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_sequences WHERE schemaname = 'copy7' AND last_value IS NOT NULL}),
-	0, 'no sequence of a clone has been used');
-is($node->safe_psql('postgres', q{SELECT string_agg(matviewname || ispopulated, ' ' ORDER BY matviewname) FROM pg_matviews WHERE schemaname = 'copy7'}),
-	'filledtrue filled_tootrue not_filledfalse', 'materialized views are filled where the template\'s are');
-is($node->safe_psql('postgres', q{
-	SELECT count(*) FROM pg_depend AS d
-	CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS a
-	CROSS JOIN LATERAL pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) AS b
-	WHERE d.classid <> 0 AND (a.identity LIKE '%copy7%' AND b.identity LIKE '%kinds.%' OR a.identity LIKE '%kinds.%' AND b.identity LIKE '%copy7%')}),
-	0, 'nothing of a clone depends on the template, and nothing of the template on a clone');
-is($node->safe_psql('postgres', q{INSERT INTO copy7.egg DEFAULT VALUES RETURNING public.snowflake_shard(id)}), '7', 'a clone makes IDs of its own shard');
-is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT shard::text, ',') FROM snowflake_columns WHERE schema_name = 'copy7'}),
-	'7', 'every call that the registry finds is of the clone\'s shard');
-my $findings = q{SELECT regexp_replace(replace(concat_ws(' | ', severity, object, problem, hint), '%s', 'kinds'), '\yshard %s\y|(\()%s\y', '\1N', 'g') AS line
-	FROM snowflake_check() WHERE object ~ '\y%s\y' ORDER BY 1};
-is($node->safe_psql('postgres', sprintf($findings, 'copy7', 7, 7, 'copy7')), $node->safe_psql('postgres', sprintf($findings, 'kinds', 100, 100, 'kinds')),
-	'snowflake_check() says of a clone what it says of the template, and no more');
-# The clone is a template as well, and its name takes quotes.
-($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'copy7', '--shards', '9', '--schema', q{Te%m "plate" o'clock ünï {}});
-is("$status " . states($rows), '0 made 9', 'a clone of a clone, with a name that has quotes') or diag($err);
-($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', q{Te%m "plate" o'clock ünï 9}, '--shards', '9-10', '--schema', q{Te%m "plate" o'clock ünï {}});
-is("$status " . states($rows), '0 made 10; there already 9', 'which is a template, and found equal to itself') or diag($err);
+subtest 'an alias that is the name of the schema looks like it in a dump' => sub {
+	($status, $rows) = shard_json($program, 'diff', $node, '--template', 'kinds', '--shards', '7');
+	is(join(', ', map { $_->{object} } @$rows), 'VIEW looks, VIEW looks',
+		'diff finds only the alias that looks like the schema');
+};
 
-is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT n.nspacl::text), count(DISTINCT obj_description(n.oid)) FROM pg_namespace AS n
-	WHERE n.nspname IN ('kinds', 'copy7') OR n.nspname ~ '^Te%m'}), '4|1|1', 'all of them have the same privileges and the same comment');
+subtest 'a clone and its template do not depend on each other' => sub {
+	is($node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_sequences WHERE schemaname = 'copy7' AND last_value IS NOT NULL}),
+		0, 'no sequence of a clone has been used');
+	is($node->safe_psql('postgres',
+		q{SELECT string_agg(matviewname || ispopulated, ' ' ORDER BY matviewname) FROM pg_matviews
+			WHERE schemaname = 'copy7'}),
+		'filledtrue filled_tootrue not_filledfalse', 'materialized views are filled where the template\'s are');
+	is($node->safe_psql('postgres', q{
+		SELECT count(*) FROM pg_depend AS d
+		CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS a
+		CROSS JOIN LATERAL pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) AS b
+		WHERE d.classid <> 0 AND (a.identity LIKE '%copy7%' AND b.identity LIKE '%kinds.%' OR a.identity LIKE '%kinds.%'
+			AND b.identity LIKE '%copy7%')}),
+		0, 'nothing of a clone depends on the template, and nothing of the template on a clone');
+	is($node->safe_psql('postgres', q{INSERT INTO copy7.egg DEFAULT VALUES RETURNING public.snowflake_shard(id)}), '7',
+		'a clone makes IDs of its own shard');
+	is($node->safe_psql('postgres',
+		q{SELECT string_agg(DISTINCT shard::text, ',') FROM snowflake_columns WHERE schema_name = 'copy7'}),
+		'7', 'every call that the registry finds is of the clone\'s shard');
+	my $findings =
+		q{SELECT regexp_replace(replace(concat_ws(' | ', severity, object, problem, hint), '%s', 'kinds'),
+			'\yshard %s\y|(\()%s\y', '\1N', 'g') AS line
+		FROM snowflake_check() WHERE object ~ '\y%s\y' ORDER BY 1};
+	is($node->safe_psql('postgres', sprintf($findings, 'copy7', 7, 7, 'copy7')),
+		$node->safe_psql('postgres', sprintf($findings, 'kinds', 100, 100, 'kinds')),
+		'snowflake_check() says of a clone what it says of the template, and no more');
+};
 
-# A clone that would not be as the template.
-$node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES GRANT INSERT ON TABLES TO app');
-($status, $rows, $err) = run_shard($program, 'clone', $node, '--template', 'kinds', '--shards', '20', '--schema', 'copy{}');
-is($status, 3, 'default privileges that the template has not: an error');
-like($err, qr/clones would differ from schema kinds.*GRANT/s, 'with the statement that would differ');
-$node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES REVOKE INSERT ON TABLES FROM app');
-$node->safe_psql('postgres', 'CREATE SCHEMA plain; CREATE TABLE plain.t ()');
-like((run_shard($program, 'clone', $node, '--template', 'plain', '--shards', '20', '--schema', 'copy{}'))[2], qr/schema plain is no shard/, 'a schema that is no shard');
-is($node->safe_psql('postgres', q{SELECT to_regnamespace('copy20') IS NULL AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname ~ '^snowflake_copy')
-	AND to_regclass('kinds.egg') IS NOT NULL}), 't', 'nothing was made, and the template has its name');
+subtest 'a clone is a template as well, and its name takes quotes' => sub {
+	($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'copy7', '--shards', '9', '--schema',
+		q{Te%m "plate" o'clock ünï {}});
+	is("$status " . states($rows), '0 made 9', 'a clone of a clone, with a name that has quotes') or diag($err);
+	($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', q{Te%m "plate" o'clock ünï 9},
+		'--shards', '9-10', '--schema', q{Te%m "plate" o'clock ünï {}});
+	is("$status " . states($rows), '0 made 10; there already 9', 'which is a template, and found equal to itself')
+		or diag($err);
 
-# pg_dump sets the access method of a table, and none for a partitioned one: what stands above it is another shard's.
-$node->safe_psql('postgres', q{
-	SELECT snowflake_create_shard(300, 'two_methods');
-	CREATE TABLE two_methods.a (id bigint) PARTITION BY HASH (id);
-	CREATE TABLE two_methods.b (id bigint);
-	CREATE TABLE two_methods.c (id bigint) USING another_heap});
-my @methods = ($node, '--template', 'two_methods', '--shards', '301,302');
-is((run_shard($program, 'clone', @methods, '--schema', 'two_methods{}'))[0], 0, 'tables of two access methods are cloned');
-is((run_shard($program, 'diff', @methods))[1], "2 shards compared with two_methods, different: none\n", 'diff finds no difference between them');
+	is($node->safe_psql('postgres',
+		q{SELECT count(*), count(DISTINCT n.nspacl::text), count(DISTINCT obj_description(n.oid)) FROM pg_namespace AS n
+		WHERE n.nspname IN ('kinds', 'copy7')
+			OR n.nspname ~ '^Te%m'}), '4|1|1', 'all of them have the same privileges and the same comment');
+};
+
+subtest 'a clone that would not be as the template is refused' => sub {
+	$node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES GRANT INSERT ON TABLES TO app');
+	($status, $rows, $err) =
+		run_shard($program, 'clone', $node, '--template', 'kinds', '--shards', '20', '--schema', 'copy{}');
+	is($status, 3, 'default privileges that the template has not: an error');
+	like($err, qr/clones would differ from schema kinds.*GRANT/s, 'with the statement that would differ');
+	$node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES REVOKE INSERT ON TABLES FROM app');
+	$node->safe_psql('postgres', 'CREATE SCHEMA plain; CREATE TABLE plain.t ()');
+	like((run_shard($program, 'clone', $node, '--template', 'plain', '--shards', '20', '--schema', 'copy{}'))[2],
+		qr/schema plain is no shard/, 'a schema that is no shard');
+	is($node->safe_psql('postgres',
+		q{SELECT to_regnamespace('copy20') IS NULL AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname ~ '^snowflake_copy')
+		AND to_regclass('kinds.egg') IS NOT NULL}), 't', 'nothing was made, and the template has its name');
+};
+
+subtest 'tables of several access methods are cloned' => sub {
+	# pg_dump sets the access method of a table, and none for a partitioned one: what stands above it is another shard's.
+	$node->safe_psql('postgres', q{
+		SELECT snowflake_create_shard(300, 'two_methods');
+		CREATE TABLE two_methods.a (id bigint) PARTITION BY HASH (id);
+		CREATE TABLE two_methods.b (id bigint);
+		CREATE TABLE two_methods.c (id bigint) USING another_heap});
+	my @methods = ($node, '--template', 'two_methods', '--shards', '301,302');
+	is((run_shard($program, 'clone', @methods, '--schema', 'two_methods{}'))[0], 0,
+		'tables of two access methods are cloned');
+	is((run_shard($program, 'diff', @methods))[1], "2 shards compared with two_methods, different: none\n",
+		'diff finds no difference between them');
+};
 
 $node->stop;
 done_testing();

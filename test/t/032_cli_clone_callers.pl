@@ -1,5 +1,5 @@
-# Roles that may clone, and their templates: an ordinary role clones a template of its own; a template without next_id(), or with
-# functions that draw from elsewhere, is one as well; the extension may have a schema of its own; two
+# Roles that may clone, and their templates: an ordinary role clones a template of its own; a template without
+# next_id(), or with functions that draw from elsewhere, is one as well; the extension may have a schema of its own; two
 # commands may make the same shards. A refused clone leaves nothing behind.
 
 use strict;
@@ -20,7 +20,8 @@ my ($status, $rows, $err, $out);
 sub clone
 {
 	my ($template, $shards, $schema, $server) = @_;
-	($status, $rows, $err) = shard_json($program, 'clone', $server // $node, '--template', $template, '--shards', $shards, '--schema', $schema);
+	($status, $rows, $err) =
+		shard_json($program, 'clone', $server // $node, '--template', $template, '--shards', $shards, '--schema', $schema);
 	return "$status " . states($rows);
 }
 
@@ -28,7 +29,8 @@ sub is_refused
 {
 	my ($template, $shards, $schema, $message, $name, $server) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	($status, $out, $err) = run_shard($program, 'clone', $server // $node, '--template', $template, '--shards', $shards, '--schema', $schema);
+	($status, $out, $err) =
+		run_shard($program, 'clone', $server // $node, '--template', $template, '--shards', $shards, '--schema', $schema);
 	ok($status == 3 && $err =~ $message, $name) or diag("exit code $status: $out$err");
 	return;
 }
@@ -37,48 +39,69 @@ my $schemas = q{SELECT string_agg(nspname, ' ' ORDER BY nspname COLLATE "C") FRO
 
 # --- templates -----------------------------------------------------------------------------------
 
-$node->safe_psql('postgres', q{
-	CREATE SCHEMA outside; CREATE SEQUENCE outside.ids;
-	CREATE SCHEMA per_table; SET search_path = per_table, public;
-	CREATE SEQUENCE users_id_seq;
-	CREATE TABLE users (id bigint PRIMARY KEY DEFAULT snowflake_next_id(200, 'users_id_seq'));
-	ALTER SEQUENCE users_id_seq OWNED BY users.id;
-	CREATE SEQUENCE photos_id_seq;
-	CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_next_id(200, 'photos_id_seq', 0), user_id bigint REFERENCES users)});
-is(clone('per_table', '201,8191', 'per_table_{}'), '0 made 201,8191', 'a template without a function, and the last shard number');
-is($node->safe_psql('postgres', q{SELECT table_name, shard, seq, epoch_ms FROM snowflake_columns WHERE schema_name = 'per_table_8191' ORDER BY 1}),
-	"photos|8191|per_table_8191.photos_id_seq|0\nusers|8191|per_table_8191.users_id_seq|1314220021721",
-	'its columns draw from its own sequences, in their epochs');
-is($node->safe_psql('postgres', q{SELECT pg_get_serial_sequence('per_table_201.users', 'id')}), 'per_table_201.users_id_seq',
-	'a sequence is owned by the column of the clone');
+subtest 'a schema without a function is a template' => sub {
+	$node->safe_psql('postgres', q{
+		CREATE SCHEMA outside; CREATE SEQUENCE outside.ids;
+		CREATE SCHEMA per_table; SET search_path = per_table, public;
+		CREATE SEQUENCE users_id_seq;
+		CREATE TABLE users (id bigint PRIMARY KEY DEFAULT snowflake_next_id(200, 'users_id_seq'));
+		ALTER SEQUENCE users_id_seq OWNED BY users.id;
+		CREATE SEQUENCE photos_id_seq;
+		CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_next_id(200, 'photos_id_seq', 0), user_id bigint
+			REFERENCES users)});
+	is(clone('per_table', '201,8191', 'per_table_{}'), '0 made 201,8191',
+		'a template without a function, and the last shard number');
+	is($node->safe_psql('postgres',
+		q{SELECT table_name, shard, seq, epoch_ms FROM snowflake_columns WHERE schema_name = 'per_table_8191' ORDER BY 1}),
+		"photos|8191|per_table_8191.photos_id_seq|0\nusers|8191|per_table_8191.users_id_seq|1314220021721",
+		'its columns draw from its own sequences, in their epochs');
+	is($node->safe_psql('postgres', q{SELECT pg_get_serial_sequence('per_table_201.users', 'id')}),
+		'per_table_201.users_id_seq',
+		'a sequence is owned by the column of the clone');
+};
 
-$node->safe_psql('postgres', q{
-	CREATE SCHEMA atomic;
-	CREATE FUNCTION atomic.next_id() RETURNS bigint BEGIN ATOMIC SELECT snowflake_next_id(210, 'outside.ids', 1767225600000); END;
-	CREATE FUNCTION atomic.owners_id() RETURNS bigint SECURITY DEFINER RETURN snowflake_next_id(210, 'outside.ids');
-	CREATE TABLE atomic.t (id bigint DEFAULT atomic.next_id(), more bigint DEFAULT snowflake_next_id(210, 'outside.ids') + 0,
-		"%s" text DEFAULT 'c' || atomic.owners_id())});
-is(clone('atomic', '211', 'atomic{}'), '0 made 211', 'a body with BEGIN ATOMIC, a sequence of another schema, a call within an expression');
-is($node->safe_psql('postgres', q{INSERT INTO atomic211.t DEFAULT VALUES RETURNING snowflake_shard(id), snowflake_shard(more), snowflake_shard(ltrim("%s", 'c')::bigint)}),
-	'211|211|211', 'all of them make IDs of the clone\'s shard');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'atomic211'::regnamespace AND prosecdef}), '1',
-	'SECURITY DEFINER is kept');
+subtest 'calls in bodies and in expressions are renumbered' => sub {
+	$node->safe_psql('postgres', q{
+		CREATE SCHEMA atomic;
+		CREATE FUNCTION atomic.next_id() RETURNS bigint BEGIN ATOMIC
+			SELECT snowflake_next_id(210, 'outside.ids', 1767225600000); END;
+		CREATE FUNCTION atomic.owners_id() RETURNS bigint SECURITY DEFINER RETURN snowflake_next_id(210, 'outside.ids');
+		CREATE TABLE atomic.t (id bigint DEFAULT atomic.next_id(), more bigint
+			DEFAULT snowflake_next_id(210, 'outside.ids') + 0,
+			"%s" text DEFAULT 'c' || atomic.owners_id())});
+	is(clone('atomic', '211', 'atomic{}'), '0 made 211',
+		'a body with BEGIN ATOMIC, a sequence of another schema, a call within an expression');
+	is($node->safe_psql('postgres',
+		q{INSERT INTO atomic211.t DEFAULT VALUES RETURNING snowflake_shard(id), snowflake_shard(more),
+			snowflake_shard(ltrim("%s", 'c')::bigint)}),
+		'211|211|211', 'all of them make IDs of the clone\'s shard');
+	is($node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'atomic211'::regnamespace AND prosecdef}), '1',
+		'SECURITY DEFINER is kept');
+};
 
-$node->safe_psql('postgres', q{
-	CREATE SCHEMA computed; SELECT snowflake_create_shard(220, 'computed');
-	CREATE TABLE computed.t (a bigint DEFAULT snowflake_next_id(200 + 20, 'computed.table_id_seq'),
-		b bigint DEFAULT snowflake_next_id(220, ('computed.' || 'table_id_seq')::regclass), c bigint DEFAULT snowflake_next_id())});
-is_refused('computed', '221', 'computed{}', qr/no constant.*\n    computed\.t\.a\n    computed\.t\.b\nHINT/,
-	'a shard or a sequence that is computed is refused, and the columns are named');
-$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA computed CASCADE');
+subtest 'a shard or a sequence that is computed is refused' => sub {
+	$node->safe_psql('postgres', q{
+		CREATE SCHEMA computed; SELECT snowflake_create_shard(220, 'computed');
+		CREATE TABLE computed.t (a bigint DEFAULT snowflake_next_id(200 + 20, 'computed.table_id_seq'),
+			b bigint DEFAULT snowflake_next_id(220, ('computed.' || 'table_id_seq')::regclass), c bigint
+				DEFAULT snowflake_next_id())});
+	is_refused('computed', '221', 'computed{}', qr/no constant.*\n    computed\.t\.a\n    computed\.t\.b\nHINT/,
+		'a shard or a sequence that is computed is refused, and the columns are named');
+	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA computed CASCADE');
+};
 
-# Nothing of a clone's leads back to the template.
-$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA atomic, per_table CASCADE');
-is($node->safe_psql('postgres', q{INSERT INTO atomic211.t DEFAULT VALUES; INSERT INTO per_table_201.users DEFAULT VALUES RETURNING snowflake_shard(id)}),
-	'201', 'a clone goes on without its template');
+subtest 'a clone goes on without its template' => sub {
+	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA atomic, per_table CASCADE');
+	is($node->safe_psql('postgres',
+		q{INSERT INTO atomic211.t DEFAULT VALUES;
+			INSERT INTO per_table_201.users DEFAULT VALUES RETURNING snowflake_shard(id)}),
+		'201', 'a clone goes on without its template');
+};
 
 # --- roles ---------------------------------------------------------------------------------------
 
+# A shard of an ordinary role.
 $node->safe_psql('postgres', q{
 	CREATE ROLE owner LOGIN; CREATE ROLE app; CREATE ROLE stranger LOGIN; CREATE ROLE other_owner;
 	CREATE TABLE outside.countries (code text PRIMARY KEY);
@@ -92,46 +115,71 @@ $node->safe_psql('postgres', q{
 my $as_owner = $node->connstr('postgres') . ' user=owner';
 my $as_stranger = $node->connstr('postgres') . ' user=stranger';
 my $before = $node->safe_psql('postgres', $schemas);
-is_refused('owned', '501', 'owned{}', qr/permission denied for database/, 'without CREATE in the database: an error', $as_owner);
-$node->safe_psql('postgres', q{GRANT CREATE ON DATABASE postgres TO owner, stranger;
-	GRANT USAGE ON SCHEMA owned TO stranger; GRANT SELECT ON ALL TABLES IN SCHEMA owned TO stranger;
-	GRANT SELECT ON ALL SEQUENCES IN SCHEMA owned TO stranger});
-is_refused('owned', '501', 'owned{}', qr/must be owner of schema owned/, 'who does not own the template cannot clone it', $as_stranger);
-is($node->safe_psql('postgres', $schemas), $before, 'nothing was made');
-is(clone('owned', '501', 'owned{}', $as_owner), '0 made 501', 'an ordinary role clones what it owns') or diag($err);
-is(dump_of($node, 'owned501', name => 'owned', from => 501, to => 500), dump_of($node, 'owned'), 'and the clone is as the template');
-$node->safe_psql('postgres', 'CREATE TABLE owned.theirs (); ALTER TABLE owned.theirs OWNER TO other_owner');
-is_refused('owned', '502', 'owned{}', qr/permission denied for table theirs|must be/, 'a table of another owner in the template: an error', $as_owner);
-$node->safe_psql('postgres', q{DROP TABLE owned.theirs;
-	CREATE TABLE owned.abroad (country text REFERENCES outside.countries); ALTER TABLE owned.abroad OWNER TO owner});
-is_refused('owned', '502', 'owned{}', qr/permission denied for (schema|table)/, 'so is a foreign key to a table without REFERENCES there', $as_owner);
-is($node->safe_psql('postgres', q{SELECT to_regnamespace('owned502') IS NULL AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname ~ '^snowflake_copy')}), 't',
-	'nothing was made');
-$node->safe_psql('postgres', 'GRANT USAGE ON SCHEMA outside TO owner; GRANT REFERENCES ON outside.countries TO owner');
-is(clone('owned', '502', 'owned{}', $as_owner), '0 made 502', 'with the privilege it is cloned') or diag($err);
 
-# Superusers have no such limit.
-$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT 6');
-($status, $out, $err) = run_shard($program, 'clone', $as_owner, '--template', 'owned', '--shards', '520-539', '--schema', 'owned{}', '--jobs', 8);
-ok($status == 3 && $err =~ /too many connections for role "owner"\nHINT:  --jobs 8 opens 8 connections\b.*Nothing was made\.$/s, 'fewer connections than --jobs: an error')
-  or diag("$status $out$err");
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^owned5[23]'}), '0', 'before a shard is made');
-$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT -1');
+subtest 'a role without the rights makes nothing' => sub {
+	is_refused('owned', '501', 'owned{}', qr/permission denied for database/, 'without CREATE in the database: an error',
+		$as_owner);
+	$node->safe_psql('postgres', q{GRANT CREATE ON DATABASE postgres TO owner, stranger;
+		GRANT USAGE ON SCHEMA owned TO stranger; GRANT SELECT ON ALL TABLES IN SCHEMA owned TO stranger;
+		GRANT SELECT ON ALL SEQUENCES IN SCHEMA owned TO stranger});
+	is_refused('owned', '501', 'owned{}', qr/must be owner of schema owned/,
+		'who does not own the template cannot clone it', $as_stranger);
+	is($node->safe_psql('postgres', $schemas), $before, 'nothing was made');
+};
+
+subtest 'an ordinary role clones what it owns' => sub {
+	is(clone('owned', '501', 'owned{}', $as_owner), '0 made 501', 'an ordinary role clones what it owns') or diag($err);
+	is(dump_of($node, 'owned501', name => 'owned', from => 501, to => 500), dump_of($node, 'owned'),
+		'and the clone is as the template');
+	$node->safe_psql('postgres', 'CREATE TABLE owned.theirs (); ALTER TABLE owned.theirs OWNER TO other_owner');
+	is_refused('owned', '502', 'owned{}', qr/permission denied for table theirs|must be/,
+		'a table of another owner in the template: an error', $as_owner);
+	$node->safe_psql('postgres', q{DROP TABLE owned.theirs;
+		CREATE TABLE owned.abroad (country text REFERENCES outside.countries); ALTER TABLE owned.abroad OWNER TO owner});
+	is_refused('owned', '502', 'owned{}', qr/permission denied for (schema|table)/,
+		'so is a foreign key to a table without REFERENCES there', $as_owner);
+	is($node->safe_psql('postgres',
+		q{SELECT to_regnamespace('owned502') IS NULL AND NOT EXISTS (SELECT FROM pg_namespace
+			WHERE nspname ~ '^snowflake_copy')}), 't',
+		'nothing was made');
+	$node->safe_psql('postgres', 'GRANT USAGE ON SCHEMA outside TO owner; GRANT REFERENCES ON outside.countries TO owner');
+	is(clone('owned', '502', 'owned{}', $as_owner), '0 made 502', 'with the privilege it is cloned') or diag($err);
+};
+
+subtest 'too few connections are an error before a shard is made' => sub {
+	# Superusers have no such limit.
+	$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT 6');
+	($status, $out, $err) = run_shard($program, 'clone', $as_owner, '--template', 'owned', '--shards', '520-539',
+		'--schema', 'owned{}', '--jobs', 8);
+	ok($status == 3
+		&& $err =~ /too many connections for role "owner"\nHINT:  --jobs 8 opens 8 connections\b.*Nothing was made\.$/s,
+		'fewer connections than --jobs: an error')
+		or diag("$status $out$err");
+	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^owned5[23]'}), '0',
+		'before a shard is made');
+	$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT -1');
+};
 
 # --- two commands that make the same shards ------------------------------------------------------
 
-my @both = map { my %run = (err => ''); $run{h} = IPC::Run::start(
-	[ $program, shard_command('clone', $node, '--template', 'owned', '--shards', '1000-1014', '--schema', 'same{}', '--jobs', 2) ],
-	'>', \$run{out}, '2>', \$run{err}); \%run } 1, 2;
-$_->{h}->finish foreach @both;
-my @codes = map { $_->{h}->result(0) } @both;
-ok((grep { $_ == 0 || $_ == 3 } @codes) == 2, 'two commands that make the same shards: each has made them, or says which it has not')
-	or diag("exit codes @codes");
-is((clone('owned', '1000-1014', 'same{}'))[0] =~ /^0 /, 1, 'the command can be run again') or diag($err);
-is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT shard) FROM snowflake_shards WHERE schema_name ~ '^same'}), '15|15',
-	'each shard is there once');
-is((run_shard($program, 'diff', $node, '--template', 'owned', '--shards', '1000-1014'))[0], 0, 'and as the template');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^snowflake_copy'}), '0', 'no other schema is left');
+subtest 'two commands that make the same shards make each of them once' => sub {
+	my @both = map { my %run = (err => ''); $run{h} = IPC::Run::start(
+		[ $program,
+			shard_command('clone', $node, '--template', 'owned', '--shards', '1000-1014', '--schema', 'same{}', '--jobs', 2) ],
+		'>', \$run{out}, '2>', \$run{err}); \%run } 1, 2;
+	$_->{h}->finish foreach @both;
+	my @codes = map { $_->{h}->result(0) } @both;
+	ok((grep { $_ == 0 || $_ == 3 } @codes) == 2,
+		'two commands that make the same shards: each has made them, or says which it has not')
+		or diag("exit codes @codes");
+	is((clone('owned', '1000-1014', 'same{}'))[0] =~ /^0 /, 1, 'the command can be run again') or diag($err);
+	is($node->safe_psql('postgres',
+		q{SELECT count(*), count(DISTINCT shard) FROM snowflake_shards WHERE schema_name ~ '^same'}), '15|15',
+		'each shard is there once');
+	is((run_shard($program, 'diff', $node, '--template', 'owned', '--shards', '1000-1014'))[0], 0, 'and as the template');
+	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^snowflake_copy'}), '0',
+		'no other schema is left');
+};
 
 # --- refusals ------------------------------------------------------------------------------------
 
@@ -140,20 +188,26 @@ $node->safe_psql('postgres', q{
 	CREATE SCHEMA legacy; CREATE FUNCTION legacy.next_id() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
 	CREATE SCHEMA by_setting; CREATE TABLE by_setting.t (id bigint DEFAULT snowflake_next_id());
 	CREATE SCHEMA two;
-	CREATE TABLE two.t (a bigint DEFAULT snowflake_next_id(601, 'outside.ids'), b bigint DEFAULT snowflake_next_id(602, 'outside.ids'));
+	CREATE TABLE two.t (a bigint DEFAULT snowflake_next_id(601, 'outside.ids'), b bigint
+		DEFAULT snowflake_next_id(602, 'outside.ids'));
 	SELECT snowflake_create_shard(600, 'taken')});
 $before = $node->safe_psql('postgres', $schemas);
-is_refused('missing', '700', 'refused{}', qr/schema missing is no shard/, 'a template that does not exist');
-is_refused('pg_catalog', '700', 'refused{}', qr/schema pg_catalog is no shard/, 'a schema of the system');
-is_refused('legacy', '700', 'refused{}', qr/schema legacy is no shard/, 'a schema with the PL/pgSQL function');
-is_refused('by_setting', '700', 'refused{}', qr/schema by_setting is no shard/, 'a schema whose shard is a setting');
-is_refused('two', '700', 'refused{}', qr/several shards: 601, 602/, 'a schema that makes IDs of two shards');
-is_refused('owned', '600', 'refused{}', qr/shard 600 is in use by schema taken/, 'a shard number that is in use');
-is_refused('owned', '500', 'refused{}', qr/shard 500 is in use by schema owned/, 'the number of the template');
-is_refused('owned', '700', 'pg_{}', qr/unacceptable schema name/, 'a name that PostgreSQL keeps for itself');
-is_refused('owned', '700', 'empty{}', qr/there already, and not as the template.*empty700/s, 'a schema that exists and is empty');
-is((run_shard($program, 'clone', $node, '--template', 'owned', '--shards', '700', '--schema', 'x' x 61 . '{}'))[0], 2, 'a name of 64 bytes is wrong usage');
-is($node->safe_psql('postgres', $schemas), $before, 'nothing was made');
+
+subtest 'templates, numbers and names that are refused' => sub {
+	is_refused('missing', '700', 'refused{}', qr/schema missing is no shard/, 'a template that does not exist');
+	is_refused('pg_catalog', '700', 'refused{}', qr/schema pg_catalog is no shard/, 'a schema of the system');
+	is_refused('legacy', '700', 'refused{}', qr/schema legacy is no shard/, 'a schema with the PL/pgSQL function');
+	is_refused('by_setting', '700', 'refused{}', qr/schema by_setting is no shard/, 'a schema whose shard is a setting');
+	is_refused('two', '700', 'refused{}', qr/several shards: 601, 602/, 'a schema that makes IDs of two shards');
+	is_refused('owned', '600', 'refused{}', qr/shard 600 is in use by schema taken/, 'a shard number that is in use');
+	is_refused('owned', '500', 'refused{}', qr/shard 500 is in use by schema owned/, 'the number of the template');
+	is_refused('owned', '700', 'pg_{}', qr/unacceptable schema name/, 'a name that PostgreSQL keeps for itself');
+	is_refused('owned', '700', 'empty{}', qr/there already, and not as the template.*empty700/s,
+		'a schema that exists and is empty');
+	is((run_shard($program, 'clone', $node, '--template', 'owned', '--shards', '700', '--schema', 'x' x 61 . '{}'))[0], 2,
+		'a name of 64 bytes is wrong usage');
+	is($node->safe_psql('postgres', $schemas), $before, 'nothing was made');
+};
 
 # --- the extension in another schema -------------------------------------------------------------
 
@@ -162,13 +216,20 @@ $node->safe_psql('elsewhere', q{
 	CREATE SCHEMA "In %s here";
 	CREATE EXTENSION snowflake SCHEMA "In %s here";
 	SELECT "In %s here".snowflake_create_shard(1, 'one');
-	CREATE TABLE one.t (id bigint PRIMARY KEY DEFAULT one.next_id(), d bigint DEFAULT "In %s here".snowflake_next_id(1, 'one.table_id_seq'))});
+	CREATE TABLE one.t (id bigint PRIMARY KEY DEFAULT one.next_id(), d bigint
+		DEFAULT "In %s here".snowflake_next_id(1, 'one.table_id_seq'))});
 my $elsewhere = $node->connstr('elsewhere');
-is(clone('one', '2', 'two%s{}', $elsewhere), '0 made 2', 'where the extension has a schema of its own') or diag($err);
-is($node->safe_psql('elsewhere', q{INSERT INTO "two%s2".t DEFAULT VALUES RETURNING "In %s here".snowflake_shard(id), "In %s here".snowflake_shard(d)}),
-	'2|2', 'the clone makes IDs of its shard');
-$node->safe_psql('elsewhere', q{SET search_path = "In %s here"; CREATE SEQUENCE s; CREATE TABLE t (id bigint DEFAULT snowflake_next_id(5, 's'))});
-is_refused('In %s here', '6', 'six{}', qr/extension snowflake is installed in schema In %s here.*cannot be moved/s, 'the schema of the extension is no template', $elsewhere);
+
+subtest 'the extension has a schema of its own' => sub {
+	is(clone('one', '2', 'two%s{}', $elsewhere), '0 made 2', 'where the extension has a schema of its own') or diag($err);
+	is($node->safe_psql('elsewhere',
+		q{INSERT INTO "two%s2".t DEFAULT VALUES RETURNING "In %s here".snowflake_shard(id), "In %s here".snowflake_shard(d)}),
+		'2|2', 'the clone makes IDs of its shard');
+	$node->safe_psql('elsewhere',
+		q{SET search_path = "In %s here"; CREATE SEQUENCE s; CREATE TABLE t (id bigint DEFAULT snowflake_next_id(5, 's'))});
+	is_refused('In %s here', '6', 'six{}', qr/extension snowflake is installed in schema In %s here.*cannot be moved/s,
+		'the schema of the extension is no template', $elsewhere);
+};
 
 $node->stop;
 done_testing();
