@@ -20,10 +20,14 @@ if ($one->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WH
 	$_->stop foreach $one, $two;
 	plan skip_all => 'btree_gist is not installed (it is a contrib module)';
 }
+
+# Shard 5 of an application.
 make_real_database($_, 'postgres') foreach $one, $two;
 make_real_shard($one, 'postgres', 5, 'insta5');
 psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
-$one->safe_psql('postgres', 'CREATE OPERATOR FAMILY insta5.family USING hash; CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler');
+$one->safe_psql('postgres',
+	'CREATE OPERATOR FAMILY insta5.family USING hash; '
+	. 'CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler');
 my @way = ('insta5', '--from', $one, '--to', $two);
 
 sub abort_move
@@ -36,7 +40,8 @@ sub abort_move
 
 # A change of each kind, while the rows are copied, and how it is shown.
 my @changes = (
-	[ 'ALTER TABLE insta5.photos ALTER width TYPE numeric(12,4)', qr/^- .*width numeric\(12,2\).*^\+ .*width numeric\(12,4\)/ms ],
+	[ 'ALTER TABLE insta5.photos ALTER width TYPE numeric(12,4)',
+		qr/^- .*width numeric\(12,2\).*^\+ .*width numeric\(12,4\)/ms ],
 	[ 'DROP TABLE insta5.bookings', qr/^- CREATE TABLE insta5\.bookings/m ],
 	[ 'REVOKE SELECT ON insta5.photos FROM report', qr/^- GRANT SELECT ON TABLE insta5\.photos TO report/m ],
 	[ q{CREATE OR REPLACE FUNCTION insta5.count_photos() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'},
@@ -44,48 +49,71 @@ my @changes = (
 	[ 'ALTER POLICY all_of_web ON insta5.photos USING (false)', qr/^\+ CREATE POLICY all_of_web .*USING \(false\)/m ],
 	[ q{COMMENT ON TABLE insta5.users IS 'new'}, qr/^\+ COMMENT ON TABLE insta5\.users IS 'new'/m ],
 	[ 'ALTER TABLE insta5.users SET (fillfactor = 90)', qr/^\+ WITH \(fillfactor='?90'?\)/m ]);
-my $move = start_command('move', 'target: rows', @way);
-kill 'STOP', $move->{run}{KIDS}[0]{PID};
-$one->safe_psql('postgres', $_->[0]) foreach @changes;
-# Behind the fence there is no time for pg_dump: the fingerprint tells of a change of any of these kinds.
-foreach my $sql ('GRANT CREATE ON SCHEMA insta5 TO report', 'GRANT DELETE ON insta5.users TO report', 'ALTER TABLE insta5.users SET (fillfactor = 80)',
-	'ALTER TABLE insta5.users ENABLE ROW LEVEL SECURITY', 'ALTER TABLE insta5.users FORCE ROW LEVEL SECURITY', 'ALTER TABLE insta5.users REPLICA IDENTITY FULL',
-	'ALTER TABLE insta5.users ALTER avatar SET STORAGE EXTERNAL', 'ALTER TABLE insta5.users ALTER photo_count SET DEFAULT 1',
-	'ALTER TABLE insta5.users CLUSTER ON users_name', 'ALTER TABLE insta5.follows RENAME CONSTRAINT follows_check TO other',
-	'ALTER TABLE insta5.photos DISABLE TRIGGER audit', 'ALTER POLICY all_of_web ON insta5.photos USING (false)', 'ALTER TABLE insta5.follows DISABLE RULE no_delete',
-	'ALTER STATISTICS insta5.photos_of_users SET STATISTICS 10', 'ALTER FUNCTION insta5.audit() COST 7', q{ALTER DOMAIN insta5.handle SET DEFAULT 'x'},
-	q{ALTER TYPE insta5.visibility RENAME VALUE 'private' TO 'secret'}, 'CREATE OPERATOR insta5.<<< (FUNCTION = int4pl, LEFTARG = integer, RIGHTARG = integer)',
-	'CREATE OPERATOR CLASS insta5.c FOR TYPE integer USING hash AS OPERATOR 1 =', 'CREATE COLLATION insta5.c FROM "C"',
-	'CREATE TEXT SEARCH CONFIGURATION insta5.c (COPY = simple)', 'CREATE TEXT SEARCH DICTIONARY insta5.c (TEMPLATE = simple)',
-	'ALTER DEFAULT PRIVILEGES IN SCHEMA insta5 GRANT SELECT ON TABLES TO report', q{COMMENT ON TABLE insta5.users IS 'new'}, q{COMMENT ON FUNCTION insta5.audit() IS 'new'},
-	(map { "COMMENT ON $_ IS 'new'" } 'SCHEMA insta5', 'TYPE insta5.visibility', 'TRIGGER audit ON insta5.photos', 'CONSTRAINT follows_check ON insta5.follows',
-		'COLUMN insta5.users.avatar'),
-	'GRANT USAGE ON SEQUENCE insta5.table_id_seq TO report', 'CREATE SEQUENCE insta5.c', 'ALTER SEQUENCE insta5.table_id_seq CACHE 7',
-	'CREATE OPERATOR FAMILY insta5.c USING hash', 'ALTER OPERATOR FAMILY insta5.family USING hash ADD OPERATOR 1 = (integer, integer)',
-	'ALTER OPERATOR FAMILY insta5.family USING hash ADD FUNCTION 1 hashint4(integer)', 'ALTER TABLE insta5.users SET ACCESS METHOD other_heap')
-{
-	my $fingerprint = 'SELECT snowflake_move_5.fingerprint()';
-	my ($before, $after) = split /\n/, $one->safe_psql('postgres', "BEGIN; $fingerprint; $sql; $fingerprint; ROLLBACK");
-	isnt($after, $before, "the fingerprint is another one after: $sql");
-}
-kill 'CONT', $move->{run}{KIDS}[0]{PID};
-is(end_command($move), 3, 'changes during the copy: exit code 3');
-like($move->{err}, qr/the definition has changed since it was copied\. Start anew: --abort/, 'the error says so');
-like($move->{err}, $_->[1], "it shows: $_->[0]") foreach @changes;
-is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
-abort_move('changes during the copy');
 
-# A change with which no row can be replicated any more, while the move waits for that. (A lock has made it wait once more.)
-my $holder = $one->background_psql('postgres');
-$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
-$move = start_command('move', 'source: triggers of the fence', @way, '--timeout', '1s');
-$one->safe_psql('postgres', $_) foreach 'ALTER TABLE insta5.follows ADD COLUMN late integer', 'UPDATE insta5.follows SET late = 1';
-await_text($move, 'definition has changed');
-is(end_command($move), 3, 'a change that stops replication: exit code 3');
-like($move->{err}, qr/the source is open again\n(?s:.*)Start anew: --abort(?s:.*)^\+ .*late integer/m, 'the error shows the change');
-$holder->quit;
-abort_move('a change that stops replication');
-$one->safe_psql('postgres', 'ALTER TABLE insta5.follows DROP COLUMN late');
+my $move;
+subtest 'changes during the copy stop the move' => sub {
+	$move = start_command('move', 'target: rows', @way);
+	kill 'STOP', $move->{run}{KIDS}[0]{PID};
+	$one->safe_psql('postgres', $_->[0]) foreach @changes;
+	# Behind the fence there is no time for pg_dump: the fingerprint tells of a change of any of these kinds.
+	foreach my $sql ('GRANT CREATE ON SCHEMA insta5 TO report', 'GRANT DELETE ON insta5.users TO report',
+		'ALTER TABLE insta5.users SET (fillfactor = 80)',
+		'ALTER TABLE insta5.users ENABLE ROW LEVEL SECURITY', 'ALTER TABLE insta5.users FORCE ROW LEVEL SECURITY',
+		'ALTER TABLE insta5.users REPLICA IDENTITY FULL',
+		'ALTER TABLE insta5.users ALTER avatar SET STORAGE EXTERNAL',
+		'ALTER TABLE insta5.users ALTER photo_count SET DEFAULT 1',
+		'ALTER TABLE insta5.users CLUSTER ON users_name',
+		'ALTER TABLE insta5.follows RENAME CONSTRAINT follows_check TO other',
+		'ALTER TABLE insta5.photos DISABLE TRIGGER audit', 'ALTER POLICY all_of_web ON insta5.photos USING (false)',
+		'ALTER TABLE insta5.follows DISABLE RULE no_delete',
+		'ALTER STATISTICS insta5.photos_of_users SET STATISTICS 10', 'ALTER FUNCTION insta5.audit() COST 7',
+		q{ALTER DOMAIN insta5.handle SET DEFAULT 'x'},
+		q{ALTER TYPE insta5.visibility RENAME VALUE 'private' TO 'secret'},
+		'CREATE OPERATOR insta5.<<< (FUNCTION = int4pl, LEFTARG = integer, RIGHTARG = integer)',
+		'CREATE OPERATOR CLASS insta5.c FOR TYPE integer USING hash AS OPERATOR 1 =', 'CREATE COLLATION insta5.c FROM "C"',
+		'CREATE TEXT SEARCH CONFIGURATION insta5.c (COPY = simple)',
+		'CREATE TEXT SEARCH DICTIONARY insta5.c (TEMPLATE = simple)',
+		'ALTER DEFAULT PRIVILEGES IN SCHEMA insta5 GRANT SELECT ON TABLES TO report',
+		q{COMMENT ON TABLE insta5.users IS 'new'}, q{COMMENT ON FUNCTION insta5.audit() IS 'new'},
+		(map { "COMMENT ON $_ IS 'new'" } 'SCHEMA insta5', 'TYPE insta5.visibility', 'TRIGGER audit ON insta5.photos',
+			'CONSTRAINT follows_check ON insta5.follows',
+			'COLUMN insta5.users.avatar'),
+		'GRANT USAGE ON SEQUENCE insta5.table_id_seq TO report', 'CREATE SEQUENCE insta5.c',
+		'ALTER SEQUENCE insta5.table_id_seq CACHE 7',
+		'CREATE OPERATOR FAMILY insta5.c USING hash',
+		'ALTER OPERATOR FAMILY insta5.family USING hash ADD OPERATOR 1 = (integer, integer)',
+		'ALTER OPERATOR FAMILY insta5.family USING hash ADD FUNCTION 1 hashint4(integer)',
+		'ALTER TABLE insta5.users SET ACCESS METHOD other_heap')
+	{
+		my $fingerprint = 'SELECT snowflake_move_5.fingerprint()';
+		my ($before, $after) = split /\n/, $one->safe_psql('postgres', "BEGIN; $fingerprint; $sql; $fingerprint; ROLLBACK");
+		isnt($after, $before, "the fingerprint is another one after: $sql");
+	}
+	kill 'CONT', $move->{run}{KIDS}[0]{PID};
+	is(end_command($move), 3, 'changes during the copy: exit code 3');
+	like($move->{err}, qr/the definition has changed since it was copied\. Start anew: --abort/, 'the error says so');
+	like($move->{err}, $_->[1], "it shows: $_->[0]") foreach @changes;
+	is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
+	abort_move('changes during the copy');
+};
+
+my $holder;
+subtest 'a change that stops replication' => sub {
+	# A change with which no row can be replicated any more, while the move waits for that. (A lock has made it wait once
+	# more.)
+	$holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
+	$move = start_command('move', 'source: triggers of the fence', @way, '--timeout', '1s');
+	$one->safe_psql('postgres', $_) foreach 'ALTER TABLE insta5.follows ADD COLUMN late integer',
+		'UPDATE insta5.follows SET late = 1';
+	await_text($move, 'definition has changed');
+	is(end_command($move), 3, 'a change that stops replication: exit code 3');
+	like($move->{err}, qr/the source is open again\n(?s:.*)Start anew: --abort(?s:.*)^\+ .*late integer/m,
+		'the error shows the change');
+	$holder->quit;
+	abort_move('a change that stops replication');
+	$one->safe_psql('postgres', 'ALTER TABLE insta5.follows DROP COLUMN late');
+};
 
 # Behind the fence, when the shard could be opened: the last write is held up by a subscription that is disabled.
 sub move_with_change
@@ -96,29 +124,39 @@ sub move_with_change
 	my $moving = start_command('move', 'source: triggers of the fence', @way, '--timeout', '20s');
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
 	$holder->quit;
-	await('the move waits for the last write', sub { $moving->{run}->pump_nb; $moving->{err} =~ /waiting for the last write/ });
+	await('the move waits for the last write',
+		sub { $moving->{run}->pump_nb; $moving->{err} =~ /waiting for the last write/ });
 	$one->safe_psql('postgres', $sql);
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
 	return $moving;
 }
-$move = move_with_change('ALTER TABLE insta5.users ADD COLUMN late integer');
-is(end_command($move), 3, 'a change behind the fence: exit code 3');
-like($move->{err}, qr/the definition of the shard is being changed\n.*the source is open again\n/s, 'the source is opened again');
-like($move->{err}, qr/Start anew: --abort.*^\+ .*late integer/ms, 'the error shows the change');
-is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
-abort_move('a change behind the fence');
 
-# Statements that leave the definition as it is stop nothing.
-$move = start_command('move', 'target: rows', @way);
-kill 'STOP', $move->{run}{KIDS}[0]{PID};
-my $harmless = 'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'
-  . ' REINDEX TABLE CONCURRENTLY insta5.users; TRUNCATE insta5."Audit Log"';
-$one->safe_psql('postgres', $_) foreach split /;/, $harmless;
-kill 'CONT', $move->{run}{KIDS}[0]{PID};
-is(end_command($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
-is((run_shard($program, 'run', $one, $two, '--shards', '5', '--sql', 'CREATE TABLE behind ()'))[0], 0, 'run changes a shard whose move is done');
-my ($status, undef, $err) = run_shard($program, 'move', @way, '--drop-source');
-is($status, 0, '--drop-source') or diag($err);
-unlike($err, qr/NOTICE/, 'no notice of a server is printed');
+subtest 'a change behind the fence' => sub {
+	$move = move_with_change('ALTER TABLE insta5.users ADD COLUMN late integer');
+	is(end_command($move), 3, 'a change behind the fence: exit code 3');
+	like($move->{err}, qr/the definition of the shard is being changed\n.*the source is open again\n/s,
+		'the source is opened again');
+	like($move->{err}, qr/Start anew: --abort.*^\+ .*late integer/ms, 'the error shows the change');
+	is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
+	abort_move('a change behind the fence');
+};
+
+subtest 'statements that leave the definition as it is stop nothing' => sub {
+	# Statements that leave the definition as it is stop nothing.
+	$move = start_command('move', 'target: rows', @way);
+	kill 'STOP', $move->{run}{KIDS}[0]{PID};
+	my $harmless =
+		'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'
+		. ' REINDEX TABLE CONCURRENTLY insta5.users; TRUNCATE insta5."Audit Log"';
+	$one->safe_psql('postgres', $_) foreach split /;/, $harmless;
+	kill 'CONT', $move->{run}{KIDS}[0]{PID};
+	is(end_command($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
+	is((run_shard($program, 'run', $one, $two, '--shards', '5', '--sql', 'CREATE TABLE behind ()'))[0], 0,
+		'run changes a shard whose move is done');
+	my ($status, undef, $err) = run_shard($program, 'move', @way, '--drop-source');
+	is($status, 0, '--drop-source') or diag($err);
+	unlike($err, qr/NOTICE/, 'no notice of a server is printed');
+};
+
 $_->stop foreach $one, $two;
 done_testing();

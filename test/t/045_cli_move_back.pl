@@ -19,8 +19,10 @@ use Time::HiRes qw(time usleep);
 
 my $program = shard_program();
 seed_random();
+
+# Two servers, and the same way in the other direction.
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
-  . "max_worker_processes = 12\nmax_logical_replication_workers = 8\nmax_sync_workers_per_subscription = 6\n";
+	. "max_worker_processes = 12\nmax_logical_replication_workers = 8\nmax_sync_workers_per_subscription = 6\n";
 my @nodes = map { new_server($_, conf => $conf) } qw(one two);
 my @back = reverse @nodes;
 my ($status, $out, $err);
@@ -31,7 +33,7 @@ sub place
 	my (undef, $rows) = shard_json($program, 'map', @nodes);
 	my (undef, $found) = shard_json($program, 'verify', @nodes);
 	return join "\n", (map { $_->{port} == $nodes[0]->port ? 0 : 1 } grep { $_->{schema} eq 'insta5' } @$rows),
-	  map { "$_->{finding}: $_->{object}: $_->{problem}" } @$found;
+		map { "$_->{finding}: $_->{object}: $_->{problem}" } @$found;
 }
 
 # The states of the shard, in the order of the servers.
@@ -45,7 +47,8 @@ sub await_equal
 {
 	my ($table) = @_;
 	my $sql = "SELECT md5(coalesce(string_agg(t::text, ',' ORDER BY t::text), '')) FROM insta5.$table AS t";
-	await("$table is equal on both servers", sub { $nodes[0]->safe_psql('postgres', $sql) eq $nodes[1]->safe_psql('postgres', $sql) });
+	await("$table is equal on both servers",
+		sub { $nodes[0]->safe_psql('postgres', $sql) eq $nodes[1]->safe_psql('postgres', $sql) });
 	return;
 }
 
@@ -54,151 +57,194 @@ my $definition = dump_of($nodes[0], 'insta5');
 my $writers = start_writers(4, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
 
 # The target publishes, and the source reaches it.
-$nodes[1]->append_conf('postgresql.conf', 'wal_level = replica');
-$nodes[1]->restart;
-is(move(@nodes, '--dry-run'), 'exit code 0', 'a move without a way back needs no wal_level on the target') or diag($move_error);
-my $port = $nodes[1]->port;
-like(move(@nodes, '--dry-run', '--reversible'), qr/^1 \S+:$port\/postgres: wal_level = replica\n/, 'one with a way back does');
-$nodes[1]->append_conf('postgresql.conf', 'wal_level = logical');
-$nodes[1]->restart;
-like(move(@nodes, '--dry-run', '--reversible', '--target', 'host=/nonexistent'),
-	qr/^1 \S+:${\$nodes[0]->port}\/postgres: SUBSCRIPTION snowflake_move_5: .*nonexistent.*\n    HINT: .* --target/, 'and a way from the source to the target');
-moves([ @nodes, '--reversible' ], 'moved with a way back', 'move --reversible');
-is(place(), '1', 'it is open on the target, and verify finds nothing');
-is(listed(), 'moved, follows|open with a way back', 'list knows both');
-($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_there ()');
-like("$status $err", qr/^3 .*shard 5, schema insta5, has a way back\nHINT:  \S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --drop-source stops reverse replication/,
-	'run refuses a shard that has a way back, and names what ends it');
-($status, $out, $err) = run_shard($program, 'clone', $nodes[1], '--template', 'insta5', '--shards', '6', '--schema', 'insta{}');
-like("$status $err", qr/^3 .*schema insta5, has a way back\nHINT: .* --drop-source stops reverse replication. Nothing was made/, 'clone refuses a template with triggers of a move');
-is(sqlstate($nodes[0], "INSERT INTO insta5.log (v) VALUES ('x')"), '25006', 'the source is closed');
-$nodes[1]->safe_psql('postgres', 'INSERT INTO insta5.empty DEFAULT VALUES; INSERT INTO insta5.empty DEFAULT VALUES');
-await_equal('empty');
-$nodes[1]->safe_psql('postgres', 'TRUNCATE insta5.empty');
-await_equal('empty');
-is($nodes[0]->safe_psql('postgres', 'SELECT count(*) FROM insta5.empty'), '0', 'the source follows a TRUNCATE');
+my $port;
+subtest 'the source follows the target' => sub {
+	$nodes[1]->append_conf('postgresql.conf', 'wal_level = replica');
+	$nodes[1]->restart;
+	is(move(@nodes, '--dry-run'), 'exit code 0', 'a move without a way back needs no wal_level on the target')
+		or diag($move_error);
+	$port = $nodes[1]->port;
+	like(move(@nodes, '--dry-run', '--reversible'), qr/^1 \S+:$port\/postgres: wal_level = replica\n/,
+		'one with a way back does');
+	$nodes[1]->append_conf('postgresql.conf', 'wal_level = logical');
+	$nodes[1]->restart;
+	like(move(@nodes, '--dry-run', '--reversible', '--target', 'host=/nonexistent'),
+		qr/^1 \S+:${\$nodes[0]->port}\/postgres: SUBSCRIPTION snowflake_move_5: .*nonexistent.*\n    HINT: .* --target/,
+		'and a way from the source to the target');
+	moves([ @nodes, '--reversible' ], 'moved with a way back', 'move --reversible');
+	is(place(), '1', 'it is open on the target, and verify finds nothing');
+	is(listed(), 'moved, follows|open with a way back', 'list knows both');
+	($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_there ()');
+	my $command = qr/\S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --drop-source/;
+	like("$status $err",
+		qr/^3 .*shard 5, schema insta5, has a way back\nHINT:  $command stops reverse replication/,
+		'run refuses a shard that has a way back, and names what ends it');
+	($status, $out, $err) =
+		run_shard($program, 'clone', $nodes[1], '--template', 'insta5', '--shards', '6', '--schema', 'insta{}');
+	like("$status $err",
+		qr/^3 .*schema insta5, has a way back\nHINT: .* --drop-source stops reverse replication. Nothing was made/,
+		'clone refuses a template with triggers of a move');
+	is(sqlstate($nodes[0], "INSERT INTO insta5.log (v) VALUES ('x')"), '25006', 'the source is closed');
+	$nodes[1]->safe_psql('postgres', 'INSERT INTO insta5.empty DEFAULT VALUES; INSERT INTO insta5.empty DEFAULT VALUES');
+	await_equal('empty');
+	$nodes[1]->safe_psql('postgres', 'TRUNCATE insta5.empty');
+	await_equal('empty');
+	is($nodes[0]->safe_psql('postgres', 'SELECT count(*) FROM insta5.empty'), '0', 'the source follows a TRUNCATE');
+};
 
-# Its rows are compared while clients write.
-my $rows;
-($status, $rows, $err) = shard_json($program, 'verify', '--rows', @nodes);
-is("$status " . @$rows, '0 0', 'verify --rows: the copy has the rows of the shard') or diag(explain($rows));
-$nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; INSERT INTO insta5.empty VALUES (1)');
-($status, $rows) = shard_json($program, 'verify', '--rows', @nodes);
-ok(@$rows == 1 && "$status $rows->[0]{finding} $rows->[0]{problem}" =~
-	  /^1 rows table insta5\.empty: \S+:$port\/postgres has no row, \S+:${\$nodes[0]->port}\/postgres has 1 row, key \(1\)$/,
-	'verify --rows: a row too many') or diag(explain($rows));
-like($rows->[0]{hint}, qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --drop-source stops reverse replication/, 'with what it is for the way back');
-is((run_shard($program, 'verify', @nodes))[0], 0, 'verify alone does not compare');
-(undef, undef, $err) = run_shard($program, 'verify', '--rows', $nodes[1]);
-like($err, qr/shard 5: rows are not compared: give verify server \S+, too/, 'verify --rows: one server alone');
-$nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta5.empty');
-moves([ @nodes, $_ ], 'moved with a way back', "$_ does nothing") foreach '--resume', '--reversible';
-like($move_error, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
-is_refused([ @nodes, '--abort' ], qr/no move of schema insta5 to be aborted.*--undo moves it back/s, '--abort');
-is_refused([ @back, '--resume' ], qr/has been moved back|follows it/, '--resume in the other direction');
-moves([ @nodes, '--undo' ], 'undone', '--undo');
-like($move_error, qr/writes were blocked for \d+ ms/, 'the pause is printed');
-is(place(), '0', 'it is open on the source');
-is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is what it was');
-moves([ @nodes, '--undo' ], 'undone', 'a second --undo does nothing');
-is_refused([ @back, '--undo' ], qr/no way back.*was made without --reversible/s, 'an undo has no way back of its own');
-moves([ @back, '--drop-source' ], 'dropped', '--drop-source of the target');
-moves([ @back, '--drop-source' ], 'dropped', 'which does nothing then');
+subtest 'verify --rows compares the copy with the shard while clients write' => sub {
+	# Its rows are compared while clients write.
+	my $rows;
+	($status, $rows, $err) = shard_json($program, 'verify', '--rows', @nodes);
+	is("$status " . @$rows, '0 0', 'verify --rows: the copy has the rows of the shard') or diag(explain($rows));
+	$nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; INSERT INTO insta5.empty VALUES (1)');
+	($status, $rows) = shard_json($program, 'verify', '--rows', @nodes);
+	my $too_many = qr/\S+:${\$nodes[0]->port}\/postgres has 1 row, key \(1\)/;
+	ok(@$rows == 1 && "$status $rows->[0]{finding} $rows->[0]{problem}" =~
+			/^1 rows table insta5\.empty: \S+:$port\/postgres has no row, $too_many$/,
+		'verify --rows: a row too many') or diag(explain($rows));
+	like($rows->[0]{hint},
+		qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --drop-source stops reverse replication/,
+		'with what it is for the way back');
+	is((run_shard($program, 'verify', @nodes))[0], 0, 'verify alone does not compare');
+	(undef, undef, $err) = run_shard($program, 'verify', '--rows', $nodes[1]);
+	like($err, qr/shard 5: rows are not compared: give verify server \S+, too/, 'verify --rows: one server alone');
+	$nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta5.empty');
+};
 
-# There, back and there again; then it stays.
-moves([ @nodes, '--reversible' ], 'moved with a way back', 'again: there');
-moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back');
-is(place(), '0', 'open there');
-is_refused([ @nodes ], qr/has been moved back from .*--undo with --from and --to exchanged/s, 'a new move');
-moves([ @back, '--undo', '--reversible' ], 'undone with a way back', 'the undo is undone');
-is(place(), '1', 'open there');
-moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source stops reverse replication');
-is(place(), '1', 'the shard is where it was');
-is($nodes[0]->safe_psql('postgres', q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)}),
-	'0', 'nothing is left on the source');
-is($nodes[1]->safe_psql('postgres', q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'move') + (SELECT count(*) FROM pg_publication)
-	+ (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_trigger WHERE tgname = 'snowflake_move')}), '0', 'nor on the target');
-moves([ @nodes ], 'moved', 'a move that is done says so');
-is_refused([ @nodes, '--undo' ], qr/no way back/, '--undo then');
+subtest 'the way back is taken once' => sub {
+	moves([ @nodes, $_ ], 'moved with a way back', "$_ does nothing") foreach '--resume', '--reversible';
+	like($move_error, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
+	is_refused([ @nodes, '--abort' ], qr/no move of schema insta5 to be aborted.*--undo moves it back/s, '--abort');
+	is_refused([ @back, '--resume' ], qr/has been moved back|follows it/, '--resume in the other direction');
+	moves([ @nodes, '--undo' ], 'undone', '--undo');
+	like($move_error, qr/writes were blocked for \d+ ms/, 'the pause is printed');
+	is(place(), '0', 'it is open on the source');
+	is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is what it was');
+	moves([ @nodes, '--undo' ], 'undone', 'a second --undo does nothing');
+	is_refused([ @back, '--undo' ], qr/no way back.*was made without --reversible/s, 'an undo has no way back of its own');
+	moves([ @back, '--drop-source' ], 'dropped', '--drop-source of the target');
+	moves([ @back, '--drop-source' ], 'dropped', 'which does nothing then');
+};
 
-# What harms a way back.
-$nodes[0]->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS snowflake');
-moves([ @back, '--reversible' ], 'moved with a way back', 'the other way round');
-$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
-await('verify finds that nobody follows', sub { place() =~ /^0\nway back: schema snowflake_move_5: .* does not follow shard 5: it does not read slot \w+$/ });
-$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
-await('it follows again', sub { place() eq '0' });
-$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users ADD extra text');
-is_refused([ @back, '--undo' ], qr/definition has changed.*\+ +extra text/s, 'the definition has changed: --undo');
-unlike($move_error, qr/--resume/, 'and nobody is sent in a circle');
-like(place(), qr/^0/, 'the shard is open on');
-$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users DROP extra');
-$nodes[0]->safe_psql('postgres', q{SELECT pg_terminate_backend(active_pid), pg_sleep(0.1) FROM pg_replication_slots});
-await('the slot can be dropped', sub { $nodes[0]->psql('postgres', q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots}) == 0 });
-like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard 5: slot \w+ is gone$/, 'verify finds that its slot is gone');
-is_refused([ @back, '--undo' ], qr/slot \w+ is gone/, '--undo then');
-is(sqlstate($nodes[0], "INSERT INTO insta5.empty DEFAULT VALUES"), '', 'the shard is written to on');
-moves([ @back, '--drop-source' ], 'dropped', '--drop-source ends it');
+subtest 'there, back and there again; then the shard stays' => sub {
+	moves([ @nodes, '--reversible' ], 'moved with a way back', 'again: there');
+	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back');
+	is(place(), '0', 'open there');
+	is_refused([ @nodes ], qr/has been moved back from .*--undo with --from and --to exchanged/s, 'a new move');
+	moves([ @back, '--undo', '--reversible' ], 'undone with a way back', 'the undo is undone');
+	is(place(), '1', 'open there');
+	moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source stops reverse replication');
+	is(place(), '1', 'the shard is where it was');
+	is($nodes[0]->safe_psql('postgres',
+		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)}),
+		'0', 'nothing is left on the source');
+	is($nodes[1]->safe_psql('postgres',
+		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'move') + (SELECT count(*) FROM pg_publication)
+		+ (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_trigger
+			WHERE tgname = 'snowflake_move')}), '0', 'nor on the target');
+	moves([ @nodes ], 'moved', 'a move that is done says so');
+	is_refused([ @nodes, '--undo' ], qr/no way back/, '--undo then');
+};
 
-# What keeps a way back from being made, between the switch and that.
-my @ways = ([ @nodes, 'CREATE INDEX extra ON insta5.users (id)', qr/no way back is made: the definition of the shard has been changed on/ ],
-	[ @back, q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ 'move_5' AND NOT active},
-		qr/no way back is made: slot \w+ on \S+ has lost WAL, or is gone/ ]);
-foreach my $way (@ways)
-{
-	my ($source, $target, $sql, $text) = @$way;
-	is(move($source, $target, '--reversible', '--switch-command', qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$sql")),
-		'exit code 1', "no way back after: $sql") or diag($move_error);
-	like($move_error, $text, 'and why');
-	moves([ $source, $target, '--drop-source' ], 'dropped', '--drop-source');
-}
-$nodes[0]->safe_psql('postgres', 'DROP INDEX insta5.extra');
+subtest 'what harms a way back' => sub {
+	# What harms a way back.
+	$nodes[0]->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS snowflake');
+	moves([ @back, '--reversible' ], 'moved with a way back', 'the other way round');
+	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	await('verify finds that nobody follows',
+		sub { place() =~ /^0\nway back: schema snowflake_move_5: .* does not follow shard 5: it does not read slot \w+$/ });
+	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+	await('it follows again', sub { place() eq '0' });
+	$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users ADD extra text');
+	is_refused([ @back, '--undo' ], qr/definition has changed.*\+ +extra text/s, 'the definition has changed: --undo');
+	unlike($move_error, qr/--resume/, 'and nobody is sent in a circle');
+	like(place(), qr/^0/, 'the shard is open on');
+	$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users DROP extra');
+	$nodes[0]->safe_psql('postgres', q{SELECT pg_terminate_backend(active_pid), pg_sleep(0.1) FROM pg_replication_slots});
+	await('the slot can be dropped',
+		sub { $nodes[0]->psql('postgres', q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots}) == 0 });
+	like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard 5: slot \w+ is gone$/,
+		'verify finds that its slot is gone');
+	is_refused([ @back, '--undo' ], qr/slot \w+ is gone/, '--undo then');
+	is(sqlstate($nodes[0], "INSERT INTO insta5.empty DEFAULT VALUES"), '', 'the shard is written to on');
+	moves([ @back, '--drop-source' ], 'dropped', '--drop-source ends it');
+};
+
+subtest 'what keeps a way back from being made' => sub {
+	# What keeps a way back from being made, between the switch and that.
+	my @ways =
+		([ @nodes, 'CREATE INDEX extra ON insta5.users (id)',
+			qr/no way back is made: the definition of the shard has been changed on/ ],
+		[ @back,
+			q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ 'move_5' AND NOT active},
+			qr/no way back is made: slot \w+ on \S+ has lost WAL, or is gone/ ]);
+	foreach my $way (@ways)
+	{
+		my ($source, $target, $sql, $text) = @$way;
+		is(move($source, $target, '--reversible', '--switch-command',
+			qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$sql")),
+			'exit code 1', "no way back after: $sql") or diag($move_error);
+		like($move_error, $text, 'and why');
+		moves([ $source, $target, '--drop-source' ], 'dropped', '--drop-source');
+	}
+	$nodes[0]->safe_psql('postgres', 'DROP INDEX insta5.extra');
+};
 
 # There and back, and somebody is killed each time. The same command line goes on.
-my @steps = ('target: publication', 'target: waiting until', 'source: triggers', 'source: fence', 'target: waiting for', 'target: open',
+my @steps = ('target: publication', 'target: waiting until', 'source: triggers', 'source: fence', 'target: waiting for',
+	'target: open',
 	'both: comparing', 'both: subscription', 'source: subscription');
 my $from = 0;
 my $step = int(rand(@steps));
 my $trials = trials(2, 200);
 my @faults;
-foreach my $trial (1 .. $trials)
-{
-	show_progress('there and back', $trial, $trials);
-	$step = ($step + 1) % @steps;
-	my $victim = (qw(command source target))[ rand 3 ];
-	my @way = ($nodes[$from], $nodes[ 1 - $from ]);
-	# The one or the other way is disturbed; two times of three the shard comes back at once.
-	my $is_undone = rand() < 0.5;
-	my $comes_back = $is_undone || rand() < 0.33;
-	push @faults, "move: $move_error" if $is_undone && move(@way, '--reversible', '--timeout', '5s') !~ /^0/;
-	my @command = $is_undone ? (@way, '--undo') : (@way, '--reversible');
-	my @victims = $is_undone ? reverse @way : @way;
-	my $run = start_command('move', $steps[$step], 'insta5', '--from', $command[0], '--to', $command[1], $command[2], '--timeout', '5s');
-	usleep(rand(30_000));
-	$run->{run}->kill_kill(grace => 0) if $victim eq 'command';
-	foreach my $node ($victim eq 'source' ? $victims[0] : $victim eq 'target' ? $victims[1] : ())
-	{
-		crash($node);
-		start_server($node);
-	}
-	eval { end_command($run) };
-	my $what = ($is_undone ? 'undo' : 'move') . ", $victim killed at \"$steps[$step]\"";
-	my $begun = $is_undone || listed() ne 'open' ? 1 : 0;
-	my $end = move(@command[ 0, 1 ], $is_undone ? '--undo' : $begun ? '--resume' : '--reversible', '--timeout', '10s');
-	push @faults, "$what: $end: $move_error" if $end !~ /^0/;
-	push @faults, "$what: --undo: $move_error" if $comes_back && !$is_undone && move(@way, '--undo', '--timeout', '10s') !~ /^0/;
-	$from = 1 - $from if !$comes_back;
-	my @last = ($nodes[ 1 - $from ], $nodes[$from]);
-	push @faults, "$what, --drop-source: $move_error" if move(@last, '--drop-source') !~ /^0/;
-	push @faults, "$what: " . place() if place() ne $from;
-	last if @faults;
-}
-is(join("\n", @faults), '', "$trials kills: the same command line goes on, and verify finds nothing");
 
-my @journal = stop_writers($writers);
-my @lost = lost_writes($nodes[$from], 'postgres', 'insta5', @journal);
-is(@lost, 0, 'each acknowledged transaction is there exactly once, ' . @journal . ' transactions') or diag(join "\n", @lost[0 .. 4]);
-is(dump_of($nodes[$from], 'insta5'), $definition, 'the definition is the same after all');
+subtest 'the same command line goes on after any kill' => sub {
+	foreach my $trial (1 .. $trials)
+	{
+		show_progress('there and back', $trial, $trials);
+		$step = ($step + 1) % @steps;
+		my $victim = (qw(command source target))[ rand 3 ];
+		my @way = ($nodes[$from], $nodes[ 1 - $from ]);
+		# The one or the other way is disturbed; two times of three the shard comes back at once.
+		my $is_undone = rand() < 0.5;
+		my $comes_back = $is_undone || rand() < 0.33;
+		push @faults, "move: $move_error" if $is_undone && move(@way, '--reversible', '--timeout', '5s') !~ /^0/;
+		my @command = $is_undone ? (@way, '--undo') : (@way, '--reversible');
+		my @victims = $is_undone ? reverse @way : @way;
+		my $run = start_command('move', $steps[$step], 'insta5', '--from', $command[0], '--to', $command[1], $command[2],
+			'--timeout', '5s');
+		usleep(rand(30_000));
+		$run->{run}->kill_kill(grace => 0) if $victim eq 'command';
+		foreach my $node ($victim eq 'source' ? $victims[0] : $victim eq 'target' ? $victims[1] : ())
+		{
+			crash($node);
+			start_server($node);
+		}
+		eval { end_command($run) };
+		my $what = ($is_undone ? 'undo' : 'move') . ", $victim killed at \"$steps[$step]\"";
+		my $begun = $is_undone || listed() ne 'open' ? 1 : 0;
+		my $end = move(@command[ 0, 1 ], $is_undone ? '--undo' : $begun ? '--resume' : '--reversible', '--timeout', '10s');
+		push @faults, "$what: $end: $move_error" if $end !~ /^0/;
+		push @faults, "$what: --undo: $move_error"
+			if $comes_back && !$is_undone && move(@way, '--undo', '--timeout', '10s') !~ /^0/;
+		$from = 1 - $from if !$comes_back;
+		my @last = ($nodes[ 1 - $from ], $nodes[$from]);
+		push @faults, "$what, --drop-source: $move_error" if move(@last, '--drop-source') !~ /^0/;
+		push @faults, "$what: " . place() if place() ne $from;
+		last if @faults;
+	}
+	is(join("\n", @faults), '', "$trials kills: the same command line goes on, and verify finds nothing");
+};
+
+subtest 'no acknowledged write is lost' => sub {
+	my @journal = stop_writers($writers);
+	my @lost = lost_writes($nodes[$from], 'postgres', 'insta5', @journal);
+	is(@lost, 0, 'each acknowledged transaction is there exactly once, ' . @journal . ' transactions')
+		or diag(join "\n", @lost[0 .. 4]);
+	is(dump_of($nodes[$from], 'insta5'), $definition, 'the definition is the same after all');
+};
 
 $_->stop foreach @nodes;
 done_testing();

@@ -1,5 +1,6 @@
 # snowflake-shard move --shards and --plan: a list of moves. All obstacles are told before the first; a command that is
-# killed goes on when the same line is given again; each server makes one move at a time; what is printed is what happened.
+# killed goes on when the same line is given again; each server makes one move at a time; what is printed is what
+# happened.
 
 use strict;
 use warnings;
@@ -18,15 +19,19 @@ use Time::HiRes qw(usleep);
 
 my $program = shard_program();
 seed_random();
+
+# Three servers; the first has shards 0 to 7.
 my $conf = "wal_level = logical\nmax_wal_senders = 20\nmax_replication_slots = 20\nmax_connections = 80\n"
-  . "max_worker_processes = 20\nmax_logical_replication_workers = 12\n";
+	. "max_worker_processes = 20\nmax_logical_replication_workers = 12\n";
 my @nodes = map { new_server($_, conf => $conf) } qw(one two three);
 my ($status, $rows, $out, $err);
 make_template($nodes[0]);
 $_->safe_psql('postgres', 'CREATE ROLE app') foreach @nodes[ 1, 2 ];
 $nodes[0]->safe_psql('postgres', q{INSERT INTO insta0.users (name) SELECT n FROM generate_series(1, 100) AS n});
-is((run_shard($program, 'clone', $nodes[0], '--template', 'insta0', '--shards', '1-7', '--schema', 'insta{}'))[0], 0, 'shards are made');
-$nodes[0]->safe_psql('postgres', "INSERT INTO insta$_.users (name) SELECT n FROM generate_series(1, 10 * $_) AS n") foreach 1 .. 7;
+is((run_shard($program, 'clone', $nodes[0], '--template', 'insta0', '--shards', '1-7', '--schema', 'insta{}'))[0], 0,
+	'shards are made');
+$nodes[0]->safe_psql('postgres', "INSERT INTO insta$_.users (name) SELECT n FROM generate_series(1, 10 * $_) AS n")
+	foreach 1 .. 7;
 my @pair = ('--from', $nodes[0], '--to', $nodes[1]);
 
 # "0 1 2|5|" for each server: the shards that are open there.
@@ -61,76 +66,98 @@ sub plan_file
 	return $name;
 }
 
-is_wrong_usage('one of these is needed: a schema, --shards, --plan', 'insta1', '--shards', '1', @pair);
-is_wrong_usage('--from and --to are needed', '--shards', '1', '--from', $nodes[0]);
-is_wrong_usage('no --from, no --to', '--plan', plan_file([]), @pair);
-is_wrong_usage('is no plan', '--plan', plan_file('{}'));
-my %entry = (shard => 1, schema => 'insta1', from => $nodes[0]->connstr('postgres'), to => $nodes[1]->connstr('postgres'));
-is_wrong_usage('entry 2: "to" is missing, or no text', '--plan', plan_file([ \%entry, { %entry, shard => 2, to => undef } ]));
-is_wrong_usage('entry 2: shard 1 is there twice', '--plan', plan_file([ \%entry, \%entry ]));
-is_wrong_usage("\"shard\" is missing, or no number from 0 to 8191", '--plan', plan_file(encode_json([ \%entry ]) =~ s/"shard":1/"shard":$_/r))
-  foreach qw(-1 8192 4294967297 18446744073709551617 1.0 "1" null);
-is((run_shard($program, 'move', '--shards', '1,77', @pair))[0], 3, 'a shard that is nowhere');
+my %entry;
+subtest 'wrong usage' => sub {
+	is_wrong_usage('one of these is needed: a schema, --shards, --plan', 'insta1', '--shards', '1', @pair);
+	is_wrong_usage('--from and --to are needed', '--shards', '1', '--from', $nodes[0]);
+	is_wrong_usage('no --from, no --to', '--plan', plan_file([]), @pair);
+	is_wrong_usage('is no plan', '--plan', plan_file('{}'));
+	%entry =
+		(shard => 1, schema => 'insta1', from => $nodes[0]->connstr('postgres'), to => $nodes[1]->connstr('postgres'));
+	is_wrong_usage('entry 2: "to" is missing, or no text', '--plan',
+		plan_file([ \%entry, { %entry, shard => 2, to => undef } ]));
+	is_wrong_usage('entry 2: shard 1 is there twice', '--plan', plan_file([ \%entry, \%entry ]));
+	is_wrong_usage("\"shard\" is missing, or no number from 0 to 8191", '--plan',
+		plan_file(encode_json([ \%entry ]) =~ s/"shard":1/"shard":$_/r))
+		foreach qw(-1 8192 4294967297 18446744073709551617 1.0 "1" null);
+	is((run_shard($program, 'move', '--shards', '1,77', @pair))[0], 3, 'a shard that is nowhere');
+};
 
-# A plan is checked as a whole.
-my ($one_name, $two_name) = map { $_->host . ':' . $_->port . '/postgres' } @nodes;
-my @wrong = ({ %entry, shard => 7777 }, { %entry, shard => 2, schema => 'insta2' }, { %entry, shard => 3, schema => 'no such schema' }, { %entry, shard => 1, schema => 'insta4' });
-my $told = <<"END";
+my $told;
+subtest 'a plan is checked as a whole' => sub {
+	my ($one_name, $two_name) = map { $_->host . ':' . $_->port . '/postgres' } @nodes;
+	my @wrong = ({ %entry, shard => 7777 }, { %entry, shard => 2, schema => 'insta2' },
+		{ %entry, shard => 3, schema => 'no such schema' }, { %entry, shard => 1, schema => 'insta4' });
+	$told = <<"END";
 entry 1, shard 7777: schema insta1 is shard 1 on $one_name, not 7777
 entry 3, shard 3: schema no such schema is no shard of $one_name or $two_name
 entry 4, shard 1: schema insta4 is shard 4 on $one_name, not 1
 Nothing was done.
 END
-foreach my $verb ([], ['--dry-run'], ['--undo'])
-{
-	($status, $out, $err) = run_shard($program, 'move', '--plan', plan_file(\@wrong), @$verb);
-	is("$status $out$err", "3 snowflake-shard: $told", "a plan with wrong numbers @$verb");
-}
-my $down = 'host=/nonexistent/a password=secret dbname=app';
-($status, $out, $err) = run_shard($program, 'move', '--plan', plan_file([ { %entry, to => $down }, @wrong[ 0, 1 ], { %entry, shard => 3, schema => 'insta3', to => $down } ]));
-like("$status $out$err", qr/^3 snowflake-shard: entries 1,4: dbname=app host=\/nonexistent\/a: connection .*\nentry 2, shard 7777: schema insta1 is .*\nNothing was done\.$/,
-	'a server that is down is told with its entries');
-unlike($err, qr/secret/, 'and without its password');
-(my $again = $entry{from}) =~ s/host=(\S+)/host=$1\//;
-is_wrong_usage("entry 2, shard 2: both servers are the same: $one_name", '--plan', plan_file([ \%entry, { %entry, shard => 2, schema => 'insta2', to => $again } ]));
-is_wrong_usage("shard 1: both servers are the same: $one_name", '--shards', 1, '--from', $nodes[0], '--to', $again);
-is_wrong_usage("--from and --to are the same: $one_name", 'insta1', '--from', $nodes[0], '--to', $again);
-is(places(), '0 1 2 3 4 5 6 7||', 'nothing is moved');
+	foreach my $verb ([], ['--dry-run'], ['--undo'])
+	{
+		($status, $out, $err) = run_shard($program, 'move', '--plan', plan_file(\@wrong), @$verb);
+		is("$status $out$err", "3 snowflake-shard: $told", "a plan with wrong numbers @$verb");
+	}
+	my $down = 'host=/nonexistent/a password=secret dbname=app';
+	($status, $out, $err) = run_shard($program, 'move', '--plan',
+		plan_file([ { %entry, to => $down }, @wrong[ 0, 1 ], { %entry, shard => 3, schema => 'insta3', to => $down } ]));
+	my $down_entries = qr/entries 1,4: dbname=app host=\/nonexistent\/a: connection .*/;
+	like("$status $out$err",
+		qr/^3 snowflake-shard: $down_entries\nentry 2, shard 7777: schema insta1 is .*\nNothing was done\.$/,
+		'a server that is down is told with its entries');
+	unlike($err, qr/secret/, 'and without its password');
+	(my $again = $entry{from}) =~ s/host=(\S+)/host=$1\//;
+	is_wrong_usage("entry 2, shard 2: both servers are the same: $one_name", '--plan',
+		plan_file([ \%entry, { %entry, shard => 2, schema => 'insta2', to => $again } ]));
+	is_wrong_usage("shard 1: both servers are the same: $one_name", '--shards', 1, '--from', $nodes[0], '--to', $again);
+	is_wrong_usage("--from and --to are the same: $one_name", 'insta1', '--from', $nodes[0], '--to', $again);
+	is(places(), '0 1 2 3 4 5 6 7||', 'nothing is moved');
+};
 
-# The obstacles of all shards, before the first move.
-$nodes[0]->safe_psql('postgres', 'CREATE TABLE insta1.k (n integer); CREATE TABLE insta2.k (n integer)');
-is(many('--shards', '0-2', @pair) =~ s/\n.*?(?=, |$)//gr =~ s/, \S+:\d+\/postgres//gr,
-	'1, shard 1: table insta1.k has no replica identity, shard 2: table insta2.k has no replica identity', 'obstacles of two shards');
-is(places(), '0 1 2 3 4 5 6 7||', 'and nothing is moved');
-$nodes[0]->safe_psql('postgres', 'DROP TABLE insta1.k, insta2.k');
-is(many('--shards', '0-2', @pair, '--dry-run'), '0', '--dry-run');
-is(many('--shards', '0-2', @pair, '--jobs', 3), '0, 0 moved, 1 moved, 2 moved', 'three shards');
-like(join(' ', map { $_->{pause_ms} } @$rows), qr/^\d+ \d+ \d+$/, 'with their pauses');
-is(places(), '3 4 5 6 7|0 1 2|', 'they are there');
-is(many('--shards', '0-3', @pair), '0, 0 moved, 1 moved, 2 moved, 3 moved', 'the same again, and one more');
-is(many('--shards', '0-3', @pair, '--drop-source'), '0, 0 dropped, 1 dropped, 2 dropped, 3 dropped', '--drop-source');
+subtest 'the obstacles of all shards are told before the first move' => sub {
+	$nodes[0]->safe_psql('postgres', 'CREATE TABLE insta1.k (n integer); CREATE TABLE insta2.k (n integer)');
+	is(many('--shards', '0-2', @pair) =~ s/\n.*?(?=, |$)//gr =~ s/, \S+:\d+\/postgres//gr,
+		'1, shard 1: table insta1.k has no replica identity, shard 2: table insta2.k has no replica identity',
+		'obstacles of two shards');
+	is(places(), '0 1 2 3 4 5 6 7||', 'and nothing is moved');
+	$nodes[0]->safe_psql('postgres', 'DROP TABLE insta1.k, insta2.k');
+	is(many('--shards', '0-2', @pair, '--dry-run'), '0', '--dry-run');
+	is(many('--shards', '0-2', @pair, '--jobs', 3), '0, 0 moved, 1 moved, 2 moved', 'three shards');
+	like(join(' ', map { $_->{pause_ms} } @$rows), qr/^\d+ \d+ \d+$/, 'with their pauses');
+	is(places(), '3 4 5 6 7|0 1 2|', 'they are there');
+	is(many('--shards', '0-3', @pair), '0, 0 moved, 1 moved, 2 moved, 3 moved', 'the same again, and one more');
+	is(many('--shards', '0-3', @pair, '--drop-source'), '0, 0 dropped, 1 dropped, 2 dropped, 3 dropped', '--drop-source');
+};
 
-# One that fails does not stop the others.
-$nodes[0]->safe_psql('postgres', 'CREATE SCHEMA insta4_before');
-my @plan = map { { %entry, shard => $_, schema => "insta$_" } } 4 .. 6;
-$plan[1]{to} = $nodes[2]->connstr('postgres');
-$plan[1]{from} .= ' application_name=again';
-my $file = plan_file(\@plan);
-is(many('--plan', $file, '--jobs', 2, '--reversible'), '0, 4 moved with a way back, 5 moved with a way back, 6 moved with a way back', 'a plan for three servers');
-is(join(' ', $err =~ /^snowflake-shard: shard (\d): (?:target: definition|source: fence|both: comparing)/mg), '4 4 4 5 5 5 6 6 6',
-	'one move at a time on a server that is spelled in two ways')
-  or diag($err);
-is(places(), '7|0 1 2 3 4 6|5', 'as it is written');
-$nodes[2]->stop('immediate');
-is(many('--plan', $file, '--undo'), '3, 4 undone, 5 failed, 6 undone', '--undo of a plan, one of whose servers is down');
-like($rows->[1]{error}, qr/connection to server/, 'the error of that server');
-start_server($nodes[2]);
-is(many('--plan', $file, '--undo'), '0, 4 undone, 5 undone, 6 undone', 'the same line when it is there again');
-is(places(), '4 5 6 7|0 1 2 3|', 'they are back');
-is(many('--plan', plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]), '--drop-source'), '0, 4 dropped, 5 dropped, 6 dropped',
-	'the other copies are dropped');
+my (@plan, $file);
+subtest 'a move that fails does not stop the others' => sub {
+	$nodes[0]->safe_psql('postgres', 'CREATE SCHEMA insta4_before');
+	@plan = map { { %entry, shard => $_, schema => "insta$_" } } 4 .. 6;
+	$plan[1]{to} = $nodes[2]->connstr('postgres');
+	$plan[1]{from} .= ' application_name=again';
+	$file = plan_file(\@plan);
+	is(many('--plan', $file, '--jobs', 2, '--reversible'),
+		'0, 4 moved with a way back, 5 moved with a way back, 6 moved with a way back', 'a plan for three servers');
+	is(join(' ', $err =~ /^snowflake-shard: shard (\d): (?:target: definition|source: fence|both: comparing)/mg),
+		'4 4 4 5 5 5 6 6 6',
+		'one move at a time on a server that is spelled in two ways')
+		or diag($err);
+	is(places(), '7|0 1 2 3 4 6|5', 'as it is written');
+	$nodes[2]->stop('immediate');
+	is(many('--plan', $file, '--undo'), '3, 4 undone, 5 failed, 6 undone',
+		'--undo of a plan, one of whose servers is down');
+	like($rows->[1]{error}, qr/connection to server/, 'the error of that server');
+	start_server($nodes[2]);
+	is(many('--plan', $file, '--undo'), '0, 4 undone, 5 undone, 6 undone', 'the same line when it is there again');
+	is(places(), '4 5 6 7|0 1 2 3|', 'they are back');
+	is(many('--plan', plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]), '--drop-source'),
+		'0, 4 dropped, 5 dropped, 6 dropped',
+		'the other copies are dropped');
+};
 
-# --- a server is stopped in the middle of a plan: what is reported is what happened, and the same line does the rest ---
+# --- a server is stopped in the middle of a plan: what is reported is what happened, and the same line does the rest
+# ---
 
 my %dsn = map { $_->name => $_->connstr('postgres') } @nodes;
 my @ways = ([ 5, qw(one three) ], [ 4, qw(one two) ], [ 0, qw(two three) ], [ 6, qw(one two) ]);
@@ -138,52 +165,60 @@ my @ways = ([ 5, qw(one three) ], [ 4, qw(one two) ], [ 0, qw(two three) ], [ 6,
 my @steps = ('target: rows', 'source: fence', 'target: open', 'both: comparing');
 my @stops = map { my $step = $_; map { [ $_, $step ] } @nodes[ 0, 2 ] } @steps;
 my $first = int(rand(@stops));
-foreach my $trial (1 .. trials(2, scalar @stops))
-{
-	my ($victim, $step) = @{ $stops[ ($first + $trial) % @stops ] };
-	my $name = $victim->name . " stopped at \"$step\"";
-	$file = plan_file(\@plan);
-	my $run = background('move', '--plan', $file, '--jobs', 2, '--timeout', '5s', '--json');
-	await("shard 5: $step", sub { $run->{h}->pump_nb; $run->{err} =~ /shard 5: $step/ || !$run->{h}->pumpable });
-	$victim->stop('immediate');
-	$run->{h}->finish;
-	is($run->{h}->result(0), 3, "$name: exit code 3");
-	$rows = decode_json($run->{out});
-	my %states = map { $_->{shard} => $_ } @$rows;
-	my @lost = grep { grep { $_ eq $victim->name } @$_[ 1, 2 ] } @ways;
-	start_server($victim);
-	my @open = map { [ split ' ', $_ ] } split /\|/, places() . ' ';
-	my %open;
-	foreach my $server (0 .. 2) { $open{$_} .= $nodes[$server]->name foreach @{ $open[$server] } }
-	foreach my $way (@ways)
-	{
-		my ($shard, undef, $to) = @$way;
-		my ($state, $error) = map { $_ // '' } @{ $states{$shard} }{qw(state error)};
-		my $is_there = ($open{$shard} // '') eq $to;
-		my $told = "$name: shard $shard is told to be $state" . ($error =~ /not known/ ? ', or not' : '');
-		is($state, 'moved', "$name: shard $shard is moved, which is on the other servers") unless grep { $_ == $way } @lost;
-		ok($is_there, $told) if $state =~ /^(moved|open on)/;
-		ok(!$is_there, $told) if $state eq 'failed' && $error !~ /^.*It is not known whether/;
-		like($error, qr/\b${\$victim->port}\b/, "$name: the error of shard $shard names the server") if $state ne 'moved';
-	}
-	many('--plan', $file, '--jobs', 2);
-	my %anew = map { ($_->{shard} => 1) } grep { ($_->{error} // '') =~ /has lost its end\. Start anew: --abort/ } @$rows;
-	is((run_shard($program, 'move', $_->{schema}, '--from', $_->{from}, '--to', $_->{to}, '--abort'))[0], 0, "$name: shard $_->{shard} starts anew")
-	  foreach grep { $anew{ $_->{shard} } } @plan;
-	is(many('--plan', $file, '--jobs', 2), '0, 5 moved, 4 moved, 0 moved, 6 moved', "$name: the same line does the rest") or diag($err);
-	is(many('--plan', $file, '--drop-source', '--jobs', 2), '0, 5 dropped, 4 dropped, 0 dropped, 6 dropped', "$name: --drop-source");
-	$file = plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]);
-	is((run_shard($program, 'move', '--plan', $file, $_))[0], 0, "$name: back, $_") foreach '--jobs=2', '--drop-source';
-}
 
-# --- a plan of many moves while clients write; the command is killed at random moments, and the same line is given again ---
+subtest 'what is reported is what happened, and the same line does the rest' => sub {
+	foreach my $trial (1 .. trials(2, scalar @stops))
+	{
+		my ($victim, $step) = @{ $stops[ ($first + $trial) % @stops ] };
+		my $name = $victim->name . " stopped at \"$step\"";
+		$file = plan_file(\@plan);
+		my $run = background('move', '--plan', $file, '--jobs', 2, '--timeout', '5s', '--json');
+		await("shard 5: $step", sub { $run->{h}->pump_nb; $run->{err} =~ /shard 5: $step/ || !$run->{h}->pumpable });
+		$victim->stop('immediate');
+		$run->{h}->finish;
+		is($run->{h}->result(0), 3, "$name: exit code 3");
+		$rows = decode_json($run->{out});
+		my %states = map { $_->{shard} => $_ } @$rows;
+		my @lost = grep { grep { $_ eq $victim->name } @$_[ 1, 2 ] } @ways;
+		start_server($victim);
+		my @open = map { [ split ' ', $_ ] } split /\|/, places() . ' ';
+		my %open;
+		foreach my $server (0 .. 2) { $open{$_} .= $nodes[$server]->name foreach @{ $open[$server] } }
+		foreach my $way (@ways)
+		{
+			my ($shard, undef, $to) = @$way;
+			my ($state, $error) = map { $_ // '' } @{ $states{$shard} }{qw(state error)};
+			my $is_there = ($open{$shard} // '') eq $to;
+			my $told = "$name: shard $shard is told to be $state" . ($error =~ /not known/ ? ', or not' : '');
+			is($state, 'moved', "$name: shard $shard is moved, which is on the other servers") unless grep { $_ == $way } @lost;
+			ok($is_there, $told) if $state =~ /^(moved|open on)/;
+			ok(!$is_there, $told) if $state eq 'failed' && $error !~ /^.*It is not known whether/;
+			like($error, qr/\b${\$victim->port}\b/, "$name: the error of shard $shard names the server") if $state ne 'moved';
+		}
+		many('--plan', $file, '--jobs', 2);
+		my %anew = map { ($_->{shard} => 1) } grep { ($_->{error} // '') =~ /has lost its end\. Start anew: --abort/ } @$rows;
+		is((run_shard($program, 'move', $_->{schema}, '--from', $_->{from}, '--to', $_->{to}, '--abort'))[0], 0,
+			"$name: shard $_->{shard} starts anew")
+			foreach grep { $anew{ $_->{shard} } } @plan;
+		is(many('--plan', $file, '--jobs', 2), '0, 5 moved, 4 moved, 0 moved, 6 moved', "$name: the same line does the rest")
+			or diag($err);
+		is(many('--plan', $file, '--drop-source', '--jobs', 2), '0, 5 dropped, 4 dropped, 0 dropped, 6 dropped',
+			"$name: --drop-source");
+		$file = plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]);
+		is((run_shard($program, 'move', '--plan', $file, $_))[0], 0, "$name: back, $_") foreach '--jobs=2', '--drop-source';
+	}
+};
+
+# --- a plan of many moves while clients write; the command is killed at random moments, and the same line is given
+# again ---
 
 my $trials = trials(3, 20);
 my $count = 3 * $trials;    # shards, two thirds of which move
 my @servers = map { $_->connstr('many') } @nodes;
 make_real_database($_, 'many') foreach @nodes;
 make_real_shard($nodes[0], 'many', 0, 'insta0');
-is((run_shard($program, 'clone', $servers[0], '--template', 'insta0', '--shards', '1-' . ($count - 1), '--schema', 'insta{}'))[0], 0, "$count real shards");
+is((run_shard($program, 'clone', $servers[0], '--template', 'insta0', '--shards', '1-' . ($count - 1), '--schema',
+	'insta{}'))[0], 0, "$count real shards");
 psql_file($nodes[0], 'many', 'rows', schema => "insta$_", n => 30) foreach 0 .. $count - 1;
 ($status, $out, $err) = run_shard($program, 'plan', @servers, qw(--by shards --threshold 0% --json));
 $file = plan_file($out);
@@ -194,37 +229,42 @@ my %writers = map { $_ => start_writers(1, "insta$_", [], @servers) } @written;
 
 my @line = ('move', '--plan', $file, '--jobs', 2, '--timeout', '10s');
 my $killed = 0;
-foreach my $trial (1 .. $trials)
-{
-	show_progress('plan', $trial, $trials);
-	# A move prints at least these five lines, so that no command ends before it is killed.
-	my $steps = 1 + int(rand(5 * keys(%target) / ($trials + 1)));
-	my $run = background(@line);
-	my $at = qr/target: definition|target: rows|source: fence|target: open|both: comparing/;
-	await('a move goes on', sub { $run->{h}->pump_nb; (() = $run->{err} =~ /$at/g) >= $steps || !$run->{h}->pumpable });
-	usleep(rand(50_000));
-	$killed++ if $run->{h}->pumpable;
-	$run->{h}->kill_kill(grace => 0);
-	eval { $run->{h}->finish };
-}
-is($killed, $trials, 'the command was killed ' . $trials . ' times');
-my $last = background(@line);    # without the timeout of run_shard(): many moves may be left
-$last->{h}->finish;
-is($last->{h}->result(0), 0, 'the same line finishes the plan') or diag($last->{err});
-my %journals = map { $_ => [ stop_writers($writers{$_}) ] } keys %writers;
-my %place = map { @$_{qw(shard port)} } @{ (shard_json($program, 'map', @servers))[1] };
-is_deeply(\%place, { map { $_ => $target{$_} // $nodes[0]->port } 0 .. $count - 1 }, 'each shard is open where the plan says');
-foreach my $shard (sort { $a <=> $b } keys %journals)
-{
-	my @journal = @{ $journals{$shard} };
-	my ($node) = grep { $_->port == $place{$shard} } @nodes;
-	my @lost = lost_writes($node, 'many', "insta$shard", @journal);
-	is(@lost, 0, "each transaction of shard $shard is there exactly once: " . @journal . ', in doubt ' . grep { $_->{doubt} } @journal) or diag(join "\n", @lost[ 0 .. 4 ]);
-	cmp_ok(scalar @journal, '>', 10, 'and there are some');
-}
-is((run_shard($program, 'move', '--plan', $file, '--drop-source'))[0], 0, '--drop-source of the plan');
-($status, $rows) = shard_json($program, 'verify', @servers);
-is(join("\n", map { "$_->{object}: $_->{problem}" } @$rows), '', 'verify finds nothing');
+
+subtest 'a plan whose command is killed is finished by the same line' => sub {
+	foreach my $trial (1 .. $trials)
+	{
+		show_progress('plan', $trial, $trials);
+		# A move prints at least these five lines, so that no command ends before it is killed.
+		my $steps = 1 + int(rand(5 * keys(%target) / ($trials + 1)));
+		my $run = background(@line);
+		my $at = qr/target: definition|target: rows|source: fence|target: open|both: comparing/;
+		await('a move goes on', sub { $run->{h}->pump_nb; (() = $run->{err} =~ /$at/g) >= $steps || !$run->{h}->pumpable });
+		usleep(rand(50_000));
+		$killed++ if $run->{h}->pumpable;
+		$run->{h}->kill_kill(grace => 0);
+		eval { $run->{h}->finish };
+	}
+	is($killed, $trials, 'the command was killed ' . $trials . ' times');
+	my $last = background(@line);    # without the timeout of run_shard(): many moves may be left
+	$last->{h}->finish;
+	is($last->{h}->result(0), 0, 'the same line finishes the plan') or diag($last->{err});
+	my %journals = map { $_ => [ stop_writers($writers{$_}) ] } keys %writers;
+	my %place = map { @$_{qw(shard port)} } @{ (shard_json($program, 'map', @servers))[1] };
+	is_deeply(\%place, { map { $_ => $target{$_} // $nodes[0]->port } 0 .. $count - 1 },
+		'each shard is open where the plan says');
+	foreach my $shard (sort { $a <=> $b } keys %journals)
+	{
+		my @journal = @{ $journals{$shard} };
+		my ($node) = grep { $_->port == $place{$shard} } @nodes;
+		my @lost = lost_writes($node, 'many', "insta$shard", @journal);
+		is(@lost, 0, "each transaction of shard $shard is there exactly once: " . @journal . ', in doubt '
+			. grep { $_->{doubt} } @journal) or diag(join "\n", @lost[ 0 .. 4 ]);
+		cmp_ok(scalar @journal, '>', 10, 'and there are some');
+	}
+	is((run_shard($program, 'move', '--plan', $file, '--drop-source'))[0], 0, '--drop-source of the plan');
+	($status, $rows) = shard_json($program, 'verify', @servers);
+	is(join("\n", map { "$_->{object}: $_->{problem}" } @$rows), '', 'verify finds nothing');
+};
 
 $_->stop foreach @nodes;
 done_testing();

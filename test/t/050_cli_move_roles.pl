@@ -1,5 +1,5 @@
-# snowflake-shard move by a role that is no superuser: --dry-run names each right that is missing, with the statement that
-# grants it. When these were run, and no others, the shard moves there, from 16 on also back, while clients write.
+# snowflake-shard move by a role that is no superuser: --dry-run names each right that is missing, with the statement
+# that grants it. When these were run, and no others, the shard moves there, from 16 on also back, while clients write.
 
 use strict;
 use warnings;
@@ -15,7 +15,13 @@ use Test::More;
 
 my $program = shard_program();
 seed_random();
-my @nodes = map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\nmax_worker_processes = 16\nmax_logical_replication_workers = 8\n") } qw(one two);
+
+# Two servers, and a shard whose objects are all of role app.
+my @nodes =
+	map {
+		new_server($_,
+			conf => "wal_level = logical\nmax_wal_senders = 10\nmax_worker_processes = "
+			. "16\nmax_logical_replication_workers = 8\n") } qw(one two);
 make_written_shard(@nodes);
 # The hint for an object of a superuser is no GRANT, so give them to the owner of the others.
 $nodes[0]->safe_psql('postgres', q{
@@ -24,12 +30,15 @@ $nodes[0]->safe_psql('postgres', q{
 	BEGIN
 		FOR statement IN
 			SELECT format('ALTER TABLE %s OWNER TO app', oid::regclass) FROM pg_class
-			WHERE relnamespace = 'insta5'::regnamespace AND relkind IN ('r', 'p', 'm', 'v', 'S') AND relowner = current_user::regrole
+			WHERE relnamespace = 'insta5'::regnamespace AND relkind IN ('r', 'p', 'm', 'v', 'S')
+				AND relowner = current_user::regrole
 			AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'i' AND relkind = 'S')
 			UNION ALL
-			SELECT format('ALTER STATISTICS insta5.%I OWNER TO app', stxname) FROM pg_statistic_ext WHERE stxnamespace = 'insta5'::regnamespace
+			SELECT format('ALTER STATISTICS insta5.%I OWNER TO app', stxname) FROM pg_statistic_ext
+				WHERE stxnamespace = 'insta5'::regnamespace
 			UNION ALL
-			SELECT format('ALTER ROUTINE %s OWNER TO app', oid::regprocedure) FROM pg_proc WHERE pronamespace = 'insta5'::regnamespace
+			SELECT format('ALTER ROUTINE %s OWNER TO app', oid::regprocedure) FROM pg_proc
+				WHERE pronamespace = 'insta5'::regnamespace
 			UNION ALL
 			SELECT format('ALTER TYPE %s OWNER TO app', oid::regtype) FROM pg_type
 			WHERE typnamespace = 'insta5'::regnamespace AND typelem = 0 AND typtype <> 'm'
@@ -67,39 +76,47 @@ sub grant_what_is_missing
 	return scalar @obstacles;
 }
 
-is(grant_what_is_missing(), $has_subscribers ? 12 : 3, 'each right that is missing is an obstacle');
-if ($has_subscribers)
-{
-	my (undef, $rows) = shard_json($program, 'move', @way, '--dry-run');
-	like(join("\n", map { $_->{obstacle} } @$rows), qr/^[^\n]* permission denied for table countries\n    HINT:  Grant the right there[^\n]*$/,
-		'so is one to a table of another schema');
-	$_->safe_psql('postgres', 'GRANT REFERENCES ON public.countries TO app') foreach @nodes;
-}
-is(grant_what_is_missing(), 0, 'no other one is');
-my $rights = q{SELECT string_agg(r, ' ' ORDER BY r) FROM (
-	SELECT CASE WHEN rolsuper THEN 'SUPERUSER' END FROM pg_roles WHERE rolname = 'the mover'
-	UNION ALL SELECT CASE WHEN rolreplication THEN 'REPLICATION' END FROM pg_roles WHERE rolname = 'the mover'
-	UNION ALL SELECT roleid::regrole::text FROM pg_auth_members WHERE member = '"the mover"'::regrole) AS rights (r)};
-note($_->name . ': ' . $_->safe_psql('postgres', $rights)) foreach @nodes;
+subtest 'each right that is missing is an obstacle with its GRANT' => sub {
+	is(grant_what_is_missing(), $has_subscribers ? 12 : 3, 'each right that is missing is an obstacle');
+	if ($has_subscribers)
+	{
+		my (undef, $rows) = shard_json($program, 'move', @way, '--dry-run');
+		like(join("\n", map { $_->{obstacle} } @$rows),
+			qr/^[^\n]* permission denied for table countries\n    HINT:  Grant the right there[^\n]*$/,
+			'so is one to a table of another schema');
+		$_->safe_psql('postgres', 'GRANT REFERENCES ON public.countries TO app') foreach @nodes;
+	}
+	is(grant_what_is_missing(), 0, 'no other one is');
+	my $rights = q{SELECT string_agg(r, ' ' ORDER BY r) FROM (
+		SELECT CASE WHEN rolsuper THEN 'SUPERUSER' END FROM pg_roles WHERE rolname = 'the mover'
+		UNION ALL SELECT CASE WHEN rolreplication THEN 'REPLICATION' END FROM pg_roles WHERE rolname = 'the mover'
+		UNION ALL SELECT roleid::regrole::text FROM pg_auth_members WHERE member = '"the mover"'::regrole) AS rights (r)};
+	note($_->name . ': ' . $_->safe_psql('postgres', $rights)) foreach @nodes;
+};
 
-my $writers = start_writers(2, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
-my $end = $has_subscribers ? 'moved with a way back' : 'moved';
-my ($status, $out, $err) = run_shard($program, 'move', @way);
-is("$status $out", "0 1 shard $end: 5\n", 'the shard has moved') or diag($err);
-if ($has_subscribers)
-{
-	my $verify;
-	($status, $out, $verify) = run_shard($program, 'verify', '--rows', @mover{qw(one two)});
-	is("$status $out", "0 1 shard on 2 servers, 0 findings\n", 'verify --rows') or diag($verify);
-	($status, $out, $err) = run_shard($program, 'move', @way[ 0 .. 4 ], '--undo');
-	is("$status $out", "0 1 shard undone: 5\n", 'and back') or diag($err);
-	@way = ('insta5', '--from', $mover{two}, '--to', $mover{one});
-	@nodes = reverse @nodes;
-}
-my @journal = stop_writers($writers);
-is(join(' ', lost_writes($nodes[1], 'postgres', 'insta5', @journal)), '', 'no acknowledged write is lost');
-is((run_shard($program, 'move', @way[ 0 .. 4 ], '--drop-source'))[0], 0, '--drop-source');
-is((run_shard($program, 'verify', @nodes))[0], 0, 'verify finds nothing');
-is($nodes[1]->safe_psql('postgres', "SELECT string_agg(DISTINCT pg_get_userbyid(relowner), ' ') FROM pg_class WHERE relnamespace = 'insta5'::regnamespace AND relkind <> 'c'"),
-	'app', 'the owner is that of the source');
+subtest 'the shard moves, and comes back, with these rights alone' => sub {
+	my $writers = start_writers(2, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
+	my $end = $has_subscribers ? 'moved with a way back' : 'moved';
+	my ($status, $out, $err) = run_shard($program, 'move', @way);
+	is("$status $out", "0 1 shard $end: 5\n", 'the shard has moved') or diag($err);
+	if ($has_subscribers)
+	{
+		my $verify;
+		($status, $out, $verify) = run_shard($program, 'verify', '--rows', @mover{qw(one two)});
+		is("$status $out", "0 1 shard on 2 servers, 0 findings\n", 'verify --rows') or diag($verify);
+		($status, $out, $err) = run_shard($program, 'move', @way[ 0 .. 4 ], '--undo');
+		is("$status $out", "0 1 shard undone: 5\n", 'and back') or diag($err);
+		@way = ('insta5', '--from', $mover{two}, '--to', $mover{one});
+		@nodes = reverse @nodes;
+	}
+	my @journal = stop_writers($writers);
+	is(join(' ', lost_writes($nodes[1], 'postgres', 'insta5', @journal)), '', 'no acknowledged write is lost');
+	is((run_shard($program, 'move', @way[ 0 .. 4 ], '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'verify', @nodes))[0], 0, 'verify finds nothing');
+	is($nodes[1]->safe_psql('postgres',
+		"SELECT string_agg(DISTINCT pg_get_userbyid(relowner), ' ') FROM pg_class WHERE relnamespace = "
+		. "'insta5'::regnamespace AND relkind <> 'c'"),
+		'app', 'the owner is that of the source');
+};
+
 done_testing();

@@ -1,6 +1,6 @@
-# The workers of a subscription run code that the owner of the shard has planted in its tables: with the rights of the owner
-# from PostgreSQL 16 on, as a rule. Where they would run it with those of the role of a move, and the shards belong to
-# several roles, the move is refused until the operator says that he trusts the owners.
+# The workers of a subscription run code that the owner of the shard has planted in its tables: with the rights of the
+# owner from PostgreSQL 16 on, as a rule. Where they would run it with those of the role of a move, and the shards
+# belong to several roles, the move is refused until the operator says that he trusts the owners.
 
 use strict;
 use warnings;
@@ -14,6 +14,8 @@ use SnowflakeTest;
 use Test::More;
 
 my $program = shard_program();
+
+# Two servers with an operator, and owners of shards.
 my ($one, $two) = my @nodes = map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\n") } qw(one two);
 my $works_as_owner = $one->pg_version >= 16;
 my ($status, $out, $err);
@@ -54,80 +56,100 @@ as_hostile(q{
 	INSERT INTO t (x) VALUES (1)});
 my $force = 'ALTER TABLE moved.t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY';
 my $release = 'ALTER TABLE moved.t NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY';
-my $cause = $works_as_owner ? 'because row security is forced on table moved.t' : 'as all workers before PostgreSQL 16 do';
+my $cause = $works_as_owner ? 'because row security is forced on table moved.t'
+	: 'as all workers before PostgreSQL 16 do';
 planted_code_run(@nodes);
 
-# All shards belong to one role, and the operator is told.
-as_hostile($force) if $works_as_owner;
-is(move('--dry-run', '--reversible'), 0, 'a fleet of one owner: no obstacle') or diag("$out$err");
-like($err, qr/^snowflake-shard: \Q$server[1]\E: workers will write the rows as role super, $cause, and so run function moved.ran\(text\) of role hostile \(constraint t_check on table moved.t\)\. Move/m,
-	'the function is told');
+subtest 'all shards belong to one role' => sub {
+	# All shards belong to one role, and the operator is told.
+	as_hostile($force) if $works_as_owner;
+	is(move('--dry-run', '--reversible'), 0, 'a fleet of one owner: no obstacle') or diag("$out$err");
+	my $ran = qr/run function moved.ran\(text\) of role hostile \(constraint t_check on table moved.t\)/;
+	like($err,
+		qr/^snowflake-shard: \Q$server[1]\E: workers will write the rows as role super, $cause, and so $ran\. Move/m,
+		'the function is told');
+};
 
-# Another role has a shard on the target.
-$two->safe_psql('postgres', q{SELECT snowflake_create_shard(16, 'others'); ALTER SCHEMA others OWNER TO "O'Hara"});
-is(move('--dry-run', '--reversible'), 1, 'a fleet of two owners');
-my $remedy = $works_as_owner ? 'ALTER TABLE moved.t NO FORCE ROW LEVEL SECURITY; Or ' : '';
-is($out, join('', map { <<"END" } @server[ 1, 0 ]), 'an obstacle on each server to which workers write');
+my $remedy;
+subtest 'another role has a shard on the target' => sub {
+	# Another role has a shard on the target.
+	$two->safe_psql('postgres', q{SELECT snowflake_create_shard(16, 'others'); ALTER SCHEMA others OWNER TO "O'Hara"});
+	is(move('--dry-run', '--reversible'), 1, 'a fleet of two owners');
+	$remedy = $works_as_owner ? 'ALTER TABLE moved.t NO FORCE ROW LEVEL SECURITY; Or ' : '';
+	is($out, join('', map { <<"END" } @server[ 1, 0 ]), 'an obstacle on each server to which workers write');
 $_: workers would write the rows as role super, $cause, and so run code of hostile with the rights of super. The shards of both servers belong to several roles: O'Hara, hostile
     HINT:  $remedy--trust-owners, if hostile may do on that server all that role super may.
 END
-is(move(), 1, 'no move begins');
-is(move('--dry-run', '--reversible', '--trust-owners'), 0, '--trust-owners: no obstacle') or diag("$out$err");
-like($err, qr/run function moved.ran/, 'and the function is told');
-as_hostile($release);
-is(move('--dry-run'), $works_as_owner ? 0 : 1, 'workers write as the owner, if the server can do that') or diag("$out$err");
-unlike(planted_code_run(@nodes), qr/ as super/, 'nothing has run as the superuser');
-
-# There was one owner, or the workers could write as the owner, when the obstacles were looked for.
-$two->safe_psql('postgres', 'ALTER SCHEMA others OWNER TO hostile');
-my $holder = $one->background_psql('postgres');
-$holder->query_safe('BEGIN; SELECT pg_current_xact_id()');
-my $run = start_command('move', 'the slot waits', 'moved', @ways);
-$two->safe_psql('postgres', q{ALTER SCHEMA others OWNER TO "O'Hara"});
-as_hostile($force) if $works_as_owner;
-$holder->query_safe('COMMIT');
-$holder->quit;
-is(end_command($run), 3, 'it changes during the move: no subscription is made');
-like($run->{err}, qr/^snowflake-shard: \Q$server[1]\E: workers would write the rows as role super, $cause, .*^HINT:  $remedy--trust-owners, if hostile .*--resume goes on/ms, 'and the error says why');
-is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'there is none');
-unlike(planted_code_run(@nodes), qr/ as super/, 'nothing has run as the superuser');
-as_hostile($release) if $works_as_owner;
-is(move('--resume', $works_as_owner ? () : '--trust-owners'), 0, 'the move goes on') or diag("$out$err");
-my @run = split /, /, planted_code_run(@nodes);
-my $writer = $works_as_owner ? 'hostile' : 'super';
-my @by_workers = grep { /\(replica\)/ } @run;
-like("@by_workers", qr/check \(replica\) as $writer\b/, "the worker writes as $writer");
-is(join(', ', grep { !/ as $writer$/ } @by_workers), '', 'all of it');
-like("@run", qr/index \(origin\) as hostile/, 'the command compares the rows as their owner');
-is(join(', ', grep { !/\(replica\)/ && !/ as hostile$/ } @run), '', 'and runs nothing as the superuser');
-is(move('--drop-source'), 0, '--drop-source') or diag($err);
-
-# The owners are trusted: workers write also where row security is forced.
-my @back = map { ($_->[0] => $_->[1]->connstr('postgres') . ' user=super') } [ '--from', $two ], [ '--to', $one ];
-{
-	local @ways = @back;
-	$two->safe_psql('postgres', "$force; REVOKE USAGE ON SCHEMA moved FROM hostile");
-	is(move('--reversible', '--trust-owners'), 0, 'a shard of several owners moves with a way back') or diag("$out$err");
-	$one->safe_psql('postgres', 'INSERT INTO moved.t (x) VALUES (2)');
-	await('the row follows', sub { $two->safe_psql('postgres', 'SELECT count(*) FROM moved.t') == 2 });
-	is(move('--undo', '--trust-owners'), 0, 'it is undone') or diag("$out$err");
-	$two->safe_psql('postgres', "$release; GRANT USAGE ON SCHEMA moved TO hostile");
-}
-is(move('--drop-source'), 0, '--drop-source') or diag($err);
-is(join(', ', grep { /\(origin\) as super/ } split /, /, planted_code_run(@nodes)), '',
-	'the rows are compared as their owner, also if he may not use the schema');
-
-# The way back of a move is made behind the switch.
-@ways = @back;
-SKIP:
-{
-	skip 'on this server the workers of both directions are looked at before', 4 if !$works_as_owner;
-	is(move('--reversible', '--switch-command', 'psql -XAtq -d "' . $two->connstr('postgres') =~ s/'//gr . qq(" -c "$force")), 1,
-		'row security is forced in the switch: no way back') or diag($out);
-	like($err, qr/no way back is made: \Q$server[1]\E: workers would write the rows as role super, $cause/, 'and why');
-	is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');
+	is(move(), 1, 'no move begins');
+	is(move('--dry-run', '--reversible', '--trust-owners'), 0, '--trust-owners: no obstacle') or diag("$out$err");
+	like($err, qr/run function moved.ran/, 'and the function is told');
+	as_hostile($release);
+	is(move('--dry-run'), $works_as_owner ? 0 : 1, 'workers write as the owner, if the server can do that')
+		or diag("$out$err");
 	unlike(planted_code_run(@nodes), qr/ as super/, 'nothing has run as the superuser');
-}
+};
+
+subtest 'the owners are looked at again before a subscription is made' => sub {
+	# There was one owner, or the workers could write as the owner, when the obstacles were looked for.
+	$two->safe_psql('postgres', 'ALTER SCHEMA others OWNER TO hostile');
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; SELECT pg_current_xact_id()');
+	my $run = start_command('move', 'the slot waits', 'moved', @ways);
+	$two->safe_psql('postgres', q{ALTER SCHEMA others OWNER TO "O'Hara"});
+	as_hostile($force) if $works_as_owner;
+	$holder->query_safe('COMMIT');
+	$holder->quit;
+	is(end_command($run), 3, 'it changes during the move: no subscription is made');
+	my $workers = qr/\Q$server[1]\E: workers would write the rows as role super, $cause/;
+	like($run->{err},
+		qr/^snowflake-shard: $workers, .*^HINT:  $remedy--trust-owners, if hostile .*--resume goes on/ms,
+		'and the error says why');
+	is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'there is none');
+	unlike(planted_code_run(@nodes), qr/ as super/, 'nothing has run as the superuser');
+	as_hostile($release) if $works_as_owner;
+	is(move('--resume', $works_as_owner ? () : '--trust-owners'), 0, 'the move goes on') or diag("$out$err");
+	my @run = split /, /, planted_code_run(@nodes);
+	my $writer = $works_as_owner ? 'hostile' : 'super';
+	my @by_workers = grep { /\(replica\)/ } @run;
+	like("@by_workers", qr/check \(replica\) as $writer\b/, "the worker writes as $writer");
+	is(join(', ', grep { !/ as $writer$/ } @by_workers), '', 'all of it');
+	like("@run", qr/index \(origin\) as hostile/, 'the command compares the rows as their owner');
+	is(join(', ', grep { !/\(replica\)/ && !/ as hostile$/ } @run), '', 'and runs nothing as the superuser');
+	is(move('--drop-source'), 0, '--drop-source') or diag($err);
+};
+
+my @back;
+subtest 'the owners are trusted' => sub {
+	# The owners are trusted: workers write also where row security is forced.
+	@back = map { ($_->[0] => $_->[1]->connstr('postgres') . ' user=super') } [ '--from', $two ], [ '--to', $one ];
+	{
+		local @ways = @back;
+		$two->safe_psql('postgres', "$force; REVOKE USAGE ON SCHEMA moved FROM hostile");
+		is(move('--reversible', '--trust-owners'), 0, 'a shard of several owners moves with a way back') or diag("$out$err");
+		$one->safe_psql('postgres', 'INSERT INTO moved.t (x) VALUES (2)');
+		await('the row follows', sub { $two->safe_psql('postgres', 'SELECT count(*) FROM moved.t') == 2 });
+		is(move('--undo', '--trust-owners'), 0, 'it is undone') or diag("$out$err");
+		$two->safe_psql('postgres', "$release; GRANT USAGE ON SCHEMA moved TO hostile");
+	}
+	is(move('--drop-source'), 0, '--drop-source') or diag($err);
+	is(join(', ', grep { /\(origin\) as super/ } split /, /, planted_code_run(@nodes)), '',
+		'the rows are compared as their owner, also if he may not use the schema');
+};
+
+subtest 'the way back of a move is made behind the switch' => sub {
+	# The way back of a move is made behind the switch.
+	@ways = @back;
+	SKIP:
+	{
+		skip 'on this server the workers of both directions are looked at before', 4 if !$works_as_owner;
+		is(move('--reversible', '--switch-command',
+			'psql -XAtq -d "' . $two->connstr('postgres') =~ s/'//gr . qq(" -c "$force")), 1,
+			'row security is forced in the switch: no way back') or diag($out);
+		like($err, qr/no way back is made: \Q$server[1]\E: workers would write the rows as role super, $cause/, 'and why');
+		is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');
+		unlike(planted_code_run(@nodes), qr/ as super/, 'nothing has run as the superuser');
+	}
+};
 
 $_->stop foreach @nodes;
 done_testing();
