@@ -1,6 +1,6 @@
-# snowflake-shard split is killed at any step: the command, a server, both, PgBouncer. Whatever happens, --resume or --abort
-# leads to shards that are open on one server each, and to nothing that verify finds; each acknowledged write is there
-# exactly once. At no moment are both servers open for a shard.
+# snowflake-shard split is killed at any step: the command, a server, both, PgBouncer. Whatever happens, --resume or
+# --abort leads to shards that are open on one server each, and to nothing that verify finds; each acknowledged write is
+# there exactly once. At no moment are both servers open for a shard.
 
 use strict;
 use warnings;
@@ -30,20 +30,23 @@ my %victims = (
 	interrupt => sub { my ($run) = @_; $run->signal('INT') },
 	old => sub { crash($_[1]); start_server($_[1]) },
 	standby => sub { crash($_[2]); start_server($_[2]) },
-	both => sub { my (undef, $old, $standby) = @_; crash($_) foreach $old, $standby; start_server($_) foreach $old, $standby },
+	both => sub { my (undef, $old, $standby) = @_; crash($_) foreach $old, $standby; start_server($_)
+		foreach $old, $standby },
 	pooler => sub { my ($pooler) = $_[3]; kill_pooler($pooler); start_pooler($pooler) });
-my @steps = ('standby: default', 'old: triggers', 'clients are held', 'writers have ended', 'sequences are closed', 'the last write',
+my @steps = ('standby: default', 'old: triggers', 'clients are held', 'writers have ended', 'sequences are closed',
+	'the last write',
 	'standby: promoted', 'shards are open', 'PgBouncer held', 'writes were blocked');
 
-# Which of the nodes let a client write to a shard, also one that sets its transaction READ WRITE, in a transaction that is
-# rolled back; and which let it draw.
+# Which of the nodes let a client write to a shard, also one that sets its transaction READ WRITE, in a transaction that
+# is rolled back; and which let it draw.
 sub writable
 {
 	my ($shard, @nodes) = @_;
 	return join ',', grep {
 		my $node = $nodes[$_];
-		grep { sqlstate($node, $_) eq '' } "BEGIN READ WRITE; INSERT INTO insta$shard.users (name) VALUES ('probe'); ROLLBACK",
-		  "SELECT insta$shard.next_id()";
+		grep {
+			sqlstate($node, $_) eq '' } "BEGIN READ WRITE; INSERT INTO insta$shard.users (name) VALUES ('probe'); ROLLBACK",
+			"SELECT insta$shard.next_id()";
 	} 0 .. 1;
 }
 
@@ -64,7 +67,8 @@ foreach my $trial (1 .. $trials)
 				map { $_->connstr('postgres') } @nodes)) } 1, 3;
 	my @servers = ('--from', $one, '--standby', $two, '--timeout', '5s');
 	my $what = "$victim killed at \"$steps[$step]\"";
-	my $split = start_command('split', $steps[$step], @servers, '--shards', '2,3', '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
+	my $split = start_command('split', $steps[$step], @servers, '--shards', '2,3', '--pgbouncer', $pooler->{dsn},
+		'--config', $pooler->{file});
 	usleep(rand(20_000));
 	eval { $victims{$victim}->($split->{run}, @nodes, $pooler); 1 } or diag("$what: $@");
 	eval { end_command($split) };
@@ -74,9 +78,10 @@ foreach my $trial (1 .. $trials)
 	if ($status != 0)
 	{
 		push @faults, "$what, $word: $err"
-		  if $err !~ /was promoted|may still come|there is no split|was requested|still in recovery|are open on/;
+			if $err !~ /was promoted|may still come|there is no split|was requested|still in recovery|are open on/;
 		$word = $err =~ /there is no split/ ? 'anew' : '--resume';
-		($status, $out, $err) = run_shard($program, 'split', @servers, $word eq 'anew' ? ('--shards', '2,3', '--pgbouncer', $pooler->{dsn},
+		($status, $out, $err) =
+			run_shard($program, 'split', @servers, $word eq 'anew' ? ('--shards', '2,3', '--pgbouncer', $pooler->{dsn},
 				'--config', $pooler->{file}) : $word);
 	}
 	push @faults, "$what, $word: $err" if $status != 0;
@@ -86,9 +91,9 @@ foreach my $trial (1 .. $trials)
 	# Without a split the standby has the shards of its primary.
 	push @faults, "$what, $word: open at $places" if $places ne $wanted && ($is_split || $places ne '(0,1,2,3) (0,1,2,3)');
 	push @faults, "$what, $word: shard $_ is writable at " . writable($_, @nodes)
-	  foreach grep { writable($_, @nodes) ne ($is_split && $_ > 1 ? 1 : 0) } 0 .. 3;
+		foreach grep { writable($_, @nodes) ne ($is_split && $_ > 1 ? 1 : 0) } 0 .. 3;
 	push @faults, "$what, $word: alias $_ leads to " . port_of_alias($pooler, $_)
-	  foreach grep { port_of_alias($pooler, $_) ne $nodes[ $is_split && $_ > 1 ? 1 : 0 ]->port } 0 .. 3;
+		foreach grep { port_of_alias($pooler, $_) ne $nodes[ $is_split && $_ > 1 ? 1 : 0 ]->port } 0 .. 3;
 	$outcomes{ $is_split ? 'split' : 'not split' }++;
 	($status, $found) = shard_json($program, 'verify', @nodes);
 	push @faults, map { "$what, $word: $_->{object}: $_->{problem}" } @$found;
@@ -104,13 +109,15 @@ foreach my $trial (1 .. $trials)
 		push @faults, "$what, --drop-rest: $err" if $status != 0;
 		make_real_shard($one, 'postgres', $_, "insta$_") foreach 2, 3;
 	}
-	$one->safe_psql('postgres', "TRUNCATE insta$_.users, insta$_.photos, insta$_.comments, insta$_.follows, insta$_.events, insta$_.\"Audit Log\"") foreach 0 .. 3;
+	$one->safe_psql('postgres',
+		"TRUNCATE insta$_.users, insta$_.photos, insta$_.comments, insta$_.follows, insta$_.events, insta$_.\"Audit Log\"")
+			foreach 0 .. 3;
 	kill_pooler($pooler);
 	$two->stop('immediate');
 	$two->clean_node;
 	last if @faults;
 }
 is(join("\n", @faults), '', "$trials kills: each shard is open on one server, verify finds nothing ("
-	  . join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes) . ')');
+		. join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes) . ')');
 $one->stop;
 done_testing();
