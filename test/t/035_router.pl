@@ -1,6 +1,7 @@
-# examples/router as docs/scale-out.md shows it: an application writes through PgBouncer while an operator adds a server,
-# moves shards, changes them, takes a server away and splits one. No statement fails, no acknowledged write is lost or doubled, the
-# shards are where the plans say, and the page shows such outputs. The application's own check can fail.
+# examples/router as docs/scale-out.md shows it: an application writes through PgBouncer while an operator adds a
+# server, moves shards, changes them, takes a server away and splits one. No statement fails, no acknowledged write is
+# lost or doubled, the shards are where the plans say, and the page shows such outputs. The application's own check can
+# fail.
 
 use strict;
 use warnings;
@@ -67,71 +68,96 @@ sub shown_lines
 {
 	my ($page) = @_;
 	my $text = slurp_file($page);
-	my $kind = qr/part of examples\/router\/play -->\n```sh\n(?:(?!```).)*```\n|not run: an output; test\/t\/035_router.pl checks it -->\n/s;
+	my $checked = qr/test\/t\/035_router.pl checks it/;
+	my $kind =
+		qr/part of examples\/router\/play -->\n```sh\n(?:(?!```).)*```\n|not run: an output; $checked -->\n/s;
 	my @blocks = $text =~ /<!-- $kind```\n(.*?)\n```/sg;
 	return grep { /\S/ } map { split /\n/ } @blocks;
 }
 
 my ($status, $said) = output_of('play');
-is($status, 0, 'an operator adds a server, moves shards, changes them, takes a server away, and splits one') or diag($said);
-my @moves = map { @{ decode_json(slurp_file("$dir/$_.json")) } } qw(grow drain);
-my $count = @moves;
-cmp_ok($count, '>=', 10, 'the plans have moves');
-my ($figures) = $said =~ /^(\d+ moves; .*)/m;
-note($figures // 'no figures');
-like($said, qr/^$count moves; writes were blocked for \d+ ms \(median\), \d+ ms \(largest\)\n1 split; writes were blocked for \d+ ms\n\d{3,} writes, 0 errors, 0 lost, 0 doubled; the slowest took/m,
-	'every move was made, and no write failed, is lost or doubled');
 
-my @servers = map { dsn($_) } qw(db1 db3 db4 db5);
-is(slurp_file("$dir/servers"), join('', map { "$_\n" } @servers), 'four servers are left');
-my (undef, $map) = shard_json($program, 'map', @servers);
-my %place = map { $_->{shard} => "host=$_->{host} port=$_->{port} dbname=$_->{dbname}" } @$map;
-is(scalar keys %place, 24, 'with all shards');
-my ($half) = $said =~ /^\d shards moved: ([-\d,]+)$/m;
-my %planned = map { $_->{shard} => $_->{to} } @moves;    # the later plan decides
-$planned{$_} = dsn('db5') foreach map { /(\d+)-(\d+)/ ? $1 .. $2 : $_ } split /,/, $half;
-is_deeply({ map { $_ => $place{$_} } keys %planned }, \%planned, 'which are where the plans and the split say');
-my (undef, $found) = shard_json($program, 'verify', @servers);
-is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
+my @moves;
+subtest 'every move is made, and no write fails' => sub {
+	is($status, 0, 'an operator adds a server, moves shards, changes them, takes a server away, and splits one')
+		or diag($said);
+	@moves = map { @{ decode_json(slurp_file("$dir/$_.json")) } } qw(grow drain);
+	my $count = @moves;
+	cmp_ok($count, '>=', 10, 'the plans have moves');
+	my ($figures) = $said =~ /^(\d+ moves; .*)/m;
+	note($figures // 'no figures');
+	my $figures_of_writes = qr/1 split; writes were blocked for \d+ ms\n\d{3,} writes, 0 errors, 0 lost, 0 doubled/;
+	my $blocked = qr/writes were blocked for \d+ ms \(median\), \d+ ms \(largest\)/;
+	like($said,
+		qr/^$count moves; $blocked\n$figures_of_writes; the slowest took/m,
+		'every move was made, and no write failed, is lost or doubled');
+};
 
-my @shown = shown_lines("$source/docs/scale-out.md");
-my %shapes = map { (shape($_) => 1) } split /\n/, $said;
-cmp_ok(scalar @shown, '>', 40, 'docs/scale-out.md shows outputs');
-is(join("\n", grep { !$shapes{ shape($_) } } @shown), '', 'of such a run');
+my %place;
+subtest 'each shard is where the plans and the split say' => sub {
+	my @servers = map { dsn($_) } qw(db1 db3 db4 db5);
+	is(slurp_file("$dir/servers"), join('', map { "$_\n" } @servers), 'four servers are left');
+	my (undef, $map) = shard_json($program, 'map', @servers);
+	%place = map { $_->{shard} => "host=$_->{host} port=$_->{port} dbname=$_->{dbname}" } @$map;
+	is(scalar keys %place, 24, 'with all shards');
+	my ($half) = $said =~ /^\d shards moved: ([-\d,]+)$/m;
+	my %planned = map { $_->{shard} => $_->{to} } @moves;    # the later plan decides
+	$planned{$_} = dsn('db5') foreach map { /(\d+)-(\d+)/ ? $1 .. $2 : $_ } split /,/, $half;
+	is_deeply({ map { $_ => $place{$_} } keys %planned }, \%planned, 'which are where the plans and the split say');
+	my (undef, $found) = shard_json($program, 'verify', @servers);
+	is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
+};
 
-# Global tables.
-is(sql('db1', q{SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots}), 'global_db3 global_db4 global_db5', 'a slot for each other server');
-sql('db1', q{INSERT INTO filters VALUES ('valencia')});
-foreach my $server (qw(db3 db4 db5))
-{
-	await("$server has the row", sub { sql($server, q{SELECT count(*) FROM filters WHERE name = 'valencia'}) eq '1' });
-}
-like((output_of('router', 'remove', 'db3'))[1], qr/^db3 has shards:\n\d+,insta\d+,/, 'a server with shards is not removed');
+subtest 'docs/scale-out.md shows the outputs of such a run' => sub {
+	my @shown = shown_lines("$source/docs/scale-out.md");
+	my %shapes = map { (shape($_) => 1) } split /\n/, $said;
+	cmp_ok(scalar @shown, '>', 40, 'docs/scale-out.md shows outputs');
+	is(join("\n", grep { !$shapes{ shape($_) } } @shown), '', 'of such a run');
+};
 
-SKIP:
-{
-	skip 'the extension plproxy is not installed', 2 if sql('db1', q{SELECT count(*) FROM pg_extension WHERE extname = 'plproxy'}, 'proxy') ne '1';
-	my $total = 0;
-	$total += $_ foreach map { split /\n/, sql($_, 'SELECT count_photos()') } qw(db1 db3 db4 db5);
-	is(sql('db1', 'SELECT count_all_photos()', 'proxy'), $total, 'RUN ON ALL adds up over the servers');
-	my ($server) = $place{ $moves[0]{shard} } =~ /(db\d)/;
-	my ($id, $caption) = split /\|/, sql($server, "SELECT id, caption FROM $moves[0]{schema}.photos ORDER BY id DESC LIMIT 1");
-	is(sql('db1', "SELECT photo_caption($id)", 'proxy'), $caption, 'RUN ON the shard of an ID that has moved');
-}
+subtest 'global tables and PL/Proxy' => sub {
+	is(sql('db1', q{SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots}),
+		'global_db3 global_db4 global_db5', 'a slot for each other server');
+	sql('db1', q{INSERT INTO filters VALUES ('valencia')});
+	foreach my $server (qw(db3 db4 db5))
+	{
+		await("$server has the row", sub { sql($server, q{SELECT count(*) FROM filters WHERE name = 'valencia'}) eq '1' });
+	}
+	like((output_of('router', 'remove', 'db3'))[1], qr/^db3 has shards:\n\d+,insta\d+,/,
+		'a server with shards is not removed');
 
-# A row that is taken away behind the application's back, and one that is put there.
-my $user = getpwuid($<);
-my ($home) = $place{0} =~ /(db\d)/;
-my $application = IPC::Run::start([ 'app.py', "host=$dir port=6432 user=$user", '--seconds', '600' ], '<', \undef, '>&', \my $told);
-my $before = sql($home, 'SELECT max(id) FROM insta0.photos');
-await('the application writes', sub { sql($home, 'SELECT max(id) FROM insta0.photos') gt $before });
-sql($home, q{DELETE FROM insta0.photos WHERE id = (SELECT min(id) FROM insta0.photos)});
-sql($home, q{INSERT INTO insta0.photos (user_id, caption) VALUES (24, 'by nobody')});
-$application->signal('TERM');
-$application->finish;
-is($application->result(0), 1, 'the application finds a lost write and a doubled one');
-like($told, qr/^\d+ writes, 0 errors, 1 lost, 1 doubled; /, 'and counts them');
+	SKIP:
+	{
+		skip 'the extension plproxy is not installed', 2
+			if sql('db1', q{SELECT count(*) FROM pg_extension WHERE extname = 'plproxy'}, 'proxy') ne '1';
+		my $total = 0;
+		$total += $_ foreach map { split /\n/, sql($_, 'SELECT count_photos()') } qw(db1 db3 db4 db5);
+		is(sql('db1', 'SELECT count_all_photos()', 'proxy'), $total, 'RUN ON ALL adds up over the servers');
+		my ($server) = $place{ $moves[0]{shard} } =~ /(db\d)/;
+		my ($id, $caption) = split /\|/,
+			sql($server, "SELECT id, caption FROM $moves[0]{schema}.photos ORDER BY id DESC LIMIT 1");
+		is(sql('db1', "SELECT photo_caption($id)", 'proxy'), $caption, 'RUN ON the shard of an ID that has moved');
+	}
+};
 
-is((output_of('router', 'down'))[0], 0, 'router down');
-ok(!-e $dir, 'nothing is left');
+subtest 'the application finds a row that is taken away behind its back, and one that is put there' => sub {
+	my $user = getpwuid($<);
+	my ($home) = $place{0} =~ /(db\d)/;
+	my $application =
+		IPC::Run::start([ 'app.py', "host=$dir port=6432 user=$user", '--seconds', '600' ], '<', \undef, '>&', \my $told);
+	my $before = sql($home, 'SELECT max(id) FROM insta0.photos');
+	await('the application writes', sub { sql($home, 'SELECT max(id) FROM insta0.photos') gt $before });
+	sql($home, q{DELETE FROM insta0.photos WHERE id = (SELECT min(id) FROM insta0.photos)});
+	sql($home, q{INSERT INTO insta0.photos (user_id, caption) VALUES (24, 'by nobody')});
+	$application->signal('TERM');
+	$application->finish;
+	is($application->result(0), 1, 'the application finds a lost write and a doubled one');
+	like($told, qr/^\d+ writes, 0 errors, 1 lost, 1 doubled; /, 'and counts them');
+};
+
+subtest 'router down leaves nothing' => sub {
+	is((output_of('router', 'down'))[0], 0, 'router down');
+	ok(!-e $dir, 'nothing is left');
+};
+
 done_testing();

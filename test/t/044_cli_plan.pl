@@ -65,23 +65,28 @@ $node->safe_psql('a', join '', map { qq{
 $node->safe_psql('b', q{SELECT snowflake_create_shard(8, 'Insta <&> "8"')});
 
 # By size. The mean is 14 of 28; 7 and 6 to b are within the threshold.
-is((moves($dsn{a}, $dsn{b}))[1], '7 a b, 6 a b', 'the largest first, until the servers are within 10% of the mean');
-($status, $out, $err) = run_plan($dsn{a}, $dsn{b}, '--rate', '1MB');
-is($status, 0, 'exit code 0');
-like($out, qr/^ +7  insta7  \d+ kB  \S+\/a  \S+\/b\n/m, 'a line for each move');
-like($out, qr/\/a  before +8 +1  .* 200% +#+\|#+\n.*\/a  after +6 +1  .* \d+% +#/, 'servers before and after');
-like($out, qr/^2 moves, \d+ kB: [5-9] s at 1024 kB per second/m, 'bytes and time');
-is((moves($dsn{b}, $dsn{a}, $dsn{b}))[1], '7 a b, 6 a b', 'neither the order nor a server that is given twice has an influence');
-is((moves($dsn{a}, $dsn{b}, qw(--max-moves 1)))[1], '7 a b', '--max-moves');
-my @all = split /, /, (moves($dsn{a}, $dsn{b}, qw(--threshold 0%)))[1];
-like((run_plan($dsn{a}, $dsn{b}, '--threshold', '0%', '--max-moves', @all - $_->[0]))[1], qr/^$_->[1]$/m, "the last line with --max-moves, $_->[0] less than all")
-  foreach [ 1, '--max-moves ends the plan before all servers are balanced' ], [ 0, 'no further move of a shard would gain half of its weight' ];
-is((moves($dsn{a}, $dsn{b}, qw(--exclude 6-7)))[1], '5 a b, 4 a b, 3 a b, 2 a b', '--exclude');
-is((moves($dsn{a}, $dsn{b}, qw(--threshold 100%)))[1], '', '--threshold');
-is((moves($dsn{a}, $dsn{b}, qw(--by shards)))[1], '0 a b, 1 a b, 2 a b', '--by shards');
-is((moves($dsn{a}, $dsn{b}, qw(--by rows)))[1], '7 a b, 6 a b', '--by rows');
-is((run_plan($dsn{a}, $dsn{b}, @$_))[0], 2, "wrong usage: @$_")
-  foreach [qw(--threshold 0.1)], [qw(--threshold 10)], [qw(--max-moves 0)], [qw(--exclude 5-)], [qw(--by load)];
+subtest 'the largest shards first, until the servers are balanced' => sub {
+	is((moves($dsn{a}, $dsn{b}))[1], '7 a b, 6 a b', 'the largest first, until the servers are within 10% of the mean');
+	($status, $out, $err) = run_plan($dsn{a}, $dsn{b}, '--rate', '1MB');
+	is($status, 0, 'exit code 0');
+	like($out, qr/^ +7  insta7  \d+ kB  \S+\/a  \S+\/b\n/m, 'a line for each move');
+	like($out, qr/\/a  before +8 +1  .* 200% +#+\|#+\n.*\/a  after +6 +1  .* \d+% +#/, 'servers before and after');
+	like($out, qr/^2 moves, \d+ kB: [5-9] s at 1024 kB per second/m, 'bytes and time');
+	is((moves($dsn{b}, $dsn{a}, $dsn{b}))[1], '7 a b, 6 a b',
+		'neither the order nor a server that is given twice has an influence');
+	is((moves($dsn{a}, $dsn{b}, qw(--max-moves 1)))[1], '7 a b', '--max-moves');
+	my @all = split /, /, (moves($dsn{a}, $dsn{b}, qw(--threshold 0%)))[1];
+	like((run_plan($dsn{a}, $dsn{b}, '--threshold', '0%', '--max-moves', @all - $_->[0]))[1], qr/^$_->[1]$/m,
+		"the last line with --max-moves, $_->[0] less than all")
+		foreach [ 1, '--max-moves ends the plan before all servers are balanced' ],
+		[ 0, 'no further move of a shard would gain half of its weight' ];
+	is((moves($dsn{a}, $dsn{b}, qw(--exclude 6-7)))[1], '5 a b, 4 a b, 3 a b, 2 a b', '--exclude');
+	is((moves($dsn{a}, $dsn{b}, qw(--threshold 100%)))[1], '', '--threshold');
+	is((moves($dsn{a}, $dsn{b}, qw(--by shards)))[1], '0 a b, 1 a b, 2 a b', '--by shards');
+	is((moves($dsn{a}, $dsn{b}, qw(--by rows)))[1], '7 a b, 6 a b', '--by rows');
+	is((run_plan($dsn{a}, $dsn{b}, @$_))[0], 2, "wrong usage: @$_")
+		foreach [qw(--threshold 0.1)], [qw(--threshold 10)], [qw(--max-moves 0)], [qw(--exclude 5-)], [qw(--by load)];
+};
 
 # A plan is carried out: nothing more is to be done. (As a move of the whole shard would do it.)
 sub carry_out
@@ -90,43 +95,55 @@ sub carry_out
 	foreach my $shard (@shards)
 	{
 		IPC::Run::run([ 'pg_dump', '-n', "insta$shard", $dsn{$from} ], '|', [ 'psql', '-Xqd', $dsn{$to} ], '>', '/dev/null')
-		  or die "shard $shard cannot be copied";
+			or die "shard $shard cannot be copied";
 		$node->safe_psql($from, "SET client_min_messages = warning; DROP SCHEMA insta$shard CASCADE");
 	}
 	return;
 }
-carry_out('a', 'b', 6, 7);
-($status, $out) = run_plan($dsn{a}, $dsn{b});
-like("$status $out", qr/^0 (?!.*after).*now.*\nbalanced: every server/s, 'balanced: nothing to do');
-is((run_shard($program, 'plan', $dsn{a}, $dsn{b}, '--json'))[1], "[]\n", 'balanced, in JSON');
-like((moves($dsn{a}, $dsn{b}, $dsn{c}))[1], qr/^5 a c\b/, 'a new server is filled');
 
-# --drain
-($status, $plan) = moves($dsn{a}, $dsn{b}, $dsn{c}, '--drain', $dsn{b});
-like($plan, qr/^7 b c, 6 b c, 8 b c\b/, '--drain leaves nothing, to the emptiest server first');
-like((run_plan($dsn{a}, '--drain', $dsn{b}))[2], qr/--drain \S+ is none of the servers/, 'a drained server is one of the servers');
-($status, $plan, $err) = moves($dsn{a}, $dsn{b}, '--drain', $dsn{b}, '--exclude', '7,77');
-is($plan, '6 b a, 8 b a', '--drain with --exclude');
-like($err, qr/on none of the servers: 77\n.*left on \S+\/b: 7\n/s, 'a shard that is nowhere, and one that stays, are named');
-is((run_plan($dsn{a}, '--drain', $dsn{a}))[0], 2, 'somewhere the shards must go');
+subtest 'a plan that is carried out leaves nothing to do' => sub {
+	carry_out('a', 'b', 6, 7);
+	($status, $out) = run_plan($dsn{a}, $dsn{b});
+	like("$status $out", qr/^0 (?!.*after).*now.*\nbalanced: every server/s, 'balanced: nothing to do');
+	is((run_shard($program, 'plan', $dsn{a}, $dsn{b}, '--json'))[1], "[]\n", 'balanced, in JSON');
+	like((moves($dsn{a}, $dsn{b}, $dsn{c}))[1], qr/^5 a c\b/, 'a new server is filled');
+};
 
-# --weights
-my $weights = file_of("# load\n0,5\n 1 , 2.5 # writes\n\n2,0\r\n3,0\n4,1\n5,1.5\n6,0\n7,0\n99,3");
-($status, $plan, $err) = moves($dsn{a}, $dsn{b}, '--weights', $weights);
-like($plan, qr/^0 a b\b/, '--weights: the shard with the most load');
-like($err, qr/shards that are on none of the servers: 99\n.*no weight for shards, which count as empty: 8\n/s, 'weights that are missing or too many');
-foreach my $wrong ([ "0,5\n1;2\n", 'line 2: "1;2" is no shard' ], [ "0,-5\n", 'line 1: "0,-5"' ], [ "5,1\n6,1\n5,2\n", 'line 3: shard 5 has a weight already' ],
-	[ "0,5\n1,2\0,3\n", 'line 2: "1,2" is no shard' ])
-{
-	($status, $out, $err) = run_plan($dsn{a}, '--weights', file_of($wrong->[0]));
-	like("$status $err", qr/^2 .*weights, \Q$wrong->[1]\E/, "a file of weights: $wrong->[1]");
-}
-is((run_plan($dsn{a}, '--weights', '/nonexistent'))[0], 2, 'a file of weights that is not there');
+subtest '--drain leaves nothing on a server' => sub {
+	($status, $plan) = moves($dsn{a}, $dsn{b}, $dsn{c}, '--drain', $dsn{b});
+	like($plan, qr/^7 b c, 6 b c, 8 b c\b/, '--drain leaves nothing, to the emptiest server first');
+	like((run_plan($dsn{a}, '--drain', $dsn{b}))[2], qr/--drain \S+ is none of the servers/,
+		'a drained server is one of the servers');
+	($status, $plan, $err) = moves($dsn{a}, $dsn{b}, '--drain', $dsn{b}, '--exclude', '7,77');
+	is($plan, '6 b a, 8 b a', '--drain with --exclude');
+	like($err, qr/on none of the servers: 77\n.*left on \S+\/b: 7\n/s,
+		'a shard that is nowhere, and one that stays, are named');
+	is((run_plan($dsn{a}, '--drain', $dsn{a}))[0], 2, 'somewhere the shards must go');
+};
 
-# The plan as a file: connection strings that lead to the servers, without the password.
-($status, $plan) = shard_json($program, 'plan', "$dsn{a} password=secret sslmode=disable", "postgresql://:secret\@/c?host=$host&port=$port");
-is_deeply([ @{ $plan->[0] }{qw(shard schema from to)} ], [ 5, 'insta5', "$dsn{a} sslmode=disable", $dsn{c} ], 'a move in JSON');
-cmp_ok($plan->[0]{size}, '>', 500 * 4096, 'with the size in bytes');
+subtest '--weights names the load of the shards' => sub {
+	my $weights = file_of("# load\n0,5\n 1 , 2.5 # writes\n\n2,0\r\n3,0\n4,1\n5,1.5\n6,0\n7,0\n99,3");
+	($status, $plan, $err) = moves($dsn{a}, $dsn{b}, '--weights', $weights);
+	like($plan, qr/^0 a b\b/, '--weights: the shard with the most load');
+	like($err, qr/shards that are on none of the servers: 99\n.*no weight for shards, which count as empty: 8\n/s,
+		'weights that are missing or too many');
+	foreach my $wrong ([ "0,5\n1;2\n", 'line 2: "1;2" is no shard' ], [ "0,-5\n", 'line 1: "0,-5"' ],
+		[ "5,1\n6,1\n5,2\n", 'line 3: shard 5 has a weight already' ],
+		[ "0,5\n1,2\0,3\n", 'line 2: "1,2" is no shard' ])
+	{
+		($status, $out, $err) = run_plan($dsn{a}, '--weights', file_of($wrong->[0]));
+		like("$status $err", qr/^2 .*weights, \Q$wrong->[1]\E/, "a file of weights: $wrong->[1]");
+	}
+	is((run_plan($dsn{a}, '--weights', '/nonexistent'))[0], 2, 'a file of weights that is not there');
+};
+
+subtest 'a plan in JSON has connection strings without the password' => sub {
+	($status, $plan) = shard_json($program, 'plan', "$dsn{a} password=secret sslmode=disable",
+		"postgresql://:secret\@/c?host=$host&port=$port");
+	is_deeply([ @{ $plan->[0] }{qw(shard schema from to)} ], [ 5, 'insta5', "$dsn{a} sslmode=disable", $dsn{c} ],
+		'a move in JSON');
+	cmp_ok($plan->[0]{size}, '>', 500 * 4096, 'with the size in bytes');
+};
 
 # Shards that are moving, and one at two places.
 sub add_move
@@ -139,21 +156,27 @@ sub add_move
 		INSERT INTO snowflake_move_$shard.state VALUES ('insta$shard', gen_random_uuid(), 'x', '$step')});
 	return;
 }
-add_move('a', 5, 'prepared');
-add_move('c', 4, 'moved');
-($status, $plan, $err) = moves($dsn{a}, $dsn{c});
-is($plan, '3 a c, 2 a c, 1 a c', 'a shard that is moving is left out');
-like($err, qr/because they are moving: 5\n.*until --drop-source or --drop-rest: 4\n/s, 'and named');
-$node->safe_psql('c', "SELECT snowflake_create_shard(5, 'other')");
-($status, $out, $err) = run_plan($dsn{a}, $dsn{c});
-like("$status$out$err", qr/^3snowflake-shard: shard 5 is at two places: schema insta5 at \S+\/a, schema other at \S+\/c\n/, 'a shard at two places');
 
-# Pictures.
-SKIP:
-{
-	skip 'xmllint is not here', 2 unless eval { IPC::Run::run([ 'xmllint', '--version' ], '2>', '/dev/null') };
-	is_svg((run_plan($dsn{a}, $dsn{b}, '--drain', $dsn{b}, '--format', 'svg'))[1], 'the plan as a picture');
-	is_svg((run_shard($program, 'map', '--format', 'svg', $dsn{a}, $dsn{b}))[1], 'the map as a picture');
-}
+subtest 'shards that are moving are left out, and one at two places is an error' => sub {
+	add_move('a', 5, 'prepared');
+	add_move('c', 4, 'moved');
+	($status, $plan, $err) = moves($dsn{a}, $dsn{c});
+	is($plan, '3 a c, 2 a c, 1 a c', 'a shard that is moving is left out');
+	like($err, qr/because they are moving: 5\n.*until --drop-source or --drop-rest: 4\n/s, 'and named');
+	$node->safe_psql('c', "SELECT snowflake_create_shard(5, 'other')");
+	($status, $out, $err) = run_plan($dsn{a}, $dsn{c});
+	like("$status$out$err",
+		qr/^3snowflake-shard: shard 5 is at two places: schema insta5 at \S+\/a, schema other at \S+\/c\n/,
+		'a shard at two places');
+};
+
+subtest 'plan and map as pictures' => sub {
+	SKIP:
+	{
+		skip 'xmllint is not here', 2 unless eval { IPC::Run::run([ 'xmllint', '--version' ], '2>', '/dev/null') };
+		is_svg((run_plan($dsn{a}, $dsn{b}, '--drain', $dsn{b}, '--format', 'svg'))[1], 'the plan as a picture');
+		is_svg((run_shard($program, 'map', '--format', 'svg', $dsn{a}, $dsn{b}))[1], 'the map as a picture');
+	}
+};
 
 done_testing();

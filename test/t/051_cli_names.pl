@@ -1,7 +1,7 @@
 # Each text that leaves snowflake-shard is quoted for its destination. Schemas, databases, roles and aliases have names
 # with quotes, a backslash, a newline, an escape sequence and text that a shell would run: commands in hints give these
-# names back to a shell, URIs and PgBouncer lead to these databases, and no name begins a line on a terminal. A connection
-# string that cannot be read is an error that repeats nothing of it.
+# names back to a shell, URIs and PgBouncer lead to these databases, and no name begins a line on a terminal. A
+# connection string that cannot be read is an error that repeats nothing of it.
 
 use strict;
 use warnings;
@@ -43,7 +43,8 @@ sub sql
 {
 	my ($dsn, $sql) = @_;
 	my ($answer, $problem);
-	IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $dsn ], '<', \$sql, '>', \$answer, '2>', \$problem) or die "$sql: $problem";
+	IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $dsn ], '<', \$sql, '>', \$answer, '2>', \$problem)
+		or die "$sql: $problem";
 	return $answer =~ s/\n\z//r;
 }
 
@@ -74,152 +75,194 @@ sub is_clean
 	return;
 }
 
+# Shards and databases with hostile names.
 foreach my $database ($quotes, $lines)
 {
 	$node->safe_psql('postgres', 'CREATE DATABASE ' . name($database));
 	sql(dsn($database), 'CREATE EXTENSION snowflake');
 }
-sql(dsn($quotes), "SELECT snowflake_create_shard(5, ${\literal($hostile)}); SELECT snowflake_create_shard(6, ${\literal($option)});
-	CREATE TABLE ${\name($hostile)}.${\name($hostile)} (id bigint PRIMARY KEY DEFAULT ${\name($hostile)}.next_id(), t text);
+sql(dsn($quotes),
+	"SELECT snowflake_create_shard(5, ${\literal($hostile)}); SELECT snowflake_create_shard(6, ${\literal($option)});
+	CREATE TABLE ${\name($hostile)}.${\name($hostile)} (id bigint PRIMARY KEY
+		DEFAULT ${\name($hostile)}.next_id(), t text);
 	INSERT INTO ${\name($hostile)}.${\name($hostile)} (t) VALUES (${\literal($hostile)})");
 sql(dsn($lines), 'SELECT snowflake_create_shard(7, \'insta7\')');
 
 # --- a terminal ------------------------------------------------------------------------------------
 
-($status, $out, $err) = run_shard($program, 'list', dsn($quotes), dsn($lines));
-is("$status $err", '0 ', 'list');
-is_clean($out, qr/^(?:shard | +[5-7] )/, 'list: a line for each shard, without control characters');
-like($out, qr/ \\n\$\(touch.*\\x1B\[31m~ .*\n.*\n.*%41\\n\$snowflake\$ \\x1B\[2J$/m, 'and their escapes');
-($status, $rows) = shard_json($program, 'list', dsn($quotes), dsn($lines));
-is("$rows->[0]{schema}|$rows->[2]{server}", "$hostile|" . join(':', $node->host, $node->port) . "/$lines", 'JSON has the names');
-my $values = "SELECT E'a\\nshard 9' AS ${\name($hostile)}, E'\\x1b]0;x\\x07\\u009b2J\\x7f\\r' AS x";
-($status, $out, $err) = run_shard($program, 'query', dsn($quotes), '--shards', '5', '--sql', $values);
-is_clean($out, qr/^(?:shard +schema| +5 )/, 'query: a line for each row');
-like($out, qr/a\\nshard 9 +\\x1B\]0;x\\x07\\x9B2J\\x7F\\r$/m, 'values have escapes');
-($status, $out) = run_shard($program, 'query', dsn($quotes), '--shards', '5', '--format', 'csv', '--sql', $values);
-like($out, qr/,"a\nshard 9","?\e\]0;x\a\xC2\x9B2J\x7F\r"?\n\z/, 'CSV has the values');
-($status, $out, $err) = run_shard($program, 'run', dsn($quotes), '--shards', '5',
-	'--sql', "DO \$\$BEGIN RAISE EXCEPTION E'x\\nsnowflake-shard: forged\\nHINT:  \\x1b[2J\\r'; END\$\$");
-is_clean($err, qr/^(?:snowflake-shard: shard 5, schema .*ERROR:  x$|    snowflake-shard: forged$|[A-Z]+:  )/, 'run: a message of a shard is no message of the command');
-is_clean($out, qr/^1 shard failed: 5$/, 'run: the result');
-($status, $out, $err) = run_shard($program, 'diff', dsn($quotes), '--template', $option);
-is_clean($out, qr/^(?:shard 5, schema |[-+] |1 shard compared with )/, 'diff');
-sql(dsn($quotes), "INSERT INTO ${\name($hostile)}.${\name($hostile)} VALUES (${\name($option)}.next_id())");
-($status, $out) = run_shard($program, 'verify', dsn($quotes));
-is_clean($out, qr/^(?:\/.*: |    HINT:  |2 shards on 1 server, 1 finding$)/, 'verify');
-sql(dsn($quotes), "DELETE FROM ${\name($hostile)}.${\name($hostile)} WHERE snowflake_shard(id) = 6");
-($status, $out) = run_shard($program, 'plan', dsn($quotes), dsn($lines), '--drain', dsn($quotes));
-is_clean($out =~ s/\n\n/\n/gr, qr/^(?:shard|server| +[56] |\/| +after| |2 moves|balanced|.*at the limit|.*: )/, 'plan');
-($status, $out, $err) = run_shard($program, 'diff', dsn($quotes), '--template', "$hostile?");
-is_clean($err, qr/^(?:snowflake-shard: schema|HINT:)/, 'a schema that is not there');
+subtest 'a terminal gets no control character, and no line that looks like one of the command' => sub {
+	($status, $out, $err) = run_shard($program, 'list', dsn($quotes), dsn($lines));
+	is("$status $err", '0 ', 'list');
+	is_clean($out, qr/^(?:shard | +[5-7] )/, 'list: a line for each shard, without control characters');
+	like($out, qr/ \\n\$\(touch.*\\x1B\[31m~ .*\n.*\n.*%41\\n\$snowflake\$ \\x1B\[2J$/m, 'and their escapes');
+	($status, $rows) = shard_json($program, 'list', dsn($quotes), dsn($lines));
+	is("$rows->[0]{schema}|$rows->[2]{server}", "$hostile|" . join(':', $node->host, $node->port) . "/$lines",
+		'JSON has the names');
+	my $values = "SELECT E'a\\nshard 9' AS ${\name($hostile)}, E'\\x1b]0;x\\x07\\u009b2J\\x7f\\r' AS x";
+	($status, $out, $err) = run_shard($program, 'query', dsn($quotes), '--shards', '5', '--sql', $values);
+	is_clean($out, qr/^(?:shard +schema| +5 )/, 'query: a line for each row');
+	like($out, qr/a\\nshard 9 +\\x1B\]0;x\\x07\\x9B2J\\x7F\\r$/m, 'values have escapes');
+	($status, $out) = run_shard($program, 'query', dsn($quotes), '--shards', '5', '--format', 'csv', '--sql', $values);
+	like($out, qr/,"a\nshard 9","?\e\]0;x\a\xC2\x9B2J\x7F\r"?\n\z/, 'CSV has the values');
+	($status, $out, $err) = run_shard($program, 'run', dsn($quotes), '--shards', '5',
+		'--sql', "DO \$\$BEGIN RAISE EXCEPTION E'x\\nsnowflake-shard: forged\\nHINT:  \\x1b[2J\\r'; END\$\$");
+	is_clean($err, qr/^(?:snowflake-shard: shard 5, schema .*ERROR:  x$|    snowflake-shard: forged$|[A-Z]+:  )/,
+		'run: a message of a shard is no message of the command');
+	is_clean($out, qr/^1 shard failed: 5$/, 'run: the result');
+	($status, $out, $err) = run_shard($program, 'diff', dsn($quotes), '--template', $option);
+	is_clean($out, qr/^(?:shard 5, schema |[-+] |1 shard compared with )/, 'diff');
+	sql(dsn($quotes), "INSERT INTO ${\name($hostile)}.${\name($hostile)} VALUES (${\name($option)}.next_id())");
+	($status, $out) = run_shard($program, 'verify', dsn($quotes));
+	is_clean($out, qr/^(?:\/.*: |    HINT:  |2 shards on 1 server, 1 finding$)/, 'verify');
+	sql(dsn($quotes), "DELETE FROM ${\name($hostile)}.${\name($hostile)} WHERE snowflake_shard(id) = 6");
+	($status, $out) = run_shard($program, 'plan', dsn($quotes), dsn($lines), '--drain', dsn($quotes));
+	is_clean($out =~ s/\n\n/\n/gr, qr/^(?:shard|server| +[56] |\/| +after| |2 moves|balanced|.*at the limit|.*: )/,
+		'plan');
+	($status, $out, $err) = run_shard($program, 'diff', dsn($quotes), '--template', "$hostile?");
+	is_clean($err, qr/^(?:snowflake-shard: schema|HINT:)/, 'a schema that is not there');
+};
 
 # --- PgBouncer and PL/Proxy ------------------------------------------------------------------------
 
-($status, $out, $err) = run_shard($program, 'map', dsn($lines), '--format', 'pgbouncer');
-is("$status $out", '3 ', 'map: PgBouncer\'s file cannot hold a newline') or diag($err);
-is_clean($err, qr/^snowflake-shard: PgBouncer's file cannot hold the value "b'"\\ :5\/%41\\n\$snowflake\$ \\x1B\[2J"$/, 'and the name is told');
-($status, $out, $err) = run_shard($program, 'map', dsn($quotes), '--format', 'pgbouncer', '--alias', "x = host=evil;{}\n");
-ok("$status $out" eq '3 ' && $err =~ /cannot hold the alias "x = host=evil;5\\n"/, 'an alias that would be another line') or diag("$out$err");
-($status, my $plproxy) = run_shard($program, 'map', dsn($lines), '--format', 'plproxy', '--cluster', $hostile);
-sql($node->connstr('postgres'), "CREATE FOREIGN DATA WRAPPER plproxy;\n$plproxy");
-my $partition = $node->safe_psql('postgres', q{SELECT encode(convert_to(substr(o, 4), 'UTF8'), 'hex') FROM pg_foreign_server, unnest(srvoptions) AS o
-	WHERE o LIKE 'p7=%' AND srvname = } . literal($hostile));
-is(sql(pack('H*', $partition), 'SELECT current_database()'), $lines, 'map: a partition of PL/Proxy leads to the database');
+subtest 'the map for PgBouncer and PL/Proxy' => sub {
+	($status, $out, $err) = run_shard($program, 'map', dsn($lines), '--format', 'pgbouncer');
+	is("$status $out", '3 ', 'map: PgBouncer\'s file cannot hold a newline') or diag($err);
+	is_clean($err, qr/^snowflake-shard: PgBouncer's file cannot hold the value "b'"\\ :5\/%41\\n\$snowflake\$ \\x1B\[2J"$/,
+		'and the name is told');
+	($status, $out, $err) =
+		run_shard($program, 'map', dsn($quotes), '--format', 'pgbouncer', '--alias', "x = host=evil;{}\n");
+	ok("$status $out" eq '3 ' && $err =~ /cannot hold the alias "x = host=evil;5\\n"/,
+		'an alias that would be another line') or diag("$out$err");
+	($status, my $plproxy) = run_shard($program, 'map', dsn($lines), '--format', 'plproxy', '--cluster', $hostile);
+	sql($node->connstr('postgres'), "CREATE FOREIGN DATA WRAPPER plproxy;\n$plproxy");
+	my $partition = $node->safe_psql('postgres',
+		q{SELECT encode(convert_to(substr(o, 4), 'UTF8'), 'hex') FROM pg_foreign_server, unnest(srvoptions) AS o
+		WHERE o LIKE 'p7=%' AND srvname = } . literal($hostile));
+	is(sql(pack('H*', $partition), 'SELECT current_database()'), $lines,
+		'map: a partition of PL/Proxy leads to the database');
+};
 
-SKIP:
-{
-	skip 'pgbouncer is not installed', 5 unless pgbouncer_program();
-	($status, $out) = run_shard($program, 'map', dsn($quotes), '--format', 'pgbouncer');
-	my $pooler = new_pooler($out =~ s/\[databases\]\n//r);
-	my $through = "host=$pooler->{dir} port=6432 dbname=shard5 user=" . getpwuid($<);
-	is(sql($through, 'SELECT current_database()'), $quotes, 'map: PgBouncer leads to the database');
-	# The file is edited in the same way.
-	my $other = q{c' host=evil port=2 user='d};
-	$node->safe_psql('postgres', 'CREATE DATABASE ' . name($other));
-	sql(dsn($other), 'CREATE EXTENSION snowflake');
-	my @arguments = ('--from', dsn($quotes), '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
-	($status, $out, $err) = run_shard($program, 'move', $option =~ s/^/.\//r, @arguments, '--to', dsn($other));
-	isnt($status, 0, 'a schema that is not there');
-	($status, $out, $err) = run_shard($program, 'move', @arguments, '--to', dsn($other), '--alias', 'shard{}', '--', $hostile);
-	is($status, 0, 'move: a schema with such a name') or diag("$out$err");
-	is(sql($through, "SELECT current_database(), count(*) FROM ${\name($hostile)}.${\name($hostile)}"), "$other|1", 'move: PgBouncer leads to the target');
-	is_clean($err, qr/^(?:snowflake-shard: )/, 'move: messages');
+subtest 'PgBouncer leads to a database of such a name, also after a move' => sub {
+	SKIP:
+	{
+		skip 'pgbouncer is not installed', 5 unless pgbouncer_program();
+		($status, $out) = run_shard($program, 'map', dsn($quotes), '--format', 'pgbouncer');
+		my $pooler = new_pooler($out =~ s/\[databases\]\n//r);
+		my $through = "host=$pooler->{dir} port=6432 dbname=shard5 user=" . getpwuid($<);
+		is(sql($through, 'SELECT current_database()'), $quotes, 'map: PgBouncer leads to the database');
+		# The file is edited in the same way.
+		my $other = q{c' host=evil port=2 user='d};
+		$node->safe_psql('postgres', 'CREATE DATABASE ' . name($other));
+		sql(dsn($other), 'CREATE EXTENSION snowflake');
+		my @arguments = ('--from', dsn($quotes), '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
+		($status, $out, $err) = run_shard($program, 'move', $option =~ s/^/.\//r, @arguments, '--to', dsn($other));
+		isnt($status, 0, 'a schema that is not there');
+		($status, $out, $err) =
+			run_shard($program, 'move', @arguments, '--to', dsn($other), '--alias', 'shard{}', '--', $hostile);
+		is($status, 0, 'move: a schema with such a name') or diag("$out$err");
+		is(sql($through, "SELECT current_database(), count(*) FROM ${\name($hostile)}.${\name($hostile)}"), "$other|1",
+			'move: PgBouncer leads to the target');
+		is_clean($err, qr/^(?:snowflake-shard: )/, 'move: messages');
 
-	# An obstacle: the schema is there already. Its hint is a command.
-	($status, $out) = run_shard($program, 'move', @arguments[ 0, 1 ], '--to', dsn($other), '--drop-source', '--', $hostile);
-	is($status, 0, 'move --drop-source');
-	($status, $out, $err) = run_shard($program, 'move', '--from', dsn($other), '--to', dsn($quotes), @arguments[ 2 .. 5 ], '--', $hostile);
-	is($status, 0, 'move: back') or diag("$out$err");
-	is((run_shard($program, 'move', '--from', dsn($other), '--to', dsn($quotes), '--drop-source', '--', $hostile))[0], 0, 'move --drop-source');
-}
+		# An obstacle: the schema is there already. Its hint is a command.
+		($status, $out) =
+			run_shard($program, 'move', @arguments[ 0, 1 ], '--to', dsn($other), '--drop-source', '--', $hostile);
+		is($status, 0, 'move --drop-source');
+		($status, $out, $err) =
+			run_shard($program, 'move', '--from', dsn($other), '--to', dsn($quotes), @arguments[ 2 .. 5 ], '--', $hostile);
+		is($status, 0, 'move: back') or diag("$out$err");
+		is((run_shard($program, 'move', '--from', dsn($other), '--to', dsn($quotes), '--drop-source', '--', $hostile))[0], 0,
+			'move --drop-source');
+	}
+};
 
 # --- a shell ---------------------------------------------------------------------------------------
 
-sql(dsn($lines), "CREATE SCHEMA ${\name($hostile)}; CREATE SCHEMA ${\name($option)}");
-foreach my $schema ($hostile, $option)
-{
-	($status, $out, $err) = run_shard($program, 'move', '--from', dsn($quotes), '--to', dsn($lines), '--dry-run', '--', $schema);
-	is_clean($out, qr/^(?:\S.*: schema .* is there already$|    HINT:  )/, 'move --dry-run: an obstacle');
-	my @words = words_of($out, '(?=; else)');
-	is(join('|', sort @words), join('|', sort 'snowflake-shard', 'move', '--drop-source', $schema, $schema eq $option ? '--' : ()), 'the hint has the name');
-}
-sql(dsn($lines), "DROP SCHEMA ${\name($hostile)}; DROP SCHEMA ${\name($option)}");
-
-# Moves that were killed at the fence, where locks kept them. The hints of other verbs lead on.
-sql(dsn($quotes), "CREATE TABLE ${\name($option)}.held (id bigint PRIMARY KEY)");
-foreach my $schema ($hostile, $option)
-{
-	my $shard = $schema eq $hostile ? 5 : 6;
-	my $holder = $node->background_psql($quotes);
-	my $table = $schema eq $hostile ? $hostile : 'held';
-	$holder->query_safe("BEGIN; LOCK TABLE ${\name($schema)}.${\name($table)} IN ROW EXCLUSIVE MODE");
-	my @move = ('--from', dsn($quotes), '--to', dsn($lines));
-	my $move = start_command('move', 'source: triggers of the fence', @move, '--timeout', '60s', '--', $schema);
-	$move->{run}->kill_kill(grace => 0);
-	# The last command may still have its locks.
-	await('the move can be gone on with', sub {
-		($status, $out, $err) = run_shard($program, 'move', @move, '--resume', '--timeout', '100ms', '--', $schema); $err !~ /another snowflake-shard/ });
-	is($status, 3, 'a move that is not at its end') or diag("$out$err");
-	my @words = words_of($err, '(?= goes on)');
-	is(join('|', sort @words), join('|', sort 'snowflake-shard', 'move', '...', '--resume', $schema, $shard == 6 ? '--' : ()), 'move: its hint has the name');
-	is_clean($err, qr/^(?:snowflake-shard: |HINT:  |[A-Z]+:  |process )/, 'move: messages of it');
-	foreach my $verb ([ 'verify', 'or --abort', ', ' ], [ 'run', 'goes on with', ' ', '--shards', $shard, '--sql', 'SELECT 1' ])
+subtest 'the hint of a dry run has the name' => sub {
+	sql(dsn($lines), "CREATE SCHEMA ${\name($hostile)}; CREATE SCHEMA ${\name($option)}");
+	foreach my $schema ($hostile, $option)
 	{
-		my ($name, $behind, $between, @options) = @$verb;
-		($status, $out, $err) = run_shard($program, $name, dsn($quotes), @options);
-		is_clean("$out$err", qr/^(?:\/.*: |    HINT:  |HINT:  |2 shards on 1 server, |snowflake-shard: shard \d, schema .* is moving$|Nothing was done\.$)/, "$name: messages of a move");
-		@words = words_of("$out$err", "(?=$between$behind)");
-		is(scalar(grep { $_ eq $schema } @words), 1, "$name: the hint has the name");
-		my ($from, $to) = map { my $option = $_; $words[ 1 + (grep { $words[$_] eq $option } 0 .. $#words)[0] ] } '--from', '--to';
-		is(sql($from, 'SELECT current_database()') . sql($to, 'SELECT current_database()'), "$quotes$lines", "$name: its URIs lead to the databases");
+		($status, $out, $err) =
+			run_shard($program, 'move', '--from', dsn($quotes), '--to', dsn($lines), '--dry-run', '--', $schema);
+		is_clean($out, qr/^(?:\S.*: schema .* is there already$|    HINT:  )/, 'move --dry-run: an obstacle');
+		my @words = words_of($out, '(?=; else)');
+		is(join('|', sort @words), join('|', sort 'snowflake-shard', 'move', '--drop-source', $schema,
+			$schema eq $option ? '--' : ()), 'the hint has the name');
 	}
-	$holder->quit;
-	$words[$_] =~ s/^--resume$/--abort/ foreach 0 .. $#words;
-	shift @words;
-	is((run_shard($program, @words))[0], 0, 'the command of the hint is one');
-}
-ok(!-e "$dir/pwned" && !-e 'pwned', 'no shell ran a part of a name');
+	sql(dsn($lines), "DROP SCHEMA ${\name($hostile)}; DROP SCHEMA ${\name($option)}");
+};
 
-# A role that has few rights, and a name with a newline.
-my $role = "r'\"\n\e[31m;\$(touch pwned)";
-$node->safe_psql('postgres', "CREATE ROLE ${\name($role)} LOGIN");
-($status, $out, $err) = run_shard($program, 'move', '--from', dsn($quotes, $role), '--to', dsn($lines, $role), '--dry-run', '--', $option);
-is($status, 1, 'move --dry-run by a role without rights') or diag($err);
-is_clean($out, qr/^(?:\/\S+:\d+\/.*: |    HINT:  )/, 'its obstacles are lines of the command');
-sql(dsn($quotes), "GRANT USAGE ON SCHEMA ${\name($hostile)} TO ${\name($role)}");
-($status, $out, $err) = run_shard($program, 'diff', dsn($quotes, $role), '--template', $hostile);
-is_clean($err, qr//, 'pg_dump names a table');
-like($err, qr/permission denied for table '"\\ \n.*pg_dump failed/s, 'and its message is printed');
-($status, $out, $err) = run_shard($program, 'list', dsn("\e[2J\nno"));
-is_clean($err, qr/^snowflake-shard: /, 'a database that is not there');
+subtest 'the hints about a move that was killed have the name' => sub {
+	# Moves that were killed at the fence, where locks kept them. The hints of other verbs lead on.
+	sql(dsn($quotes), "CREATE TABLE ${\name($option)}.held (id bigint PRIMARY KEY)");
+	foreach my $schema ($hostile, $option)
+	{
+		my $shard = $schema eq $hostile ? 5 : 6;
+		my $holder = $node->background_psql($quotes);
+		my $table = $schema eq $hostile ? $hostile : 'held';
+		$holder->query_safe("BEGIN; LOCK TABLE ${\name($schema)}.${\name($table)} IN ROW EXCLUSIVE MODE");
+		my @move = ('--from', dsn($quotes), '--to', dsn($lines));
+		my $move = start_command('move', 'source: triggers of the fence', @move, '--timeout', '60s', '--', $schema);
+		$move->{run}->kill_kill(grace => 0);
+		# The last command may still have its locks.
+		await('the move can be gone on with', sub {
+			($status, $out, $err) = run_shard($program, 'move', @move, '--resume', '--timeout', '100ms', '--', $schema);
+			$err !~ /another snowflake-shard/ });
+		is($status, 3, 'a move that is not at its end') or diag("$out$err");
+		my @words = words_of($err, '(?= goes on)');
+		is(join('|', sort @words), join('|', sort 'snowflake-shard', 'move', '...', '--resume', $schema,
+			$shard == 6 ? '--' : ()), 'move: its hint has the name');
+		is_clean($err, qr/^(?:snowflake-shard: |HINT:  |[A-Z]+:  |process )/, 'move: messages of it');
+		foreach my $verb ([ 'verify', 'or --abort', ', ' ],
+			[ 'run', 'goes on with', ' ', '--shards', $shard, '--sql', 'SELECT 1' ])
+		{
+			my ($name, $behind, $between, @options) = @$verb;
+			($status, $out, $err) = run_shard($program, $name, dsn($quotes), @options);
+			my $moving = qr/snowflake-shard: shard \d, schema .* is moving$/;
+			is_clean("$out$err",
+				qr/^(?:\/.*: |    HINT:  |HINT:  |2 shards on 1 server, |$moving|Nothing was done\.$)/,
+				"$name: messages of a move");
+			@words = words_of("$out$err", "(?=$between$behind)");
+			is(scalar(grep { $_ eq $schema } @words), 1, "$name: the hint has the name");
+			my ($from, $to) = map { my $option = $_; $words[ 1 + (grep { $words[$_] eq $option } 0 .. $#words)[0] ] } '--from',
+				'--to';
+			is(sql($from, 'SELECT current_database()') . sql($to, 'SELECT current_database()'), "$quotes$lines",
+				"$name: its URIs lead to the databases");
+		}
+		$holder->quit;
+		$words[$_] =~ s/^--resume$/--abort/ foreach 0 .. $#words;
+		shift @words;
+		is((run_shard($program, @words))[0], 0, 'the command of the hint is one');
+	}
+	ok(!-e "$dir/pwned" && !-e 'pwned', 'no shell ran a part of a name');
+};
+
+subtest 'a role that has few rights, and a name with a newline' => sub {
+	# A role that has few rights, and a name with a newline.
+	my $role = "r'\"\n\e[31m;\$(touch pwned)";
+	$node->safe_psql('postgres', "CREATE ROLE ${\name($role)} LOGIN");
+	($status, $out, $err) =
+		run_shard($program, 'move', '--from', dsn($quotes, $role), '--to', dsn($lines, $role), '--dry-run', '--', $option);
+	is($status, 1, 'move --dry-run by a role without rights') or diag($err);
+	is_clean($out, qr/^(?:\/\S+:\d+\/.*: |    HINT:  )/, 'its obstacles are lines of the command');
+	sql(dsn($quotes), "GRANT USAGE ON SCHEMA ${\name($hostile)} TO ${\name($role)}");
+	($status, $out, $err) = run_shard($program, 'diff', dsn($quotes, $role), '--template', $hostile);
+	is_clean($err, qr//, 'pg_dump names a table');
+	like($err, qr/permission denied for table '"\\ \n.*pg_dump failed/s, 'and its message is printed');
+	($status, $out, $err) = run_shard($program, 'list', dsn("\e[2J\nno"));
+	is_clean($err, qr/^snowflake-shard: /, 'a database that is not there');
+};
 
 # --- passwords -------------------------------------------------------------------------------------
 
 # Each has SECRET, or both halves of it.
 my @strings = (
-	'postgresql://u:SEC%RET@h/db', 'postgresql://u:SEC@RET@h/db', 'postgresql://u:SEC/RET@h/db', 'postgresql://u:SEC/RET', 'postgresql://u:SECRET',
-	'postgres://u:x@h:SECRET/db', 'postgresql://u:x@[SECRET/db', 'postgresql:/u:SECRET@h/db', 'postgre://u:SECRET@h/db?sslmode=x',
-	'postgresql://u:x@h/db?SECRET', 'postgresql://u:x@h/db?password=SEC%zzRET', 'host=h password=x SECRET', 'host=h password=SEC RET=x',
+	'postgresql://u:SEC%RET@h/db', 'postgresql://u:SEC@RET@h/db', 'postgresql://u:SEC/RET@h/db', 'postgresql://u:SEC/RET',
+		'postgresql://u:SECRET',
+	'postgres://u:x@h:SECRET/db', 'postgresql://u:x@[SECRET/db', 'postgresql:/u:SECRET@h/db',
+	'postgre://u:SECRET@h/db?sslmode=x',
+	'postgresql://u:x@h/db?SECRET', 'postgresql://u:x@h/db?password=SEC%zzRET', 'host=h password=x SECRET',
+	'host=h password=SEC RET=x',
 	q{host=h password='SECRET}, 'u:SECRET@h', 'SECRET@h');
 my $file = "$dir/servers";
 my %places = (
@@ -241,7 +284,8 @@ my %places = (
 	'a number'     => sub { 'clone', $node, '--template', 'x', '--schema', 'x{}', '--shards', '9', '--jobs', @_ },
 	'a file'       => sub { write_file($file, "\n# servers\n@_\n"); 'list', "\@$file" },
 	'environment'  => sub { write_file($file, "\n@_\n"); 'list' },
-	'a plan'       => sub { write_file($file, encode_json([ { shard => 5, schema => 'x', from => 'dbname=x', to => $_[0] } ])); 'move', '--plan', $file });
+	'a plan'       => sub { write_file($file,
+		encode_json([ { shard => 5, schema => 'x', from => 'dbname=x', to => $_[0] } ])); 'move', '--plan', $file });
 
 sub write_file
 {
@@ -251,25 +295,36 @@ sub write_file
 	return;
 }
 
-foreach my $place (sort keys %places)
-{
-	my @wrong;
-	# One function reads them all, so other places get one of each kind.
-	foreach my $string ($place eq 'list' || $place eq 'a verb' ? @strings : @strings[ 0, 2, 4, 11, -1 ])
+subtest 'a connection string that cannot be read is not repeated' => sub {
+	foreach my $place (sort keys %places)
 	{
-		my @arguments = $places{$place}->($string);
-		local $ENV{SNOWFLAKE_SERVERS} = $file;
-		($status, $out, $err) = run_shard($program, @arguments);
-		push @wrong, "$string: $status $out$err" if $status != 2 || "$out$err" =~ /SEC|ECR|CRE|RET/;
+		my @wrong;
+		# One function reads them all, so other places get one of each kind.
+		foreach my $string ($place eq 'list' || $place eq 'a verb' ? @strings : @strings[ 0, 2, 4, 11, -1 ])
+		{
+			my @arguments = $places{$place}->($string);
+			local $ENV{SNOWFLAKE_SERVERS} = $file;
+			($status, $out, $err) = run_shard($program, @arguments);
+			push @wrong, "$string: $status $out$err" if $status != 2 || "$out$err" =~ /SEC|ECR|CRE|RET/;
+		}
+		is(join("\n", @wrong), '', "$place: a string that cannot be read is not repeated");
 	}
-	is(join("\n", @wrong), '', "$place: a string that cannot be read is not repeated");
-}
-write_file($file, "dbname=x\n\nhost=h x\n");
-like((run_shard($program, 'list', "\@$file"))[2], qr/^snowflake-shard: file \Q$file\E, line 3: a connection string cannot be read: missing "\.\.\."/, 'its place is told: a line of a file');
-like((run_shard($program, 'list', 'dbname=x', 'host=h x'))[2], qr/^snowflake-shard: DSN 2: a connection/, 'an argument');
-like((run_shard($program, 'move', 'x', '--from', 'dbname=x', '--to', 'u@h'))[2], qr/^snowflake-shard: --to: .*\nHINT:  .* %40 for @/, 'an option');
-is(sql("postgresql:///postgres?host=${\$node->host}&port=${\$node->port}&application_name=a\@b", 'SELECT 1'), 1, 'an @ behind the database');
-is((run_shard($program, 'list', "postgresql:///$quotes?host=${\$node->host}&port=${\$node->port}&application_name=a\@b"))[0], 0, 'can be read');
+};
+
+subtest 'the place of such a string is told' => sub {
+	write_file($file, "dbname=x\n\nhost=h x\n");
+	like((run_shard($program, 'list', "\@$file"))[2],
+		qr/^snowflake-shard: file \Q$file\E, line 3: a connection string cannot be read: missing "\.\.\."/,
+		'its place is told: a line of a file');
+	like((run_shard($program, 'list', 'dbname=x', 'host=h x'))[2], qr/^snowflake-shard: DSN 2: a connection/,
+		'an argument');
+	like((run_shard($program, 'move', 'x', '--from', 'dbname=x', '--to', 'u@h'))[2],
+		qr/^snowflake-shard: --to: .*\nHINT:  .* %40 for @/, 'an option');
+	is(sql("postgresql:///postgres?host=${\$node->host}&port=${\$node->port}&application_name=a\@b", 'SELECT 1'), 1,
+		'an @ behind the database');
+	is((run_shard($program, 'list',
+		"postgresql:///$quotes?host=${\$node->host}&port=${\$node->port}&application_name=a\@b"))[0], 0, 'can be read');
+};
 
 $node->stop;
 done_testing();

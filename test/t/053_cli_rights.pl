@@ -16,6 +16,8 @@ use Test::More;
 my $program = shard_program();
 my $node = new_server('fleet');
 my ($status, $out, $err);
+
+# Roles: a superuser, one that is a member of the owners, one that is not, and two owners of shards.
 $node->safe_psql('postgres', q{
 	CREATE ROLE super LOGIN SUPERUSER; CREATE ROLE deploy LOGIN; CREATE ROLE reader LOGIN;
 	CREATE ROLE mallory LOGIN; CREATE ROLE eve LOGIN; GRANT mallory, eve TO deploy;
@@ -45,10 +47,13 @@ my $climb = q{
 	BEGIN
 		RAISE LOG 'PLANTED % as %', place, current_user;
 		IF session_user = current_user THEN RETURN 1; END IF;    -- the owner makes its objects
-		FOREACH way IN ARRAY ARRAY['RESET ROLE', 'SET ROLE NONE', 'SET ROLE super', 'RESET SESSION AUTHORIZATION', 'SET SESSION AUTHORIZATION super',
+		FOREACH way IN ARRAY ARRAY['RESET ROLE', 'SET ROLE NONE', 'SET ROLE super', 'RESET SESSION AUTHORIZATION',
+			'SET SESSION AUTHORIZATION super',
 			$$SELECT set_config('role', 'none', false)$$, $$SELECT set_config('session_authorization', 'super', false)$$,
-			$$COPY public.secret TO PROGRAM 'cat >/dev/null'$$, 'TABLE public.secret', 'ALTER ROLE mallory SUPERUSER', 'ALTER ROLE eve SUPERUSER',
-			'CREATE TEMP TABLE users (id bigint)', 'DECLARE c CURSOR WITH HOLD FOR TABLE public.secret', 'PREPARE p AS TABLE public.secret',
+			$$COPY public.secret TO PROGRAM 'cat >/dev/null'$$, 'TABLE public.secret', 'ALTER ROLE mallory SUPERUSER',
+				'ALTER ROLE eve SUPERUSER',
+			'CREATE TEMP TABLE users (id bigint)', 'DECLARE c CURSOR WITH HOLD FOR TABLE public.secret',
+				'PREPARE p AS TABLE public.secret',
 			'LISTEN planted', 'DISCARD ALL', 'CREATE EVENT TRIGGER planted ON ddl_command_start EXECUTE FUNCTION none()',
 			$$SELECT pg_advisory_lock(1)$$, $$DECLARE snowflake_shard CURSOR FOR SELECT 1$$]
 		LOOP
@@ -68,22 +73,26 @@ sub plant
 	my ($role, $number, $schema) = @_;
 	psql_as($role, qq{
 		SELECT snowflake_create_shard($number, '$schema'); SET search_path = $schema, public; $climb;
-		CREATE FUNCTION fired() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM $schema.climb(''trigger''); RETURN NEW; END';
+		CREATE FUNCTION fired() RETURNS trigger
+			LANGUAGE plpgsql AS 'BEGIN PERFORM $schema.climb(''trigger''); RETURN NEW; END';
 		CREATE FUNCTION lower(varchar) RETURNS text LANGUAGE sql RETURN climb('function')::text;
 		CREATE FUNCTION same(varchar, varchar) RETURNS boolean LANGUAGE sql RETURN climb('operator') = 1;
 		CREATE OPERATOR = (FUNCTION = same, LEFTARG = varchar, RIGHTARG = varchar);
 		CREATE TYPE pair AS (a integer);
 		CREATE FUNCTION as_text(pair) RETURNS text LANGUAGE sql RETURN climb('cast')::text;
 		CREATE CAST (pair AS text) WITH FUNCTION as_text(pair) AS IMPLICIT;
-		CREATE FUNCTION defined() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN $schema.climb(''definer''); END';
+		CREATE FUNCTION defined() RETURNS integer
+			LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN $schema.climb(''definer''); END';
 		CREATE DOMAIN checked AS text CHECK (climb('domain') = 1);
-		CREATE TABLE users (id bigint PRIMARY KEY DEFAULT next_id(), name varchar CHECK (climb('check') = 1), x integer DEFAULT climb('default'),
+		CREATE TABLE users (id bigint PRIMARY KEY DEFAULT next_id(), name varchar CHECK (climb('check') = 1), x integer
+			DEFAULT climb('default'),
 			many checked[], p pair, twice bigint GENERATED ALWAYS AS (x + climb('generated')) STORED);
 		CREATE INDEX ON users ((x + climb('index')));
 		CREATE INDEX ON users (x) WHERE climb('predicate') = 1;
 		CREATE STATISTICS planted ON (x + climb('statistics')), name FROM users;
 		CREATE TRIGGER planted BEFORE INSERT OR UPDATE OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION fired();
-		CREATE CONSTRAINT TRIGGER planted_last AFTER INSERT ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fired();
+		CREATE CONSTRAINT TRIGGER planted_last AFTER INSERT ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+			EXECUTE FUNCTION fired();
 		CREATE RULE planted AS ON UPDATE TO users DO ALSO SELECT climb('rule');
 		ALTER TABLE users ENABLE ROW LEVEL SECURITY; ALTER TABLE users FORCE ROW LEVEL SECURITY;
 		CREATE POLICY planted ON users USING (climb('policy') = 1);
@@ -95,7 +104,8 @@ plant('eve', 6, 'insta6');
 planted_code_run($node);
 
 my $nobody = 'f f';
-my $superusers = q{SELECT string_agg(rolsuper::text, ' ' ORDER BY rolname) FROM pg_roles WHERE rolname IN ('mallory', 'eve')};
+my $superusers =
+	q{SELECT string_agg(rolsuper::text, ' ' ORDER BY rolname) FROM pg_roles WHERE rolname IN ('mallory', 'eve')};
 
 # Runs a verb as a role; the planted code that ran, all of it as the owners.
 sub is_contained
@@ -105,96 +115,148 @@ sub is_contained
 	is(run_as($role, @arguments), $expected, "$name: exit code $expected") or diag("$out$err");
 	my $run = planted_code_run($node);
 	isnt($run, '', "$name: planted code runs") if $expected == 0;
-	is(join(', ', grep { !/ as (?:mallory|eve)$/ || / works | has led / } split /, /, $run), '', "$name: as the owner of its shard, without a way to more");
+	is(join(', ', grep { !/ as (?:mallory|eve)$/ || / works | has led / } split /, /, $run), '',
+		"$name: as the owner of its shard, without a way to more");
 	return $run;
 }
 
 # --- query ---------------------------------------------------------------------------------------
 
-foreach my $role (qw(super deploy))
-{
-	is_contained($role, 0, 'query', '--sql', 'SELECT count(*), max(id), max(d) FROM photos');
-	is_contained($role, 0, 'query', '--shards', '5-6', '--sql', q{SELECT count(*), max(lower(name)), bool_and(name = 'a') FROM users});
-	is_contained($role, 0, 'query', '--sql', q{SELECT many = '{a}' FROM users});
-	like($out, qr/^shard  schema  \?column\?\n/, "query as $role: the column of the query");
-}
-is($node->safe_psql('postgres', $superusers), 'false false', 'nobody has become a superuser');
+subtest 'query runs planted code as the owner of the shard' => sub {
+	foreach my $role (qw(super deploy))
+	{
+		is_contained($role, 0, 'query', '--sql', 'SELECT count(*), max(id), max(d) FROM photos');
+		is_contained($role, 0, 'query', '--shards', '5-6', '--sql',
+			q{SELECT count(*), max(lower(name)), bool_and(name = 'a') FROM users});
+		is_contained($role, 0, 'query', '--sql', q{SELECT many = '{a}' FROM users});
+		like($out, qr/^shard  schema  \?column\?\n/, "query as $role: the column of the query");
+	}
+	is($node->safe_psql('postgres', $superusers), 'false false', 'nobody has become a superuser');
+};
 
 # --- run -----------------------------------------------------------------------------------------
 
-foreach my $sql (
-	q{INSERT INTO users (name, many, p) VALUES ('a', '{b}', ROW(1))},
-	q{UPDATE users SET name = 'b' WHERE lower(name) <> '0' AND name = 'a'},
-	'ALTER TABLE users ADD place text; CREATE INDEX ON users (place); CREATE TABLE made AS SELECT * FROM photos; DROP TABLE made',
-	'ALTER TABLE users ALTER many TYPE text[]', 'DELETE FROM users')
-{
-	is_contained('super', 0, 'run', '--shards', '5-6', '--keep-going', '--sql', $sql);
-}
-is_contained('deploy', 0, 'run', '--shards', '5-6', '--once', 'one', '--sql', 'INSERT INTO users (name) VALUES (NULL); CREATE TABLE made ()');
-is($node->safe_psql('postgres', q{SELECT string_agg(format('%s %s', c.oid::regclass, relowner::regrole), ', ' ORDER BY relname, 1) FROM pg_class AS c WHERE relname = 'made'}),
-	'insta5.made mallory, insta6.made eve', 'a table that run makes is the owner\'s');
-is($node->safe_psql('postgres', q{SELECT string_agg(format('%s %s', p.oid::regprocedure, proowner::regrole), ', ' ORDER BY p.oid::regprocedure::text) FROM pg_proc AS p
-	WHERE proname = 'snowflake_changes'}), 'insta5.snowflake_changes() mallory, insta6.snowflake_changes() eve', 'and the record of its changes');
-is(run_as('super', 'run', '--shards', '5-6', '--once', 'one', '--sql', 'INSERT INTO users (name) VALUES (NULL); CREATE TABLE made ()') . $out,
-	"02 shards had it already: 5-6\n", 'a superuser finds the record of another role');
-is(planted_code_run($node), '', 'and runs nothing');
+subtest 'run runs planted code as the owner of the shard' => sub {
+	foreach my $sql (
+		q{INSERT INTO users (name, many, p) VALUES ('a', '{b}', ROW(1))},
+		q{UPDATE users SET name = 'b' WHERE lower(name) <> '0' AND name = 'a'},
+		'ALTER TABLE users ADD place text; CREATE INDEX ON users (place); CREATE TABLE made AS SELECT * FROM photos; '
+		. 'DROP TABLE made',
+		'ALTER TABLE users ALTER many TYPE text[]', 'DELETE FROM users')
+	{
+		is_contained('super', 0, 'run', '--shards', '5-6', '--keep-going', '--sql', $sql);
+	}
+	is_contained('deploy', 0, 'run', '--shards', '5-6', '--once', 'one', '--sql',
+		'INSERT INTO users (name) VALUES (NULL); CREATE TABLE made ()');
+	is($node->safe_psql('postgres',
+		q{SELECT string_agg(format('%s %s', c.oid::regclass, relowner::regrole), ', ' ORDER BY relname, 1) FROM pg_class AS c
+			WHERE relname = 'made'}),
+		'insta5.made mallory, insta6.made eve', 'a table that run makes is the owner\'s');
+	is($node->safe_psql('postgres',
+		q{SELECT string_agg(format('%s %s', p.oid::regprocedure, proowner::regrole), ', ' ORDER BY p.oid::regprocedure::text)
+			FROM pg_proc AS p
+		WHERE proname = 'snowflake_changes'}), 'insta5.snowflake_changes() mallory, insta6.snowflake_changes() eve',
+			'and the record of its changes');
+	is(run_as('super', 'run', '--shards', '5-6', '--once', 'one', '--sql',
+		'INSERT INTO users (name) VALUES (NULL); CREATE TABLE made ()') . $out,
+		"02 shards had it already: 5-6\n", 'a superuser finds the record of another role');
+	is(planted_code_run($node), '', 'and runs nothing');
+};
 
-# Outside of a transaction: statements that PostgreSQL runs as the owner of the table, and no others.
-foreach my $sql ('CREATE INDEX CONCURRENTLY climbed ON users (climb(name::text), x) WHERE climb(\'a\'::text) = 1', 'REINDEX INDEX CONCURRENTLY climbed',
-	'VACUUM ANALYZE users', 'DROP INDEX CONCURRENTLY climbed')
-{
-	my @arguments = ('run', '--shards', '5-6', '--no-transaction', '--sql', $sql);
-	if ($sql =~ /^DROP/) { is(run_as('super', @arguments) . planted_code_run($node), '0', "run as super: $sql, which runs nothing"); }
-	else { is_contained('super', 0, @arguments); }
-}
-foreach my $sql ('SELECT climb(\'alone\')', q{CREATE INDEX CONCURRENTLY ON users (x) WHERE many = '{a}'}, 'CALL p()')
-{
-	is(run_as('super', 'run', '--shards', '5-6', '--no-transaction', '--sql', $sql) . planted_code_run($node), '3', "run refuses by itself: $sql");
-	like($err, qr/schema insta5 belongs to role mallory, whose code could run with the rights of role super in this statement\nHINT:  Connect as role mallory\./,
-		'and names the owner');
-}
-is(run_as('mallory', 'run', '--shards', '5', '--no-transaction', '--sql', q{CREATE INDEX CONCURRENTLY ON users (x) WHERE name <> 'x'}), 0, 'the owner may');
-like(planted_code_run($node), qr/as mallory/, 'with its own code');
+subtest 'outside of a transaction run takes only statements that run as the owner' => sub {
+	# Outside of a transaction: statements that PostgreSQL runs as the owner of the table, and no others.
+	foreach my $sql ('CREATE INDEX CONCURRENTLY climbed ON users (climb(name::text), x) WHERE climb(\'a\'::text) = 1',
+		'REINDEX INDEX CONCURRENTLY climbed',
+		'VACUUM ANALYZE users', 'DROP INDEX CONCURRENTLY climbed')
+	{
+		my @arguments = ('run', '--shards', '5-6', '--no-transaction', '--sql', $sql);
+		if ($sql =~ /^DROP/) { is(run_as('super', @arguments) . planted_code_run($node), '0',
+			"run as super: $sql, which runs nothing"); }
+		else { is_contained('super', 0, @arguments); }
+	}
+	foreach my $sql ('SELECT climb(\'alone\')', q{CREATE INDEX CONCURRENTLY ON users (x) WHERE many = '{a}'}, 'CALL p()')
+	{
+		is(run_as('super', 'run', '--shards', '5-6', '--no-transaction', '--sql', $sql) . planted_code_run($node), '3',
+			"run refuses by itself: $sql");
+		my $code = qr/whose code could run with the rights of role super in this statement/;
+		like($err,
+			qr/schema insta5 belongs to role mallory, $code\nHINT:  Connect as role mallory\./,
+			'and names the owner');
+	}
+	is(run_as('mallory', 'run', '--shards', '5', '--no-transaction', '--sql',
+		q{CREATE INDEX CONCURRENTLY ON users (x) WHERE name <> 'x'}), 0, 'the owner may');
+	like(planted_code_run($node), qr/as mallory/, 'with its own code');
+};
 
 # --- limits --------------------------------------------------------------------------------------
 
-is(run_as('super', 'run', '--shards', '5-6', '--keep-going', '--sql', 'CREATE TABLE t (); COMMIT') . $out, "32 shards failed: 5-6\n", 'run refuses COMMIT');
-like($err, qr/the SQL begins or ends a transaction itself.*\nHINT:  run begins and ends the transaction of each shard/s, 'and says why');
-is(run_as('super', 'run', '--shards', '5', '--sql', 'VACUUM') . ($err =~ /HINT:  It cannot run in a transaction: use --no-transaction/ ? ' hint' : $err), '3 hint',
-	'VACUUM needs --no-transaction');
-is(run_as('super', 'query', '--shards', '5', '--sql', "SELECT 1,\n2 FROM nowhere,\nsomewhere"), 3, 'an error of a query');
-like($err, qr/relation "nowhere" does not exist\nLINE 3: 2 FROM nowhere,\n/, 'has its line, too');
-unlike($err, qr/somewhere|DECLARE/, 'does not repeat its text');
-is(run_as('super', 'run', '--shards', '5', '--sql', "SELECT 1;\nSELECT * FROM nowhere;\nSELECT 2"), 3, 'an error of the SQL');
-like($err, qr/relation "nowhere" does not exist\nLINE 2: SELECT \* FROM nowhere;/, 'has its line');
-unlike($err, qr/SELECT 2/, 'and not the whole text');
+subtest 'what run refuses, and what its errors repeat' => sub {
+	is(run_as('super', 'run', '--shards', '5-6', '--keep-going', '--sql', 'CREATE TABLE t (); COMMIT') . $out,
+		"32 shards failed: 5-6\n", 'run refuses COMMIT');
+	like($err,
+		qr/the SQL begins or ends a transaction itself.*\nHINT:  run begins and ends the transaction of each shard/s,
+		'and says why');
+	is(run_as('super', 'run', '--shards', '5', '--sql', 'VACUUM')
+		. ($err =~ /HINT:  It cannot run in a transaction: use --no-transaction/ ? ' hint' : $err), '3 hint',
+		'VACUUM needs --no-transaction');
+	is(run_as('super', 'query', '--shards', '5', '--sql', "SELECT 1,\n2 FROM nowhere,\nsomewhere"), 3,
+		'an error of a query');
+	like($err, qr/relation "nowhere" does not exist\nLINE 3: 2 FROM nowhere,\n/, 'has its line, too');
+	unlike($err, qr/somewhere|DECLARE/, 'does not repeat its text');
+	is(run_as('super', 'run', '--shards', '5', '--sql', "SELECT 1;\nSELECT * FROM nowhere;\nSELECT 2"), 3,
+		'an error of the SQL');
+	like($err, qr/relation "nowhere" does not exist\nLINE 2: SELECT \* FROM nowhere;/, 'has its line');
+	unlike($err, qr/SELECT 2/, 'and not the whole text');
+};
 
-foreach my $verb (qw(query run))
-{
-	is(run_as('super', $verb, '--shards', '5', '--sql', 'TABLE public.secret'), 3, "$verb as super: a table that the owner may not read");
-	like($err, qr/permission denied for table secret.*\nThe SQL works with the rights of role mallory, which owns the schema\./s, 'and whose rights they are');
-}
+subtest 'a superuser has the rights of the owner' => sub {
+	foreach my $verb (qw(query run))
+	{
+		is(run_as('super', $verb, '--shards', '5', '--sql', 'TABLE public.secret'), 3,
+			"$verb as super: a table that the owner may not read");
+		like($err,
+			qr/permission denied for table secret.*\nThe SQL works with the rights of role mallory, which owns the schema\./s,
+			'and whose rights they are');
+	}
+};
 
-# A role that may not act as the owners works with its own rights, as in psql.
-psql_as('mallory', 'GRANT USAGE ON SCHEMA insta5 TO reader; CREATE VIEW insta5.mine AS SELECT current_user AS reads; GRANT SELECT ON insta5.mine TO reader');
-is(run_as('reader', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out, "0shard,schema,reads\n5,insta5,reader\n", 'a reader reads as itself');
-is(run_as('super', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out, "0shard,schema,reads\n5,insta5,mallory\n", 'a superuser as the owner');
+subtest 'a role that may not act as the owner works with its own rights' => sub {
+	# A role that may not act as the owners works with its own rights, as in psql.
+	psql_as('mallory',
+		'GRANT USAGE ON SCHEMA insta5 TO reader; CREATE VIEW insta5.mine AS SELECT current_user AS reads; '
+		. 'GRANT SELECT ON insta5.mine TO reader');
+	is(run_as('reader', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out,
+		"0shard,schema,reads\n5,insta5,reader\n", 'a reader reads as itself');
+	is(run_as('super', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out,
+		"0shard,schema,reads\n5,insta5,mallory\n", 'a superuser as the owner');
+};
 
-# A superuser's own shard: as the caller, unless others could plant code there.
-$node->safe_psql('postgres', q{SET ROLE super; SELECT snowflake_create_shard(7, 'insta7'); CREATE TABLE insta7.t (); CREATE TABLE insta7.u (); ALTER TABLE insta7.u OWNER TO eve});
-is(run_as('super', 'run', '--shards', '7', '--sql', 'CREATE TEMP TABLE x (); ALTER TABLE t ADD who name DEFAULT current_user'), 0, 'in a superuser\'s shard a superuser may all');
-foreach my $plant ('GRANT CREATE ON SCHEMA insta7 TO eve', 'GRANT CREATE ON SCHEMA insta7 TO PUBLIC', 'SET ROLE eve; CREATE VIEW insta7.v AS SELECT 1')
-{
-	$node->safe_psql('postgres', ($plant =~ /eve;/ ? 'GRANT CREATE ON SCHEMA insta7 TO eve; ' : '') . $plant);
-	$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta7 FROM eve') if $plant =~ /VIEW/;
-	is(run_as('super', 'query', '--shards', '7', '--sql', 'TABLE t'), 3, "query in a superuser's shard is refused after $plant");
-	like($err, qr/schema insta7 belongs to superuser super, and (?:role eve|every role) (?:may create objects in it|owns view insta7.v): code of that role would run/,
-		'and the role is named');
-	$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta7 FROM PUBLIC, eve');
-}
-is(run_as('super', 'run', '--shards', '5,7', '--sql', 'CREATE TABLE other ()') . $node->safe_psql('postgres', q{SELECT to_regclass('insta5.other') IS NULL}), '3t',
-	'run refuses before it has changed another shard');
-is($node->safe_psql('postgres', $superusers), 'false false', 'nobody has become a superuser in the end');
+subtest 'the shard of a superuser' => sub {
+	# A superuser's own shard: as the caller, unless others could plant code there.
+	$node->safe_psql('postgres',
+		q{SET ROLE super; SELECT snowflake_create_shard(7, 'insta7'); CREATE TABLE insta7.t (); CREATE TABLE insta7.u ();
+			ALTER TABLE insta7.u OWNER TO eve});
+	is(run_as('super', 'run', '--shards', '7', '--sql',
+		'CREATE TEMP TABLE x (); ALTER TABLE t ADD who name DEFAULT current_user'), 0,
+			'in a superuser\'s shard a superuser may all');
+	foreach my $plant ('GRANT CREATE ON SCHEMA insta7 TO eve', 'GRANT CREATE ON SCHEMA insta7 TO PUBLIC',
+		'SET ROLE eve; CREATE VIEW insta7.v AS SELECT 1')
+	{
+		$node->safe_psql('postgres', ($plant =~ /eve;/ ? 'GRANT CREATE ON SCHEMA insta7 TO eve; ' : '') . $plant);
+		$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta7 FROM eve') if $plant =~ /VIEW/;
+		is(run_as('super', 'query', '--shards', '7', '--sql', 'TABLE t'), 3,
+			"query in a superuser's shard is refused after $plant");
+		my $plants = qr/(?:may create objects in it|owns view insta7.v)/;
+		like($err,
+			qr/schema insta7 belongs to superuser super, and (?:role eve|every role) $plants: code of that role would run/,
+			'and the role is named');
+		$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta7 FROM PUBLIC, eve');
+	}
+	is(run_as('super', 'run', '--shards', '5,7', '--sql', 'CREATE TABLE other ()')
+		. $node->safe_psql('postgres', q{SELECT to_regclass('insta5.other') IS NULL}), '3t',
+		'run refuses before it has changed another shard');
+	is($node->safe_psql('postgres', $superusers), 'false false', 'nobody has become a superuser in the end');
+};
 
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# snowflake-shard in a shard that holds relations of every kind: each verb reads those with rows, passes over the others, and
-# gives the same answer whatever plan the server takes for its queries.
+# snowflake-shard in a shard that holds relations of every kind: each verb reads those with rows, passes over the
+# others, and gives the same answer whatever plan the server takes for its queries.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Test::More;
 
 my $program = shard_program();
 my $conf = "wal_level = logical\nmax_wal_senders = 20\nmax_replication_slots = 20\nmax_worker_processes = 20\n"
-  . "max_logical_replication_workers = 12\nmax_sync_workers_per_subscription = 8\n";
+	. "max_logical_replication_workers = 12\nmax_sync_workers_per_subscription = 8\n";
 my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
 my ($status, $rows, $out, $err);
 
@@ -36,7 +36,8 @@ my $kinds = q{
 	CREATE TABLE typed OF pair (id DEFAULT next_id() PRIMARY KEY);
 	CREATE TABLE dropped (gone integer, id bigint PRIMARY KEY DEFAULT next_id(), gone_too text);
 	ALTER TABLE dropped DROP gone, DROP gone_too;
-	CREATE TABLE all_dropped (gone integer); ALTER TABLE all_dropped DROP gone; ALTER TABLE all_dropped REPLICA IDENTITY FULL;
+	CREATE TABLE all_dropped (gone integer); ALTER TABLE all_dropped DROP gone;
+	ALTER TABLE all_dropped REPLICA IDENTITY FULL;
 	CREATE TABLE no_columns (); ALTER TABLE no_columns REPLICA IDENTITY FULL;
 	CREATE TABLE computed (id bigint PRIMARY KEY DEFAULT next_id(), twice bigint GENERATED ALWAYS AS (id / 2) STORED,
 		n integer GENERATED ALWAYS AS IDENTITY, large text);
@@ -45,10 +46,13 @@ my $kinds = q{
 	CREATE TABLE grandchild (PRIMARY KEY (id)) INHERITS (child);
 	CREATE UNLOGGED TABLE unlogged (id bigint PRIMARY KEY DEFAULT next_id());
 	CREATE UNLOGGED SEQUENCE unlogged_seq;
-	CREATE TABLE measured (number bigint DEFAULT next_id(), day integer, PRIMARY KEY (number, day)) PARTITION BY RANGE (day);
-	SELECT format('CREATE TABLE measured_%1$s PARTITION OF measured FOR VALUES FROM (%1$s) TO (%1$s + 1)', n) FROM generate_series(1, 51) AS n \gexec
+	CREATE TABLE measured (number bigint DEFAULT next_id(), day integer, PRIMARY KEY (number, day))
+		PARTITION BY RANGE (day);
+	SELECT format('CREATE TABLE measured_%1$s PARTITION OF measured FOR VALUES FROM (%1$s) TO (%1$s + 1)', n)
+		FROM generate_series(1, 51) AS n \gexec
 	CREATE TABLE measured_sub PARTITION OF measured FOR VALUES FROM (52) TO (54) PARTITION BY HASH (number);
-	SELECT format('CREATE TABLE measured_sub_%1$s PARTITION OF measured_sub FOR VALUES WITH (MODULUS 3, REMAINDER %1$s)', n) FROM generate_series(0, 2) AS n \gexec
+	SELECT format('CREATE TABLE measured_sub_%1$s PARTITION OF measured_sub FOR VALUES WITH (MODULUS 3, REMAINDER %1$s)',
+		n) FROM generate_series(0, 2) AS n \gexec
 	CREATE UNLOGGED TABLE measured_unlogged PARTITION OF measured FOR VALUES FROM (54) TO (55);
 	CREATE TABLE other.measured_away PARTITION OF measured FOR VALUES FROM (55) TO (56);
 	CREATE TABLE measured_rest PARTITION OF measured DEFAULT;
@@ -67,7 +71,8 @@ my $kinds = q{
 	CREATE RULE quiet AS ON INSERT TO seen DO INSTEAD INSERT INTO measured VALUES (DEFAULT, NEW.day);
 	INSERT INTO plain (v) SELECT n FROM generate_series(1, 20) AS n;
 	INSERT INTO "It's ""%s""" ("V $1") VALUES ('''"');
-	INSERT INTO noted (t, v) VALUES ('t', 'v'); INSERT INTO typed (v) VALUES ('x'); INSERT INTO dropped DEFAULT VALUES; INSERT INTO all_dropped DEFAULT VALUES; INSERT INTO no_columns DEFAULT VALUES;
+	INSERT INTO noted (t, v) VALUES ('t', 'v'); INSERT INTO typed (v) VALUES ('x'); INSERT INTO dropped DEFAULT VALUES;
+	INSERT INTO all_dropped DEFAULT VALUES; INSERT INTO no_columns DEFAULT VALUES;
 	INSERT INTO computed (large) SELECT string_agg(md5(n::text), '') FROM generate_series(1, 300) AS n;
 	INSERT INTO parent VALUES (1); INSERT INTO child VALUES (2); INSERT INTO grandchild VALUES (3);
 	INSERT INTO unlogged DEFAULT VALUES;
@@ -97,60 +102,83 @@ sub move
 	return "$status $out";
 }
 
-# IDs of shard 6 in tables and partitions at any depth and in any schema are found, and one in the table of another session is
-# not looked at.
-$one->safe_psql('postgres', q{
-	CREATE TABLE wrong AS SELECT snowflake_encode(now(), 6, n) AS id, n FROM generate_series(1, 6) AS n;
-	INSERT INTO "Kinds 5".measured SELECT id, 51 + n FROM wrong WHERE n < 5;
-	INSERT INTO "Kinds 5".grandchild SELECT n, id FROM wrong WHERE n = 5;
-	INSERT INTO "Kinds 5"."It's ""%s""" SELECT id FROM wrong WHERE n = 6});
-$session->query_safe('INSERT INTO mine SELECT n, id FROM wrong');
-is(verified($one, '--full') =~ s/, the smallest.*//gr, join("\n", 1, '"Kinds 5"."It\'s ""%s"""."Id, %I": 1 ID not of shard 5',
-		(map { "\"Kinds 5\".$_" } 'child.id: 1 ID not of shard 5', 'grandchild.id: 1 ID not of shard 5', 'measured.number: 4 IDs not of shard 5',
-			'parent.id: 1 ID not of shard 5'), ''), 'verify --full: IDs of another shard');
-is((shard_json($program, 'query', $one, '--shards', '5', '--sql', $rows->[0]{hint} =~ s/;$//r))[1][0]{shard}, 5, 'the hint shows the row');
-$session->query_safe('DELETE FROM mine WHERE id IN (SELECT id FROM wrong)');
-$one->safe_psql('postgres', q{
-	DELETE FROM "Kinds 5".measured WHERE number IN (SELECT id FROM wrong); DELETE FROM "Kinds 5".grandchild WHERE id IN (SELECT id FROM wrong);
-	DELETE FROM "Kinds 5"."It's ""%s""" WHERE "Id, %I" IN (SELECT id FROM wrong); DROP TABLE wrong});
+subtest 'verify --full finds IDs of another shard in tables of every kind' => sub {
+	# IDs of shard 6 in tables and partitions at any depth and in any schema are found, and one in the table of another
+	# session is not looked at.
+	$one->safe_psql('postgres', q{
+		CREATE TABLE wrong AS SELECT snowflake_encode(now(), 6, n) AS id, n FROM generate_series(1, 6) AS n;
+		INSERT INTO "Kinds 5".measured SELECT id, 51 + n FROM wrong WHERE n < 5;
+		INSERT INTO "Kinds 5".grandchild SELECT n, id FROM wrong WHERE n = 5;
+		INSERT INTO "Kinds 5"."It's ""%s""" SELECT id FROM wrong WHERE n = 6});
+	$session->query_safe('INSERT INTO mine SELECT n, id FROM wrong');
+	is(verified($one, '--full') =~ s/, the smallest.*//gr,
+		join("\n", 1, '"Kinds 5"."It\'s ""%s"""."Id, %I": 1 ID not of shard 5',
+			(map { "\"Kinds 5\".$_" } 'child.id: 1 ID not of shard 5', 'grandchild.id: 1 ID not of shard 5',
+				'measured.number: 4 IDs not of shard 5',
+				'parent.id: 1 ID not of shard 5'), ''), 'verify --full: IDs of another shard');
+	is((shard_json($program, 'query', $one, '--shards', '5', '--sql', $rows->[0]{hint} =~ s/;$//r))[1][0]{shard}, 5,
+		'the hint shows the row');
+	$session->query_safe('DELETE FROM mine WHERE id IN (SELECT id FROM wrong)');
+	$one->safe_psql('postgres', q{
+		DELETE FROM "Kinds 5".measured WHERE number IN (SELECT id FROM wrong);
+		DELETE FROM "Kinds 5".grandchild WHERE id IN (SELECT id FROM wrong);
+		DELETE FROM "Kinds 5"."It's ""%s""" WHERE "Id, %I" IN (SELECT id FROM wrong); DROP TABLE wrong});
+};
 
 # clone, diff, run. pg_dump writes a table that inherits with the columns of its parent first.
 sub cloned
 {
-	($status, $rows, $err) = shard_json($program, 'clone', $one, '--template', 'Kinds 5', '--shards', '6', '--schema', 'Kinds {}');
+	($status, $rows, $err) =
+		shard_json($program, 'clone', $one, '--template', 'Kinds 5', '--shards', '6', '--schema', 'Kinds {}');
 	return "$status " . states($rows);
 }
-my $add_reordered = 'CREATE TABLE %1$s.reordered (id bigint PRIMARY KEY, a integer); ALTER TABLE %1$s.reordered INHERIT %1$s.child;
-	INSERT INTO %1$s.reordered SELECT %1$s.next_id(), 7';
-$one->safe_psql('postgres', sprintf $add_reordered, '"Kinds 5"');
-is(cloned(), '3 ', 'clone: a table whose columns are in another order than a restore makes');
-like($err, qr/clones would differ from schema Kinds 5;.*CREATE TABLE "Kinds 5"\.reordered/s, 'it is named');
-$one->safe_psql('postgres', 'DROP TABLE "Kinds 5".reordered');
-is(cloned(), '0 made 6', 'clone: every other kind') or diag($err);
-my $below = q{SELECT count(*) FROM pg_inherits JOIN pg_class AS p ON p.oid = inhparent JOIN pg_class AS c ON c.oid = inhrelid
-	WHERE p.relkind <> 'I' AND p.relnamespace = '"Kinds %s"'::regnamespace};
-is($one->safe_psql('postgres', sprintf $below, 6), $one->safe_psql('postgres', sprintf $below, 5) - 2,
-	'clone: all children and partitions but those of other schemas');
+
+my $add_reordered;
+subtest 'clone makes every kind, and refuses what a restore would make otherwise' => sub {
+	$add_reordered =
+		'CREATE TABLE %1$s.reordered (id bigint PRIMARY KEY, a integer); ALTER TABLE %1$s.reordered INHERIT %1$s.child;
+		INSERT INTO %1$s.reordered SELECT %1$s.next_id(), 7';
+	$one->safe_psql('postgres', sprintf $add_reordered, '"Kinds 5"');
+	is(cloned(), '3 ', 'clone: a table whose columns are in another order than a restore makes');
+	like($err, qr/clones would differ from schema Kinds 5;.*CREATE TABLE "Kinds 5"\.reordered/s, 'it is named');
+	$one->safe_psql('postgres', 'DROP TABLE "Kinds 5".reordered');
+	is(cloned(), '0 made 6', 'clone: every other kind') or diag($err);
+	my $below =
+		q{SELECT count(*) FROM pg_inherits JOIN pg_class AS p ON p.oid = inhparent JOIN pg_class AS c ON c.oid = inhrelid
+		WHERE p.relkind <> 'I' AND p.relnamespace = '"Kinds %s"'::regnamespace};
+	is($one->safe_psql('postgres', sprintf $below, 6), $one->safe_psql('postgres', sprintf $below, 5) - 2,
+		'clone: all children and partitions but those of other schemas');
+};
+
 sub changed
 {
 	($status, $rows, $err) = shard_json($program, 'run', $one, '--shards', '5-6', '--sql', @_);
 	return "$status " . states($rows);
 }
-is(changed('ALTER TABLE parent ADD b integer'), '3 failed 5; not done 6', 'run: a temporary table of another session inherits');
-like($rows->[0]{message}, qr/cannot alter temporary tables of other sessions/, 'run: the error of PostgreSQL');
-is(changed('ALTER TABLE measured ADD note text; ALTER TYPE pair ADD ATTRIBUTE w integer CASCADE; ALTER FOREIGN TABLE far ADD w integer;
-	REFRESH MATERIALIZED VIEW counted; TRUNCATE kept_here, no_columns; INSERT INTO kept (place) VALUES (1); INSERT INTO no_columns DEFAULT VALUES'),
-	'0 done 5,6', 'run: a change of every kind') or diag(explain($rows));
 
-# Each verb that reads gives the same answer with every plan. With these settings the planner joins in an order that depends on
-# geqo_seed alone, so that a function that stands beside a filter is called before the filter with some of them.
+subtest 'run changes every kind' => sub {
+	is(changed('ALTER TABLE parent ADD b integer'), '3 failed 5; not done 6',
+		'run: a temporary table of another session inherits');
+	like($rows->[0]{message}, qr/cannot alter temporary tables of other sessions/, 'run: the error of PostgreSQL');
+	is(changed(
+		'ALTER TABLE measured ADD note text; ALTER TYPE pair ADD ATTRIBUTE w integer CASCADE;
+		ALTER FOREIGN TABLE far ADD w integer;
+		REFRESH MATERIALIZED VIEW counted; TRUNCATE kept_here, no_columns; INSERT INTO kept (place) VALUES (1);
+			INSERT INTO no_columns DEFAULT VALUES'),
+		'0 done 5,6', 'run: a change of every kind') or diag(explain($rows));
+};
+
+# Each verb that reads gives the same answer with every plan. With these settings the planner joins in an order that
+# depends on geqo_seed alone, so that a function that stands beside a filter is called before the filter with some of
+# them.
 my %reading = (
 	verify => [ 'verify', $one, '--full' ],
 	list => [ 'list', $one ],
 	map => [ 'map', $one ],
 	plan => [ 'plan', $one, $two ],
 	diff => [ 'diff', $one, '--template', 'Kinds 5' ],
-	query => [ 'query', $one, '--shards', '5-6', '--sql', 'SELECT (SELECT count(*) FROM measured), (SELECT count(*) FROM kept), (SELECT count(*) FROM parent)' ],
+	query => [ 'query', $one, '--shards', '5-6', '--sql',
+		'SELECT (SELECT count(*) FROM measured), (SELECT count(*) FROM kept), (SELECT count(*) FROM parent)' ],
 	move => [ 'move', @way, '--reversible', '--dry-run' ],
 	split => [ 'split', '--from', $one, '--standby', $two, '--shards', '5', '--dry-run' ]);
 sub printed
@@ -169,65 +197,82 @@ sub with_plans
 	}
 	return;
 }
-with_plans(sub { is(verified($one, '--full'), "0\n", "verify --full: no statistics, $_[0]") });
-$one->safe_psql('postgres', 'ANALYZE');
-with_plans(sub { is(verified($one, '--full'), "0\n", "verify --full: $_[0]") });
-my %printed = map { ($_ => printed($_)) } keys %reading;
-like($printed{verify}, qr/^0\n2 shards on 1 server, 0 findings\n/, 'verify');
-like($printed{diff}, qr/^0\n1 shard compared with Kinds 5, different: none/, 'diff');
-like($printed{list}, qr/^    5  Kinds 5  open +15 .*\n    6  Kinds 6  open +15 /m, 'list: partitions are no tables of their own');
-like($printed{map}, qr/^    5  Kinds 5 .*\n    6  Kinds 6 /m, 'map');
-like($printed{plan}, qr/^    6  Kinds 6 /m, 'plan');
-like($printed{query}, qr/^ +5  Kinds 5 +200 +4 +3\n +6  Kinds 6 +0 +4 +0$/m, 'query: rows of every kind');
-is(join("\n", sort map { s/pg_temp_\d+/pg_temp/r =~ s/"Kinds 5"\.//gr } $printed{move} =~ /^\/\S+: (.*)$/mg), join("\n",
-		'default value for column id of table pg_temp.mine needs function next_id()',
-		'default value for column number of table other.measured_away needs function next_id()',
-		'table measured_unlogged is unlogged', 'table other.measured_away needs table measured', 'table pg_temp.mine needs table parent',
-		'table unlogged is unlogged'), 'move --dry-run: what is in the way');
-is(join("\n", $printed{split} =~ /"Kinds 5"\.(\w+) is unlogged/g), "measured_unlogged\nunlogged\nunlogged_seq", 'split --dry-run: what is in the way');
-{
-	local $ENV{PGOPTIONS} = '-c geqo_threshold=2 -c geqo_pool_size=2 -c geqo_generations=1 -c geqo_seed=0.2';
-	is(printed($_), $printed{$_}, "$_: with other plans") foreach sort keys %reading;
-}
 
-# A table of no shard that is locked, and a setting that is no number.
-my $locker = $one->background_psql('postgres');
-$locker->query_safe('CREATE TABLE public.locked (); BEGIN; LOCK TABLE public.locked');
-{
-	local $ENV{PGOPTIONS} = '-c statement_timeout=5s';
-	is((run_shard($program, @{ $reading{$_} }))[0], 0, "$_ does not wait for a table of no shard") foreach qw(list plan verify);
-}
-$locker->quit;
-$one->safe_psql('postgres', 'ALTER DATABASE postgres SET snowflake.shard = five');
-like(verified($one), qr/^0\n/, 'verify: a setting that is no number');
-$one->safe_psql('postgres', 'ALTER DATABASE postgres RESET snowflake.shard');
+subtest 'verbs that read give the same answer with every plan' => sub {
+	with_plans(sub { is(verified($one, '--full'), "0\n", "verify --full: no statistics, $_[0]") });
+	$one->safe_psql('postgres', 'ANALYZE');
+	with_plans(sub { is(verified($one, '--full'), "0\n", "verify --full: $_[0]") });
+	my %printed = map { ($_ => printed($_)) } keys %reading;
+	like($printed{verify}, qr/^0\n2 shards on 1 server, 0 findings\n/, 'verify');
+	like($printed{diff}, qr/^0\n1 shard compared with Kinds 5, different: none/, 'diff');
+	like($printed{list}, qr/^    5  Kinds 5  open +15 .*\n    6  Kinds 6  open +15 /m,
+		'list: partitions are no tables of their own');
+	like($printed{map}, qr/^    5  Kinds 5 .*\n    6  Kinds 6 /m, 'map');
+	like($printed{plan}, qr/^    6  Kinds 6 /m, 'plan');
+	like($printed{query}, qr/^ +5  Kinds 5 +200 +4 +3\n +6  Kinds 6 +0 +4 +0$/m, 'query: rows of every kind');
+	is(join("\n", sort map { s/pg_temp_\d+/pg_temp/r =~ s/"Kinds 5"\.//gr } $printed{move} =~ /^\/\S+: (.*)$/mg),
+		join("\n",
+			'default value for column id of table pg_temp.mine needs function next_id()',
+			'default value for column number of table other.measured_away needs function next_id()',
+			'table measured_unlogged is unlogged', 'table other.measured_away needs table measured',
+			'table pg_temp.mine needs table parent',
+			'table unlogged is unlogged'), 'move --dry-run: what is in the way');
+	is(join("\n", $printed{split} =~ /"Kinds 5"\.(\w+) is unlogged/g), "measured_unlogged\nunlogged\nunlogged_seq",
+		'split --dry-run: what is in the way');
+	{
+		local $ENV{PGOPTIONS} = '-c geqo_threshold=2 -c geqo_pool_size=2 -c geqo_generations=1 -c geqo_seed=0.2';
+		is(printed($_), $printed{$_}, "$_: with other plans") foreach sort keys %reading;
+	}
+};
 
-# A move with a way back, without the obstacles. A worker copies each table, so fewer partitions save much of the time.
-$session->quit;
-$one->safe_psql('postgres', q{
-	DROP TABLE "Kinds 5".unlogged, "Kinds 5".measured_unlogged, other.measured_away; DROP SCHEMA other;
-	SELECT format('DROP TABLE "Kinds 5".measured_%s', n) FROM generate_series(21, 51) AS n \gexec
-	} . sprintf $add_reordered, '"Kinds 5"');
-my $definition = dump_of($one, 'Kinds 5');
-is(move('--dry-run', '--reversible'), '0 ', 'move --dry-run: no obstacles are left') or diag($err);
-is(move('--reversible'), '0 1 shard moved with a way back: 5', 'move --reversible') or diag($err);
-is(verified($one, $two, '--full', '--rows'), "0\n", 'verify --rows: both sides are equal');
-with_plans(sub { is(verified($one, $two, '--full'), "0\n", "verify with a way back: $_[0]") });
-$two->safe_psql('postgres', q{
-	SET search_path = "Kinds 5", public;
-	INSERT INTO seen (day) SELECT n % 60 FROM generate_series(1, 60) AS n;
-	UPDATE ONLY parent SET a = a + 10; UPDATE ONLY child SET a = a + 10; UPDATE reordered SET a = a + 10; DELETE FROM plain WHERE v::integer > 10;
-	DELETE FROM no_columns; INSERT INTO no_columns DEFAULT VALUES; INSERT INTO all_dropped DEFAULT VALUES; UPDATE kept_here SET place = 1});
-is(verified($one, $two, '--rows'), "0\n", 'verify --rows: after changes in tables of every kind');
-$one->safe_psql('postgres', q{SET session_replication_role = replica; UPDATE "Kinds 5".noted SET v = 'w'});
-like(verified($one, $two, '--rows'), qr/^1\nschema Kinds 5: table "Kinds 5"\.noted: .* has 1 row, key \(\d+\), which is not the same\n$/,
-	'verify --rows: a difference beside a column t');
-$one->safe_psql('postgres', q{SET session_replication_role = replica; UPDATE "Kinds 5".noted SET v = 'v'});
-is(move('--undo'), '0 1 shard undone: 5', 'move --undo') or diag($err);
-is(dump_of($one, 'Kinds 5'), $definition, 'the definition is what it was');
-is($one->safe_psql('postgres', 'SELECT count(*), (SELECT sum(a) FROM "Kinds 5".parent), (SELECT count(*) FROM "Kinds 5".plain) FROM "Kinds 5".measured'),
-	'161|43|10', 'and the rows are those of the target');
-is(verified($one, '--full'), "0\n", 'verify: nothing is left');
+subtest 'a table of no shard that is locked, and a setting that is no number' => sub {
+	# A table of no shard that is locked, and a setting that is no number.
+	my $locker = $one->background_psql('postgres');
+	$locker->query_safe('CREATE TABLE public.locked (); BEGIN; LOCK TABLE public.locked');
+	{
+		local $ENV{PGOPTIONS} = '-c statement_timeout=5s';
+		is((run_shard($program, @{ $reading{$_} }))[0], 0, "$_ does not wait for a table of no shard")
+			foreach qw(list plan verify);
+	}
+	$locker->quit;
+	$one->safe_psql('postgres', 'ALTER DATABASE postgres SET snowflake.shard = five');
+	like(verified($one), qr/^0\n/, 'verify: a setting that is no number');
+	$one->safe_psql('postgres', 'ALTER DATABASE postgres RESET snowflake.shard');
+};
+
+subtest 'a move with a way back' => sub {
+	# A move with a way back, without the obstacles. A worker copies each table, so fewer partitions save much of the time.
+	$session->quit;
+	$one->safe_psql('postgres', q{
+		DROP TABLE "Kinds 5".unlogged, "Kinds 5".measured_unlogged, other.measured_away; DROP SCHEMA other;
+		SELECT format('DROP TABLE "Kinds 5".measured_%s', n) FROM generate_series(21, 51) AS n \gexec
+		} . sprintf $add_reordered, '"Kinds 5"');
+	my $definition = dump_of($one, 'Kinds 5');
+	is(move('--dry-run', '--reversible'), '0 ', 'move --dry-run: no obstacles are left') or diag($err);
+	is(move('--reversible'), '0 1 shard moved with a way back: 5', 'move --reversible') or diag($err);
+	is(verified($one, $two, '--full', '--rows'), "0\n", 'verify --rows: both sides are equal');
+	with_plans(sub { is(verified($one, $two, '--full'), "0\n", "verify with a way back: $_[0]") });
+	$two->safe_psql('postgres', q{
+		SET search_path = "Kinds 5", public;
+		INSERT INTO seen (day) SELECT n % 60 FROM generate_series(1, 60) AS n;
+		UPDATE ONLY parent SET a = a + 10; UPDATE ONLY child SET a = a + 10; UPDATE reordered SET a = a + 10;
+		DELETE FROM plain WHERE v::integer > 10;
+		DELETE FROM no_columns; INSERT INTO no_columns DEFAULT VALUES; INSERT INTO all_dropped DEFAULT VALUES;
+		UPDATE kept_here SET place = 1});
+	is(verified($one, $two, '--rows'), "0\n", 'verify --rows: after changes in tables of every kind');
+	$one->safe_psql('postgres', q{SET session_replication_role = replica; UPDATE "Kinds 5".noted SET v = 'w'});
+	like(verified($one, $two, '--rows'),
+		qr/^1\nschema Kinds 5: table "Kinds 5"\.noted: .* has 1 row, key \(\d+\), which is not the same\n$/,
+		'verify --rows: a difference beside a column t');
+	$one->safe_psql('postgres', q{SET session_replication_role = replica; UPDATE "Kinds 5".noted SET v = 'v'});
+	is(move('--undo'), '0 1 shard undone: 5', 'move --undo') or diag($err);
+	is(dump_of($one, 'Kinds 5'), $definition, 'the definition is what it was');
+	is($one->safe_psql('postgres',
+		'SELECT count(*), (SELECT sum(a) FROM "Kinds 5".parent), (SELECT count(*) FROM "Kinds 5".plain) FROM '
+		. '"Kinds 5".measured'),
+		'161|43|10', 'and the rows are those of the target');
+	is(verified($one, '--full'), "0\n", 'verify: nothing is left');
+};
 
 $_->stop foreach $one, $two;
 done_testing();
