@@ -68,7 +68,8 @@ sub run_client
 	note($out);
 	# One program installs the extension into a schema of its own.
 	local $ENV{PGOPTIONS} = '-c search_path=public,snowflake';
-	is($node->safe_psql($database, "SELECT count(*) > 35, count(*) = count(DISTINCT id), min(id) >= 1::bigint << 53 FROM $table"),
+	is($node->safe_psql($database,
+		"SELECT count(*) > 35, count(*) = count(DISTINCT id), min(id) >= 1::bigint << 53 FROM $table"),
 		't|t|t', "$name: every row has an ID of its own, and none has a position");
 	is($node->safe_psql($database, 'SELECT * FROM snowflake_check()'), '', "$name: snowflake_check() finds nothing");
 	return;
@@ -85,8 +86,8 @@ sub run_python
 	return;
 }
 
-# npm installs what the program's package files name, in a folder that has a copy of the program. npm itself only warns if
-# Node.js is too old.
+# npm installs what the program's package files name, in a folder that has a copy of the program. npm itself only warns
+# if Node.js is too old.
 sub run_node
 {
 	my ($name) = @_;
@@ -103,57 +104,70 @@ sub run_node
 		# The package files may be wrong. All else that npm ci meets is trouble on the way to the registry.
 		my ($code) = $err =~ /\bcode (\w+)/;
 		skip "npm cannot get its packages: $code", 1
-		  if $status && $code && $code !~ /^(EUSAGE|EINTEGRITY|EJSONPARSE|ETARGET|E404)$/;
+			if $status && $code && $code !~ /^(EUSAGE|EINTEGRITY|EJSONPARSE|ETARGET|E404)$/;
 		is($status, 0, "$name: npm ci") or diag("$out$err");
 		run_client($name, 'photos', 'node', "$folder/photos.js") unless $status;
 	}
 	return;
 }
 
-run_python('psycopg', 'photos', 'psycopg/photos.py', 'psycopg');
-run_python('sqlalchemy', 'photos', 'sqlalchemy/photos.py', 'sqlalchemy', 'psycopg2');
-run_python('alembic', 'photos', 'alembic/run.py', 'alembic', 'sqlalchemy', 'psycopg2');
-run_python('django', 'photos_photo', 'django/run.py', 'django', 'psycopg2');
+subtest 'programs in Python' => sub {
+	run_python('psycopg', 'photos', 'psycopg/photos.py', 'psycopg');
+	run_python('sqlalchemy', 'photos', 'sqlalchemy/photos.py', 'sqlalchemy', 'psycopg2');
+	run_python('alembic', 'photos', 'alembic/run.py', 'alembic', 'sqlalchemy', 'psycopg2');
+	run_python('django', 'photos_photo', 'django/run.py', 'django', 'psycopg2');
+};
 
-chomp(my $includedir = qx(pg_config --includedir));
-chomp(my $libdir = qx(pg_config --libdir));
-$node->command_ok([ 'c++', '-std=c++17', '-Wall', '-Wextra', '-Werror', "-I$includedir", "$clients/libpq/photos.cpp",
-		'-o', "$built/photos", "-L$libdir", "-Wl,-rpath,$libdir", '-lpq' ],
-	'libpq: the program is compiled without a warning');
-run_client('libpq', 'photos', "$built/photos");
+subtest 'a program with libpq' => sub {
+	chomp(my $includedir = qx(pg_config --includedir));
+	chomp(my $libdir = qx(pg_config --libdir));
+	$node->command_ok([ 'c++', '-std=c++17', '-Wall', '-Wextra', '-Werror', "-I$includedir", "$clients/libpq/photos.cpp",
+			'-o', "$built/photos", "-L$libdir", "-Wl,-rpath,$libdir", '-lpq' ],
+		'libpq: the program is compiled without a warning');
+	run_client('libpq', 'photos', "$built/photos");
+};
 
-run_node($_) foreach 'node-postgres', 'knex', 'kysely', 'sequelize', 'mikro-orm';
-if ($ENV{SNOWFLAKE_TEST_LONG})
-{
-	run_node($_) foreach 'typeorm', 'drizzle';
-}
+subtest 'programs in Node.js' => sub {
+	run_node($_) foreach 'node-postgres', 'knex', 'kysely', 'sequelize', 'mikro-orm';
+	if ($ENV{SNOWFLAKE_TEST_LONG})
+	{
+		run_node($_) foreach 'typeorm', 'drizzle';
+	}
+};
 
-SKIP:
-{
-	skip 'no JDK is installed', 1 unless has_program('javac');
-	skip 'the JDBC driver is not installed', 1 unless -e $jdbc_driver;
-	# Without this option a JVM makes a folder in /tmp, whatever TMPDIR says, and leaves it there.
-	run_client('jdbc', 'photos', 'java', '-XX:-UsePerfData', '-cp', $jdbc_driver, "$clients/jdbc/Photos.java",
-		'jdbc:postgresql://127.0.0.1:' . $node->port . "/jdbc?user=$user&password=$password");
-}
+subtest 'a program with JDBC' => sub {
+	SKIP:
+	{
+		skip 'no JDK is installed', 1 unless has_program('javac');
+		skip 'the JDBC driver is not installed', 1 unless -e $jdbc_driver;
+		# Without this option a JVM makes a folder in /tmp, whatever TMPDIR says, and leaves it there.
+		run_client('jdbc', 'photos', 'java', '-XX:-UsePerfData', '-cp', $jdbc_driver, "$clients/jdbc/Photos.java",
+			'jdbc:postgresql://127.0.0.1:' . $node->port . "/jdbc?user=$user&password=$password");
+	}
+};
 
-# A DEFAULT is bound to the function itself. Only a call by name needs the search_path, and USAGE on the schema.
-$node->safe_psql('postgres', 'CREATE DATABASE own_schema');
-$node->safe_psql('own_schema', q{
-	CREATE SCHEMA snowflake;
-	CREATE EXTENSION snowflake SCHEMA snowflake;
-	CREATE TABLE photos (id bigserial PRIMARY KEY, caption text);
-	SELECT snowflake.snowflake_attach('photos', shard => 0);
-	CREATE ROLE writer;
-	GRANT INSERT, SELECT ON photos TO writer;
-	GRANT USAGE ON SEQUENCE photos_id_seq TO writer;
+subtest 'the extension in a schema of its own' => sub {
+	# A DEFAULT is bound to the function itself. Only a call by name needs the search_path, and USAGE on the schema.
+	$node->safe_psql('postgres', 'CREATE DATABASE own_schema');
+	$node->safe_psql('own_schema', q{
+		CREATE SCHEMA snowflake;
+		CREATE EXTENSION snowflake SCHEMA snowflake;
+		CREATE TABLE photos (id bigserial PRIMARY KEY, caption text);
+		SELECT snowflake.snowflake_attach('photos', shard => 0);
+		CREATE ROLE writer;
+		GRANT INSERT, SELECT ON photos TO writer;
+		GRANT USAGE ON SEQUENCE photos_id_seq TO writer;
 });
-is($node->safe_psql('own_schema', 'SET ROLE writer; INSERT INTO photos DEFAULT VALUES RETURNING id >= 1::bigint << 53'), 't',
-	'in a schema of its own: a DEFAULT needs neither the search_path nor a privilege on the schema');
-my (undef, undef, $by_name) = $node->psql('own_schema', "SET ROLE writer; SELECT snowflake.snowflake_next_id(0, 'photos_id_seq')");
-like($by_name, qr/permission denied for schema snowflake/, 'in a schema of its own: a call by name needs USAGE on the schema');
-my (undef, undef, $moved) = $node->psql('own_schema', 'ALTER EXTENSION snowflake SET SCHEMA public');
-like($moved, qr/extension "snowflake" does not support SET SCHEMA/, 'an installed extension stays in its schema');
+	is($node->safe_psql('own_schema',
+		'SET ROLE writer; INSERT INTO photos DEFAULT VALUES RETURNING id >= 1::bigint << 53'), 't',
+		'in a schema of its own: a DEFAULT needs neither the search_path nor a privilege on the schema');
+	my (undef, undef, $by_name) =
+		$node->psql('own_schema', "SET ROLE writer; SELECT snowflake.snowflake_next_id(0, 'photos_id_seq')");
+	like($by_name, qr/permission denied for schema snowflake/,
+		'in a schema of its own: a call by name needs USAGE on the schema');
+	my (undef, undef, $moved) = $node->psql('own_schema', 'ALTER EXTENSION snowflake SET SCHEMA public');
+	like($moved, qr/extension "snowflake" does not support SET SCHEMA/, 'an installed extension stays in its schema');
+};
 
 $node->stop;
 done_testing();
