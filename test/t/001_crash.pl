@@ -44,7 +44,7 @@ sub crash_cycles
 
 # The clock is right. Half of the clients commit asynchronously, and a long lead makes IDs that the
 # clock does not reach before the server is up again.
-{
+subtest 'crashes of the server, or of one of its backends' => sub {
 	my $node = new_server('ahead', conf => "snowflake.max_lead = '10min'\n");
 	my @clients = ('single', 'mixed:300', 'mixed:1000:asynchronous', 'next_ids:20000:asynchronous');
 	crash_cycles('kill -9 of the server', $node, \@clients,
@@ -66,30 +66,32 @@ sub crash_cycles
 			$node->wait_for_log(qr/ready to accept connections/, $log_length);
 		});
 	$node->stop;
-}
+};
 
-# The clock goes back at each crash, by more than recovery and any lead take.
-SKIP:
-{
-	skip 'libfaketime is not installed', 1 unless libfaketime();
-	my $clock = new_clock();
-	my $node = new_server('back', clock => $clock, conf => "snowflake.max_drift = -1\n");
-	crash_cycles(
-		'kill -9 of the server, and the clock goes back',
-		$node,
-		[ 'single', 'mixed:300', 'rows:300', 'next_ids:20000' ],
-		sub {
-			crash($_[0]);
-			set_clock($clock, $clock->{offset} - 60 - rand 300);
-			start_server($_[0], $clock);
-		},
-		only_committed => 1);
-	$node->stop;
-}
+subtest 'the clock goes back at each crash' => sub {
+	# The clock goes back at each crash, by more than recovery and any lead take.
+	SKIP:
+	{
+		skip 'libfaketime is not installed', 1 unless libfaketime();
+		my $clock = new_clock();
+		my $node = new_server('back', clock => $clock, conf => "snowflake.max_drift = -1\n");
+		crash_cycles(
+			'kill -9 of the server, and the clock goes back',
+			$node,
+			[ 'single', 'mixed:300', 'rows:300', 'next_ids:20000' ],
+			sub {
+				crash($_[0]);
+				set_clock($clock, $clock->{offset} - 60 - rand 300);
+				start_server($_[0], $clock);
+			},
+			only_committed => 1);
+		$node->stop;
+	}
+};
 
 # After setval(..., false) the value itself is the next to be issued. Issuing it must be logged,
 # although the position does not move.
-{
+subtest 'a value that setval() left to be made, and a crash' => sub {
 	my $node = new_server('not_called');
 	$node->safe_psql('postgres',
 		q{SELECT setval('s', (extract(epoch FROM now() + '10 s') * 1000)::bigint << 10, false)});
@@ -98,10 +100,10 @@ SKIP:
 	$node->start;
 	are_later('a value that setval() left to be made is made once', [$before], [ draw($node) ]);
 	$node->stop;
-}
+};
 
 # An advance is durable when its transaction has committed, and so are the IDs drawn behind it.
-{
+subtest 'an advance, and a crash' => sub {
 	my $node = new_server('advanced');
 	my $past = $node->safe_psql('postgres', q{SELECT snowflake_encode(now() + '10 s', 5, 0)});
 	$node->safe_psql('postgres', "SELECT snowflake_advance('s', $past)");
@@ -113,6 +115,6 @@ SKIP:
 	$node->start;
 	are_later('an ID drawn behind an advance is made once', [$drawn], [ draw($node) ]);
 	$node->stop;
-}
+};
 
 done_testing();

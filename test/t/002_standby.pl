@@ -101,7 +101,7 @@ sub seen_by_clients
 		$client->{run}->finish;
 		my $status = $client->{run}->result(0);
 		push @trouble, "psql ended with status $status: $client->{stderr}"
-		  unless ($status == 2 || $status == 3) && $client->{stderr} !~ /ERROR:|PANIC:/;
+			unless ($status == 2 || $status == 3) && $client->{stderr} !~ /ERROR:|PANIC:/;
 		push @seen, [ grep { $_ ne '' } split /\n/, slurp_file($client->{output}) ];
 	}
 	is(join("\n", @trouble), '', $name);
@@ -112,54 +112,58 @@ my $primary = new_server('primary', %replicated);
 my $standby = make_standby(PostgreSQL::Test::Cluster->new('standby'), $primary, -20 * 60);
 $primary->wait_for_catchup($standby);
 
-# Before promotion.
-my %writing = (
-	'snowflake_next_id(shard, seq)'        => q{SELECT snowflake_next_id(5, 's')},
-	'snowflake_next_id(shard, seq, epoch)' => q{SELECT snowflake_next_id(5, 's', 0)},
-	'snowflake_next_id()'           => q{SET snowflake.shard = 5; SELECT snowflake_next_id()},
-	'snowflake_next_ids()'          => q{SELECT snowflake_next_ids(5, 's', 10)},
-	'snowflake_advance()'           => q{SELECT snowflake_advance('s', 1)},
-	'snowflake_advance(with epoch)' => q{SELECT snowflake_advance('s', 1, 0)});
-is(sqlstate($standby, $writing{$_}), '25006', "$_ on a standby is refused as read-only")
-  foreach sort keys %writing;
-is( sqlstate($standby, q{SELECT * FROM snowflake_decode(1); SELECT snowflake_min_id(now())}),
-	'', 'reading IDs works on a standby');
+subtest 'a standby refuses to write, and reads IDs' => sub {
+	# Before promotion.
+	my %writing = (
+		'snowflake_next_id(shard, seq)'        => q{SELECT snowflake_next_id(5, 's')},
+		'snowflake_next_id(shard, seq, epoch)' => q{SELECT snowflake_next_id(5, 's', 0)},
+		'snowflake_next_id()'           => q{SET snowflake.shard = 5; SELECT snowflake_next_id()},
+		'snowflake_next_ids()'          => q{SELECT snowflake_next_ids(5, 's', 10)},
+		'snowflake_advance()'           => q{SELECT snowflake_advance('s', 1)},
+		'snowflake_advance(with epoch)' => q{SELECT snowflake_advance('s', 1, 0)});
+	is(sqlstate($standby, $writing{$_}), '25006', "$_ on a standby is refused as read-only")
+		foreach sort keys %writing;
+	is( sqlstate($standby, q{SELECT * FROM snowflake_decode(1); SELECT snowflake_min_id(now())}),
+		'', 'reading IDs works on a standby');
+};
 
-# Load on the primary; then the standby receives all of its WAL.
-my @drawing = start_clients($primary, @load);
-usleep(200_000 + int rand 300_000);
-stop_clients($primary);
-my @before = seen_by_clients('clients of the primary met no error', @drawing);
-$primary->wait_for_catchup($standby);
-
-# IDs that the primary makes now, under its present lease, write no WAL and need none. If a new
-# lease is due just now, or another process writes WAL, try again.
-my @under_lease;
-foreach (1 .. 20)
-{
-	push @before, [ draw($primary) ];
+subtest 'a standby makes later IDs when it is promoted' => sub {
+	# Load on the primary; then the standby receives all of its WAL.
+	my @drawing = start_clients($primary, @load);
+	usleep(200_000 + int rand 300_000);
+	stop_clients($primary);
+	my @before = seen_by_clients('clients of the primary met no error', @drawing);
 	$primary->wait_for_catchup($standby);
-	my @lines = split /\n/, $primary->safe_psql('postgres', q{
-		SELECT pg_current_wal_insert_lsn();
-		SELECT snowflake_next_ids(5, 's', 10);
-		SELECT snowflake_next_id(5, 's');
-		SELECT pg_current_wal_insert_lsn();
-	});
-	my ($lsn_before, $lsn_after) = (shift @lines, pop @lines);
-	@under_lease = @lines;
-	last if $lsn_before eq $lsn_after;
-	push @before, [@lines];
-	@under_lease = ();
-}
-is(scalar @under_lease, 11, 'IDs under a lease write no WAL');
 
-crash($primary);
-$standby->promote;
-my @after = map { draw($standby) } 1 .. 3;
-are_later('the promoted standby: IDs are later than those that the primary made under its lease',
-	\@under_lease, \@after);
-is_strictly_increasing('primary and promoted standby: all IDs are distinct',
-	@before, \@under_lease, \@after);
+	# IDs that the primary makes now, under its present lease, write no WAL and need none. If a new
+	# lease is due just now, or another process writes WAL, try again.
+	my @under_lease;
+	foreach (1 .. 20)
+	{
+		push @before, [ draw($primary) ];
+		$primary->wait_for_catchup($standby);
+		my @lines = split /\n/, $primary->safe_psql('postgres', q{
+			SELECT pg_current_wal_insert_lsn();
+			SELECT snowflake_next_ids(5, 's', 10);
+			SELECT snowflake_next_id(5, 's');
+			SELECT pg_current_wal_insert_lsn();
+		});
+		my ($lsn_before, $lsn_after) = (shift @lines, pop @lines);
+		@under_lease = @lines;
+		last if $lsn_before eq $lsn_after;
+		push @before, [@lines];
+		@under_lease = ();
+	}
+	is(scalar @under_lease, 11, 'IDs under a lease write no WAL');
+
+	crash($primary);
+	$standby->promote;
+	my @after = map { draw($standby) } 1 .. 3;
+	are_later('the promoted standby: IDs are later than those that the primary made under its lease',
+		\@under_lease, \@after);
+	is_strictly_increasing('primary and promoted standby: all IDs are distinct',
+		@before, \@under_lease, \@after);
+};
 
 $standby->stop;
 
@@ -208,7 +212,7 @@ sub promotions
 	my @nodes = @chain;
 	my $slow = $how{slow} // 0;
 	my $follow =
-	  sub { make_standby($chain[$_], $chain[ $_ - 1 ], $slow && -rand $slow) foreach @_ };
+		sub { make_standby($chain[$_], $chain[ $_ - 1 ], $slow && -rand $slow) foreach @_ };
 
 	$chain[0]->safe_psql('postgres', 'CREATE SEQUENCE core_s');
 	if ($how{synchronous})
@@ -254,66 +258,70 @@ sub promotions
 my @clients = ('single', 'mixed:300');
 my @any = ('mixed:300', 'mixed:300:asynchronous');
 
-# The clock alone: it is right, and the standby is promoted after the longest lead, by default one
-# second. So its IDs are above all others, even those that were never flushed or only seen.
-promotions(
-	'an asynchronous standby is cut off, and promoted after max_lead',
-	trials(2, 100),
-	name         => 'passed',
-	standbys     => 1,
-	clients      => \@any,
-	before_death => \&cut_off_and_burst,
-	after_death  => sub {
-		my $died = time();
-		await('max_lead has passed', sub { time() > $died + 1 });
-	});
-
-# If the standby is promoted earlier, IDs that were ahead of the clock have no protection: they are
-# counted.
-promotions(
-	'an asynchronous standby is cut off, and promoted at once',
-	trials(1, 100),
-	name         => 'early',
-	standbys     => 1,
-	clients      => \@clients,
-	before_death => \&forsake_and_cut_off,
-	row          => { not_promised => 'made after the standby was cut off, ahead of the clock' });
-
-SKIP:
-{
-	skip 'libfaketime is not installed', 1 unless libfaketime();
-
-	# No client sees a commit that the standby has not confirmed.
-	my $sometimes_cut_off = sub { cut_off($_[0]) if rand() < 0.5 };
+subtest 'an asynchronous standby is cut off, and promoted' => sub {
+	# The clock alone: it is right, and the standby is promoted after the longest lead, by default one
+	# second. So its IDs are above all others, even those that were never flushed or only seen.
 	promotions(
-		'a synchronous standby with a slow clock is promoted',
-		trials(5, 300),
-		name         => 'synchronous',
+		'an asynchronous standby is cut off, and promoted after max_lead',
+		trials(2, 100),
+		name         => 'passed',
 		standbys     => 1,
-		synchronous  => 1,
-		slow         => 40 * 60,
-		clients      => \@clients,
-		before_death => $sometimes_cut_off,
-		row          => { only_committed => 1 });
+		clients      => \@any,
+		before_death => \&cut_off_and_burst,
+		after_death  => sub {
+			my $died = time();
+			await('max_lead has passed', sub { time() > $died + 1 });
+		});
+
+	# If the standby is promoted earlier, IDs that were ahead of the clock have no protection: they are
+	# counted.
 	promotions(
-		'a synchronous standby is promoted, then its own standby, with slow clocks',
-		trials(4, 300),
-		name         => 'cascaded',
-		standbys     => 2,
-		synchronous  => 1,
-		slow         => 40 * 60,
-		clients      => \@clients,
-		before_death => $sometimes_cut_off,
-		row          => { only_committed => 1 });
-	promotions(
-		'an asynchronous standby with a slow clock is cut off, and promoted',
-		trials(3, 300),
-		name         => 'asynchronous',
+		'an asynchronous standby is cut off, and promoted at once',
+		trials(1, 100),
+		name         => 'early',
 		standbys     => 1,
-		slow         => 40 * 60,
 		clients      => \@clients,
 		before_death => \&forsake_and_cut_off,
-		row          => { not_promised => 'made after the standby was cut off, and its clock is slow' });
-}
+		row          => { not_promised => 'made after the standby was cut off, ahead of the clock' });
+};
+
+subtest 'standbys with slow clocks are promoted' => sub {
+	SKIP:
+	{
+		skip 'libfaketime is not installed', 1 unless libfaketime();
+
+		# No client sees a commit that the standby has not confirmed.
+		my $sometimes_cut_off = sub { cut_off($_[0]) if rand() < 0.5 };
+		promotions(
+			'a synchronous standby with a slow clock is promoted',
+			trials(5, 300),
+			name         => 'synchronous',
+			standbys     => 1,
+			synchronous  => 1,
+			slow         => 40 * 60,
+			clients      => \@clients,
+			before_death => $sometimes_cut_off,
+			row          => { only_committed => 1 });
+		promotions(
+			'a synchronous standby is promoted, then its own standby, with slow clocks',
+			trials(4, 300),
+			name         => 'cascaded',
+			standbys     => 2,
+			synchronous  => 1,
+			slow         => 40 * 60,
+			clients      => \@clients,
+			before_death => $sometimes_cut_off,
+			row          => { only_committed => 1 });
+		promotions(
+			'an asynchronous standby with a slow clock is cut off, and promoted',
+			trials(3, 300),
+			name         => 'asynchronous',
+			standbys     => 1,
+			slow         => 40 * 60,
+			clients      => \@clients,
+			before_death => \&forsake_and_cut_off,
+			row          => { not_promised => 'made after the standby was cut off, and its clock is slow' });
+	}
+};
 
 done_testing();

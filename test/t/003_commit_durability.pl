@@ -51,7 +51,7 @@ sub open_lease
 
 my $clock = libfaketime() ? new_clock() : undef;
 note('libfaketime is not installed: the clock alone would keep IDs apart after the crash')
-  unless $clock;
+	unless $clock;
 
 my $node = new_server('single', conf => $quiet_wal_writer, clock => $clock);
 if ($node->safe_psql('postgres',
@@ -85,24 +85,27 @@ my @ways_to_commit = (
 		q{DO $$ BEGIN COMMIT; PERFORM snowflake_next_id(5, '%1$s'); COMMIT; END $$} ]);
 
 my @sessions;
-foreach my $way (@ways_to_commit)
-{
-	my ($name, $script) = @$way;
-	my ($sequence, $a) = open_lease($node, $draw);
-	$node->safe_psql('postgres', sprintf $script, $sequence);
-	is(is_flushed($node, $sequence), 't', "$name: the lease is flushed by the commit");
-	push @sessions, $a;
-}
+
+subtest 'a commit flushes the lease of another session, in each way to commit' => sub {
+	foreach my $way (@ways_to_commit)
+	{
+		my ($name, $script) = @$way;
+		my ($sequence, $a) = open_lease($node, $draw);
+		$node->safe_psql('postgres', sprintf $script, $sequence);
+		is(is_flushed($node, $sequence), 't', "$name: the lease is flushed by the commit");
+		push @sessions, $a;
+	}
+};
 
 # An advance() that finds the position already there relies on the record of the earlier one.
-{
+subtest 'an advance() that finds the position there already' => sub {
 	my $later = q{SELECT snowflake_advance('%s', snowflake_encode('2040-01-01', 5, 0))};
 	my ($sequence, $a) = open_lease($node, $later);
 	$node->safe_psql('postgres', sprintf $later, $sequence);
 	is(is_flushed($node, $sequence),
 		't', 'an advance() that finds the position there already: flushed by the commit');
 	push @sessions, $a;
-}
+};
 
 # The same promise, seen from outside: the server crashes right after the commit, and its clock goes
 # back.
@@ -114,17 +117,18 @@ sub crash_with_clock_going_back
 	return;
 }
 my @drawn;
-{
+
+subtest 'a crash right after the commit' => sub {
 	my ($sequence, $a) = open_lease($node, $draw);
 	push @drawn, draw($node, $sequence);
 	crash_with_clock_going_back();
 	push @drawn, map { draw($node, $sequence) } 1 .. 2;
 	are_later('after a crash the sequence goes on behind the ID that was committed',
 		[ $drawn[0] ], [ $drawn[1] ]);
-}
+};
 
 # The transaction has not committed, but its IDs are ahead of the clock.
-{
+subtest 'IDs ahead of the clock are flushed before they are seen' => sub {
 	$node->safe_psql('postgres', 'CREATE SEQUENCE burst');
 	my $a = $node->background_psql('postgres');
 	$a->query_safe('BEGIN');
@@ -134,23 +138,26 @@ my @drawn;
 	crash_with_clock_going_back();
 	are_later('after a crash the sequence goes on behind IDs that ran ahead of the clock',
 		[$seen], [ draw($node, 'burst') ]);
-}
+};
 
-# For comparison: nextval(). Its result is not asserted.
-my @core_drawn;
-{
-	my ($sequence, $a) = open_lease($node, q{SELECT nextval('%s')});
-	push @core_drawn, $node->safe_psql('postgres', "SELECT nextval('$sequence')");
-	note("core's nextval(), flushed by the commit: " . is_flushed($node, $sequence));
-	crash_with_clock_going_back();
-	push @core_drawn, map { $node->safe_psql('postgres', "SELECT nextval('$sequence')") } 1 .. 2;
-}
-report_fault(
-	fault => "a commit under another session's record, not flushed, then a crash",
-	trials => 1,
-	native => findings_from(\@drawn),
-	rival => 'nextval()',
-	rival_findings => findings_from(\@core_drawn));
+subtest 'the same crash with nextval()' => sub {
+	# For comparison: nextval(). Its result is not asserted.
+	my @core_drawn;
+	{
+		my ($sequence, $a) = open_lease($node, q{SELECT nextval('%s')});
+		push @core_drawn, $node->safe_psql('postgres', "SELECT nextval('$sequence')");
+		note("core's nextval(), flushed by the commit: " . is_flushed($node, $sequence));
+		crash_with_clock_going_back();
+		push @core_drawn, map { $node->safe_psql('postgres', "SELECT nextval('$sequence')") } 1 .. 2;
+	}
+	report_fault(
+		fault => "a commit under another session's record, not flushed, then a crash",
+		trials => 1,
+		native => findings_from(\@drawn),
+		rival => 'nextval()',
+		rival_findings => findings_from(\@core_drawn));
+};
+
 $node->stop;
 
 # The synchronous standby does not exist, so each wait for it lasts forever.
@@ -185,16 +192,16 @@ await('the setting has reached all processes, so that an ordinary commit waits',
 		push @waiting, $b;
 		return $outcome eq 'waits'; });
 
-{
+subtest 'a commit waits for the synchronous standby' => sub {
 	my ($sequence, $a) = open_lease($primary, $draw);
 	my ($outcome, $b) = outcome_of_call("SELECT snowflake_next_id(5, '$sequence')");
 	is($outcome, 'waits', "under another session's lease a commit waits for the standby");
 	push @waiting, $a, $b;
-}
+};
 
 # The same if another commit, or the WAL writer, has flushed the lease on this server: the standby
 # may still lack it.
-{
+subtest 'a lease that only the primary has flushed' => sub {
 	my ($sequence, $a) = open_lease($primary, $draw);
 	$primary->safe_psql('postgres',
 		'SET synchronous_commit = local; CREATE TABLE flushed_here_only ()');
@@ -202,7 +209,7 @@ await('the setting has reached all processes, so that an ordinary commit waits',
 	my ($outcome, $b) = outcome_of_call("SELECT snowflake_next_id(5, '$sequence')");
 	is($outcome, 'waits', 'a lease that only the primary has flushed: a commit waits for the standby');
 	push @waiting, $a, $b;
-}
+};
 
 # No standby is required any more, so the waiting sessions return.
 $primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");

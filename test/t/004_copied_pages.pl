@@ -19,7 +19,7 @@ use SnowflakeTest;
 use Test::More;
 
 plan skip_all => 'libfaketime is not installed: with the right clock nothing could fail here'
-  unless libfaketime();
+	unless libfaketime();
 
 my $clock = new_clock();
 my $node = new_server('copies', clock => $clock);
@@ -75,7 +75,7 @@ sub fault_of
 	my ($way, $wal_level) = @_;
 	return 'a sequence set LOGGED, then a crash' if $way =~ /LOGGED/;
 	return 'a sequence made and used in one transaction, wal_level=minimal, then a crash'
-	  if $way =~ /^made and used/ && $wal_level eq 'minimal';
+		if $way =~ /^made and used/ && $wal_level eq 'minimal';
 	return;
 }
 
@@ -91,79 +91,85 @@ sub take_down
 
 sub ids_in { return grep { /^\d+$/ } split /\n/, $_[0] }
 
-foreach my $wal_level (qw(minimal replica))
-{
-	$node->append_conf('postgresql.conf',
-		"wal_level = $wal_level\nmax_wal_senders = " . ($wal_level eq 'minimal' ? 0 : 2));
-	$node->stop;
-	start_server($node, $clock);
+subtest 'no ID is repeated across a crash, whatever was done with the sequence' => sub {
+	foreach my $wal_level (qw(minimal replica))
+	{
+		$node->append_conf('postgresql.conf',
+			"wal_level = $wal_level\nmax_wal_senders = " . ($wal_level eq 'minimal' ? 0 : 2));
+		$node->stop;
+		start_server($node, $clock);
 
-	my %drawn;
-	foreach my $way (sort keys %ways)
-	{
-		(my $sequence = "${wal_level}_$way") =~ s/\W+/_/g;
-		my $fault = fault_of($way, $wal_level);
-		(my $core_script = $ways{$way}) =~ s/snowflake_next_id\(5, /nextval(/g;
-		$drawn{$sequence} = {
-			way => $way,
-			fault => $fault,
-			ids => [ ids_in($node->safe_psql('postgres', sprintf $ways{$way}, lc $sequence)) ],
-			core_ids => $fault
-			? [ ids_in($node->safe_psql('postgres', sprintf $core_script, lc "core_$sequence")) ]
-			: [] };
+		my %drawn;
+		foreach my $way (sort keys %ways)
+		{
+			(my $sequence = "${wal_level}_$way") =~ s/\W+/_/g;
+			my $fault = fault_of($way, $wal_level);
+			(my $core_script = $ways{$way}) =~ s/snowflake_next_id\(5, /nextval(/g;
+			$drawn{$sequence} = {
+				way => $way,
+				fault => $fault,
+				ids => [ ids_in($node->safe_psql('postgres', sprintf $ways{$way}, lc $sequence)) ],
+				core_ids => $fault
+				? [ ids_in($node->safe_psql('postgres', sprintf $core_script, lc "core_$sequence")) ]
+				: [] };
+		}
+		crash($node);
+		set_clock($clock, $clock->{offset} - 600);
+		start_server($node, $clock);
+		foreach my $sequence (sort keys %drawn)
+		{
+			my ($way, $fault, $ids, $core_ids) = @{ $drawn{$sequence} }{qw(way fault ids core_ids)};
+			push @$ids, draw($node, lc $sequence);
+			is_strictly_increasing("wal_level=$wal_level, $way: no ID repeated across a crash", $ids);
+			next if !$fault;
+			push @$core_ids, $node->safe_psql('postgres', "SELECT nextval('core_$sequence')");
+			take_down($fault, $ids, $core_ids);
+		}
 	}
-	crash($node);
-	set_clock($clock, $clock->{offset} - 600);
-	start_server($node, $clock);
-	foreach my $sequence (sort keys %drawn)
-	{
-		my ($way, $fault, $ids, $core_ids) = @{ $drawn{$sequence} }{qw(way fault ids core_ids)};
-		push @$ids, draw($node, lc $sequence);
-		is_strictly_increasing("wal_level=$wal_level, $way: no ID repeated across a crash", $ids);
-		next if !$fault;
-		push @$core_ids, $node->safe_psql('postgres', "SELECT nextval('core_$sequence')");
-		take_down($fault, $ids, $core_ids);
-	}
-}
+};
 
 # A copied database has the positions of its template, but not the leases. Copy and template are
 # checked apart, each together with the ID that was drawn before the copy.
-foreach my $strategy (qw(wal_log file_copy))
-{
-	$node->safe_psql('postgres', "CREATE DATABASE template_$strategy");
-	$node->safe_psql("template_$strategy",
-		'CREATE EXTENSION snowflake; CREATE SEQUENCE s; CREATE SEQUENCE core_s');
-	my $core_draw = q{SELECT nextval('core_s')};
-	my $before = draw($node, 's', "template_$strategy");
-	my $core_before = $node->safe_psql("template_$strategy", $core_draw);
-	$node->safe_psql('postgres',
-		"CREATE DATABASE copy_$strategy TEMPLATE template_$strategy STRATEGY $strategy");
-	my @ids = map { draw($node, 's', "copy_$strategy") } 1 .. 2;
-	my @core_ids = map { $node->safe_psql("copy_$strategy", $core_draw) } 1 .. 2;
-	my $in_template = draw($node, 's', "template_$strategy");
-	crash($node);
-	set_clock($clock, $clock->{offset} - 600);
-	start_server($node, $clock);
-	push @ids, draw($node, 's', "copy_$strategy");
-	push @core_ids, $node->safe_psql("copy_$strategy", $core_draw);
-	is_strictly_increasing("CREATE DATABASE ... STRATEGY $strategy: the copy repeats no ID",
-		[ $before, @ids ]);
-	is_strictly_increasing("CREATE DATABASE ... STRATEGY $strategy: nor does its template",
-		[ $before, $in_template, draw($node, 's', "template_$strategy") ]);
-	take_down("CREATE DATABASE ... STRATEGY $strategy, then a crash",
-		[ $before, @ids ], [ $core_before, @core_ids ]);
-}
+subtest 'a copied database and its template repeat no ID' => sub {
+	foreach my $strategy (qw(wal_log file_copy))
+	{
+		$node->safe_psql('postgres', "CREATE DATABASE template_$strategy");
+		$node->safe_psql("template_$strategy",
+			'CREATE EXTENSION snowflake; CREATE SEQUENCE s; CREATE SEQUENCE core_s');
+		my $core_draw = q{SELECT nextval('core_s')};
+		my $before = draw($node, 's', "template_$strategy");
+		my $core_before = $node->safe_psql("template_$strategy", $core_draw);
+		$node->safe_psql('postgres',
+			"CREATE DATABASE copy_$strategy TEMPLATE template_$strategy STRATEGY $strategy");
+		my @ids = map { draw($node, 's', "copy_$strategy") } 1 .. 2;
+		my @core_ids = map { $node->safe_psql("copy_$strategy", $core_draw) } 1 .. 2;
+		my $in_template = draw($node, 's', "template_$strategy");
+		crash($node);
+		set_clock($clock, $clock->{offset} - 600);
+		start_server($node, $clock);
+		push @ids, draw($node, 's', "copy_$strategy");
+		push @core_ids, $node->safe_psql("copy_$strategy", $core_draw);
+		is_strictly_increasing("CREATE DATABASE ... STRATEGY $strategy: the copy repeats no ID",
+			[ $before, @ids ]);
+		is_strictly_increasing("CREATE DATABASE ... STRATEGY $strategy: nor does its template",
+			[ $before, $in_template, draw($node, 's', "template_$strategy") ]);
+		take_down("CREATE DATABASE ... STRATEGY $strategy, then a crash",
+			[ $before, @ids ], [ $core_before, @core_ids ]);
+	}
+};
 
-foreach my $fault (sort keys %trials_of)
-{
-	my ($native, $core) = @{ $trials_of{$fault} }{qw(native core)};
-	report_fault(
-		fault => $fault,
-		trials => scalar @$native,
-		native => $native,
-		rival => 'nextval()',
-		rival_findings => $core);
-}
+subtest 'the same faults with nextval()' => sub {
+	foreach my $fault (sort keys %trials_of)
+	{
+		my ($native, $core) = @{ $trials_of{$fault} }{qw(native core)};
+		report_fault(
+			fault => $fault,
+			trials => scalar @$native,
+			native => $native,
+			rival => 'nextval()',
+			rival_findings => $core);
+	}
+};
 
 $node->stop;
 done_testing();

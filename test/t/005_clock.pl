@@ -28,59 +28,69 @@ sub seconds_off
 	return $node->safe_psql('postgres', "SELECT extract(epoch FROM $query)") - time();
 }
 
-set_clock($clock, -$hour);
-cmp_ok(abs(seconds_off('clock_timestamp()') + $hour), '<', $minute, 'the test can set the clock');
-set_clock($clock, 0);
+my @drawn;
+subtest 'IDs follow the clock forward, and go on after a step back' => sub {
+	set_clock($clock, -$hour);
+	cmp_ok(abs(seconds_off('clock_timestamp()') + $hour), '<', $minute, 'the test can set the clock');
+	set_clock($clock, 0);
 
-# IDs follow the clock forward.
-my @drawn = (draw($node));
-set_clock($clock, $hour);
-push @drawn, draw($node);
-cmp_ok(abs(seconds_off("snowflake_timestamp($drawn[-1])") - $hour), '<', $minute,
-	'IDs follow the clock forward');
-set_clock($clock, -40 * $minute);
-push @drawn, map { draw($node) } 1 .. 2;
+	# IDs follow the clock forward.
+	@drawn = (draw($node));
+	set_clock($clock, $hour);
+	push @drawn, draw($node);
+	cmp_ok(abs(seconds_off("snowflake_timestamp($drawn[-1])") - $hour), '<', $minute,
+		'IDs follow the clock forward');
+	set_clock($clock, -40 * $minute);
+	push @drawn, map { draw($node) } 1 .. 2;
 
-# After a step back IDs carry the time of the last position, which moves on with the IDs, not with
-# the clock. So they still carry the time before the step, an hour ahead.
-cmp_ok(abs(seconds_off("snowflake_timestamp($drawn[-1])") - $hour), '<', $minute,
-	'after a step back IDs go on from the last position');
+	# After a step back IDs carry the time of the last position, which moves on with the IDs, not with
+	# the clock. So they still carry the time before the step, an hour ahead.
+	cmp_ok(abs(seconds_off("snowflake_timestamp($drawn[-1])") - $hour), '<', $minute,
+		'after a step back IDs go on from the last position');
+};
 
-# The clock goes back while the server is down.
-$node->stop;
-set_clock($clock, -$hour);
-start_server($node, $clock);
-my $next = draw($node);
-are_later('the clock went back while the server was down: IDs are later', \@drawn, [$next]);
-push @drawn, $next;
+subtest 'the clock goes back while the server is down' => sub {
+	# The clock goes back while the server is down.
+	$node->stop;
+	set_clock($clock, -$hour);
+	start_server($node, $clock);
+	my $next = draw($node);
+	are_later('the clock went back while the server was down: IDs are later', \@drawn, [$next]);
+	push @drawn, $next;
+};
 
-# The clock is about two hours behind the sequence now.
-my %call = (
-	'snowflake_next_id()'  => q{SELECT snowflake_next_id(5, 's')},
-	'snowflake_next_ids()' => q{SELECT snowflake_next_ids(5, 's', 10)});
-my $state = q{SELECT last_value, log_cnt, is_called, pg_relation_filenode('s') FROM s};
-foreach my $function (sort keys %call)
-{
-	my $before = $node->safe_psql('postgres', $state);
-	is(sqlstate($node, "SET snowflake.max_drift = '110min'; $call{$function}"),
-		'55000', "$function with the clock behind by more than max_drift is an error");
-	is($node->safe_psql('postgres', $state),
-		$before, "$function: the error leaves the sequence as it was");
-	is(sqlstate($node, "SET snowflake.max_drift = '130min'; $call{$function}"),
-		'', "$function with the clock behind by less than max_drift goes on");
-	is(sqlstate($node, "SET snowflake.max_drift = -1; SET snowflake.max_lead = 0; $call{$function}"),
-		'', "$function goes on, however far behind the clock, where max_drift is -1");
-}
-push @drawn, draw($node);
+my %call;
+subtest 'a clock behind by more than max_drift is an error' => sub {
+	# The clock is about two hours behind the sequence now.
+	%call = (
+		'snowflake_next_id()'  => q{SELECT snowflake_next_id(5, 's')},
+		'snowflake_next_ids()' => q{SELECT snowflake_next_ids(5, 's', 10)});
+	my $state = q{SELECT last_value, log_cnt, is_called, pg_relation_filenode('s') FROM s};
+	foreach my $function (sort keys %call)
+	{
+		my $before = $node->safe_psql('postgres', $state);
+		is(sqlstate($node, "SET snowflake.max_drift = '110min'; $call{$function}"),
+			'55000', "$function with the clock behind by more than max_drift is an error");
+		is($node->safe_psql('postgres', $state),
+			$before, "$function: the error leaves the sequence as it was");
+		is(sqlstate($node, "SET snowflake.max_drift = '130min'; $call{$function}"),
+			'', "$function with the clock behind by less than max_drift goes on");
+		is(sqlstate($node, "SET snowflake.max_drift = -1; SET snowflake.max_lead = 0; $call{$function}"),
+			'', "$function goes on, however far behind the clock, where max_drift is -1");
+	}
+	push @drawn, draw($node);
+};
 
-# The clock is two days ahead for a while, and is then set right.
-set_clock($clock, $clock->{offset} + 48 * $hour);
-push @drawn, draw($node);
-set_clock($clock, $clock->{offset} - 48 * $hour);
-is(sqlstate($node, $call{'snowflake_next_id()'}),
-	'55000', 'a clock that was two days ahead and was set right: an error');
-push @drawn, $node->safe_psql('postgres', "SET snowflake.max_drift = -1; $call{'snowflake_next_id()'}");
-is_strictly_increasing('with max_drift -1 the sequence goes on from there', \@drawn);
+subtest 'a clock that was two days ahead' => sub {
+	# The clock is two days ahead for a while, and is then set right.
+	set_clock($clock, $clock->{offset} + 48 * $hour);
+	push @drawn, draw($node);
+	set_clock($clock, $clock->{offset} - 48 * $hour);
+	is(sqlstate($node, $call{'snowflake_next_id()'}),
+		'55000', 'a clock that was two days ahead and was set right: an error');
+	push @drawn, $node->safe_psql('postgres', "SET snowflake.max_drift = -1; $call{'snowflake_next_id()'}");
+	is_strictly_increasing('with max_drift -1 the sequence goes on from there', \@drawn);
+};
 
 # From here on under load, at times that the clock has not shown before. The original uses the clock
 # as it is, so it repeats IDs if the clock shows a time for the second time.
@@ -144,19 +154,21 @@ sub under_load
 	return;
 }
 
-step(48 * $hour);
-under_load('the clock steps back, or back and forth, under load',
-	trials(20, 500), sub { $steps[ int rand @steps ]->(@_) });
+subtest 'steps of the clock under load' => sub {
+	step(48 * $hour);
+	under_load('the clock steps back, or back and forth, under load',
+		trials(20, 500), sub { $steps[ int rand @steps ]->(@_) });
 
-# The server is stopped and not crashed, so IDs that were only seen are promised, too.
-under_load(
-	'the clock goes back while the server is down',
-	trials(5, 100),
-	sub {
-		$node->stop;
-		step(-0.3 - rand($hour) * int rand 2);
-		start_server($node, $clock);
-	});
+	# The server is stopped and not crashed, so IDs that were only seen are promised, too.
+	under_load(
+		'the clock goes back while the server is down',
+		trials(5, 100),
+		sub {
+			$node->stop;
+			step(-0.3 - rand($hour) * int rand 2);
+			start_server($node, $clock);
+		});
+};
 
 $node->stop;
 done_testing();

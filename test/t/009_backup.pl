@@ -75,7 +75,7 @@ sub restorations
 			$new->port, $new->archive_dir, $settings);
 		start_slow($new);
 		$new->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
-		  or die 'recovery does not end';
+			or die 'recovery does not end';
 		unlink glob($old->archive_dir . '/*');
 
 		await_sessions($new, @observers);
@@ -117,16 +117,18 @@ sub base_backup
 		my $manifest = decode_json(slurp_file("$directory/backup_manifest"));
 		my $end = $manifest->{'WAL-Ranges'}[-1]{'End-LSN'};
 		return ''
-		  if $node->safe_psql('postgres', "SELECT '$seen'::pg_lsn <= '$end'::pg_lsn") eq 't';
+			if $node->safe_psql('postgres', "SELECT '$seen'::pg_lsn <= '$end'::pg_lsn") eq 't';
 		rmtree($directory);
 	}
 }
 
-restorations(
-	'restored from a base backup',
-	trials(1, 20),
-	'made after the end of the backup',
-	\&base_backup);
+subtest 'a base backup' => sub {
+	restorations(
+		'restored from a base backup',
+		trials(1, 20),
+		'made after the end of the backup',
+		\&base_backup);
+};
 
 # Three kinds of recovery target, in turn.
 my %target = (
@@ -152,20 +154,22 @@ sub backup_and_target
 	await('the last WAL is archived', sub { -e $node->archive_dir . "/$segment" });
 	append_to_file("$directory/recovery.signal", '');
 	return sprintf "restore_command = 'cp %s/%%f %%p'\nrecovery_target_action = promote\n"
-	  . join('', map { sprintf "recovery_target_%s = '%s'\n", $_, $_ eq $kind ? $target : '' } @kinds),
-	  $node->archive_dir;
+		. join('', map { sprintf "recovery_target_%s = '%s'\n", $_, $_ eq $kind ? $target : '' } @kinds),
+		$node->archive_dir;
 }
 
-restorations(
-	'recovered to a time, an LSN or a restore point',
-	trials(3, 20),
-	'made after the recovery target',
-	\&backup_and_target);
+subtest 'recovery to a target' => sub {
+	restorations(
+		'recovered to a time, an LSN or a restore point',
+		trials(3, 20),
+		'made after the recovery target',
+		\&backup_and_target);
+};
 
 # The old server is stopped and not crashed, so all IDs that were seen are promised. It is of the
 # same version, or of the installation in the environment variable "oldinstall", as in PostgreSQL's
 # own tests, which must have the extension.
-{
+subtest 'pg_upgrade' => sub {
 	my $fault = 'upgraded by pg_upgrade';
 	my $trials = trials(1, 20);
 	my @found = ([], []);
@@ -205,6 +209,6 @@ restorations(
 		native         => $found[0],
 		rival          => 'nextval()',
 		rival_findings => $found[1]);
-}
+};
 
 done_testing();

@@ -37,11 +37,11 @@ use SnowflakeTest;
 use Test::More;
 
 plan skip_all => 'no small disk: SNOWFLAKE_TEST_SMALL_DISK is not set, and none can be mounted'
-  unless $small_disk;
+	unless $small_disk;
 $small_disk = abs_path($small_disk);
 my $kilobytes = (split ' ', qx(df -Pk '$small_disk' | tail -n 1))[3];
 die "$small_disk is no small disk: the test would fill all $kilobytes kB that are free there"
-  if $kilobytes > 200_000;
+	if $kilobytes > 200_000;
 seed_random();
 
 # Writes a file that takes all the space left.
@@ -89,32 +89,35 @@ my $native = observe($node,
 	clients => [ 'single', 'mixed:300', 'next_ids:20000' ], arguments => \@tolerate);
 my $core = observe($node, generator => 'nextval', sequence => 'core_s',
 	clients => [ 'single', 'mixed:300' ], arguments => \@tolerate);
-my $full = 0;
-foreach my $trial (1 .. $trials)
-{
-	show_progress($fault, $trial, $trials);
-	set_max_wal_size($node, '1GB');
-	$node->reload;
-	await_draws($_) foreach $native, $core;
 
-	my $log_before = -s $node->logfile;
-	fill_disk();
-	await('the server stops', sub {
-			$node->psql('postgres',
-				q{INSERT INTO filler SELECT n, repeat('x', 500) FROM generate_series(1, 1000) AS n});
-			return !-e $node->data_dir . '/postmaster.pid'; });
-	$node->kill9;    # it is dead; this updates the node's state
-	$full++ if slurp_file($node->logfile, $log_before) =~ /PANIC:.*No space left on device/;
+subtest 'the disk is full, then space again' => sub {
+	my $full = 0;
+	foreach my $trial (1 .. $trials)
+	{
+		show_progress($fault, $trial, $trials);
+		set_max_wal_size($node, '1GB');
+		$node->reload;
+		await_draws($_) foreach $native, $core;
 
-	give_space();
-	set_clock($clock, $clock->{offset} - 60 - rand 300) if $clock;
-	set_max_wal_size($node, '4MB');
-	start_server($node, $clock);
-	$node->safe_psql('postgres', 'TRUNCATE filler; CHECKPOINT');
-	await_draws($_) foreach $native, $core;
-}
-is($full, $trials, 'each time it was the full disk that stopped the server');
-report_beside_core($fault, $trials, [ $native, $core ], only_committed => defined $clock);
+		my $log_before = -s $node->logfile;
+		fill_disk();
+		await('the server stops', sub {
+				$node->psql('postgres',
+					q{INSERT INTO filler SELECT n, repeat('x', 500) FROM generate_series(1, 1000) AS n});
+				return !-e $node->data_dir . '/postmaster.pid'; });
+		$node->kill9;    # it is dead; this updates the node's state
+		$full++ if slurp_file($node->logfile, $log_before) =~ /PANIC:.*No space left on device/;
+
+		give_space();
+		set_clock($clock, $clock->{offset} - 60 - rand 300) if $clock;
+		set_max_wal_size($node, '4MB');
+		start_server($node, $clock);
+		$node->safe_psql('postgres', 'TRUNCATE filler; CHECKPOINT');
+		await_draws($_) foreach $native, $core;
+	}
+	is($full, $trials, 'each time it was the full disk that stopped the server');
+	report_beside_core($fault, $trials, [ $native, $core ], only_committed => defined $clock);
+};
 
 $node->stop;
 done_testing();

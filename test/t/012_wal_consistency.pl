@@ -39,7 +39,7 @@ sub await_standby
 	my $end = $primary->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
 	await('the standby has replayed everything', sub {
 			my ($status, $replayed) =
-			  $standby->psql('postgres', "SELECT pg_last_wal_replay_lsn() >= '$end'");
+				$standby->psql('postgres', "SELECT pg_last_wal_replay_lsn() >= '$end'");
 			give_up() if $status != 0;
 			return $replayed eq 't'; });
 	return;
@@ -63,7 +63,7 @@ sub sequences_behind
 			' UNION ALL ')
 		FROM pg_class WHERE relkind = 'S' AND relpersistence = 'p'});
 	my %position = map { /^(.*)\|(-?\d+)\|(.)$/ ? ($1 => [ $2, $3 ]) : die $_ }
-	  split /\n/, $primary->safe_psql($database, $query);
+		split /\n/, $primary->safe_psql($database, $query);
 	my @behind;
 	foreach my $line (split /\n/, $standby->safe_psql($database, $query))
 	{
@@ -89,54 +89,59 @@ my %harnesses = (
 		program => $isolation,
 		inputdir => "$build/test/isolation",
 		tests => [ glob("$build/test/isolation/specs/*.spec") ] });
-foreach my $name (sort keys %harnesses)
-{
-	my $harness = $harnesses{$name};
-  SKIP:
+
+subtest 'the tests pass, and a standby replays their WAL' => sub {
+	foreach my $name (sort keys %harnesses)
 	{
-		skip "$harness->{program} is not there", 1 unless -x $harness->{program};
-		my $output = PostgreSQL::Test::Utils::tempdir();
-		local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port, PGUSER => getpwuid($<));
-		my $status = PostgreSQL::Test::Utils::system_log(
-			$harness->{program},
-			'--bindir=' . $primary->config_data('--bindir'),
-			"--inputdir=$harness->{inputdir}", "--outputdir=$output",
-			"--dbname=$database", '--load-extension=snowflake',
-			map { basename($_) =~ s/\.\w+$//r } @{ $harness->{tests} });
-		diag(slurp_file("$output/regression.diffs"))
-		  if $status != 0 && -s "$output/regression.diffs";
-		is($status, 0, "$name pass on the primary");
-		await_standby();
-		is(sequences_behind($database), '', "$name: no sequence is behind on the standby");
+		my $harness = $harnesses{$name};
+		SKIP:
+		{
+			skip "$harness->{program} is not there", 1 unless -x $harness->{program};
+			my $output = PostgreSQL::Test::Utils::tempdir();
+			local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port, PGUSER => getpwuid($<));
+			my $status = PostgreSQL::Test::Utils::system_log(
+				$harness->{program},
+				'--bindir=' . $primary->config_data('--bindir'),
+				"--inputdir=$harness->{inputdir}", "--outputdir=$output",
+				"--dbname=$database", '--load-extension=snowflake',
+				map { basename($_) =~ s/\.\w+$//r } @{ $harness->{tests} });
+			diag(slurp_file("$output/regression.diffs"))
+				if $status != 0 && -s "$output/regression.diffs";
+			is($status, 0, "$name pass on the primary");
+			await_standby();
+			is(sequences_behind($database), '', "$name: no sequence is behind on the standby");
+		}
 	}
-}
+};
 
 # Under load: leases are renewed, and logged again after checkpoints. A session draws from one
 # sequence natively and by nextval() in turn, and the sequence's page is replaced.
-my $fault = 'wal_consistency_checking = all, with a standby';
-my $rounds = trials(3, 100);
-$primary->safe_psql('postgres', 'CREATE SEQUENCE core_s');
-my $native = observe($primary, clients => [ 'mixed:300', 'mixed:300', 'single' ],
-	arguments => [ '--checkpoint', 100 ]);
-my $core = observe($primary, generator => 'nextval', sequence => 'core_s', clients => ['mixed:300']);
-foreach my $round (1 .. $rounds)
-{
-	show_progress($fault, $round, $rounds);
-	await_draws($_, 20) foreach $native, $core;
-	$primary->safe_psql('postgres', q{
-		CREATE TABLE IF NOT EXISTS t (id bigserial);
-		SELECT snowflake_next_id(5, 't_id_seq'), nextval('t_id_seq'), snowflake_next_id(5, 't_id_seq');
-		SELECT snowflake_advance('t_id_seq', snowflake_encode(now() + interval '5 min', 5, 0));
-		ALTER SEQUENCE t_id_seq SET UNLOGGED;
-		ALTER SEQUENCE t_id_seq SET LOGGED;
-		SELECT snowflake_next_id(5, 't_id_seq');
-		TRUNCATE t RESTART IDENTITY;
-		SELECT snowflake_next_id(5, 't_id_seq')});
+subtest 'a load of draws, beside changes of the sequence' => sub {
+	my $fault = 'wal_consistency_checking = all, with a standby';
+	my $rounds = trials(3, 100);
+	$primary->safe_psql('postgres', 'CREATE SEQUENCE core_s');
+	my $native = observe($primary, clients => [ 'mixed:300', 'mixed:300', 'single' ],
+		arguments => [ '--checkpoint', 100 ]);
+	my $core = observe($primary, generator => 'nextval', sequence => 'core_s', clients => ['mixed:300']);
+	foreach my $round (1 .. $rounds)
+	{
+		show_progress($fault, $round, $rounds);
+		await_draws($_, 20) foreach $native, $core;
+		$primary->safe_psql('postgres', q{
+			CREATE TABLE IF NOT EXISTS t (id bigserial);
+			SELECT snowflake_next_id(5, 't_id_seq'), nextval('t_id_seq'), snowflake_next_id(5, 't_id_seq');
+			SELECT snowflake_advance('t_id_seq', snowflake_encode(now() + interval '5 min', 5, 0));
+			ALTER SEQUENCE t_id_seq SET UNLOGGED;
+			ALTER SEQUENCE t_id_seq SET LOGGED;
+			SELECT snowflake_next_id(5, 't_id_seq');
+			TRUNCATE t RESTART IDENTITY;
+			SELECT snowflake_next_id(5, 't_id_seq')});
+		await_standby();
+	}
+	report_beside_core($fault, $rounds, [ $native, $core ]);
 	await_standby();
-}
-report_beside_core($fault, $rounds, [ $native, $core ]);
-await_standby();
-is(sequences_behind('postgres'), '', 'load: no sequence is behind on the standby');
+	is(sequences_behind('postgres'), '', 'load: no sequence is behind on the standby');
+};
 
 $standby->stop;
 $primary->stop;

@@ -95,51 +95,54 @@ $node->safe_psql('postgres', q{
 my $fault = 'a checkpoint between the comparison with the redo pointer and the change';
 my $trials = trials(1, 20);
 my (@drawn, @core_drawn);
-foreach my $trial (1 .. $trials)
-{
-	show_progress($fault, $trial, $trials);
 
-	# A record after the redo pointer, and the page in its file as that record's draw left it.
-	$node->safe_psql('postgres', 'CHECKPOINT');
-	push @drawn, draw($node);
-	push @core_drawn, $node->safe_psql('postgres', q{SELECT nextval('core_s')});
-	evict($node, 's', 'core_s');
-	my $lsn = page_lsn($node, 's');
+subtest 'a checkpoint between the comparison and the change' => sub {
+	foreach my $trial (1 .. $trials)
+	{
+		show_progress($fault, $trial, $trials);
 
-	my $native = debugged_session($node);
-	my $core = debugged_session($node);
-	ok(run_into_comparison($native, q{SELECT snowflake_next_id(5, 's')}, qr/snowflake/),
-		'the draw compares');
-	my $core_compares = run_into_comparison($core, q{SELECT nextval('core_s')}, qr/nextval/);
+		# A record after the redo pointer, and the page in its file as that record's draw left it.
+		$node->safe_psql('postgres', 'CHECKPOINT');
+		push @drawn, draw($node);
+		push @core_drawn, $node->safe_psql('postgres', q{SELECT nextval('core_s')});
+		evict($node, 's', 'core_s');
+		my $lsn = page_lsn($node, 's');
 
-	my $checkpoint = start_program('psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'CHECKPOINT');
-	my $waits = '';
-	await('the checkpoint waits for the page, or is over', sub {
-			$checkpoint->{run}->pump_nb if $checkpoint->{run}->pumpable;
-			$waits = $node->safe_psql('postgres', q{
-				SELECT wait_event FROM pg_stat_activity
-				WHERE backend_type = 'checkpointer' AND wait_event LIKE 'Buffer%'});
-			return $waits || !$checkpoint->{run}->pumpable; });
-	isnt($waits, '', 'the checkpoint waits for the page');
-	push @drawn, let_go($native);
-	$checkpoint->{run}->finish;
-	push @core_drawn, let_go($core) if $core_compares;
-	is(page_lsn($node, 's'), $lsn, 'the draw wrote no record');
-	is( $node->safe_psql('postgres', "SELECT redo_lsn > '$lsn' FROM pg_control_checkpoint()"),
-		't', 'recovery begins behind its lease');
+		my $native = debugged_session($node);
+		my $core = debugged_session($node);
+		ok(run_into_comparison($native, q{SELECT snowflake_next_id(5, 's')}, qr/snowflake/),
+			'the draw compares');
+		my $core_compares = run_into_comparison($core, q{SELECT nextval('core_s')}, qr/nextval/);
 
-	crash($node);
-	$node->start;
-	push @drawn, draw($node);
-	push @core_drawn, $node->safe_psql('postgres', q{SELECT nextval('core_s')});
-	end_session($_) foreach $native, $core;
-}
-report_fault(
-	fault          => $fault,
-	trials         => $trials,
-	native         => findings_from(\@drawn),
-	rival          => 'nextval()',
-	rival_findings => findings_from(\@core_drawn));
+		my $checkpoint = start_program('psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'CHECKPOINT');
+		my $waits = '';
+		await('the checkpoint waits for the page, or is over', sub {
+				$checkpoint->{run}->pump_nb if $checkpoint->{run}->pumpable;
+				$waits = $node->safe_psql('postgres', q{
+					SELECT wait_event FROM pg_stat_activity
+					WHERE backend_type = 'checkpointer' AND wait_event LIKE 'Buffer%'});
+				return $waits || !$checkpoint->{run}->pumpable; });
+		isnt($waits, '', 'the checkpoint waits for the page');
+		push @drawn, let_go($native);
+		$checkpoint->{run}->finish;
+		push @core_drawn, let_go($core) if $core_compares;
+		is(page_lsn($node, 's'), $lsn, 'the draw wrote no record');
+		is( $node->safe_psql('postgres', "SELECT redo_lsn > '$lsn' FROM pg_control_checkpoint()"),
+			't', 'recovery begins behind its lease');
+
+		crash($node);
+		$node->start;
+		push @drawn, draw($node);
+		push @core_drawn, $node->safe_psql('postgres', q{SELECT nextval('core_s')});
+		end_session($_) foreach $native, $core;
+	}
+	report_fault(
+		fault          => $fault,
+		trials         => $trials,
+		native         => findings_from(\@drawn),
+		rival          => 'nextval()',
+		rival_findings => findings_from(\@core_drawn));
+};
 
 $node->stop;
 done_testing();

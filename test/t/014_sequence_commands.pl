@@ -139,25 +139,34 @@ sub command_cycles
 }
 
 my @bursts = ('single', 'rows:300', 'mixed:1000', 'next_ids:20000');
-command_cycles('forward', 'nextval, setval forward, ALTER, SET LOGGED, advance, crash',
-	operations   => trials(600, 50_000),
-	commands     => \@forward,
-	clients      => \@bursts,
-	max_lead     => '1s',
-	rest         => 100,
-	before_crash => 'ALTER SEQUENCE s SET LOGGED; ALTER SEQUENCE core_s SET LOGGED');
-command_cycles('set_back', 'setval back, RESTART, TRUNCATE, crash; no ID ahead of the clock',
-	operations => trials(600, 50_000),
-	commands   => \@set_back,
-	clients    => [ 'single', 'rows:20', 'next_ids:20' ],
-	max_lead   => '0',
-	rest       => 2);
-command_cycles('made_anew', 'the same with bursts, DROP, and a crash while it is UNLOGGED',
-	operations => trials(240, 10_000),
-	commands   => \@made_anew,
-	clients    => \@bursts,
-	max_lead   => '1s',
-	rest       => 100,
-	row        => { nothing_promised => 'set back from ahead of the clock, made anew, an unlogged one after a crash' });
+
+subtest 'commands that move a sequence forward' => sub {
+	command_cycles('forward', 'nextval, setval forward, ALTER, SET LOGGED, advance, crash',
+		operations   => trials(600, 50_000),
+		commands     => \@forward,
+		clients      => \@bursts,
+		max_lead     => '1s',
+		rest         => 100,
+		before_crash => 'ALTER SEQUENCE s SET LOGGED; ALTER SEQUENCE core_s SET LOGGED');
+};
+
+subtest 'commands that set it back' => sub {
+	command_cycles('set_back', 'setval back, RESTART, TRUNCATE, crash; no ID ahead of the clock',
+		operations => trials(600, 50_000),
+		commands   => \@set_back,
+		clients    => [ 'single', 'rows:20', 'next_ids:20' ],
+		max_lead   => '0',
+		rest       => 2);
+};
+
+subtest 'commands that make it anew' => sub {
+	command_cycles('made_anew', 'the same with bursts, DROP, and a crash while it is UNLOGGED',
+		operations => trials(240, 10_000),
+		commands   => \@made_anew,
+		clients    => \@bursts,
+		max_lead   => '1s',
+		rest       => 100,
+		row        => { nothing_promised => 'set back from ahead of the clock, made anew, an unlogged one after a crash' });
+};
 
 done_testing();

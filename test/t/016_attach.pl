@@ -1,5 +1,5 @@
-# The error of snowflake_attach() on a table with views, policies, triggers, rules and functions says how to save them, to
-# drop them, and to attach. After that, and after the saved definitions were run, the dump of the database is that of
+# The error of snowflake_attach() on a table with views, policies, triggers, rules and functions says how to save them,
+# to drop them, and to attach. After that, and after the saved definitions were run, the dump of the database is that of
 # before, but for integer columns that are bigint now.
 
 use strict;
@@ -26,7 +26,8 @@ sub entries
 	return split /^(?=--\n-- (?:Name|Data for Name): )/m, slurp_file($_[0]);
 }
 
-# The definition in an entry without the parts that may change: a restored expression is written with other casts and brackets once.
+# The definition in an entry without the parts that may change: a restored expression is written with other casts and
+# brackets once.
 sub definition
 {
 	my ($entry) = @_;
@@ -41,7 +42,8 @@ sub state_of
 {
 	my ($file) = @_;
 	IPC::Run::run([ 'pg_dump', '-s', '-f', "$folder/$file" ]) or die 'pg_dump failed';
-	return join('', map { definition($_) } grep { !/^-- Name: [^;]*; Type: (?:DEFAULT|SEQUENCE)/m } entries("$folder/$file"));
+	return join('',
+		map { definition($_) } grep { !/^-- Name: [^;]*; Type: (?:DEFAULT|SEQUENCE)/m } entries("$folder/$file"));
 }
 
 # Runs the statements of the hint, in the shell and in psql, and then does the reader's part.
@@ -72,7 +74,8 @@ sub attach
 	my @dropped = grep { !$is_there{ definition($_) } && !/^-- Name: [^;]*; Type: (?:TABLE|DEFAULT|SEQUENCE)\b/m } @saved;
 	cmp_ok(scalar @dropped, '>', 10, "$arguments: much was dropped");
 	$settings =~ s/^\\.*\n//mg;
-	($status, $stdout, $stderr) = $node->psql('postgres', join('', $settings, @dropped) =~ s/^\\.*\n//mgr, on_error_stop => 1);
+	($status, $stdout, $stderr) =
+		$node->psql('postgres', join('', $settings, @dropped) =~ s/^\\.*\n//mgr, on_error_stop => 1);
 	is($status, 0, "$arguments: it is created again") or diag($stderr);
 	is(state_of('again.sql'), $before, "$arguments: all is as it was");
 	return;
@@ -93,21 +96,27 @@ $node->safe_psql('postgres', q{
 		seen_by text NOT NULL DEFAULT 'public', UNIQUE (user_id, id));
 	CREATE TABLE "the %s ""tags"" of '" (user_id smallint REFERENCES users, tag text);
 	CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
-	CREATE TRIGGER touch BEFORE UPDATE OF id, name ON users FOR EACH ROW WHEN (NEW.id > 0) EXECUTE FUNCTION touch('a', 'b''c');
+	CREATE TRIGGER touch BEFORE UPDATE OF id, name ON users FOR EACH ROW WHEN (NEW.id > 0)
+		EXECUTE FUNCTION touch('a', 'b''c');
 	CREATE TRIGGER other BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION touch();
-	CREATE CONSTRAINT TRIGGER late AFTER UPDATE OF user_id ON photos DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION touch();
+	CREATE CONSTRAINT TRIGGER late AFTER UPDATE OF user_id ON photos DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+		EXECUTE FUNCTION touch();
 	ALTER TABLE users DISABLE TRIGGER touch;
 	COMMENT ON TRIGGER touch ON users IS 'disabled';
 	CREATE RULE kept AS ON DELETE TO users WHERE OLD.id < 0 DO INSTEAD NOTHING;
-	CREATE RULE copied AS ON UPDATE TO users WHERE OLD.id <> NEW.id DO ALSO UPDATE photos SET seen_by = 'x' WHERE user_id = NEW.id;
+	CREATE RULE copied AS ON UPDATE TO users WHERE OLD.id <> NEW.id DO ALSO UPDATE photos SET seen_by = 'x'
+		WHERE user_id = NEW.id;
 	ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 	CREATE POLICY positive ON users FOR SELECT TO app, web USING (id > 0 AND kind IN ('person', 'bot'));
-	CREATE POLICY own ON photos AS RESTRICTIVE TO app, web USING (user_id IN (SELECT id FROM users)) WITH CHECK (user_id > 1);
+	CREATE POLICY own ON photos AS RESTRICTIVE TO app, web USING (user_id IN (SELECT id FROM users)) WITH
+		CHECK (user_id > 1);
 	COMMENT ON POLICY own ON photos IS 'it''s own';
 	CREATE VIEW public_photos WITH (security_barrier) AS
-		SELECT p.id, p.user_id, u.name FROM photos AS p JOIN users AS u ON u.id = p.user_id WHERE u.kind IN ('person', 'business');
+		SELECT p.id, p.user_id, u.name FROM photos AS p JOIN users AS u ON u.id = p.user_id
+			WHERE u.kind IN ('person', 'business');
 	CREATE VIEW "Names %s" AS SELECT name, count(*) FROM public_photos GROUP BY name;
-	CREATE MATERIALIZED VIEW top_users WITH (fillfactor = 50) AS SELECT user_id, count(*) AS photos FROM public_photos GROUP BY user_id;
+	CREATE MATERIALIZED VIEW top_users WITH (fillfactor = 50) AS SELECT user_id, count(*) AS photos FROM public_photos
+		GROUP BY user_id;
 	CREATE UNIQUE INDEX ON top_users (user_id);
 	CREATE INDEX top_photos ON top_users ((photos + 1)) WHERE photos > 0;
 	COMMENT ON INDEX top_photos IS 'of top_users';
@@ -123,12 +132,16 @@ $node->safe_psql('postgres', q{
 	GRANT UPDATE (name), REFERENCES (id) ON public_photos TO "the ""reader""";
 	INSERT INTO users (name) VALUES ('mia'), ('ben');
 	INSERT INTO photos (user_id) VALUES (1), (1), (2)});
-attach(q{'"Shop".users', shard => 39});
-$node->safe_psql('postgres', q{REFRESH MATERIALIZED VIEW "Shop".top_users});
-is($node->safe_psql('postgres', q{
-	INSERT INTO "Shop".users (name) VALUES ('new');
-	SELECT count(*), count(snowflake_shard(id)) FILTER (WHERE snowflake_shard(id) = 39 AND id > 2147483647) FROM "Shop".users;
-	SELECT count FROM "Shop"."Names %s" WHERE name = 'mia'}), "3|1\n2", 'new IDs are native, and the views work');
+
+subtest 'a shard of an application with integer keys' => sub {
+	attach(q{'"Shop".users', shard => 39});
+	$node->safe_psql('postgres', q{REFRESH MATERIALIZED VIEW "Shop".top_users});
+	is($node->safe_psql('postgres', q{
+		INSERT INTO "Shop".users (name) VALUES ('new');
+		SELECT count(*), count(snowflake_shard(id)) FILTER (WHERE snowflake_shard(id) = 39 AND id > 2147483647)
+			FROM "Shop".users;
+		SELECT count FROM "Shop"."Names %s" WHERE name = 'mia'}), "3|1\n2", 'new IDs are native, and the views work');
+};
 
 # pg_dump -t does not have functions, procedures and publications: the hint saves the whole database.
 $node->safe_psql('postgres', q{
@@ -156,11 +169,17 @@ $node->safe_psql('postgres', q{
 	CREATE POLICY elsewhere ON other FOR INSERT WITH CHECK (id IN (SELECT id FROM third));
 	CREATE PUBLICATION ids;
 	ALTER PUBLICATION ids ADD TABLE t (id, v) WHERE (id > 5), other});
-attach(q{'att.t', shard => 40});
 
-# A partitioned table without a partition.
-$node->safe_psql('postgres', 'CREATE TABLE empty_parts (id integer NOT NULL, k integer) PARTITION BY LIST (k)');
-my (undef, undef, $notices) = $node->psql('postgres', q{SELECT snowflake_attach('empty_parts', shard => 5)});
-like($notices, qr/NOTICE:  rewriting table public\.empty_parts: no partitions\n/, 'a partitioned table without a partition has no size');
+subtest 'functions, procedures and a publication' => sub {
+	attach(q{'att.t', shard => 40});
+};
+
+subtest 'a partitioned table without a partition' => sub {
+	# A partitioned table without a partition.
+	$node->safe_psql('postgres', 'CREATE TABLE empty_parts (id integer NOT NULL, k integer) PARTITION BY LIST (k)');
+	my (undef, undef, $notices) = $node->psql('postgres', q{SELECT snowflake_attach('empty_parts', shard => 5)});
+	like($notices, qr/NOTICE:  rewriting table public\.empty_parts: no partitions\n/,
+		'a partitioned table without a partition has no size');
+};
 
 done_testing();

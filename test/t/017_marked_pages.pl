@@ -33,18 +33,21 @@ $node->safe_psql('postgres', q{
 
 # The page is clean and holds a lease, and its record is before the redo pointer; then it is marked.
 # A transaction of many draws, and one of a single draw.
-foreach my $draws (1, 1000)
-{
-	my @drawn = draw($node);
-	$node->safe_psql('postgres', 'CHECKPOINT');
-	is($node->safe_psql('postgres', q{SELECT buffers_dirtied FROM pg_buffercache_mark_dirty_relation('s')}), '1',
-		'a clean page is marked');
-	push @drawn, split /\n/, $node->safe_psql('postgres', "SELECT snowflake_next_id(5, 's') FROM generate_series(1, $draws)");
-	crash($node);
-	$node->start;
-	push @drawn, draw($node);
-	is_strictly_increasing("$draws draws after the mark are not made again", \@drawn);
-}
+subtest 'draws after the mark are not made again' => sub {
+	foreach my $draws (1, 1000)
+	{
+		my @drawn = draw($node);
+		$node->safe_psql('postgres', 'CHECKPOINT');
+		is($node->safe_psql('postgres', q{SELECT buffers_dirtied FROM pg_buffercache_mark_dirty_relation('s')}), '1',
+			'a clean page is marked');
+		push @drawn, split /\n/,
+			$node->safe_psql('postgres', "SELECT snowflake_next_id(5, 's') FROM generate_series(1, $draws)");
+		crash($node);
+		$node->start;
+		push @drawn, draw($node);
+		is_strictly_increasing("$draws draws after the mark are not made again", \@drawn);
+	}
+};
 
 # Marks and checkpoints without a pause, beside clients that draw.
 sub start_marking
@@ -62,25 +65,27 @@ sub start_marking
 		'<', '/dev/null', '>', '/dev/null', '2>', '/dev/null');
 }
 
-my $fault = 'kill -9 of the server, while clean pages are marked dirty';
-my $cycles = trials(5, 50);
-my $native = observe($node, clients => [ 'single', 'single', 'mixed:300' ]);
-foreach my $cycle (1 .. $cycles)
-{
-	show_progress($fault, $cycle, $cycles);
-	my $marking = start_marking();
+subtest 'crashes while clean pages are marked' => sub {
+	my $fault = 'kill -9 of the server, while clean pages are marked dirty';
+	my $cycles = trials(5, 50);
+	my $native = observe($node, clients => [ 'single', 'single', 'mixed:300' ]);
+	foreach my $cycle (1 .. $cycles)
+	{
+		show_progress($fault, $cycle, $cycles);
+		my $marking = start_marking();
+		await_draws($native);
+		usleep(int rand 400_000);
+		crash($node);
+		$marking->finish;
+		$node->start;
+	}
 	await_draws($native);
-	usleep(int rand 400_000);
-	crash($node);
-	$marking->finish;
-	$node->start;
-}
-await_draws($native);
-report_fault(
-	fault  => $fault,
-	trials => $cycles,
-	native => findings_of($native),
-	rival  => 'nextval() is not asked: it logs after each checkpoint');
+	report_fault(
+		fault  => $fault,
+		trials => $cycles,
+		native => findings_of($native),
+		rival  => 'nextval() is not asked: it logs after each checkpoint');
+};
 
 $node->stop;
 done_testing();

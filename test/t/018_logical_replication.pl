@@ -24,7 +24,8 @@ my $both_ways = $version >= 160000;
 sub await_count
 {
 	my ($node, $table, $count) = @_;
-	$node->poll_query_until('postgres', "SELECT count(*) = $count FROM $table") or die "$count rows did not arrive in $table";
+	$node->poll_query_until('postgres', "SELECT count(*) = $count FROM $table")
+		or die "$count rows did not arrive in $table";
 	return;
 }
 
@@ -68,28 +69,43 @@ if ($both_ways)
 	await_count($one, "insta.$_", 400) foreach @names;
 }
 
-is($two->safe_psql('postgres', 'SELECT count(DISTINCT snowflake_shard(id)), count(*) FROM insta.likes WHERE snowflake_shard(id) IN (100, 101)'),
-	'2|400', 'the second server has rows of both sides');
-is($two->safe_psql('postgres', 'SELECT * FROM snowflake_check()'), '', "check: the other side's IDs, ahead of the clock, are no fault");
-is($one->safe_psql('postgres', "SELECT count(*) FROM snowflake_check() WHERE object !~ '^sequence'"), '0', 'check: nor are those behind the sequence');
+subtest 'rows of the other side are no fault' => sub {
+	is($two->safe_psql('postgres',
+		'SELECT count(DISTINCT snowflake_shard(id)), count(*) FROM insta.likes WHERE snowflake_shard(id) IN (100, 101)'),
+		'2|400', 'the second server has rows of both sides');
+	is($two->safe_psql('postgres', 'SELECT * FROM snowflake_check()'), '',
+		"check: the other side's IDs, ahead of the clock, are no fault");
+	is($one->safe_psql('postgres', "SELECT count(*) FROM snowflake_check() WHERE object !~ '^sequence'"), '0',
+		'check: nor are those behind the sequence');
+};
 
-# An ID of the own shard is one, below those of the other side.
-$two->safe_psql('postgres', "INSERT INTO insta.photos VALUES (snowflake_encode(now() + '5 min', 6, 0)), (snowflake_encode(now() + '5 min', 7, 0))");
-is($two->safe_psql('postgres', q{SELECT severity, object, snowflake_shard(substring(problem, '\d{16,}')::bigint) FROM snowflake_check()}),
-	'error|insta.photos.id|6', 'check: an ID ahead of the clock that this side makes again');
-$two->safe_psql('postgres', 'DELETE FROM insta.photos WHERE id > snowflake_max_id(now()) AND snowflake_shard(id) <> 5');
+subtest 'an ID of the own shard ahead of the clock is one' => sub {
+	# An ID of the own shard is one, below those of the other side.
+	$two->safe_psql('postgres',
+		"INSERT INTO insta.photos VALUES (snowflake_encode(now() + '5 min', 6, 0)), (snowflake_encode(now() + "
+		. "'5 min', 7, 0))");
+	is($two->safe_psql('postgres',
+		q{SELECT severity, object, snowflake_shard(substring(problem, '\d{16,}')::bigint) FROM snowflake_check()}),
+		'error|insta.photos.id|6', 'check: an ID ahead of the clock that this side makes again');
+	$two->safe_psql('postgres',
+		'DELETE FROM insta.photos WHERE id > snowflake_max_id(now()) AND snowflake_shard(id) <> 5');
+};
 
-SKIP:
-{
-	skip 'snowflake-shard was not built: its headers are not here', 2 unless defined $program;
-	my ($status, $rows) = shard_json($program, 'verify', $one, $two, '--full');
-	is("$status " . @$rows, '0 0', 'verify: rows that a subscription brought') or diag(explain($rows));
-	$two->safe_psql('postgres', 'CREATE TABLE insta.albums (id bigint PRIMARY KEY DEFAULT insta.next_id());
-		INSERT INTO insta.albums VALUES (snowflake_encode(now(), 5, 0))');
-	($status, $rows) = shard_json($program, 'verify', $one, $two, '--full');
-	is("$status " . join(' ', map { $_->{object} } @$rows), '1 insta.albums.id', 'verify: a table that no subscription writes to');
-	$two->safe_psql('postgres', 'DROP TABLE insta.albums');
-}
+subtest 'verify knows rows that a subscription brought' => sub {
+	SKIP:
+	{
+		skip 'snowflake-shard was not built: its headers are not here', 2 unless defined $program;
+		my ($status, $rows) = shard_json($program, 'verify', $one, $two, '--full');
+		is("$status " . @$rows, '0 0', 'verify: rows that a subscription brought') or diag(explain($rows));
+		$two->safe_psql('postgres', 'CREATE TABLE insta.albums (id bigint PRIMARY KEY DEFAULT insta.next_id());
+			INSERT INTO insta.albums VALUES (snowflake_encode(now(), 5, 0))');
+		($status, $rows) = shard_json($program, 'verify', $one, $two, '--full');
+		is("$status " . join(' ', map { $_->{object} } @$rows), '1 insta.albums.id',
+			'verify: a table that no subscription writes to');
+		$two->safe_psql('postgres', 'DROP TABLE insta.albums');
+	}
+};
+
 $_->safe_psql('postgres', 'DROP SUBSCRIPTION IF EXISTS photos') foreach @nodes;
 $_->stop foreach @nodes;
 done_testing();

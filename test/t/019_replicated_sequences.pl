@@ -34,45 +34,55 @@ $publisher->safe_psql('postgres', $insert);
 sub positions
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', 'SELECT s.last_value, e.last_value FROM insta.table_id_seq AS s, snowflake_id_seq AS e');
+	return $node->safe_psql('postgres',
+		'SELECT s.last_value, e.last_value FROM insta.table_id_seq AS s, snowflake_id_seq AS e');
 }
 
 sub await_sequences
 {
 	$subscriber->poll_query_until('postgres', q{SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel})
-	  or die 'the subscription is not ready';
+		or die 'the subscription is not ready';
 	return;
 }
 
-$publisher->safe_psql('postgres', 'CREATE PUBLICATION app FOR ALL TABLES, ALL SEQUENCES');
-my $from = $publisher->connstr . ' dbname=postgres';
-$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION app CONNECTION '$from' PUBLICATION app");
-await_sequences();
-is(positions($subscriber), positions($publisher), 'CREATE SUBSCRIPTION carries the positions');
+subtest 'CREATE SUBSCRIPTION carries the positions' => sub {
+	$publisher->safe_psql('postgres', 'CREATE PUBLICATION app FOR ALL TABLES, ALL SEQUENCES');
+	my $from = $publisher->connstr . ' dbname=postgres';
+	$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION app CONNECTION '$from' PUBLICATION app");
+	await_sequences();
+	is(positions($subscriber), positions($publisher), 'CREATE SUBSCRIPTION carries the positions');
+};
 
-$publisher->safe_psql('postgres', $insert);
-$publisher->wait_for_catchup('app');
-isnt(positions($subscriber), positions($publisher), 'later IDs arrive without their positions');
-like($subscriber->safe_psql('postgres', 'SELECT * FROM snowflake_check()'), qr/^error\|insta\.photos\.id\|it holds \d+, above sequence/m,
-	'snowflake_check() says so');
+subtest 'later IDs arrive without their positions' => sub {
+	$publisher->safe_psql('postgres', $insert);
+	$publisher->wait_for_catchup('app');
+	isnt(positions($subscriber), positions($publisher), 'later IDs arrive without their positions');
+	like($subscriber->safe_psql('postgres', 'SELECT * FROM snowflake_check()'),
+		qr/^error\|insta\.photos\.id\|it holds \d+, above sequence/m,
+		'snowflake_check() says so');
+};
 
-$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION app REFRESH SEQUENCES');
-await_sequences();
-is(positions($subscriber), positions($publisher), 'REFRESH SEQUENCES carries the positions');
-is($subscriber->safe_psql('postgres', q{SELECT count(*) FROM snowflake_check() WHERE object !~ '^sequence'}), '0',
-	'snowflake_check() finds no ID above a sequence');
-foreach my $table ('photos', 'likes')
-{
-	my $largest = $publisher->safe_psql('postgres', "SELECT max(id) FROM insta.$table");
-	is($subscriber->safe_psql('postgres', "INSERT INTO insta.$table DEFAULT VALUES RETURNING id > $largest"), 't',
-		"$table: the next ID of the subscriber is above all IDs of the publisher");
-}
+subtest 'REFRESH SEQUENCES carries the positions' => sub {
+	$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION app REFRESH SEQUENCES');
+	await_sequences();
+	is(positions($subscriber), positions($publisher), 'REFRESH SEQUENCES carries the positions');
+	is($subscriber->safe_psql('postgres', q{SELECT count(*) FROM snowflake_check() WHERE object !~ '^sequence'}), '0',
+		'snowflake_check() finds no ID above a sequence');
+	foreach my $table ('photos', 'likes')
+	{
+		my $largest = $publisher->safe_psql('postgres', "SELECT max(id) FROM insta.$table");
+		is($subscriber->safe_psql('postgres', "INSERT INTO insta.$table DEFAULT VALUES RETURNING id > $largest"), 't',
+			"$table: the next ID of the subscriber is above all IDs of the publisher");
+	}
+};
 
-# The positions of the publisher replace those of the subscriber, whichever is further.
-$subscriber->safe_psql('postgres', $insert);
-$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION app REFRESH SEQUENCES');
-await_sequences();
-is(positions($subscriber), positions($publisher), 'REFRESH SEQUENCES moves a sequence back');
+subtest 'REFRESH SEQUENCES moves a sequence back' => sub {
+	# The positions of the publisher replace those of the subscriber, whichever is further.
+	$subscriber->safe_psql('postgres', $insert);
+	$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION app REFRESH SEQUENCES');
+	await_sequences();
+	is(positions($subscriber), positions($publisher), 'REFRESH SEQUENCES moves a sequence back');
+};
 
 $_->stop foreach $subscriber, $publisher;
 done_testing();

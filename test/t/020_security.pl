@@ -55,12 +55,16 @@ sub is_run_by_superuser
 # --- the installation script -------------------------------------------------------------------
 
 my $script = slurp_file((`pg_config --sharedir` =~ s/\n//r) . '/extension/snowflake--1.0.sql');
-(my $statements = $script) =~ s/--.*//g;
-$statements =~ s/\$\$.*?\$\$/'body'/gs;
-$statements =~ s/'(?:[^']|'')*'/'text'/g;
-unlike($statements, qr/OR\s+REPLACE|IF\s+NOT\s+EXISTS/i, 'no object that is there already becomes one of the extension');
-unlike($statements, qr/SECURITY\s+DEFINER|\bDO\b|\bEXECUTE\b/i, 'nothing runs with rights that are not the caller\'s');
-unlike($script, qr/\@extschema\@(?!\.snowflake_)/, 'the schema stands before a name of the extension only');
+
+subtest 'the installation script takes nothing that is there, and runs nothing' => sub {
+	(my $statements = $script) =~ s/--.*//g;
+	$statements =~ s/\$\$.*?\$\$/'body'/gs;
+	$statements =~ s/'(?:[^']|'')*'/'text'/g;
+	unlike($statements, qr/OR\s+REPLACE|IF\s+NOT\s+EXISTS/i,
+		'no object that is there already becomes one of the extension');
+	unlike($statements, qr/SECURITY\s+DEFINER|\bDO\b|\bEXECUTE\b/i, 'nothing runs with rights that are not the caller\'s');
+	unlike($script, qr/\@extschema\@(?!\.snowflake_)/, 'the schema stands before a name of the extension only');
+};
 
 # --- planting ----------------------------------------------------------------------------------
 
@@ -102,7 +106,8 @@ my $plant_core = qq{
 			EXECUTE format('CREATE OPERATOR %I.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %I.%I)',
 				schema, f.name, f.l, f.r, schema, 'operator' || f.name);
 		END LOOP;
-		FOR f IN SELECT unnest('{pg_class,pg_proc,pg_attribute,pg_depend,pg_namespace,pg_sequence,pg_settings}'::text[]) AS name LOOP
+		FOR f IN SELECT unnest('{pg_class,pg_proc,pg_attribute,pg_depend,pg_namespace,pg_sequence,pg_settings}'::text[]) AS
+			name LOOP
 			EXECUTE format('CREATE TABLE %I.%I (oid oid)', schema, f.name);
 		END LOOP;
 		FOR f IN SELECT unnest('{regclass,regprocedure,oid,bigint,text,record}'::text[]) AS name LOOP
@@ -116,7 +121,8 @@ my $plant_core = qq{
 my $plant_overloads = q{
 	DO $do$
 	DECLARE
-		near CONSTANT jsonb := '{"oid": ["oid","regclass","regnamespace","regprocedure","text"], "integer": ["integer","smallint","bigint"],
+		near CONSTANT jsonb := '{"oid": ["oid","regclass","regnamespace","regprocedure","text"],
+			"integer": ["integer","smallint","bigint"],
 			"bigint": ["bigint","integer","numeric"], "smallint": ["smallint","integer"], "name": ["name","text"],
 			"timestamp with time zone": ["timestamptz","timestamp","date"]}';
 		f record;
@@ -130,12 +136,14 @@ my $plant_overloads = q{
 			lists := '{""}';
 			FOREACH t IN ARRAY ARRAY(SELECT format_type(u, NULL) FROM unnest(f.proargtypes) AS u) LOOP
 				lists := ARRAY(SELECT ltrim(l || ',' || v, ',') FROM unnest(lists) AS l,
-					jsonb_array_elements_text(coalesce(near -> CASE WHEN t ~ '^reg' THEN 'oid' ELSE t END, jsonb_build_array(t))) AS v);
+					jsonb_array_elements_text(coalesce(near -> CASE WHEN t ~ '^reg' THEN 'oid' ELSE t END,
+						jsonb_build_array(t))) AS v);
 			END LOOP;
 			FOREACH variant IN ARRAY lists LOOP
 				CONTINUE WHEN to_regprocedure(format('public.%s(%s)', f.proname, variant)) IS NOT NULL;
 				EXECUTE format('CREATE FUNCTION public.%I(%s) RETURNS bigint LANGUAGE plpgsql AS %L', f.proname, variant,
-					format('BEGIN RAISE LOG %L, current_user; RETURN NULL; END', 'PLANTED ' || f.proname || '(' || variant || ') as %'));
+					format('BEGIN RAISE LOG %L, current_user; RETURN NULL; END',
+						'PLANTED ' || f.proname || '(' || variant || ') as %'));
 			END LOOP;
 		END LOOP;
 	END $do$;
@@ -151,66 +159,80 @@ sub plant_core
 
 as('super', 'GRANT CREATE ON SCHEMA public TO hostile; GRANT CREATE ON DATABASE other TO hostile');
 plant_core('public');
-foreach my $object (
-	'FUNCTION public.snowflake_next_id(integer, regclass) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$',
-	'FUNCTION public.snowflake_check() RETURNS text LANGUAGE sql AS $$ SELECT 1::text $$',
-	'SEQUENCE public.snowflake_id_seq', 'VIEW public.snowflake_shards AS SELECT 1 AS one',
-	'TABLE public.snowflake_columns (a int)', 'SCHEMA snowflake_internal')
-{
-	my ($kind, $name) = $object =~ /^(\w+) (\S+(?: \S+\))?)/;
-	$name =~ s/ RETURNS.*//;
-	as('hostile', "CREATE $object");
-	like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P06|P07|723|710)$/, "no extension where $name is in its place");
-	as('hostile', "DROP $kind $name");
-}
-planted_code_run($node);
-as('owner', 'CREATE EXTENSION snowflake SCHEMA public');
-is(planted_code_run($node), '', 'the installation runs nothing of what was planted in the schema it goes into');
-is(as('owner', q{
-	SELECT d.objid::regprocedure, pg_describe_object(d.refclassid, d.refobjid, 0)
-	FROM pg_depend AS m
-	JOIN pg_depend AS d ON d.classid = m.classid AND d.objid = m.objid AND d.deptype = 'n'
-	WHERE m.deptype = 'e' AND m.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
-	  AND d.refclassid <> 'pg_namespace'::regclass
-	  -- an array type is a part of its element type
-	  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.deptype = 'e'
-	                  AND e.objid = coalesce((SELECT t.oid FROM pg_type AS t WHERE d.refclassid = 'pg_type'::regclass AND t.typarray = d.refobjid), d.refobjid))}),
-	'', 'its objects use nothing but each other and what is in pg_catalog');
-is(as('owner', q{
-	SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
-	FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
-	JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
-	JOIN pg_extension AS e ON e.oid = m.refobjid AND e.extname = 'snowflake'
-	WHERE p.prosecdef OR l.lanname <> 'c' AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(p.proconfig, '{}'))
-	   OR p.provolatile = 'v' AND p.proparallel = 's' ORDER BY p.proname}),
-	"snowflake_internal.adopt_call(regprocedure,regclass)|plpgsql|f|\n"
-	  . 'public.snowflake_adopt(regprocedure,integer,regclass,bigint)|plpgsql|f|',
-	'its functions have the caller\'s rights, a search_path but for the two that run an old function, and do not write in parallel');
 
-is(as('owner', q{
-	SELECT p.oid::regprocedure, x.found[1]
-	FROM pg_proc AS p
-	JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
-	JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e',
-	-- a call without a schema, an operator
-	regexp_matches(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '(?<![.\w])\w+\(|[^:]=|[-+*/<>~!@#%^&|]', 'g') AS x(found)
-	WHERE p.proconfig IS NULL}),
-	'', 'those two name everything with its schema');
+subtest 'no extension where an object is in the place of one of its own' => sub {
+	foreach my $object (
+		'FUNCTION public.snowflake_next_id(integer, regclass) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$',
+		'FUNCTION public.snowflake_check() RETURNS text LANGUAGE sql AS $$ SELECT 1::text $$',
+		'SEQUENCE public.snowflake_id_seq', 'VIEW public.snowflake_shards AS SELECT 1 AS one',
+		'TABLE public.snowflake_columns (a int)', 'SCHEMA snowflake_internal')
+	{
+		my ($kind, $name) = $object =~ /^(\w+) (\S+(?: \S+\))?)/;
+		$name =~ s/ RETURNS.*//;
+		as('hostile', "CREATE $object");
+		like(state_as('owner', 'CREATE EXTENSION snowflake SCHEMA public'), qr/^42(P06|P07|723|710)$/,
+			"no extension where $name is in its place");
+		as('hostile', "DROP $kind $name");
+	}
+};
 
-is(state_as('hostile', 'CREATE FUNCTION snowflake_internal.calls(text) RETURNS text LANGUAGE sql RETURN 1'),
-	'42501', 'nobody else creates functions beside the internal ones');
-is(state_as('owner', 'ALTER SCHEMA snowflake_internal RENAME TO moved'),
-	'42501', 'nor renames their schema, not even the role that installed them');
+subtest 'the installed functions depend on nothing that others can make' => sub {
+	planted_code_run($node);
+	as('owner', 'CREATE EXTENSION snowflake SCHEMA public');
+	is(planted_code_run($node), '', 'the installation runs nothing of what was planted in the schema it goes into');
+	is(as('owner', q{
+		SELECT d.objid::regprocedure, pg_describe_object(d.refclassid, d.refobjid, 0)
+		FROM pg_depend AS m
+		JOIN pg_depend AS d ON d.classid = m.classid AND d.objid = m.objid AND d.deptype = 'n'
+		WHERE m.deptype = 'e' AND m.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+		  AND d.refclassid <> 'pg_namespace'::regclass
+		  -- an array type is a part of its element type
+		  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.deptype = 'e'
+		                  AND e.objid = coalesce((SELECT t.oid FROM pg_type AS t WHERE d.refclassid = 'pg_type'::regclass
+			AND t.typarray = d.refobjid), d.refobjid))}),
+		'', 'its objects use nothing but each other and what is in pg_catalog');
+	is(as('owner', q{
+		SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
+		FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+		JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
+		JOIN pg_extension AS e ON e.oid = m.refobjid AND e.extname = 'snowflake'
+		WHERE p.prosecdef OR l.lanname <> 'c' AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(p.proconfig, '{}'))
+		   OR p.provolatile = 'v' AND p.proparallel = 's' ORDER BY p.proname}),
+		"snowflake_internal.adopt_call(regprocedure,regclass)|plpgsql|f|\n"
+			. 'public.snowflake_adopt(regprocedure,integer,regclass,bigint)|plpgsql|f|',
+		'its functions have the caller\'s rights, a search_path but for the two that run an old function, and do not '
+		. 'write in parallel');
 
-# The function bodies have the schema's name within quotes. The server refuses a name that could end
-# the quotes; other unusual names work.
-foreach my $schema (q{a'b}, q{x"y}, q{d$$e}, q{back\slash})
-{
-	(my $quoted = $schema) =~ s/"/""/g;
-	is(sqlstate($node, qq{CREATE SCHEMA "$quoted"; DROP EXTENSION snowflake; CREATE EXTENSION snowflake SCHEMA "$quoted"},
-			params => ['-1']),
-		'22P02', "the server refuses an extension with the schema $schema in quoted text");
-}
+	is(as('owner', q{
+		SELECT p.oid::regprocedure, x.found[1]
+		FROM pg_proc AS p
+		JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
+		JOIN pg_depend AS m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e',
+		-- a call without a schema, an operator
+		regexp_matches(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '(?<![.\w])\w+\(|[^:]=|[-+*/<>~!@#%^&|]',
+			'g') AS x(found)
+		WHERE p.proconfig IS NULL}),
+		'', 'those two name everything with its schema');
+};
+
+subtest 'the schema of the internal functions is closed' => sub {
+	is(state_as('hostile', 'CREATE FUNCTION snowflake_internal.calls(text) RETURNS text LANGUAGE sql RETURN 1'),
+		'42501', 'nobody else creates functions beside the internal ones');
+	is(state_as('owner', 'ALTER SCHEMA snowflake_internal RENAME TO moved'),
+		'42501', 'nor renames their schema, not even the role that installed them');
+};
+
+subtest 'a schema whose name could end the quotes is refused' => sub {
+	# The function bodies have the schema's name within quotes. The server refuses a name that could end
+	# the quotes; other unusual names work.
+	foreach my $schema (q{a'b}, q{x"y}, q{d$$e}, q{back\slash})
+	{
+		(my $quoted = $schema) =~ s/"/""/g;
+		is(sqlstate($node, qq{CREATE SCHEMA "$quoted"; DROP EXTENSION snowflake; CREATE EXTENSION snowflake SCHEMA "$quoted"},
+				params => ['-1']),
+			'22P02', "the server refuses an extension with the schema $schema in quoted text");
+	}
+};
 
 # --- a superuser on hostile ground -------------------------------------------------------------
 
@@ -287,28 +309,34 @@ as('hostile', q{
 	CREATE POLICY planted ON plain.parted_rest USING (plain.ran('policy') = 1);
 	INSERT INTO plain.parted VALUES (public.snowflake_encode('2020-01-01', 14, 0), 'one');
 });
-planted_code_run($node);
-as('super', 'SELECT max(id) FROM plain.ahead');
-isnt(planted_code_run($node), '', 'a query of the table runs planted code');
-is(as('super', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), 'plain.ahead.id',
-	'snowflake_check() looks into the table');
-is(as('hostile', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), '',
-	'and not where a policy may hide rows from the caller');
 
-foreach my $quiet (
-	'TABLE public.snowflake_columns', 'TABLE public.snowflake_shards', 'TABLE public.snowflake_sequences',
-	'SELECT public.snowflake_check()', 'SELECT snowflake_internal.calls()',
-	q{SELECT public.snowflake_next_id(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass)},
-	q{SELECT public.snowflake_next_ids(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass, 2::pg_catalog.int4)},
-	q{SELECT public.snowflake_advance('hosted.s'::pg_catalog.regclass, 1::pg_catalog.int8)},
-	q{SELECT public.snowflake_create_partitions('plain.parted'::pg_catalog.regclass, '2024-01-01'::pg_catalog.timestamptz,
-		'2024-03-01'::pg_catalog.timestamptz, '1 month'::pg_catalog.interval, 1314220021721::pg_catalog.int8)},
-	q{SELECT public.snowflake_partition_bounds('plain.parted_2024_01'::pg_catalog.regclass, 1314220021721::pg_catalog.int8)},
-	q{SELECT public.snowflake_create_shard(12::pg_catalog.int4, 'plain'::pg_catalog.name)},
-	q{SELECT public.snowflake_attach('hosted.wide'::pg_catalog.regclass)})
-{
-	is_run_by_superuser($quiet, '', "a superuser's $quiet runs nothing that was planted");
-}
+subtest 'snowflake_check() looks into a table as far as the caller may read it' => sub {
+	planted_code_run($node);
+	as('super', 'SELECT max(id) FROM plain.ahead');
+	isnt(planted_code_run($node), '', 'a query of the table runs planted code');
+	is(as('super', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), 'plain.ahead.id',
+		'snowflake_check() looks into the table');
+	is(as('hostile', q{SELECT object FROM public.snowflake_check() WHERE problem ~ 'ahead of the clock'}), '',
+		'and not where a policy may hide rows from the caller');
+};
+
+subtest 'calls of a superuser run nothing that was planted' => sub {
+	foreach my $quiet (
+		'TABLE public.snowflake_columns', 'TABLE public.snowflake_shards', 'TABLE public.snowflake_sequences',
+		'SELECT public.snowflake_check()', 'SELECT snowflake_internal.calls()',
+		q{SELECT public.snowflake_next_id(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass)},
+		q{SELECT public.snowflake_next_ids(11::pg_catalog.int4, 'hosted.s'::pg_catalog.regclass, 2::pg_catalog.int4)},
+		q{SELECT public.snowflake_advance('hosted.s'::pg_catalog.regclass, 1::pg_catalog.int8)},
+		q{SELECT public.snowflake_create_partitions('plain.parted'::pg_catalog.regclass, '2024-01-01'::pg_catalog.timestamptz,
+			'2024-03-01'::pg_catalog.timestamptz, '1 month'::pg_catalog.interval, 1314220021721::pg_catalog.int8)},
+		q{SELECT public.snowflake_partition_bounds('plain.parted_2024_01'::pg_catalog.regclass,
+			1314220021721::pg_catalog.int8)},
+		q{SELECT public.snowflake_create_shard(12::pg_catalog.int4, 'plain'::pg_catalog.name)},
+		q{SELECT public.snowflake_attach('hosted.wide'::pg_catalog.regclass)})
+	{
+		is_run_by_superuser($quiet, '', "a superuser's $quiet runs nothing that was planted");
+	}
+};
 
 as('hostile', q{
 	CREATE FUNCTION hosted.old_id() RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -326,55 +354,72 @@ as('hostile', q{
 	CREATE RULE planted AS ON UPDATE TO hosted.old DO ALSO SELECT hosted.ran('rule');
 	INSERT INTO hosted.old DEFAULT VALUES;
 });
-planted_code_run($node);
-is_run_by_superuser('SELECT hosted.old_id()', 'old_function as super', "a call of the old function runs its body");
-is_run_by_superuser(q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure, 11, 'hosted.s'::pg_catalog.regclass)},
-	'old_function as super', 'snowflake_adopt() runs that, and nothing else that was planted');
-is_run_by_superuser(q{SELECT public.snowflake_attach('hosted.rows'::pg_catalog.regclass)},
-	$run_by_alter, 'snowflake_attach() runs what ALTER COLUMN TYPE runs');
 
-SKIP:
-{
-	my $program = shard_program_if_built() // skip 'snowflake-shard was not built: its headers are not here', 4;
-	my $superuser = $node->connstr('other') . " user=super options='-csearch_path=first,pg_catalog,public'";
-	my %commands = (
-		clone => [ $superuser, '--template', 'hosted', '--shards', 13, '--schema', 'copy{}' ],
-		diff => [ $superuser, '--template', 'hosted' ], list => [$superuser], verify => [ '--full', $superuser ]);
-	foreach my $verb (qw(clone diff list verify))
+subtest 'snowflake_adopt() and snowflake_attach() run what they have to' => sub {
+	planted_code_run($node);
+	is_run_by_superuser('SELECT hosted.old_id()', 'old_function as super', "a call of the old function runs its body");
+	is_run_by_superuser(
+		q{SELECT public.snowflake_adopt('hosted.old_id()'::pg_catalog.regprocedure, 11, 'hosted.s'::pg_catalog.regclass)},
+		'old_function as super', 'snowflake_adopt() runs that, and nothing else that was planted');
+	is_run_by_superuser(q{SELECT public.snowflake_attach('hosted.rows'::pg_catalog.regclass)},
+		$run_by_alter, 'snowflake_attach() runs what ALTER COLUMN TYPE runs');
+};
+
+subtest 'snowflake-shard runs nothing that was planted' => sub {
+	SKIP:
 	{
-		my ($status, $out, $err) = run_shard($program, $verb, @{ $commands{$verb} });
-		my $has_ended_well = $status == 0 || $status == 1 && $verb =~ /diff|verify/;
-		my $run = planted_code_run($node);
-		ok($has_ended_well && $run eq '', "a superuser's snowflake-shard $verb runs nothing that was planted")
-			or diag("exit code $status, ran: $run\n$err");
+		my $program = shard_program_if_built() // skip 'snowflake-shard was not built: its headers are not here', 4;
+		my $superuser = $node->connstr('other') . " user=super options='-csearch_path=first,pg_catalog,public'";
+		my %commands = (
+			clone => [ $superuser, '--template', 'hosted', '--shards', 13, '--schema', 'copy{}' ],
+			diff => [ $superuser, '--template', 'hosted' ], list => [$superuser], verify => [ '--full', $superuser ]);
+		foreach my $verb (qw(clone diff list verify))
+		{
+			my ($status, $out, $err) = run_shard($program, $verb, @{ $commands{$verb} });
+			my $has_ended_well = $status == 0 || $status == 1 && $verb =~ /diff|verify/;
+			my $run = planted_code_run($node);
+			ok($has_ended_well && $run eq '', "a superuser's snowflake-shard $verb runs nothing that was planted")
+				or diag("exit code $status, ran: $run\n$err");
+		}
 	}
-}
+};
 
 # --- several sessions and roles ----------------------------------------------------------------
 
 # Another role's temporary table, which may be a copy of one of the shard's tables, does not take
 # the shard's number, and snowflake_check() does not report it.
-my $psql = "psql -XAtq -v VERBOSITY=sqlstate -U super -d 'host=" . $node->host . ' port=' . $node->port . " dbname=other'";
-is(as('hostile', qq{
-	CREATE TEMP TABLE copied (id bigint DEFAULT public.snowflake_next_id(31::integer, 'hosted.s'::regclass));
-	\\! $psql -c "SELECT public.snowflake_create_shard(31::integer, 'the_31st'::name)" 2>&1
-	\\! $psql -c "SELECT object FROM public.snowflake_check() WHERE object = 'shard 31'" 2>&1
+my $psql = "psql -XAtq -v VERBOSITY=sqlstate -U super -d 'host=" . $node->host . ' port=' . $node->port
+	. " dbname=other'";
+
+subtest 'a temporary table of others does not take a shard' => sub {
+	is(as('hostile', qq{
+		CREATE TEMP TABLE copied (id bigint DEFAULT public.snowflake_next_id(31::integer, 'hosted.s'::regclass));
+		\\! $psql -c "SELECT public.snowflake_create_shard(31::integer, 'the_31st'::name)" 2>&1
+		\\! $psql -c "SELECT object FROM public.snowflake_check() WHERE object = 'shard 31'" 2>&1
 }), '', 'a temporary table of others does not take a shard');
+};
 
-# A snapshot that is older than a column.
-is(as('super', qq{
-	BEGIN ISOLATION LEVEL REPEATABLE READ;
-	SELECT 1;
-	\\! $psql -c "ALTER TABLE hosted.native ADD third bigint DEFAULT public.snowflake_next_id(11::integer, 'hosted.s'::regclass)"
-	SELECT count(*) >= 0 FROM public.snowflake_check();
+subtest 'a snapshot that is older than a column' => sub {
+	my $default = q{DEFAULT public.snowflake_next_id(11::integer, 'hosted.s'::regclass)};
+	# A snapshot that is older than a column.
+	is(as('super', qq{
+		BEGIN ISOLATION LEVEL REPEATABLE READ;
+		SELECT 1;
+		\\! $psql -c "ALTER TABLE hosted.native ADD third bigint $default"
+		SELECT count(*) >= 0 FROM public.snowflake_check();
 }), "1\nt", 'snowflake_check() works in a snapshot that is older than a column');
+};
 
-# After SET ROLE the privileges on the sequence go to the current role, not to the role that logged
-# in.
-as('super', 'CREATE ROLE owners; GRANT owners TO owner; GRANT CREATE ON DATABASE other TO owners; DROP EXTENSION snowflake CASCADE');
-as('owner', 'SET ROLE owners; CREATE SCHEMA theirs; CREATE EXTENSION snowflake SCHEMA theirs');
-is(as('super', q{SELECT has_sequence_privilege('owners', 'theirs.snowflake_id_seq', 'USAGE WITH GRANT OPTION')}),
-	't', 'CREATE EXTENSION after SET ROLE gives the sequence to that role');
+subtest 'CREATE EXTENSION after SET ROLE' => sub {
+	# After SET ROLE the privileges on the sequence go to the current role, not to the role that logged
+	# in.
+	as('super',
+		'CREATE ROLE owners; GRANT owners TO owner; GRANT CREATE ON DATABASE other TO owners; '
+		. 'DROP EXTENSION snowflake CASCADE');
+	as('owner', 'SET ROLE owners; CREATE SCHEMA theirs; CREATE EXTENSION snowflake SCHEMA theirs');
+	is(as('super', q{SELECT has_sequence_privilege('owners', 'theirs.snowflake_id_seq', 'USAGE WITH GRANT OPTION')}),
+		't', 'CREATE EXTENSION after SET ROLE gives the sequence to that role');
+};
 
 $node->stop;
 done_testing();

@@ -24,7 +24,7 @@ my $queries_per_part = 5_000;
 my $enough_for_all = 300_000;
 
 plan skip_all => 'sqlsmith is not installed'
-  unless grep { -x "$_/sqlsmith" } split /:/, $ENV{PATH};
+	unless grep { -x "$_/sqlsmith" } split /:/, $ENV{PATH};
 
 my $queries = trials(3_000, 1_000_000);
 my $seed = $ENV{SNOWFLAKE_TEST_SEED} // int(rand(2**30));
@@ -105,15 +105,18 @@ my %values = (
 	'bigint' => q{-9223372036854775808, -1, 0, 5, 1023, 1314220021721, 4611686018427387904,
 		(extract(epoch FROM now()) * 1000)::bigint, 9223372036854775807, snowflake_max_id(now())},
 	'text' => q{'', 'base62', 'id', '1zzz', 'smith.fine', '%s%I', 'a''b "c', repeat('x', 2000)},
-	'name' => q{'id', 'id', 'id', 'id', 'id', 'new', 'new', '', 'shard5', 'shard5', 'shard5', 'shard6', 'smith', 'i d', 'a''b "c', 'pg_catalog', 'public', 'new', repeat('y', 63)},
+	'name' => q{'id', 'id', 'id', 'id', 'id', 'new', 'new', '', 'shard5', 'shard5', 'shard5', 'shard6', 'smith', 'i d',
+		'a''b "c', 'pg_catalog', 'public', 'new', repeat('y', 63)},
 	'timestamptz' => q{'-infinity', 'infinity', '4714-11-24 BC', '294276-12-31', '1970-01-01',
 		'2011-08-24 21:07:01.721+00', '2046-06-27 17:00:49.497+00', now()},
 	'regclass' => q{'smith.fine', 'smith.fine', 'smith.cached', 'smith.unlogged', 'smith.narrow', 'smith.backwards',
 		'smith.below_zero', 'smith.short', 'smith."a''b ""c"', 'shard5.table_id_seq', 'shard5.photos', 'shard5.likes',
-		'shard6.notes', 'shard6.notes', 'shard6.notes', 'smith.numbered', 'smith.numbered', 'smith.identified', 'smith.parted', 'smith.parted_now', 'smith.refers',
+		'shard6.notes', 'shard6.notes', 'shard6.notes', 'smith.numbered', 'smith.numbered', 'smith.identified',
+			'smith.parted', 'smith.parted_now', 'smith.refers',
 		'smith.by_id', 'smith.by_id', 'smith.by_id_2023', 'smith.by_id_default',
 		'smith.seen', 'smith.numbered_pkey', 'snowflake_id_seq', 'pg_class', '2836', '0', '4294967295'},
-	'regprocedure' => q{'smith.next_id()', 'smith.next_id()', 'smith.next_id()', 'smith.no_id()', 'shard5.next_id()', 'shard6.next_id()', 'now()', '0', '4294967295'},
+	'regprocedure' => q{'smith.next_id()', 'smith.next_id()', 'smith.next_id()', 'smith.no_id()', 'shard5.next_id()',
+		'shard6.next_id()', 'now()', '0', '4294967295'},
 	'regnamespace' => q{'smith', 'shard5', 'shard6', 'pg_catalog', 'pg_toast', '0', '4294967295'},
 	'oid' => q{0, 1, 1247, 1255, 1259, 2604, 'shard5.photos'::regclass, 'smith.next_id()'::regprocedure, 4294967295},
 	'oid[]' => q{'{}'; '{0}'; '{NULL}'; '{1259,1255}'; '[2:2]={1259}'; '{{1,2}}'; '{4294967295}'},
@@ -122,13 +125,19 @@ my %values = (
 	'pg_attribute' => q{(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.numbered'::regclass AND a.attnum = 1),
 		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'shard5.likes'::regclass AND a.attnum = 1),
 		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.seen'::regclass AND a.attnum = -1), NULL},
-	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t,%I)"}'; '{"(,,,,,,)"}'; '{"(pg_class,smith.seen,1,id,t,t,bigint)"}';
-		snowflake_internal.attach_scope('smith.numbered', 1::smallint); snowflake_internal.attach_scope('smith.parted', 1::smallint);
-		snowflake_internal.attach_scope('smith.identified', 1::smallint); snowflake_internal.attach_scope('shard5.photos', 1::smallint)},
+	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t,%I)"}'; '{"(,,,,,,)"}';
+		'{"(pg_class,smith.seen,1,id,t,t,bigint)"}';
+		snowflake_internal.attach_scope('smith.numbered', 1::smallint);
+			snowflake_internal.attach_scope('smith.parted', 1::smallint);
+		snowflake_internal.attach_scope('smith.identified', 1::smallint);
+			snowflake_internal.attach_scope('shard5.photos', 1::smallint)},
 	'boolean' => q{true, false},
-	'interval' => q{'1 month', '1 month', '1 year', '7 days', '300 years', '0', '-1 month', '1 month -1 day', '0.5 seconds', '2000000000 months'},
-	'int8range' => q{'[1,2)', 'empty', '(,)', '(,5)', '[3270275158488645632,3292743206155845632)', '[-5,)', '[9223372036854775806,9223372036854775807)'},
-	'snowflake_internal.observation[]' => q{'{}'; '{NULL}'; '{"(5,now,now,5,{0})"}'; '{"(5,now,infinity,5,{1259})","(6,-infinity,now,,)"}'},
+	'interval' => q{'1 month', '1 month', '1 year', '7 days', '300 years', '0', '-1 month', '1 month -1 day',
+		'0.5 seconds', '2000000000 months'},
+	'int8range' => q{'[1,2)', 'empty', '(,)', '(,5)', '[3270275158488645632,3292743206155845632)', '[-5,)',
+		'[9223372036854775806,9223372036854775807)'},
+	'snowflake_internal.observation[]' => q{'{}'; '{NULL}'; '{"(5,now,now,5,{0})"}';
+		'{"(5,now,infinity,5,{1259})","(6,-infinity,now,,)"}'},
 );
 foreach my $type (sort keys %values)
 {
@@ -136,9 +145,9 @@ foreach my $type (sort keys %values)
 	$name =~ s/\./_/;
 	# unnest() would flatten an array of arrays.
 	my $list = join ' UNION ALL ',
-	  $type =~ /\[\]$/
-	  ? map { "SELECT $_\::$type" } split(/;\s*/, $values{$type})
-	  : "SELECT unnest(ARRAY[$values{$type}]::$type\[])";
+		$type =~ /\[\]$/
+		? map { "SELECT $_\::$type" } split(/;\s*/, $values{$type})
+		: "SELECT unnest(ARRAY[$values{$type}]::$type\[])";
 	run_sql(qq{
 		SET SESSION AUTHORIZATION smith;
 		CREATE FUNCTION smith.$name() RETURNS $type LANGUAGE sql VOLATILE AS
@@ -201,9 +210,11 @@ run_sql(q{
 	CREATE TABLE smith.pool AS
 		SELECT smith.some_integer() AS i, smith.some_smallint() AS s, smith.some_bigint() AS b, smith.some_text() AS t,
 		       smith.some_name() AS n, smith.some_timestamptz() AS ts, smith.some_regclass() AS c,
-		       smith.some_regprocedure() AS p, smith.some_regnamespace() AS ns, smith.some_oid() AS o, smith.some_oids() AS os,
+		       smith.some_regprocedure() AS p, smith.some_regnamespace() AS ns, smith.some_oid() AS o,
+			smith.some_oids() AS os,
 		       -- for core's operators: without a value of a type sqlsmith writes queries that cannot be parsed
-		       true AS f, 'fine'::smith.mood AS m, '[1,2)'::int4range AS r, '{[1,2)}'::int4multirange AS mr, '{1}'::integer[] AS ia,
+		       true AS f, 'fine'::smith.mood AS m, '[1,2)'::int4range AS r, '{[1,2)}'::int4multirange AS mr,
+			'{1}'::integer[] AS ia,
 		       1::float8 AS d, 1::numeric AS nu, date '2020-01-01' AS da, timestamp '2020-01-01' AS tsn, interval '1 s' AS iv
 		FROM generate_series(1, 12);
 	INSERT INTO smith.pool VALUES (NULL);
@@ -219,11 +230,13 @@ run_sql(q{
 	BEGIN
 		FOR f IN
 			SELECT p.oid, p.proname, quote_ident(p.pronamespace::regnamespace::text) || '.' || p.proname AS name,
-			       (SELECT string_agg(format('smith.some_%s()', CASE format_type(t, NULL) WHEN 'timestamp with time zone' THEN 'timestamptz'
+			       (SELECT string_agg(format('smith.some_%s()', CASE format_type(t,
+				NULL) WHEN 'timestamp with time zone' THEN 'timestamptz'
 				ELSE replace(replace(format_type(t, NULL), '[]', 's'), '.', '_') END), ', ' ORDER BY n)
 				FROM unnest(p.proargtypes) WITH ORDINALITY AS u(t, n)) AS arguments
 			FROM smith.pg_proc AS p JOIN pg_type AS t ON t.oid = p.prorettype
-			WHERE (p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq' OR p.pronamespace = 'snowflake_internal'::regnamespace)
+			WHERE (p.proname ~ '^snowflake_|^nextval|^setval|^currval|^pg_seq'
+				OR p.pronamespace = 'snowflake_internal'::regnamespace)
 			  AND t.typtype = 'b' AND NOT p.proretset
 		LOOP
 			EXECUTE format('CREATE VIEW smith.call_%s_%s AS SELECT %s(%s) AS result', f.proname, f.oid, f.name, f.arguments);
@@ -292,7 +305,7 @@ while ($done < $queries && !@crashes)
 note(join ', ', map { "$_ $states{$_}" } sort { $states{$b} <=> $states{$a} } keys %states);
 
 is(join("\n", @crashes), '', "no crash in $done queries")
-  or ($node->kill9, done_testing(), exit 1);
+	or ($node->kill9, done_testing(), exit 1);
 is(join("\n", map { $internal_errors{$_} } sort keys %internal_errors), '', 'no internal error');
 
 my %calls = map { split /\|/ } split /\n/, run_sql(q{
