@@ -18,7 +18,8 @@ our $move_error;
 sub move
 {
 	my ($from, $to, @arguments) = @_;
-	(my $status, my $out, $move_error) = run_shard(shard_program(), 'move', 'insta5', '--from', $from, '--to', $to, @arguments);
+	(my $status, my $out, $move_error) =
+		run_shard(shard_program(), 'move', 'insta5', '--from', $from, '--to', $to, @arguments);
 	chomp $out;
 	return $out eq '' ? "exit code $status" : "$status $out";
 }

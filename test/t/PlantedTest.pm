@@ -1,4 +1,5 @@
-# Helpers of the tests that plant code: each planted function writes PLANTED, its place and current_user to the server's log.
+# Helpers of the tests that plant code: each planted function writes PLANTED, its place and current_user to the server's
+# log.
 
 package PlantedTest;
 

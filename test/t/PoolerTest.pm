@@ -59,7 +59,8 @@ sub new_pooler
 sub start_pooler
 {
 	my ($pooler) = @_;
-	$pooler->{run} = IPC::Run::start([ pgbouncer_program(), '-q', $pooler->{main} ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
+	$pooler->{run} =
+		IPC::Run::start([ pgbouncer_program(), '-q', $pooler->{main} ], '<', \undef, '>', '/dev/null', '2>', '/dev/null');
 	push @running, $pooler->{run};
 	await('PgBouncer listens', sub { eval { console($pooler, 'SHOW VERSION') } });
 	return;

@@ -106,7 +106,8 @@ sub start_command
 sub await_text
 {
 	my ($command, $text) = @_;
-	await("the command prints \"$text\"", sub { $command->{run}->pump_nb; $command->{err} =~ /$text/ || !$command->{run}->pumpable });
+	await("the command prints \"$text\"",
+		sub { $command->{run}->pump_nb; $command->{err} =~ /$text/ || !$command->{run}->pumpable });
 	return;
 }
 
@@ -138,7 +139,8 @@ sub dump_of
 	if (defined $options{name})
 	{
 		$text =~ s/\b\Q$schema\E\b/$options{name}/g;
-		$text =~ s/(snowflake_next_ids?\(|shard => |next ID of shard |snowflake_shard\(id\) = )$options{from}\b/$1$options{to}/g;
+		my $before = qr/snowflake_next_ids?\(|shard => |next ID of shard |snowflake_shard\(id\) = /;
+		$text =~ s/($before)$options{from}\b/$1$options{to}/g;
 	}
 	return $text;
 }

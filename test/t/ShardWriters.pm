@@ -53,7 +53,8 @@ sub make_written_shard
 		INSERT INTO keyless SELECT 'k' FROM generate_series(1, 10);
 	});
 	IPC::Run::run([ 'pg_dump', '-n', 'insta5', '-d', $scratch->connstr('postgres') ],
-		'|', [ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ], '>', \my $ignored) or die 'pg_dump or psql failed';
+		'|', [ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ], '>', \my $ignored)
+			or die 'pg_dump or psql failed';
 	$scratch->safe_psql('postgres', 'DROP SCHEMA insta5 CASCADE');
 	return;
 }
@@ -73,7 +74,8 @@ sub start_writers
 		my $pid = fork() // die "fork: $!";
 		if ($pid == 0)
 		{
-			write_rows({ number => $number, schema => $schema, tables => $tables, users => {} }, $journal, $writers->{stop}, @connstrs);
+			write_rows({ number => $number, schema => $schema, tables => $tables, users => {} }, $journal, $writers->{stop},
+				@connstrs);
 			POSIX::_exit(0);
 		}
 		push @{ $writers->{pids} }, $pid;
@@ -182,8 +184,8 @@ sub new_user
 			$writer->{users}{$id} = {}; } };
 }
 
-# Locks a user; a photo counts itself in the user's row, and notes a change in the log; an identity column; a partitioned
-# table; now and then a value of 10 MB.
+# Locks a user; a photo counts itself in the user's row, and notes a change in the log; an identity column; a
+# partitioned table; now and then a value of 10 MB.
 sub post
 {
 	my ($writer, $token, $user) = @_;
@@ -263,7 +265,8 @@ sub open_session
 {
 	my ($connstr) = @_;
 	my $session = {};
-	$session->{pid} = open3($session->{in}, $session->{out}, undef, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $connstr);
+	$session->{pid} =
+		open3($session->{in}, $session->{out}, undef, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $connstr);
 	my ($values) = ask($session, map { "\\set $_ 0" } qw(id1 id2 id3 number n1 n2));
 	return $session if defined $values;
 	close_session($session);
@@ -276,7 +279,8 @@ sub ask
 {
 	my ($session, @statements) = @_;
 	my $error;
-	print { $session->{in} } join("\n", 'BEGIN;', @statements, 'COMMIT;', '\echo done :id1 :id2 :id3 :number :n1 :n2', '') or return;
+	print { $session->{in} } join("\n", 'BEGIN;', @statements, 'COMMIT;', '\echo done :id1 :id2 :id3 :number :n1 :n2', '')
+		or return;
 	$session->{in}->flush or return;
 	while (defined(my $line = readline $session->{out}))
 	{

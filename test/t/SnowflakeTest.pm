@@ -106,8 +106,8 @@ sub state_and_parent
 	return (readline($file) // '') =~ /.*\) (\w) (\d+) / ? ($1, $2) : ('', 0);
 }
 
-# Waits until the condition holds. Dies after the timeout of PostgreSQL's test modules. Most conditions start a psql: after a
-# while they are tried less often, so that a wait leaves the processors to others.
+# Waits until the condition holds. Dies after the timeout of PostgreSQL's test modules. Most conditions start a psql:
+# after a while they are tried less often, so that a wait leaves the processors to others.
 sub await
 {
 	my ($what, $condition) = @_;

@@ -1,5 +1,5 @@
-# Helpers of the tests of snowflake-shard split: a server of several shards of test/real with its standby, PgBouncer with
-# an alias for each shard.
+# Helpers of the tests of snowflake-shard split: a server of several shards of test/real with its standby, PgBouncer
+# with an alias for each shard.
 
 package SplitTest;
 
@@ -51,7 +51,8 @@ sub new_standby
 sub new_split_pooler
 {
 	my ($node, $shards) = @_;
-	return new_pooler(join '', map { sprintf "shard%d = host=%s port=%s dbname=postgres pool_size=4\n", $_, $node->host, $node->port } 0 .. $shards - 1);
+	my $place = sprintf 'host=%s port=%s', $node->host, $node->port;
+	return new_pooler(join '', map { "shard$_ = $place dbname=postgres pool_size=4\n" } 0 .. $shards - 1);
 }
 
 # "5432": the port to which the alias leads; "5432 paused".
