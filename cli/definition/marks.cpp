@@ -40,7 +40,7 @@ bool ends_before_shard(std::string_view sql)
 {
     if (!ends_with(sql, ") = "))
         return ends_with(sql, "snowflake_next_id(") || ends_with(sql, "snowflake_next_ids(") ||
-               ends_with(sql, "shard => ");
+               ends_with(sql, "snowflake_settled_id(") || ends_with(sql, "shard => ");
     std::size_t at = sql.size() - 3;
     int depth = 0;
     do {

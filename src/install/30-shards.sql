@@ -136,6 +136,25 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.call_text IS
     'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';
 
+CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- A function of that name can be the application's.
+    IF to_regprocedure(format('%I.settled_id()', schema_name)) IS NULL THEN
+        EXECUTE format('CREATE FUNCTION %I.settled_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
+                       schema_name, replace(snowflake_internal.call_text(shard, seq, epoch_ms),
+                                            '.snowflake_next_id(', '.snowflake_settled_id('));
+        EXECUTE format('COMMENT ON FUNCTION %I.settled_id() IS %L', schema_name,
+                       'ID at or below which no new row can appear: see snowflake_settled_id()');
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.make_settled_id IS
+    'makes settled_id() in the schema of a shard, unless a function of that name is there';
+
 CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name,
                                        epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
     RETURNS void
@@ -161,13 +180,15 @@ BEGIN
     END IF;
 
     -- An existing function is kept if it is the wanted one, and never replaced: DEFAULTs may call it.
-    SELECT p.oid::regprocedure AS function, c.shard, c.epoch_ms, c.is_plain INTO present
+    SELECT p.oid::regprocedure AS function, c.shard, c.seq, c.epoch_ms, c.is_plain INTO present
     FROM pg_proc AS p
     LEFT JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
     WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.pronamespace = to_regnamespace(quote_ident(schema_name));
     IF FOUND THEN
         IF present.shard = shard AND present.epoch_ms = epoch_ms AND present.is_plain THEN
             RAISE NOTICE 'schema % is shard % already', quote_ident(schema_name), shard;
+            -- Shards of version 1.0 have none.
+            PERFORM snowflake_internal.make_settled_id(shard, schema_name, present.seq, epoch_ms);
             RETURN;
         END IF;
         RAISE EXCEPTION 'function % exists already', present.function USING
@@ -202,8 +223,9 @@ BEGIN
     EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
                    schema_name, snowflake_internal.call_text(shard, sequence, epoch_ms));
     EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));
+    PERFORM snowflake_internal.make_settled_id(shard, schema_name, sequence, epoch_ms);
 END;
 $$;
 COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
     'makes a schema a logical shard: its sequence table_id_seq and its function next_id(), '
-    'for DEFAULTs of all its tables';
+    'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';

@@ -176,6 +176,7 @@ LEFT JOIN pg_type AS y ON u.classid = 'pg_type'::regclass AND y.oid = u.objid
 WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
                       CASE WHEN u.tbl IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
                       coalesce(u.tbl, u.objid), coalesce(u.attnum, 0)) AS k WHERE k.seq = $2)
+  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 COMMENT ON FUNCTION snowflake_internal.adopt_users(regprocedure, regclass) IS
     'other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its '

@@ -53,6 +53,7 @@ LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
 LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
                                              coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
+  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
     'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
