@@ -74,18 +74,21 @@ SELECT format('role %I may not set the position of a way back', current_user),
        format('GRANT EXECUTE ON FUNCTION pg_replication_origin_advance(text, pg_lsn) TO %I;', current_user)
 WHERE NOT has_function_privilege('pg_catalog.pg_replication_origin_advance(text, pg_lsn)', 'EXECUTE'))";
 
-/* The definition calls the functions of the extension by their schema, so version and schema must
- * be the same. max() returns a row also where the extension is missing. */
+/* The definition calls the functions of the extension by their schema, so that must be the same;
+ * and it may call functions that an earlier version does not have. max() returns a row also where
+ * the extension is missing. $2, $3: version and schema on the source. */
 const char* const kOnTarget = R"(
-SELECT format('extension snowflake is %s, and on the source it is %s', there, $2::text),
+SELECT format('extension snowflake is %s, and on the source it is %s in schema %s', there, $2::text, $3::text),
        'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
-FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing')
-      FROM pg_extension WHERE extname = 'snowflake') AS e (there)
-WHERE there <> $2
+FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing'),
+             bool_and(string_to_array(extversion, '.')::integer[] >= string_to_array($2, '.')::integer[]
+                      AND extnamespace::regnamespace::text = $3)
+      FROM pg_extension WHERE extname = 'snowflake') AS e (there, fits)
+WHERE fits IS NOT TRUE
 UNION ALL
 SELECT format('schema %I is there already', nspname),
        format('If the shard was moved away from there: %s; else decide by '
-              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $3::text, quote_ident(nspname))
+              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $4::text, quote_ident(nspname))
 FROM pg_namespace WHERE nspname = $1)";
 
 /* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
@@ -168,12 +171,11 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
 {
     auto& [source, target] = servers;
     const Result version = source.query(R"(
-        SELECT format('%s in schema %s', extversion, extnamespace::regnamespace)
-        FROM pg_extension WHERE extname = 'snowflake')");
+        SELECT extversion, extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake')");
     Obstacles found;
-    found.read(
-        target, kOnTarget,
-        {move.shard.schema, version.text(0, 0), move_command(move.shard.schema, "--drop-source")});
+    found.read(target, kOnTarget,
+               {move.shard.schema, version.text(0, 0), version.text(0, 1),
+                move_command(move.shard.schema, "--drop-source")});
     found.add(find_taken_names(target, move));
     found.read(target, kSubscribing);
     found.add(find_missing_rights(target, source, move, workers.dsn));

@@ -6,6 +6,9 @@ namespace
 {
 
 const std::string kVersion = SNOWFLAKE_VERSION;
+/* This command works with the extension of these versions. */
+const char* const kVersions = "{1.0,1.1}";
+const std::string kVersionsText = "1.0 and 1.1";
 
 /* All functions of snowflake_internal that this command calls. test/t/030_cli.pl compares. */
 const char* const kFunctions =
@@ -17,20 +20,20 @@ Result read_extension(Connection& connection)
 {
     return connection.query(
         R"(
-        SELECT extversion, extversion = $1,
+        SELECT extversion, extversion = ANY ($1::text[]),
                (SELECT string_agg(name, ', ') FROM unnest($2::text[]) AS name
                 WHERE NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace
                                   WHERE proname = name AND nspname = 'snowflake_internal'))
         FROM pg_extension WHERE extname = 'snowflake')",
-        {kVersion, kFunctions});
+        {kVersions, kFunctions});
 }
 
 void require_functions(const Connection& connection, const Result& extension)
 {
     if (!extension.is_null(0, 2))
         throw Failure(connection.server() +
-                      ": extension snowflake was made by an earlier build of version " + kVersion +
-                      ", and lacks " + extension.text(0, 2) +
+                      ": extension snowflake was made by an earlier build of version " +
+                      extension.text(0, 0) + ", and lacks " + extension.text(0, 2) +
                       " of snowflake_internal\nHINT:  Restore a dump of the database into a new "
                       "one: it gets the extension that is installed now. Or take the "
                       "snowflake-shard of that build.");
@@ -56,8 +59,8 @@ void require_extension(Connection& connection)
         return;
     if (!extension.flag(0, 1))
         throw Failure(connection.server() + ": extension snowflake has version " +
-                      visible(extension.text(0, 0)) + ", and this command works with " + kVersion +
-                      "\nHINT:  ALTER EXTENSION snowflake UPDATE TO '" + kVersion +
+                      visible(extension.text(0, 0)) + ", and this command works with " +
+                      kVersionsText + "\nHINT:  ALTER EXTENSION snowflake UPDATE TO '" + kVersion +
                       "'; or take the snowflake-shard of that version.");
     require_functions(connection, extension);
 }

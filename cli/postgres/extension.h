@@ -7,8 +7,9 @@
 /* The schema of the extension, as SQL writes it; an error if it is not installed. */
 std::string extension_schema(Connection& connection);
 
-/* Failure if the extension has another version than this command, or if it is of an earlier build
- * of the same version and lacks functions. No error if it is missing: a new server has none. */
+/* Failure if this command does not work with the version of the extension, or if it is of an
+ * earlier build of that version and lacks functions. No error if it is missing: a new server has
+ * none. */
 void require_extension(Connection& connection);
 
 /* The second alone: a move has the version of the target among its obstacles. */

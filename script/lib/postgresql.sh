@@ -143,7 +143,9 @@ link_folder() {
 # The sources as they are, committed or not, in a folder of their own: no other build's objects, and
 # none left behind.
 copy_sources() {
-    local made=(./.git '*.o' '*.bc' '*.d' '*.so' './snowflake--*.sql'
+    local version made
+    version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$source_dir/snowflake.control")
+    made=(./.git '*.o' '*.bc' '*.d' '*.so' "./snowflake--$version.sql"
         ./compile_commands.json ./tmp_check ./results ./output_iso ./log
         ./test/unit/unit ./test/model/model ./test/stress/stress ./test/mutations/mutations
         ./cli/snowflake-shard ./cli/snowflake-shard.1 ./cli/precompiled.h.gch)

@@ -1,0 +1,184 @@
+\echo Use "ALTER EXTENSION snowflake UPDATE TO '1.1'" to load this file. \quit
+-- From 1.0 to 1.1: snowflake_settled_id(). The parts are those of the install script.
+
+-- Functions for consumers that read rows in the order of their IDs.
+--
+--   25001         in REPEATABLE READ or SERIALIZABLE
+--   25006         the sequence makes no IDs here: a move or a split has closed it, or it is a copy of Citus
+--   55000         on a standby; the column's DEFAULT does not name one shard, sequence and epoch
+--   42501, 42809, 42P01, 42703, 22003   no SELECT or USAGE; no sequence; no relation; no column; no shard
+--   55P03, 57014, 40P01   lock_timeout; statement_timeout or a cancel; a deadlock, while it waits
+
+CREATE FUNCTION snowflake_settled_id(shard integer, seq regclass) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+COMMENT ON FUNCTION snowflake_settled_id(integer, regclass) IS
+    'the ID at or below which no new row of the sequence can appear; waits for the transactions that have drawn. '
+    'Read the rows in the next statement';
+
+CREATE FUNCTION snowflake_settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+COMMENT ON FUNCTION snowflake_settled_id(integer, regclass, bigint) IS
+    'the same with another epoch (Unix ms)';
+
+CREATE FUNCTION snowflake_settled_id(tab regclass, col name DEFAULT 'id') RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_settled_id_of';
+COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
+    'the same for the shard, the sequence and the epoch in the DEFAULT of a column';
+
+CREATE FUNCTION snowflake_internal.asks_settled(classid oid, objid oid) RETURNS boolean
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT EXISTS (
+    SELECT FROM pg_depend AS d
+    JOIN pg_proc AS p ON p.oid = d.refobjid AND p.proname = 'snowflake_settled_id'
+    JOIN pg_extension AS e ON e.extnamespace = p.pronamespace AND e.extname = 'snowflake'
+    WHERE d.classid = $1 AND d.objid = $2 AND d.refclassid = 'pg_proc'::regclass)
+$$;
+COMMENT ON FUNCTION snowflake_internal.asks_settled IS
+    'whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it';
+
+CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- A function of that name can be the application's.
+    IF to_regprocedure(format('%I.settled_id()', schema_name)) IS NULL THEN
+        EXECUTE format('CREATE FUNCTION %I.settled_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
+                       schema_name, replace(snowflake_internal.call_text(shard, seq, epoch_ms),
+                                            '.snowflake_next_id(', '.snowflake_settled_id('));
+        EXECUTE format('COMMENT ON FUNCTION %I.settled_id() IS %L', schema_name,
+                       'ID at or below which no new row can appear: see snowflake_settled_id()');
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.make_settled_id IS
+    'makes settled_id() in the schema of a shard, unless a function of that name is there';
+
+CREATE OR REPLACE FUNCTION snowflake_create_shard(shard integer, schema_name name,
+                                       epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    present record;
+    found_sequence record;
+    sequence regclass;
+BEGIN
+    PERFORM snowflake_internal.require_read_committed(
+        'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
+    PERFORM snowflake_internal.claim_shard(shard, schema_name);
+    PERFORM snowflake_internal.require_epoch(epoch_ms);
+
+    IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA %I', schema_name);
+    ELSIF NOT has_schema_privilege(schema_name, 'CREATE') THEN
+        RAISE EXCEPTION 'permission denied for schema %', quote_ident(schema_name) USING
+            ERRCODE = 'insufficient_privilege',
+            HINT = format('GRANT CREATE ON SCHEMA %I TO %I;', schema_name, current_user);
+    END IF;
+
+    -- An existing function is kept if it is the wanted one, and never replaced: DEFAULTs may call it.
+    SELECT p.oid::regprocedure AS function, c.shard, c.seq, c.epoch_ms, c.is_plain INTO present
+    FROM pg_proc AS p
+    LEFT JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
+    WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.pronamespace = to_regnamespace(quote_ident(schema_name));
+    IF FOUND THEN
+        IF present.shard = shard AND present.epoch_ms = epoch_ms AND present.is_plain THEN
+            RAISE NOTICE 'schema % is shard % already', quote_ident(schema_name), shard;
+            -- Shards of version 1.0 have none.
+            PERFORM snowflake_internal.make_settled_id(shard, schema_name, present.seq, epoch_ms);
+            RETURN;
+        END IF;
+        RAISE EXCEPTION 'function % exists already', present.function USING
+            ERRCODE = 'duplicate_function',
+            DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
+                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard,
+                                      present.epoch_ms) END,
+            HINT = CASE WHEN present.shard IS NULL
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).',
+                                    present.function, shard)
+                        ELSE 'Choose another schema.' END;
+    END IF;
+
+    -- Reuse an existing sequence unless another role owns it: that role could restart it, and IDs would come twice.
+    SELECT c.oid::regclass AS name, c.relkind, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relname = 'table_id_seq' AND n.nspname = schema_name;
+    IF found_sequence.relkind <> 'S' THEN
+        RAISE EXCEPTION '% is not a sequence', found_sequence.name USING
+            ERRCODE = 'wrong_object_type',
+            DETAIL = format('The IDs of a shard come from the sequence %I.table_id_seq.', schema_name),
+            HINT = 'Rename the object of that name, or choose another schema.';
+    ELSIF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
+        RAISE EXCEPTION 'sequence % belongs to %', found_sequence.name, found_sequence.owner USING
+            ERRCODE = 'insufficient_privilege',
+            DETAIL = 'Its owner could drop it and make it anew, and IDs would come twice.',
+            HINT = format('ALTER SEQUENCE %s OWNER TO %I;', found_sequence.name, current_user);
+    END IF;
+    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
+    sequence := format('%I.table_id_seq', schema_name)::regclass;
+    PERFORM snowflake_internal.require_sequence(sequence);
+    EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
+                   schema_name, snowflake_internal.call_text(shard, sequence, epoch_ms));
+    EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));
+    PERFORM snowflake_internal.make_settled_id(shard, schema_name, sequence, epoch_ms);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
+    'makes a schema a logical shard: its sequence table_id_seq and its function next_id(), '
+    'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_users(
+        legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
+        RETURNS SETOF record
+    LANGUAGE sql STABLE PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT pg_describe_object(u.classid, u.objid, u.objsubid), coalesce(t.typoutput = 'int8out'::regproc, false),
+       coalesce(has_sequence_privilege(coalesce(c.relowner, p.proowner, y.typowner), $2, 'USAGE, UPDATE'), true)
+FROM (SELECT d.classid, d.objid, d.objsubid, f.adrelid AS tbl, f.adnum::integer AS attnum
+      FROM pg_depend AS d LEFT JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+      WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $2 AND d.deptype = 'n'
+        AND d.refobjsubid = 0 -- not a query that reads its columns
+        AND (d.classid, d.objid) <> ('pg_proc'::regclass, $1::oid)
+      UNION ALL
+      -- an identity column: its sequence depends on it
+      SELECT d.refclassid, d.refobjid, d.refobjsubid, d.refobjid, d.refobjsubid
+      FROM pg_depend AS d
+      WHERE d.classid = 'pg_class'::regclass AND d.objid = $2 AND d.refclassid = 'pg_class'::regclass
+          AND d.deptype = 'i') AS u
+LEFT JOIN pg_attribute AS a ON a.attrelid = u.tbl AND a.attnum = u.attnum
+LEFT JOIN pg_type AS t ON t.oid = a.atttypid
+-- the owner of the table, view, function or domain
+LEFT JOIN pg_rewrite AS w ON u.classid = 'pg_rewrite'::regclass AND w.oid = u.objid
+LEFT JOIN pg_class AS c ON c.oid = coalesce(u.tbl, w.ev_class)
+LEFT JOIN pg_proc AS p ON u.classid = 'pg_proc'::regclass AND p.oid = u.objid
+LEFT JOIN pg_type AS y ON u.classid = 'pg_type'::regclass AND y.oid = u.objid
+WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
+                      CASE WHEN u.tbl IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
+                      coalesce(u.tbl, u.objid), coalesce(u.attnum, 0)) AS k WHERE k.seq = $2)
+  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
+    RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
+       k.seq IS NOT NULL, k.epoch_ms
+FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
+LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
+LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
+                                             coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
+WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
+  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
+$$;
