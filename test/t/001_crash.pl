@@ -68,8 +68,7 @@ subtest 'crashes of the server, or of one of its backends' => sub {
 	$node->stop;
 };
 
-subtest 'the clock goes back at each crash' => sub {
-	# The clock goes back at each crash, by more than recovery and any lead take.
+subtest 'the clock goes back at each crash, by more than recovery and any lead take' => sub {
 	SKIP:
 	{
 		skip 'libfaketime is not installed', 1 unless libfaketime();

@@ -50,7 +50,6 @@ subtest 'IDs follow the clock forward, and go on after a step back' => sub {
 };
 
 subtest 'the clock goes back while the server is down' => sub {
-	# The clock goes back while the server is down.
 	$node->stop;
 	set_clock($clock, -$hour);
 	start_server($node, $clock);

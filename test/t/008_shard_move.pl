@@ -94,8 +94,7 @@ subtest 'a dump of the whole database' => sub {
 		'a shard with an epoch of its own keeps it');
 };
 
-subtest 'two sessions create shards with the same number, or in the same schema' => sub {
-	# Two sessions create shards with the same number, then in the same schema.
+subtest 'two sessions create shards with the same number, then in the same schema' => sub {
 	foreach my $second ([ 7, 'insta7b', '42710' ], [ 8, 'insta7', '42723' ])
 	{
 		my ($shard, $schema, $expected) = @$second;

@@ -132,8 +132,7 @@ subtest 'a cancel ends the wait of a call' => sub {
 	}
 };
 
-subtest 'a call that would take half an hour can be ended' => sub {
-	# A call that would take half an hour, because a millisecond gives 1024 IDs.
+subtest 'a call that would take half an hour, because a millisecond gives 1024 IDs' => sub {
 	foreach my $way (
 		[ 'statement_timeout' => q{SET statement_timeout = '100ms'}, '57014' ],
 		[ 'pg_cancel_backend()' => '', '57014', 'pg_cancel_backend' ],

@@ -175,7 +175,6 @@ subtest 'functions, procedures and a publication' => sub {
 };
 
 subtest 'a partitioned table without a partition' => sub {
-	# A partitioned table without a partition.
 	$node->safe_psql('postgres', 'CREATE TABLE empty_parts (id integer NOT NULL, k integer) PARTITION BY LIST (k)');
 	my (undef, undef, $notices) = $node->psql('postgres', q{SELECT snowflake_attach('empty_parts', shard => 5)});
 	like($notices, qr/NOTICE:  rewriting table public\.empty_parts: no partitions\n/,

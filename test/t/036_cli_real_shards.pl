@@ -192,8 +192,7 @@ subtest 'a difference of the clones is found before there is one' => sub {
 };
 
 my $old;
-subtest 'a template that was the schema public' => sub {
-	# A template that was the schema public, with privileges that pg_dump takes for initial ones.
+subtest 'a template that was the schema public, with privileges that pg_dump takes for initial ones' => sub {
 	$node->safe_psql('postgres', 'CREATE DATABASE old TEMPLATE template0');
 	$node->safe_psql('old',
 		q{CREATE SCHEMA extensions; CREATE EXTENSION snowflake SCHEMA extensions; ALTER SCHEMA public RENAME TO insta1;

@@ -314,11 +314,12 @@ subtest 'a number that two schemas use is refused until one is removed' => sub {
 	is(join(', ', $status, map { $_->{schema} } grep { $_->{shard} == 12 } @$rows), '0, a Twin, ours',
 		'list shows both schemas');
 	my $server = $one->host . ':' . $one->port . '/postgres';
+	my $drop_default = 'ALTER TABLE "a Twin".x ALTER COLUMN "the ID" DROP DEFAULT;';
 	my $both = <<"END";
 shard 12 has several schemas on $server: "a Twin" of role hostile, ours of role super
     "a Twin": type "a Twin".d of role hostile. To remove it: ALTER DOMAIN "a Twin".d DROP DEFAULT;
     "a Twin": function "a Twin".f(integer) of role hostile. To remove it: DROP FUNCTION "a Twin".f(integer);
-    "a Twin": table column "a Twin".x."the ID" of role hostile. To remove it: ALTER TABLE "a Twin".x ALTER COLUMN "the ID" DROP DEFAULT;
+    "a Twin": table column "a Twin".x."the ID" of role hostile. To remove it: $drop_default
     "a Twin": and 1 more
     ours: function ours.next_id() of role super. To remove it: DROP FUNCTION ours.next_id();
 HINT:  Decide which schema is the shard, and remove the objects of the others.

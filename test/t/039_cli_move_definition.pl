@@ -142,7 +142,6 @@ subtest 'a change behind the fence' => sub {
 };
 
 subtest 'statements that leave the definition as it is stop nothing' => sub {
-	# Statements that leave the definition as it is stop nothing.
 	$move = start_command('move', 'target: rows', @way);
 	kill 'STOP', $move->{run}{KIDS}[0]{PID};
 	my $harmless =

@@ -121,8 +121,7 @@ subtest 'the fence goes down when a part of the target hangs, and the move ends 
 };
 
 my ($move, $holder);
-subtest 'the source hangs behind the fence' => sub {
-	# The source hangs behind the fence, where that waits for a writer: nobody can lower it.
+subtest 'the source hangs behind the fence, where that waits for a writer: nobody can lower it' => sub {
 	($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	await('the trigger of the fence is there', sub { $from->safe_psql('postgres', q{SELECT count(*) FROM pg_trigger
 		WHERE tgrelid = 'insta0.users'::regclass AND tgname = 'snowflake_move'}) eq '1' });
@@ -176,8 +175,7 @@ subtest 'the COMMIT that opens the target hangs' => sub {
 	($from, $to) = ($to, $from);
 };
 
-subtest 'the session ends while the COMMIT hangs' => sub {
-	# The session ends while the COMMIT hangs: the target may be open, so the source stays closed.
+subtest 'the session ends while the COMMIT hangs: the target may be open, so the source stays closed' => sub {
 	($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	$to->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 	$to->safe_psql('postgres', 'SELECT pg_reload_conf()');
@@ -226,8 +224,7 @@ subtest 'a transaction of another database keeps the slot waiting' => sub {
 	($from, $to) = ($to, $from);
 };
 
-subtest 'a row that cannot be written on the target' => sub {
-	# A row that cannot be written on the target: that replication fails is said once, not for each try.
+subtest 'a row that cannot be written on the target: that replication fails is said once, not for each try' => sub {
 	($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	$to->safe_psql('postgres', "SET session_replication_role = replica; INSERT INTO insta0.log VALUES (1, 'other')");
 	$from->safe_psql('postgres', "INSERT INTO insta0.log VALUES (1, 'x')");

@@ -162,8 +162,7 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 	is("$status " . states($rows), '0 made 9', 'by further connections, too');
 };
 
-subtest 'a standby that was promoted is a server of its own' => sub {
-	# A standby that was promoted is a server of its own, which has the same system identifier.
+subtest 'a standby that was promoted is a server of its own, which has the same system identifier' => sub {
 	$one->wait_for_catchup($standby);
 	$standby->promote;
 	is(scalar @{ (shard_json($program, 'list', $standby, $one))[1] }, 12, 'a standby that was promoted is another server');

@@ -148,7 +148,6 @@ subtest 'there, back and there again; then the shard stays' => sub {
 };
 
 subtest 'what harms a way back' => sub {
-	# What harms a way back.
 	$nodes[0]->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS snowflake');
 	moves([ @back, '--reversible' ], 'moved with a way back', 'the other way round');
 	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
@@ -171,8 +170,7 @@ subtest 'what harms a way back' => sub {
 	moves([ @back, '--drop-source' ], 'dropped', '--drop-source ends it');
 };
 
-subtest 'what keeps a way back from being made' => sub {
-	# What keeps a way back from being made, between the switch and that.
+subtest 'what keeps a way back from being made, between the switch and that' => sub {
 	my @ways =
 		([ @nodes, 'CREATE INDEX extra ON insta5.users (id)',
 			qr/no way back is made: the definition of the shard has been changed on/ ],

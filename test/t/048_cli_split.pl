@@ -222,8 +222,7 @@ subtest 'obstacles of replication and of connections, and what is only told' => 
 };
 
 my ($written, $split);
-subtest 'a transaction that does not end in time' => sub {
-	# A transaction that does not end in time: the old server is open again, three times.
+subtest 'a transaction that does not end in time: the old server is open again, three times' => sub {
 	$written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
 	($status, $out, $err) = split_server(@arguments, '--timeout', '1ms');
 	is($status, 3, 'too short a --timeout: exit code 3') or diag($err);
@@ -278,7 +277,6 @@ subtest 'a standby that lags is waited for, and Ctrl-C' => sub {
 };
 
 subtest 'a standby that stops to replay in the switch' => sub {
-	# A standby that stops to replay in the switch.
 	$split = start_command('split', 'clients are held', @servers, '--resume', @command, '--timeout', '1s');
 	kill 'STOP', $replay;
 	$holder->query_safe('COMMIT');
@@ -294,7 +292,6 @@ subtest 'a standby that stops to replay in the switch' => sub {
 
 my $stays;
 subtest 'a promotion that was requested may still come, until the standby is started again' => sub {
-	# A promotion that was requested may still come, until the standby is started again.
 	$one->safe_psql('postgres',
 		sprintf(q{SELECT snowflake_split.close(); UPDATE snowflake_split.state SET step = 'promoting', standby_start = '%s'},
 			$two->safe_psql('postgres', 'SELECT extract(epoch FROM pg_postmaster_start_time())')));
@@ -477,7 +474,6 @@ subtest 'the other verbs on servers that were split' => sub {
 };
 
 subtest 'nothing goes back' => sub {
-	# Nothing goes back.
 	($status, $out, $err) = split_server(@servers, '--abort');
 	ok($status == 3 && $err =~ /\d+ rows of its shards have been written there/,
 		'--abort is refused, and says what was written') or diag($err);
@@ -523,7 +519,6 @@ subtest 'a new server that cannot be written to' => sub {
 };
 
 subtest 'the positions are kept for a way back by hand' => sub {
-	# The positions are kept for a way back by hand.
 	is($one->safe_psql('postgres',
 		q{BEGIN; DO 'BEGIN PERFORM snowflake_split.reopen(); END'; SELECT nextval('insta3.down'), nextval('insta3.round');
 		SELECT insta3.next_id() IS NOT NULL, (SELECT count(*) > 0 FROM insta3.users); DELETE FROM insta3.events_rest;

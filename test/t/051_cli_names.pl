@@ -238,7 +238,6 @@ subtest 'the hints about a move that was killed have the name' => sub {
 };
 
 subtest 'a role that has few rights, and a name with a newline' => sub {
-	# A role that has few rights, and a name with a newline.
 	my $role = "r'\"\n\e[31m;\$(touch pwned)";
 	$node->safe_psql('postgres', "CREATE ROLE ${\name($role)} LOGIN");
 	($status, $out, $err) =

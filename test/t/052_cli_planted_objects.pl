@@ -69,8 +69,7 @@ subtest 'objects of the names of a move are obstacles, each with what removes it
 	is(move(@nodes, '--dry-run', '--reversible'), 'exit code 0', 'the hints remove them');
 };
 
-subtest 'the functions and tables of a move are not for others' => sub {
-	# The functions and tables of a move are not for others, whatever default privileges say.
+subtest 'the functions and tables of a move are not for others, whatever default privileges say' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with a way back', 'a move with a way back');
 	is(as_mallory($one, $_), '42501', "not for others: $_")
 		foreach 'SELECT snowflake_move_5.reopen()', 'CREATE TABLE snowflake_move_5.mine ()',
@@ -82,7 +81,6 @@ subtest 'the functions and tables of a move are not for others' => sub {
 };
 
 subtest 'a record in which another role owns something is not trusted' => sub {
-	# A record in which another role owns something is not trusted.
 	$two->safe_psql('postgres',
 		q{CREATE FUNCTION snowflake_move_5.extra() RETURNS void LANGUAGE sql AS '';
 			ALTER FUNCTION snowflake_move_5.extra() OWNER TO mallory});

@@ -220,8 +220,7 @@ subtest 'a superuser has the rights of the owner' => sub {
 	}
 };
 
-subtest 'a role that may not act as the owner works with its own rights' => sub {
-	# A role that may not act as the owners works with its own rights, as in psql.
+subtest 'a role that may not act as the owners works with its own rights, as in psql' => sub {
 	psql_as('mallory',
 		'GRANT USAGE ON SCHEMA insta5 TO reader; CREATE VIEW insta5.mine AS SELECT current_user AS reads; '
 		. 'GRANT SELECT ON insta5.mine TO reader');

@@ -60,8 +60,7 @@ my $cause = $works_as_owner ? 'because row security is forced on table moved.t'
 	: 'as all workers before PostgreSQL 16 do';
 planted_code_run(@nodes);
 
-subtest 'all shards belong to one role' => sub {
-	# All shards belong to one role, and the operator is told.
+subtest 'all shards belong to one role, and the operator is told' => sub {
 	as_hostile($force) if $works_as_owner;
 	is(move('--dry-run', '--reversible'), 0, 'a fleet of one owner: no obstacle') or diag("$out$err");
 	my $ran = qr/run function moved.ran\(text\) of role hostile \(constraint t_check on table moved.t\)/;
@@ -72,12 +71,13 @@ subtest 'all shards belong to one role' => sub {
 
 my $remedy;
 subtest 'another role has a shard on the target' => sub {
-	# Another role has a shard on the target.
 	$two->safe_psql('postgres', q{SELECT snowflake_create_shard(16, 'others'); ALTER SCHEMA others OWNER TO "O'Hara"});
 	is(move('--dry-run', '--reversible'), 1, 'a fleet of two owners');
 	$remedy = $works_as_owner ? 'ALTER TABLE moved.t NO FORCE ROW LEVEL SECURITY; Or ' : '';
+	my $danger = 'and so run code of hostile with the rights of super. '
+		. 'The shards of both servers belong to several roles';
 	is($out, join('', map { <<"END" } @server[ 1, 0 ]), 'an obstacle on each server to which workers write');
-$_: workers would write the rows as role super, $cause, and so run code of hostile with the rights of super. The shards of both servers belong to several roles: O'Hara, hostile
+$_: workers would write the rows as role super, $cause, $danger: O'Hara, hostile
     HINT:  $remedy--trust-owners, if hostile may do on that server all that role super may.
 END
 	is(move(), 1, 'no move begins');
@@ -137,7 +137,6 @@ subtest 'the owners are trusted' => sub {
 };
 
 subtest 'the way back of a move is made behind the switch' => sub {
-	# The way back of a move is made behind the switch.
 	@ways = @back;
 	SKIP:
 	{

@@ -226,7 +226,6 @@ subtest 'verbs that read give the same answer with every plan' => sub {
 };
 
 subtest 'a table of no shard that is locked, and a setting that is no number' => sub {
-	# A table of no shard that is locked, and a setting that is no number.
 	my $locker = $one->background_psql('postgres');
 	$locker->query_safe('CREATE TABLE public.locked (); BEGIN; LOCK TABLE public.locked');
 	{
