@@ -58,12 +58,12 @@ subtest 'the clock goes back while the server is down' => sub {
 	push @drawn, $next;
 };
 
-my %call;
+# The clock is about two hours behind the sequence now.
+my %call = (
+	'snowflake_next_id()'  => q{SELECT snowflake_next_id(5, 's')},
+	'snowflake_next_ids()' => q{SELECT snowflake_next_ids(5, 's', 10)});
+
 subtest 'a clock behind by more than max_drift is an error' => sub {
-	# The clock is about two hours behind the sequence now.
-	%call = (
-		'snowflake_next_id()'  => q{SELECT snowflake_next_id(5, 's')},
-		'snowflake_next_ids()' => q{SELECT snowflake_next_ids(5, 's', 10)});
 	my $state = q{SELECT last_value, log_cnt, is_called, pg_relation_filenode('s') FROM s};
 	foreach my $function (sort keys %call)
 	{

@@ -104,9 +104,9 @@ subtest 'clone makes shards that are as the template' => sub {
 		'clone: no schema is left behind');
 };
 
-my $more;
+my $more = $count + 5;
+
 subtest 'clone resumes a range' => sub {
-	$more = $count + 5;
 	($status, $rows) = shard_json($program, 'clone', $node, '--template', 'insta0', '--shards', "1-$more", '--schema',
 		'insta{}', '--jobs', 3);
 	is("$status " . states($rows),
@@ -133,9 +133,9 @@ subtest 'list and map show every shard' => sub {
 	like($out, qr/\('p$shard', 'host=\Q$host\E port=$port dbname=postgres'\)/, 'map: a partition of PL/Proxy');
 };
 
-my $odd;
+my $odd = 1 + int(rand($count));
+
 subtest 'diff and clone name a shard that differs' => sub {
-	$odd = 1 + int(rand($count));
 	is((run_shard($program, 'diff', $node, '--template', 'insta0'))[0], 0, 'diff: no difference, exit code 0');
 	$node->safe_psql('postgres', "ALTER TABLE insta$odd.users DROP COLUMN m");
 	($status, $rows) = shard_json($program, 'diff', $node, '--template', 'insta0');

@@ -208,9 +208,8 @@ subtest 'the template has an object of each kind' => sub {
 	}
 };
 
-my ($status, $rows, $err);
 subtest 'a clone has the definition of the template' => sub {
-	($status, $rows, $err) =
+	my ($status, $rows, $err) =
 		shard_json($program, 'clone', $node, '--template', 'kinds', '--shards', '7,8', '--schema', 'copy{}');
 	is("$status " . states($rows), '0 made 7,8', 'every kind of object is cloned') or diag($err);
 	# Text stays as it is: a comment, a constant, an alias, a column of the name.
@@ -240,7 +239,7 @@ subtest 'settings of the caller change nothing' => sub {
 };
 
 subtest 'an alias that is the name of the schema looks like it in a dump' => sub {
-	($status, $rows) = shard_json($program, 'diff', $node, '--template', 'kinds', '--shards', '7');
+	my ($status, $rows) = shard_json($program, 'diff', $node, '--template', 'kinds', '--shards', '7');
 	is(join(', ', map { $_->{object} } @$rows), 'VIEW looks, VIEW looks',
 		'diff finds only the alias that looks like the schema');
 };
@@ -275,7 +274,7 @@ subtest 'a clone and its template do not depend on each other' => sub {
 };
 
 subtest 'a clone is a template as well, and its name takes quotes' => sub {
-	($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'copy7', '--shards', '9', '--schema',
+	my ($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'copy7', '--shards', '9', '--schema',
 		q{Te%m "plate" o'clock ünï {}});
 	is("$status " . states($rows), '0 made 9', 'a clone of a clone, with a name that has quotes') or diag($err);
 	($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', q{Te%m "plate" o'clock ünï 9},
@@ -291,7 +290,7 @@ subtest 'a clone is a template as well, and its name takes quotes' => sub {
 
 subtest 'a clone that would not be as the template is refused' => sub {
 	$node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES GRANT INSERT ON TABLES TO app');
-	($status, $rows, $err) =
+	my ($status, $rows, $err) =
 		run_shard($program, 'clone', $node, '--template', 'kinds', '--shards', '20', '--schema', 'copy{}');
 	is($status, 3, 'default privileges that the template has not: an error');
 	like($err, qr/clones would differ from schema kinds.*GRANT/s, 'with the statement that would differ');

@@ -329,9 +329,8 @@ subtest 'a table that is made when the publication is there, and the definition 
 
 my @way = ('insta0', '--from', $one, '--to', $two);
 
-my $first;
 subtest 'two moves at once, Ctrl-C, and a table that is made meanwhile' => sub {
-	$first = start_command('move', 'target: rows', @way);
+	my $first = start_command('move', 'target: rows', @way);
 	kill 'STOP', $first->{run}{KIDS}[0]{PID};
 	my @others = map { background('move', 'insta0', '--from', $_->[0], '--to', $_->[1]) } [ $one, $two ], [ $two, $one ];
 	foreach my $node ($one, $two)
@@ -371,7 +370,7 @@ subtest 'two moves at once, Ctrl-C, and a table that is made meanwhile' => sub {
 subtest 'a table whose copy has lost its end' => sub {
 	# A crash of the target between the two steps in which a worker ends the copy of a table: its slot is gone, and it is
 	# not done. No worker can go on.
-	$first = start_command('move', 'target: rows', @way);
+	my $first = start_command('move', 'target: rows', @way);
 	$first->{run}->signal('INT');
 	end_command($first);
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
@@ -391,7 +390,7 @@ subtest 'a table whose copy has lost its end' => sub {
 subtest 'a slot that is gone' => sub {
 	# A slot that is gone while a command waits, and then while none runs. A new one would lack what was written in
 	# between.
-	$first = start_command('move', 'target: rows', @way);
+	my $first = start_command('move', 'target: rows', @way);
 	kill 'STOP', $first->{run}{KIDS}[0]{PID};
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
 	await('the slot can be dropped',
@@ -416,7 +415,7 @@ subtest 'a command that is killed behind the fence, and a target that is lost' =
 	# holds the fence up until then.)
 	my $holder = $one->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta0.log IN ROW EXCLUSIVE MODE');
-	$first = start_command('move', 'source: triggers of the fence', @way, '--timeout', '60s');
+	my $first = start_command('move', 'source: triggers of the fence', @way, '--timeout', '60s');
 	my $late = $one->background_psql('postgres');
 	$late->query_safe("BEGIN; UPDATE insta0.users SET name = 'late' WHERE id = (SELECT min(id) FROM insta0.users)");
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
@@ -467,7 +466,7 @@ subtest 'a difference between the rows, and a lock that the switch does not get'
 	# A difference, made on the target before the switch. A client that holds a lock for longer than
 	# --timeout stops the switch and nobody else.
 	my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
-	$first = start_command('move', 'target: rows', @way, '--timeout', '300ms');
+	my $first = start_command('move', 'target: rows', @way, '--timeout', '300ms');
 	kill 'STOP', $first->{run}{KIDS}[0]{PID};
 	my $rows_of = 'SELECT (SELECT count(*) FROM insta0.users) + (SELECT count(*) FROM insta0.log)';
 	await('rows are there', sub { $two->safe_psql('postgres', $rows_of) == $one->safe_psql('postgres', $rows_of) });

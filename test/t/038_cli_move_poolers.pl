@@ -150,7 +150,6 @@ subtest 'a dry run lists all obstacles' => sub {
 	ok($status == 1 && $out =~ /is not the source/, 'a move ends at an obstacle, too');
 };
 
-my ($switch_command, $move);
 subtest 'a move with two PgBouncers under load' => sub {
 
 	# Load through both. While all clients are held, somebody else changes one of the files; then the other router's
@@ -165,9 +164,9 @@ SELECT id AS found FROM insta5.users WHERE id = :mine \gset
 		my @pgbench = ('pgbench', '-n', '-c', '4', '-R', '100', '-T', '6', '-f', "$dir/load.sql", shard5_of($load));
 		$load->{run} = IPC::Run::start(\@pgbench, '<', \undef, '>', \$load->{out}, '2>', \$load->{err});
 	}
-	$switch_command = "env | grep -E '^(SHARD|SCHEMA|HOST|PORT|DBNAME)=' | sort > $dir/env; "
+	my $switch_command = "env | grep -E '^(SHARD|SCHEMA|HOST|PORT|DBNAME)=' | sort > $dir/env; "
 		. qq(psql -XAt -d "$first->{dsn}" -c 'SHOW DATABASES' > $dir/aliases);
-	$move = start_command('move', 'target: rows', arguments($one, $two, $first, $second), '--reversible',
+	my $move = start_command('move', 'target: rows', arguments($one, $two, $first, $second), '--reversible',
 		'--switch-command', $switch_command);
 	hold_switch($move, hold($one), $two);
 	like(alias_of($_), qr/\|${\$one->port}\|postgres\|1$/, 'both are paused') foreach $first, $second;
@@ -200,7 +199,7 @@ SELECT id AS found FROM insta5.users WHERE id = :mine \gset
 };
 
 subtest 'what has come into the way since the move began is found before anybody is held' => sub {
-	$move = start_command('move', 'target: rows', arguments($two, $one, $first, $second));
+	my $move = start_command('move', 'target: rows', arguments($two, $one, $first, $second));
 	kill 'STOP', $move->{run}{KIDS}[0]{PID};
 	rename $second->{file}, "$second->{file}.away" or die 'rename';
 	kill 'CONT', $move->{run}{KIDS}[0]{PID};
@@ -212,17 +211,17 @@ subtest 'what has come into the way since the move began is found before anybody
 	is((run_shard($program, 'move', arguments($two, $one), '--abort'))[0], 0, '--abort');
 };
 
-my ($name_of_first, $name_of_second, $goes_on);
+# A client of the second does not end its transaction: the first goes on meanwhile. Then the second is killed
+# between pause and opening.
+my ($name_of_first, $name_of_second) = map { qr/PgBouncer \Q$_->{dir}\E:6432, alias shard5/ } $first, $second;
+my $goes_on = qr/and its clients wait: snowflake-shard move insta5 ... --resume goes on$/m;
+
 subtest 'a client that does not end its transaction, and a PgBouncer that is killed' => sub {
-	# A client of the second does not end its transaction: the first goes on meanwhile. Then the second is killed
-	# between pause and opening.
-	($name_of_first, $name_of_second) = map { qr/PgBouncer \Q$_->{dir}\E:6432, alias shard5/ } $first, $second;
-	$goes_on = qr/and its clients wait: snowflake-shard move insta5 ... --resume goes on$/m;
 	my ($in, $answer, $problem) = ('', '', '');
 	my $client = IPC::Run::start([ 'psql', '-XAtq', '-d', shard5_of($second) ], '<', \$in, '>', \$answer, '2>', \$problem);
 	$in = "BEGIN;\nSELECT 'begun';\n";
 	$client->pump until $answer =~ /begun/;
-	$move = start_command('move', 'source is open again', arguments($two, $one, $first, $second), '--timeout', '3s');
+	my $move = start_command('move', 'source is open again', arguments($two, $one, $first, $second), '--timeout', '3s');
 	my $late = qr/PAUSE "shard5" did not end in time: a client has not ended its transaction/;
 	like($move->{err},
 		qr/not every client was held:\n$name_of_second: $late/,
@@ -246,12 +245,11 @@ subtest 'a client that does not end its transaction, and a PgBouncer that is kil
 	is((run_shard($program, 'move', arguments($two, $one), '--drop-source'))[0], 0, '--drop-source');
 };
 
-my $holder;
 subtest 'RELOAD without effect, and a command that fails' => sub {
-	$holder = hold($one);
-	$switch_command = "echo tried >> $dir/tries; exit \$(cat $dir/code)";
+	my $holder = hold($one);
+	my $switch_command = "echo tried >> $dir/tries; exit \$(cat $dir/code)";
 	my @arguments = (arguments($one, $two, $first, $second), '--switch-command', $switch_command);
-	$move = start_command('move', 'triggers of the fence', @arguments, '--timeout', '60s');
+	my $move = start_command('move', 'triggers of the fence', @arguments, '--timeout', '60s');
 	hold_switch($move, $holder, $two);
 	append_to_file("$dir/code", '7');
 	my $main = slurp_file($first->{main});
@@ -294,8 +292,8 @@ subtest 'a command that is killed while clients are held' => sub {
 	$two->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO web');
 	foreach my $way ('--abort', '--resume')
 	{
-		$holder = hold($two);
-		$move = start_command('move', 'triggers of the fence', arguments($two, $one, $first, $second), '--timeout', '60s');
+		my $holder = hold($two);
+		my $move = start_command('move', 'triggers of the fence', arguments($two, $one, $first, $second), '--timeout', '60s');
 		hold_switch($move, $holder, $one);
 		$move->{run}->kill_kill(grace => 0);
 		is(alias_of($_), led_to($two, 1), "$way: a command that is killed leaves the aliases paused") foreach $first, $second;

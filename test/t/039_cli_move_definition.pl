@@ -50,9 +50,8 @@ my @changes = (
 	[ q{COMMENT ON TABLE insta5.users IS 'new'}, qr/^\+ COMMENT ON TABLE insta5\.users IS 'new'/m ],
 	[ 'ALTER TABLE insta5.users SET (fillfactor = 90)', qr/^\+ WITH \(fillfactor='?90'?\)/m ]);
 
-my $move;
 subtest 'changes during the copy stop the move' => sub {
-	$move = start_command('move', 'target: rows', @way);
+	my $move = start_command('move', 'target: rows', @way);
 	kill 'STOP', $move->{run}{KIDS}[0]{PID};
 	$one->safe_psql('postgres', $_->[0]) foreach @changes;
 	# Behind the fence there is no time for pg_dump: the fingerprint tells of a change of any of these kinds.
@@ -97,13 +96,13 @@ subtest 'changes during the copy stop the move' => sub {
 	abort_move('changes during the copy');
 };
 
-my $holder;
+# A change with which no row can be replicated any more, while the move waits for that. (A lock has made it wait once
+# more.)
+my $holder = $one->background_psql('postgres');
+
 subtest 'a change that stops replication' => sub {
-	# A change with which no row can be replicated any more, while the move waits for that. (A lock has made it wait once
-	# more.)
-	$holder = $one->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
-	$move = start_command('move', 'source: triggers of the fence', @way, '--timeout', '1s');
+	my $move = start_command('move', 'source: triggers of the fence', @way, '--timeout', '1s');
 	$one->safe_psql('postgres', $_) foreach 'ALTER TABLE insta5.follows ADD COLUMN late integer',
 		'UPDATE insta5.follows SET late = 1';
 	await_text($move, 'definition has changed');
@@ -132,7 +131,7 @@ sub move_with_change
 }
 
 subtest 'a change behind the fence' => sub {
-	$move = move_with_change('ALTER TABLE insta5.users ADD COLUMN late integer');
+	my $move = move_with_change('ALTER TABLE insta5.users ADD COLUMN late integer');
 	is(end_command($move), 3, 'a change behind the fence: exit code 3');
 	like($move->{err}, qr/the definition of the shard is being changed\n.*the source is open again\n/s,
 		'the source is opened again');
@@ -142,7 +141,7 @@ subtest 'a change behind the fence' => sub {
 };
 
 subtest 'statements that leave the definition as it is stop nothing' => sub {
-	$move = start_command('move', 'target: rows', @way);
+	my $move = start_command('move', 'target: rows', @way);
 	kill 'STOP', $move->{run}{KIDS}[0]{PID};
 	my $harmless =
 		'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'

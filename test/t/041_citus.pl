@@ -108,9 +108,9 @@ subtest 'the coordinator makes the IDs of moved schemas and temporary tables' =>
 		'the rows of a temporary table are inserted on the coordinator');
 };
 
-my ($status, $rows);
+my ($status, $rows) = shard_json($program, 'list', @dsns);
+
 subtest 'the command finds each shard once' => sub {
-	($status, $rows) = shard_json($program, 'list', @dsns);
 	is(join(' ', map { "$_->{shard}:$_->{server}" } @$rows),
 		'5:localhost:' . $coordinator->port . "/app 7:localhost:$elsewhere/app",
 		'list: each shard once, with the node of a schema');

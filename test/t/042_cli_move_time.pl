@@ -120,9 +120,8 @@ subtest 'the fence goes down when a part of the target hangs, and the move ends 
 	}
 };
 
-my ($move, $holder);
 subtest 'the source hangs behind the fence, where that waits for a writer: nobody can lower it' => sub {
-	($move, $holder) = hold_move($from, $to, '--timeout', '2s');
+	my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	await('the trigger of the fence is there', sub { $from->safe_psql('postgres', q{SELECT count(*) FROM pg_trigger
 		WHERE tgrelid = 'insta0.users'::regclass AND tgname = 'snowflake_move'}) eq '1' });
 	my $writer = $from->background_psql('postgres');
@@ -146,7 +145,7 @@ subtest 'the source hangs behind the fence, where that waits for a writer: nobod
 
 subtest 'the target ends the session of the move' => sub {
 	# The target ends the session of the move: the fence goes down at once, because no COMMIT has been sent.
-	($move, $holder) = hold_move($from, $to, '--timeout', '60s');
+	my ($move, $holder) = hold_move($from, $to, '--timeout', '60s');
 	$to->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_0 DISABLE');
 	$holder->quit;
 	await_text($move, 'waiting for the last write');
@@ -158,7 +157,7 @@ subtest 'the target ends the session of the move' => sub {
 
 subtest 'the COMMIT that opens the target hangs' => sub {
 	# The COMMIT that opens the target hangs, because a standby is missing: the fence stays, also behind the deadline.
-	($move, $holder) = hold_move($from, $to, '--timeout', '2s');
+	my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	$to->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 	$to->safe_psql('postgres', 'SELECT pg_reload_conf()');
 	$holder->quit;
@@ -176,7 +175,7 @@ subtest 'the COMMIT that opens the target hangs' => sub {
 };
 
 subtest 'the session ends while the COMMIT hangs: the target may be open, so the source stays closed' => sub {
-	($move, $holder) = hold_move($from, $to, '--timeout', '2s');
+	my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	$to->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 	$to->safe_psql('postgres', 'SELECT pg_reload_conf()');
 	$holder->quit;
@@ -202,7 +201,7 @@ subtest 'a transaction of another database keeps the slot waiting' => sub {
 	my ($pid) = $old->query_safe('BEGIN; SELECT pg_backend_pid() FROM pg_current_xact_id()') =~ /(\d+)/;
 	my $waits =
 		"the slot waits for process $pid \\(role leaver, database other, application psql\\), whose transaction began at 20";
-	$move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to);
+	my $move = start_command('move', $waits, 'insta0', '--from', $from, '--to', $to);
 	like($move->{err}, qr/$waits/, 'a slot that waits: the process is named');
 	$move->{run}->signal('INT');
 	is(end_command($move), 3, 'Ctrl-C while the slot waits: exit code 3');
@@ -225,7 +224,7 @@ subtest 'a transaction of another database keeps the slot waiting' => sub {
 };
 
 subtest 'a row that cannot be written on the target: that replication fails is said once, not for each try' => sub {
-	($move, $holder) = hold_move($from, $to, '--timeout', '2s');
+	my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	$to->safe_psql('postgres', "SET session_replication_role = replica; INSERT INTO insta0.log VALUES (1, 'other')");
 	$from->safe_psql('postgres', "INSERT INTO insta0.log VALUES (1, 'x')");
 	$holder->quit;

@@ -386,11 +386,11 @@ $three->stop;
 # --- a server that is down -----------------------------------------------------------------------
 
 my $no_socket = qr{connection to server on socket "/nonexistent/a/[^\n]*No such file[^\n]*};
-my ($down, $failed);
+my $down = 'host=/nonexistent/a password=secret dbname=app';
+my $failed =
+	qr{^snowflake-shard: dbname=app host=/nonexistent/a: $no_socket\n}m;
+
 subtest 'query and list go on without a server that is down' => sub {
-	$down = 'host=/nonexistent/a password=secret dbname=app';
-	$failed =
-		qr{^snowflake-shard: dbname=app host=/nonexistent/a: $no_socket\n}m;
 	($status, $out, $err) = run_shard($program, 'query', $one, $down, $two, '--format', 'csv', '--sql', 'SELECT 1');
 	ok($status == 3 && $err =~ $failed && (() = $out =~ /,insta/g) == 10, 'query: goes on without a server that is down')
 		or diag("$out$err");

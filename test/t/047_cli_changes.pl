@@ -149,12 +149,11 @@ sub locked
 	return $session;
 }
 
-my $lock;
 subtest 'two runs at once make a change once' => sub {
 	my $waiting =
 		q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard' AND wait_event_type = 'Lock'};
 	my @insert = ('--once', 'counted', '--sql', 'INSERT INTO first VALUES (100)', '--lock-timeout', '60s');
-	$lock = locked('insta1.first');
+	my $lock = locked('insta1.first');
 	my @both = map { background(@run, @insert) } 1, 2;
 	await('two runs wait in a shard', sub { $one->safe_psql('postgres', $waiting) eq '2' });
 	$lock->quit;
@@ -165,7 +164,7 @@ subtest 'two runs at once make a change once' => sub {
 };
 
 subtest 'a lock is waited for, and the change is tried again' => sub {
-	$lock = locked('insta2.users');
+	my $lock = locked('insta2.users');
 	my @busy = ('--shards', '1-2', '--sql', 'ALTER TABLE users ADD busy integer', '--lock-timeout', '50ms');
 	($status, $rows) = shard_json($program, 'run', $one, @busy, '--tries', 3);
 	is(join(' ', $status, map { "$_->{shard} $_->{state} " . ($_->{sqlstate} // '') } @$rows), '3 1 done  2 failed 55P03',

@@ -221,14 +221,14 @@ subtest 'obstacles of replication and of connections, and what is only told' => 
 		'a shard that is not there is named');
 };
 
-my ($written, $split);
+my $written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
+
 subtest 'a transaction that does not end in time: the old server is open again, three times' => sub {
-	$written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
 	($status, $out, $err) = split_server(@arguments, '--timeout', '1ms');
 	is($status, 3, 'too short a --timeout: exit code 3') or diag($err);
 	$holder = $one->background_psql('postgres');
 	$holder->query_safe(q{BEGIN; INSERT INTO insta3.users (name) VALUES ('late')});
-	$split = start_command('split', 'open on the old server again', @servers, '--resume', @command, '--timeout', '1s');
+	my $split = start_command('split', 'open on the old server again', @servers, '--resume', @command, '--timeout', '1s');
 	is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('between')}), '', 'a writer goes on');
 	is(port_of_alias($pooler, 3), $one->port, 'clients behind PgBouncer, too');
 	is(end_command($split), 3, 'a transaction that stays open: exit code 3');
@@ -252,14 +252,14 @@ subtest 'a transaction that does not end in time: the old server is open again, 
 	$other->stop;
 };
 
-my $replay;
+# A standby that lags is waited for while clients write. Ctrl-C while it waits for a transaction.
+my $replay = $two->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
+
 subtest 'a standby that lags is waited for, and Ctrl-C' => sub {
-	# A standby that lags is waited for while clients write. Ctrl-C while it waits for a transaction.
-	$replay = $two->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
 	kill 'STOP', $replay;
 	$one->safe_psql('postgres',
 		q{SELECT pg_logical_emit_message(false, '', repeat('x', 1000000)) FROM generate_series(1, 20)});
-	$split = start_command('split', 'standby: waiting, it is behind by \d+ MB', @servers, '--resume', @command,
+	my $split = start_command('split', 'standby: waiting, it is behind by \d+ MB', @servers, '--resume', @command,
 		'--timeout', '60s');
 	is(sqlstate($one, q{INSERT INTO insta3.users (name) VALUES ('lag')}), '', 'a standby that lags: a writer goes on');
 	kill 'TERM', $two->safe_psql('postgres', 'SELECT pid FROM pg_stat_wal_receiver');
@@ -277,7 +277,7 @@ subtest 'a standby that lags is waited for, and Ctrl-C' => sub {
 };
 
 subtest 'a standby that stops to replay in the switch' => sub {
-	$split = start_command('split', 'clients are held', @servers, '--resume', @command, '--timeout', '1s');
+	my $split = start_command('split', 'clients are held', @servers, '--resume', @command, '--timeout', '1s');
 	kill 'STOP', $replay;
 	$holder->query_safe('COMMIT');
 	$holder->quit;

@@ -118,10 +118,10 @@ subtest 'the owners are looked at again before a subscription is made' => sub {
 	is(move('--drop-source'), 0, '--drop-source') or diag($err);
 };
 
-my @back;
+# The owners are trusted: workers write also where row security is forced.
+my @back = map { ($_->[0] => $_->[1]->connstr('postgres') . ' user=super') } [ '--from', $two ], [ '--to', $one ];
+
 subtest 'the owners are trusted' => sub {
-	# The owners are trusted: workers write also where row security is forced.
-	@back = map { ($_->[0] => $_->[1]->connstr('postgres') . ' user=super') } [ '--from', $two ], [ '--to', $one ];
 	{
 		local @ways = @back;
 		$two->safe_psql('postgres', "$force; REVOKE USAGE ON SCHEMA moved FROM hostile");

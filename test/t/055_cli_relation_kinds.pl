@@ -133,11 +133,11 @@ sub cloned
 	return "$status " . states($rows);
 }
 
-my $add_reordered;
+my $add_reordered =
+	'CREATE TABLE %1$s.reordered (id bigint PRIMARY KEY, a integer); ALTER TABLE %1$s.reordered INHERIT %1$s.child;
+	INSERT INTO %1$s.reordered SELECT %1$s.next_id(), 7';
+
 subtest 'clone makes every kind, and refuses what a restore would make otherwise' => sub {
-	$add_reordered =
-		'CREATE TABLE %1$s.reordered (id bigint PRIMARY KEY, a integer); ALTER TABLE %1$s.reordered INHERIT %1$s.child;
-		INSERT INTO %1$s.reordered SELECT %1$s.next_id(), 7';
 	$one->safe_psql('postgres', sprintf $add_reordered, '"Kinds 5"');
 	is(cloned(), '3 ', 'clone: a table whose columns are in another order than a restore makes');
 	like($err, qr/clones would differ from schema Kinds 5;.*CREATE TABLE "Kinds 5"\.reordered/s, 'it is named');
