@@ -182,3 +182,19 @@ LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.clas
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
+
+-- The same for a query with $1 and $2.
+CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
+                                                    OUT name text, OUT type oid)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text, bigint, bigint) IS
+    'the columns of a query with the parameters $1 and $2';
+
+CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
+COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text, bigint, bigint) IS
+    'the rows of a query with the parameters $1 and $2';

@@ -10,14 +10,30 @@ CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query t
     RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
-COMMENT ON FUNCTION snowflake_internal.columns_as_owner IS
+COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text) IS
     'the columns of a query in order, as rows_as_owner() would run it; a domain has its base type';
 
 CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text) RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
-COMMENT ON FUNCTION snowflake_internal.rows_as_owner IS
+COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text) IS
     'the rows of a query that runs as the statements of run_as_owner() do; all values as text';
+
+-- The same for a query with $1 and $2.
+CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
+                                                    OUT name text, OUT type oid)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text, bigint, bigint) IS
+    'the columns of a query with the parameters $1 and $2';
+
+CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
+COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text, bigint, bigint) IS
+    'the rows of a query with the parameters $1 and $2';
 
 CREATE FUNCTION snowflake_internal.rows_as_table_owner(tbl regclass, query text) RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE

@@ -137,19 +137,20 @@ void run(const char* statements)
 /* DECLARE takes the queries that snowflake-shard query takes outside of this, and no other: one
  * SELECT, VALUES, TABLE or WITH that changes nothing. A cursor of that name that code of the shard
  * has opened while the text was parsed is an error. */
-SPIPlanPtr prepare(const char* query)
+SPIPlanPtr prepare(const char* query, int parameters)
 {
-    const SPIPlanPtr plan =
-        SPI_prepare(psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", kCursor, query), 0, nullptr);
+    Oid types[] = {INT8OID, INT8OID};
+    const SPIPlanPtr plan = SPI_prepare(
+        psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", kCursor, query), parameters, types);
     if (plan == nullptr || list_length(SPI_plan_get_plan_sources(plan)) != 1)
         not_one_query();
     return plan;
 }
 
 /* The query is rewritten and planned here (PerformCursorOpen()). */
-Portal open(SPIPlanPtr plan)
+Portal open(SPIPlanPtr plan, Datum* parameters)
 {
-    SPI_execute_plan(plan, nullptr, nullptr, false, 0);
+    SPI_execute_plan(plan, parameters, nullptr, false, 0);
     const Portal portal = SPI_cursor_find(kCursor);
     if (portal == nullptr || portal->tupDesc == nullptr)
         not_one_query();
@@ -187,10 +188,10 @@ void put_rows(const SPITupleTable* table, std::uint64_t count, const ReturnSetIn
 
 /* All rows are in the result, in memory of work_mem or a temporary file, before the caller gets the
  * first: no code of the shard runs behind the end of the restricted operation. */
-void put_all_rows(SPIPlanPtr plan, const ReturnSetInfo* result)
+void put_all_rows(SPIPlanPtr plan, Datum* parameters, const ReturnSetInfo* result)
 {
     constexpr long kBatch = 1000;
-    const Portal portal = open(plan);
+    const Portal portal = open(plan, parameters);
     require_columns(result->setDesc, portal->tupDesc);
     const MemoryContext batch =
         AllocSetContextCreate(CurrentMemoryContext, "rows_as_owner", ALLOCSET_DEFAULT_SIZES);
@@ -211,9 +212,22 @@ SPIPlanPtr prepare_as_caller(const char* query)
 {
     const int settings = NewGUCNestLevel();
     set("search_path", "");
-    const SPIPlanPtr plan = prepare(query);
+    const SPIPlanPtr plan = prepare(query, 0);
     AtEOXact_GUC(false, settings);
     return plan;
+}
+
+/* $1 and $2 of a query are the bigint arguments behind it, if the SQL signature has them. */
+struct Parameters {
+    int count;
+    Datum values[2];
+};
+
+Parameters parameters_behind(FunctionCallInfo fcinfo, int query)
+{
+    if (PG_NARGS() <= query + 2)
+        return {};
+    return {2, {PG_GETARG_DATUM(query + 1), PG_GETARG_DATUM(query + 2)}};
 }
 
 } // namespace
@@ -243,17 +257,18 @@ PGDLLEXPORT Datum snowflake_run_as_role(PG_FUNCTION_ARGS)
     PG_RETURN_VOID();
 }
 
-/* snowflake_internal.columns_as_owner(schema regnamespace, query text, OUT name text, OUT type oid)
- */
+/* snowflake_internal.columns_as_owner(schema regnamespace, query text [, bigint, bigint], OUT name
+ * text, OUT type oid) */
 PG_FUNCTION_INFO_V1(snowflake_columns_as_owner);
 PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
 {
     InitMaterializedSRF(fcinfo, 0);
     const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     const char* query = text_argument(fcinfo, 1);
+    Parameters parameters = parameters_behind(fcinfo, 1);
     const Before before = become_owner_of_schema(PG_GETARG_OID(0));
     SPI_connect();
-    const Portal portal = open(prepare(query));
+    const Portal portal = open(prepare(query, parameters.count), parameters.values);
     for (int i = 0; i < portal->tupDesc->natts; i++) {
         const FormData_pg_attribute* column = TupleDescAttr(portal->tupDesc, i);
         Datum values[] = {CStringGetTextDatum(NameStr(column->attname)),
@@ -267,15 +282,18 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
     return Datum{0};
 }
 
-/* snowflake_internal.rows_as_owner(schema regnamespace, query text) returns setof record */
+/* snowflake_internal.rows_as_owner(schema regnamespace, query text [, bigint, bigint]) returns
+ * setof record */
 PG_FUNCTION_INFO_V1(snowflake_rows_as_owner);
 PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
 {
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
     const char* query = text_argument(fcinfo, 1);
+    Parameters parameters = parameters_behind(fcinfo, 1);
     const Before before = become_owner_of_schema(PG_GETARG_OID(0));
     SPI_connect();
-    put_all_rows(prepare(query), reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    put_all_rows(prepare(query, parameters.count), parameters.values,
+                 reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
     SPI_finish();
     become_again(before);
     return Datum{0};
@@ -293,7 +311,7 @@ PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
     SPI_connect();
     const SPIPlanPtr plan = prepare_as_caller(query);
     const Before before = become(owner, table, "");
-    put_all_rows(plan, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    put_all_rows(plan, nullptr, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
     become_again(before);
     SPI_finish();
     return Datum{0};
