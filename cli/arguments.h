@@ -90,9 +90,10 @@ struct Arguments {
 
     /* In s or ms; without a unit it is seconds. The check comes after the transformation: CLI11
      * puts transformations first. 0 is refused: it stands for the server's own setting. */
-    static void add_seconds(CLI::App* verb, const char* option, double& value, const char* help)
+    static CLI::Option* add_seconds(CLI::App* verb, const char* option, double& value,
+                                    const char* help)
     {
-        verb->add_option(option, value, help)
+        return verb->add_option(option, value, help)
             ->transform(
                 CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
             ->check(CLI::PositiveNumber);
@@ -200,7 +201,9 @@ struct Arguments {
                 R"(
   snowflake-shard query @servers.txt --sql 'SELECT count(*) FROM photos'
   snowflake-shard query @servers.txt --shards 0-99 --timeout 10s --format csv \
-    --sql "SELECT id, caption FROM photos WHERE caption LIKE '%cat%'" > cats.csv)");
+    --sql "SELECT id, caption FROM photos WHERE caption LIKE '%cat%'" > cats.csv
+  snowflake-shard query @servers.txt --since photos.json --format csv \
+    --sql 'SELECT id, caption FROM photos WHERE id > $1 AND id <= $2 ORDER BY id' >> photos.csv)");
         verb->add_option("DSN", query.dsns, kServers);
         verb->add_option("--shards", query.shards, kShards);
         verb->add_option("--sql", query.sql, "one SELECT, VALUES, TABLE or WITH")->required();
@@ -209,6 +212,13 @@ struct Arguments {
         add_jobs(verb, query.jobs, "number of connections to each server (default 1)");
         add_seconds(verb, "--timeout", query.statement_timeout,
                     "statement_timeout of each shard, in s or ms");
+        auto* since = verb->add_option(
+            "--since", query.since,
+            "file with the last ID of each shard: the SQL has it as $1, and the ID up to which no "
+            "new row can appear as $2; the file is replaced when the rows are printed");
+        add_seconds(verb, "--settle-timeout", query.settle_timeout,
+                    "how long a shard may wait for transactions that have drawn IDs (default 10s)")
+            ->needs(since);
     }
 
     void add_diff()

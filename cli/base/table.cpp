@@ -104,7 +104,7 @@ void RowPrinter::begin(const std::vector<std::string>& columns)
     heading_.assign(columns.begin(), columns.end());
     for (const std::string& column : columns)
         widths_.push_back(width_of(visible(column)));
-    if (format_ == Format::csv)
+    if (format_ == Format::csv && has_heading_)
         print_csv_row(heading_);
     is_number_.assign(columns.size(), false);
 }

@@ -53,7 +53,11 @@ void print(const Table& table, Format format);
 class RowPrinter
 {
 public:
-    explicit RowPrinter(Format format) : format_(format) {}
+    /* has_heading: of CSV. */
+    explicit RowPrinter(Format format, bool has_heading = true)
+        : format_(format), has_heading_(has_heading)
+    {
+    }
 
     /* Names must differ from each other. */
     void begin(const std::vector<std::string>& columns);
@@ -66,6 +70,7 @@ private:
     void print_first_rows();
 
     const Format format_;
+    const bool has_heading_;
     Row heading_;
     std::vector<Row> first_rows_; /* that the widths are taken of */
     std::vector<std::size_t> widths_;

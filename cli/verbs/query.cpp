@@ -13,6 +13,7 @@
 #include "postgres/values.h"
 #include "verbs/rights.h"
 #include "verbs/row_order.h"
+#include "verbs/since.h"
 #include "verbs/verbs.h"
 
 namespace
@@ -22,6 +23,7 @@ namespace
 struct Asked {
     Shard shard;
     Rights rights;
+    Source source; /* for --since */
     std::size_t place = 0;
 };
 
@@ -49,9 +51,12 @@ Work prepare(Server& server, const QueryOptions& options)
     const std::vector<Shard> all = read_shards(server.connection);
     std::map<std::string, Rights> rights = read_rights(server.connection);
     const std::map<int, std::string> twice = find_twice(server.connection, all);
+    std::map<std::string, Source> sources;
+    if (!options.since.empty())
+        sources = read_sources(server.connection);
     for (const Shard& shard :
          options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards))) {
-        Asked asked = {shard, rights[shard.schema]};
+        Asked asked = {shard, rights[shard.schema], sources[shard.schema]};
         /* Both schemas are left out: a role that plants one of them refuses service for a number
          * at most. */
         if (const auto found = twice.find(shard.number); found != twice.end())
@@ -128,12 +133,20 @@ std::vector<std::string> names_of(const std::vector<Column>& columns)
     return names;
 }
 
+std::optional<Since> since_of(const QueryOptions& options)
+{
+    if (options.since.empty())
+        return {};
+    return std::make_optional<Since>(options.since, options.settle_timeout);
+}
+
 /* The query in all shards, over all connections. */
 class Query
 {
 public:
     Query(const QueryOptions& options, std::vector<Work>& work, std::size_t shards)
-        : options_(options), work_(work), printer_(format_of(options.format, options.json)),
+        : options_(options), work_(work), since_(since_of(options)),
+          printer_(format_of(options.format, options.json), !since_ || since_->is_first()),
           order_(shards, printer_)
     {
     }
@@ -141,11 +154,15 @@ public:
     /* Returns whether all shards have answered. */
     bool run(ServerSet& servers)
     {
+        if (since_)
+            Since::begin_output();
         on_all_connections(servers, work_,
                            [&](Connection& connection, Work& work) { work_on(connection, work); });
         if (!columns_)
             printer_.begin({"shard", "schema"});
         printer_.end();
+        if (since_)
+            since_->save();
         for (const auto& [error, shards] : errors_)
             warn((shards.size() == 1 ? "shard " : "shards ") + format_shards(shards) + ": " +
                  error);
@@ -207,9 +224,17 @@ private:
     {
         if (!asked.rights.problem.empty())
             throw Failure(asked.rights.problem);
+        Span span = {};
+        Parameters parameters;
+        if (since_) {
+            span = since_->settle(connection, asked.shard, asked.source);
+            parameters = {std::to_string(span.first), std::to_string(span.last)};
+        }
         connection.run(beginning());
-        fetch(connection, asked, declare(connection, asked));
+        fetch(connection, asked, declare(connection, asked, parameters));
         connection.run("COMMIT");
+        if (since_)
+            since_->note(asked.shard, span);
     }
 
     /* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. It takes
@@ -219,17 +244,19 @@ private:
      *
      * With the rights of the owner the library runs the query, and this cursor reads only its
      * result: no code of the shard runs behind the call of rows_as_owner(), in a FETCH. */
-    std::vector<Column> declare(Connection& connection, const Asked& asked)
+    std::vector<Column> declare(Connection& connection, const Asked& asked,
+                                const Parameters& parameters)
     {
         const std::string cursor = "DECLARE snowflake_shard NO SCROLL CURSOR FOR\n";
         if (!asked.rights.is_as_owner) {
             connection.run("SET LOCAL search_path = " + asked.shard.quoted);
-            connection.query(cursor + options_.sql);
+            connection.query(cursor + options_.sql, parameters);
             return {};
         }
-        std::vector<Column> columns = read_columns_as_owner(connection, asked.shard, options_.sql);
-        connection.query(cursor +
-                         rows_as_owner_sql(connection, asked.shard, options_.sql, columns.size()));
+        std::vector<Column> columns =
+            read_columns_as_owner(connection, asked.shard, options_.sql, parameters);
+        connection.query(cursor + rows_as_owner_sql(connection, asked.shard, options_.sql,
+                                                    parameters, columns.size()));
         return columns;
     }
 
@@ -269,6 +296,7 @@ private:
 
     const QueryOptions& options_;
     std::vector<Work>& work_;
+    std::optional<Since> since_;
     RowPrinter printer_;
     RowOrder order_;
     std::mutex lock_;
@@ -281,6 +309,10 @@ private:
 int query_shards(const QueryOptions& options)
 {
     const ShardSet wanted = options.shards.empty() ? ShardSet() : parse_shards(options.shards);
+    if (!options.since.empty() && (options.sql.find("$1") == std::string::npos ||
+                                   options.sql.find("$2") == std::string::npos))
+        throw UsageError("--since: the SQL has no $1 and $2\nHINT:  ... WHERE id > $1 AND id <= $2 "
+                         "ORDER BY id");
     ServerSet servers(options.dsns, Access::reads, true);
     std::vector<Work> work =
         servers.on_each([&](std::size_t i) { return prepare(servers[i], options); });

@@ -74,12 +74,28 @@ void run_as_owner(Connection& connection, const Shard& shard, const std::string&
     }
 }
 
-std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& shard,
-                                          const std::string& sql)
+namespace
 {
-    const Result rows = connection.query(
-        "SELECT name, type FROM snowflake_internal.columns_as_owner($1::regnamespace, $2)",
-        {shard.quoted, sql});
+
+/* The arguments of columns_as_owner() and rows_as_owner(). */
+std::string arguments_of(Connection& connection, const Shard& shard, const std::string& sql,
+                         const Parameters& parameters)
+{
+    std::string arguments =
+        connection.literal(shard.quoted) + "::regnamespace, " + connection.literal(sql);
+    for (const std::string& parameter : parameters)
+        arguments += ", " + parameter + "::bigint";
+    return arguments;
+}
+
+} // namespace
+
+std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& shard,
+                                          const std::string& sql, const Parameters& parameters)
+{
+    const Result rows =
+        connection.query("SELECT name, type FROM snowflake_internal.columns_as_owner(" +
+                         arguments_of(connection, shard, sql, parameters) + ")");
     std::vector<Column> columns;
     for (int i = 0; i < rows.rows(); i++)
         columns.push_back({rows.text(i, 0), static_cast<unsigned int>(rows.number(i, 1))});
@@ -89,14 +105,14 @@ std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& s
 }
 
 std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const std::string& sql,
-                              std::size_t columns)
+                              const Parameters& parameters, std::size_t columns)
 {
     /* A function that returns records takes the types of its columns from the query. */
     std::string list;
     for (std::size_t i = 1; i <= columns; i++)
         list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
-    return "SELECT * FROM snowflake_internal.rows_as_owner(" + connection.literal(shard.quoted) +
-           "::regnamespace, " + connection.literal(sql) + ") AS r (" + list + ")";
+    return "SELECT * FROM snowflake_internal.rows_as_owner(" +
+           arguments_of(connection, shard, sql, parameters) + ") AS r (" + list + ")";
 }
 
 /* A superuser does not expect to lack a right. */

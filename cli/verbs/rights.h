@@ -27,12 +27,13 @@ std::map<std::string, Rights> read_rights(Connection& connection);
  * the text. */
 void run_as_owner(Connection& connection, const Shard& shard, const std::string& sql);
 
-/* The columns of a query; a Failure if it has none. */
+/* The columns of a query; a Failure if it has none. parameters: none, or $1 and $2, bigint. */
+using Parameters = std::vector<std::string>;
 std::vector<Column> read_columns_as_owner(Connection& connection, const Shard& shard,
-                                          const std::string& sql);
+                                          const std::string& sql, const Parameters& parameters);
 /* A SELECT of its rows, all values as text. columns: their number. */
 std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const std::string& sql,
-                              std::size_t columns);
+                              const Parameters& parameters, std::size_t columns);
 
 /* The text of an error of such SQL, or of other SQL: without the query, whose line is enough, and
  * with the role that lacks a right. */

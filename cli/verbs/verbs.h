@@ -44,6 +44,8 @@ struct QueryOptions : ServerOptions {
     std::string format;
     int jobs = 1;
     double statement_timeout = 0; /* seconds; 0: the server's */
+    std::string since;
+    double settle_timeout = 10; /* seconds */
 };
 int query_shards(const QueryOptions& options);
 

@@ -1,0 +1,163 @@
+# snowflake-shard query --since: each run prints what is new in all shards. It is killed at random under load: no row is lost,
+# and rows come a second time only where the kill fell between the output and the file. What it refuses; a shard that waits
+# too long; rights of the owner; an extension of an earlier version.
+#
+#   SNOWFLAKE_TEST_CYCLES   the number of kills (50)
+#   SNOWFLAKE_TEST_SEED     as an earlier run has printed it
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use FaultTest;
+use IPC::Run;
+use JSON::PP;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $program = shard_program();
+seed_random();
+my $kills = trials(50, 1000);
+my $shards = 4;
+
+my $node = new_server('since', conf => "max_connections = 60\n");
+$node->safe_psql('postgres', 'CREATE ROLE app');
+foreach my $shard (0 .. $shards - 1)
+{
+	$node->safe_psql('postgres', qq{
+		SELECT snowflake_create_shard($shard, 'insta$shard');
+		CREATE TABLE insta$shard.photos (id bigint PRIMARY KEY DEFAULT insta$shard.next_id(), caption text)});
+}
+# With this one the rows are read with the rights of its owner.
+$node->safe_psql('postgres', 'ALTER SCHEMA insta1 OWNER TO app; ALTER TABLE insta1.photos OWNER TO app;
+	ALTER SEQUENCE insta1.table_id_seq OWNER TO app');
+
+my $dir = PostgreSQL::Test::Utils::tempdir;
+my $file = "$dir/photos.json";
+my $output = "$dir/photos.csv";
+my $sql = 'SELECT id, caption FROM photos WHERE id > $1 AND id <= $2 ORDER BY id';
+my @query = ('query', $node->connstr('postgres'), '--since', $file, '--sql', $sql, '--jobs', '2');
+
+sub ids_printed
+{
+	my @lines = split /\n/, slurp_file($output);
+	return map { /^\d,insta\d,(\d{19}),x$/ ? $1 : () } @lines;
+}
+
+subtest 'a run prints what has come since the last one' => sub {
+	my ($status, $out, $err) = run_shard($program, @query, '--format', 'csv');
+	is("$status $out", "0 shard,schema,id,caption\n", 'nothing is there') or diag($err);
+	$node->safe_psql('postgres', "INSERT INTO insta$_.photos (caption) VALUES ('first')") foreach 0 .. $shards - 1;
+	($status, $out) = run_shard($program, @query, '--format', 'csv');
+	is(() = $out =~ /^\d,insta\d,\d+,first$/mg, $shards, 'a row of each shard, without a second heading');
+	is((run_shard($program, @query, '--format', 'csv'))[1], '', 'and none again');
+	my @lines = map { decode_json($_) } split /\n/, slurp_file($file);
+	is(join(' ', map { $_->{shard} } @lines), '0 1 2 3', 'the file has a line for each shard');
+	is($lines[1]{id}, $node->safe_psql('postgres', 'SELECT max(id) FROM insta1.photos'), 'with the last ID, as text');
+	$node->safe_psql('postgres', "INSERT INTO insta2.photos (caption) VALUES ('json')");
+	($status, $out) = run_shard($program, @query, '--format', 'json');
+	is(decode_json($out)->[0]{caption}, 'json', 'JSON');
+};
+
+subtest 'the line that a killed run has left' => sub {
+	local $ENV{OUTPUT} = "$dir/torn.csv";
+	append_to_file($ENV{OUTPUT}, '0,insta0,40375');
+	$node->safe_psql('postgres', "INSERT INTO insta0.photos (caption) VALUES ('whole')");
+	command_ok([ 'sh', '-c', 'exec "$0" "$@" >>"$OUTPUT"', $program, @query, '--format', 'csv' ], 'the next run appends');
+	like(slurp_file($ENV{OUTPUT}), qr/^0,insta0,40375\n0,insta0,\d+,whole\n\z/, 'and begins a line of its own');
+};
+
+subtest 'what it refuses' => sub {
+	my $refused = sub {
+		my ($message, @arguments) = @_;
+		my ($status, $out, $err) = run_shard($program, 'query', $node->connstr('postgres'), @arguments);
+		ok($status == 2 && $out eq '' && $err =~ $message, "$message") or diag("$status $out$err");
+	};
+	$refused->(qr/the SQL has no \$1 and \$2/, '--since', $file, '--sql', 'SELECT 1');
+	$refused->(qr/--settle-timeout/, '--settle-timeout', '1s', '--sql', 'SELECT 1');
+	foreach my $text ('x', '{"shard": 9000, "id": "1"}', '{"shard": 1, "id": 1}', '{"shard": 1, "id": "-1"}',
+		qq({"shard": 1, "id": "1"}\n{"shard": 1, "id": "2"}))
+	{
+		PostgreSQL::Test::Utils::append_to_file("$dir/bad.json", $text);
+		$refused->(qr/bad.json, line \d: /, '--since', "$dir/bad.json", '--sql', $sql);
+		unlink "$dir/bad.json";
+	}
+	my ($status, undef, $err) = run_shard($program, 'query', $node->connstr('postgres'),
+		'--since', "$dir/none/f.json", '--sql', $sql);
+	ok($status == 3 && $err =~ /cannot write .*none\/f\.json\.new: No such file or directory/, 'a folder that is not there');
+	my $before = slurp_file($file);
+	$node->safe_psql('postgres', "INSERT INTO insta0.photos (caption) VALUES ('full')");
+	IPC::Run::run([ 'sh', '-c', '"$0" "$@" >/dev/full', $program, @query, '--format', 'csv' ], '2>', \$err);
+	like($err, qr/the output cannot be written: .*\nThe file of --since is unchanged/, 'a full disk');
+	is(slurp_file($file), $before, 'the file is as it was');
+	like((run_shard($program, @query, '--format', 'csv'))[1], qr/,full$/m, 'and the row is printed by the next run');
+};
+
+subtest 'a shard that waits is left out' => sub {
+	my $writer = $node->background_psql('postgres');
+	$writer->query_safe("BEGIN; INSERT INTO insta2.photos (caption) VALUES ('open')");
+	$node->safe_psql('postgres', "INSERT INTO insta$_.photos (caption) VALUES ('others')") foreach 1, 2;
+	my ($status, $out, $err) = run_shard($program, @query, '--format', 'csv', '--settle-timeout', '200ms');
+	is($status, 3, 'exit code 3');
+	like($err, qr/shard 2: a transaction that has drawn an ID did not end within --settle-timeout\nHINT: .*pg_locks/, 'it is named');
+	my ($query) = $err =~ /HINT:  (SELECT pid.*?);/;
+	is(() = split(/\n/, $node->safe_psql('postgres', $query)), 1, 'and the query of the hint shows who holds it up');
+	like($out, qr/^1,insta1,\d+,others\n\z/, 'the rows of the others are printed');
+	$writer->query_safe('COMMIT');
+	$writer->quit;
+	($status, $out) = run_shard($program, @query, '--format', 'csv');
+	like($out, qr/^2,insta2,\d+,open\n2,insta2,\d+,others\n\z/, 'its rows come later, in their order');
+};
+
+subtest 'an extension of version 1.0, and several sequences' => sub {
+	$node->safe_psql('postgres', 'CREATE DATABASE old');
+	$node->safe_psql('old', "CREATE EXTENSION snowflake VERSION '1.0'; SELECT snowflake_create_shard(9, 'insta9')");
+	my ($status, undef, $err) =
+		run_shard($program, 'query', $node->connstr('old'), '--since', "$dir/old.json", '--sql', $sql);
+	ok($status == 3 && $err =~ /has no snowflake_settled_id.*ALTER EXTENSION snowflake UPDATE;/s, 'it is told to be updated');
+	$node->safe_psql('postgres', q{
+		CREATE SCHEMA insta8; CREATE SEQUENCE insta8.s; CREATE SEQUENCE insta8.t;
+		CREATE TABLE insta8.photos (id bigint DEFAULT snowflake_next_id(8, 'insta8.s'), caption text);
+		CREATE TABLE insta8.likes (id bigint DEFAULT snowflake_next_id(8, 'insta8.t'))});
+	($status, undef, $err) = run_shard($program, @query, '--shards', '8');
+	ok($status == 3 && $err =~ /shard 8: its IDs come from several sequences/, 'one position cannot stand for several');
+	$node->safe_psql('postgres', 'DROP SCHEMA insta8 CASCADE');
+};
+
+subtest 'killed at random' => sub {
+	my $script = "$dir/write.sql";
+	append_to_file($script, join "\n", '\\set shard random(0, ' . ($shards - 1) . ')', '\\set late random(0, 20)',
+		"BEGIN; INSERT INTO insta:shard.photos (caption) SELECT 'x' FROM generate_series(1, 5);",
+		'\\sleep :late ms', "COMMIT;\n");
+	my $written = '';
+	my $writers = IPC::Run::start([ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', 600, '-f', $script, $node->connstr('postgres') ],
+		'<', '/dev/null', '>&', \$written);
+	# Each run appends to the output, as a job would.
+	unlink $file;
+	my @append = ('sh', '-c', 'exec "$0" "$@" >>"$OUTPUT"', $program, @query, '--format', 'csv');
+	local $ENV{OUTPUT} = $output;
+	foreach my $kill (1 .. $kills)
+	{
+		show_progress('since', $kill, $kills);
+		my $run = IPC::Run::start(\@append, '<', '/dev/null', '2>', '/dev/null');
+		usleep(int rand 120_000);
+		$run->kill_kill(grace => 0);
+	}
+	$writers->signal('INT');
+	$writers->finish;
+	command_ok(\@append, 'the last run ends');
+	my %seen;
+	$seen{$_}++ foreach ids_printed();
+	my @rows = split /\n/, $node->safe_psql('postgres',
+		join ' UNION ALL ', map { "SELECT id FROM insta$_.photos WHERE caption = 'x'" } 0 .. $shards - 1);
+	is(scalar(grep { !$seen{$_} } @rows), 0, 'no row is lost');
+	note(scalar(@rows) . ' rows; ' . grep({ $_ > 1 } values %seen) . " were printed more than once, after $kills kills");
+};
+
+$node->stop;
+done_testing();
