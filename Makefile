@@ -113,6 +113,8 @@ endif
 uninstall: uninstall-cli
 
 CLI_COMPILE = $(CXX) -std=c++17 $(CLI_FLAGS) $(OWN_WARNINGS) -Icli -I$(includedir)
+# The control file has the version.
+cli/main.o cli/postgres/extension.o: snowflake.control
 cli/%.o: cli/%.cpp cli/precompiled.h.gch
 	$(CLI_COMPILE) -include cli/precompiled.h -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' $(WRITE_HEADERS) -c $< -o $@
 # -MD: its headers are those of the system.
