@@ -1,6 +1,6 @@
-# snowflake_settled_id(): a consumer that reads up to it gets every row once, in the order of the IDs, while 16 writers commit
-# late, roll back, prepare transactions and are killed, and while the server crashes and a standby is promoted. A consumer
-# that reads "id > last" misses rows of the same load.
+# snowflake_settled_id(): a consumer that reads up to it gets every row once, in the order of the IDs, while 16 writers
+# commit late, roll back, prepare transactions and are killed, and while the server crashes and a standby is promoted. A
+# consumer that reads "id > last" misses rows of the same load.
 #
 #   SNOWFLAKE_TEST_LONG     10 minutes, instead of 15 seconds
 #   SNOWFLAKE_TEST_CYCLES   the number of rounds, of 2 seconds each
@@ -59,9 +59,11 @@ $node->safe_psql('postgres', q{
 
 # Scripts of pgbench, with their weights. A transaction ends up to 40 ms after it has drawn.
 my %scripts = (
-	single => [ 6, 'BEGIN; INSERT INTO insta5.photos (caption) VALUES (\'x\');', 'INSERT INTO insta5.likes DEFAULT VALUES; COMMIT;' ],
+	single => [ 6, 'BEGIN; INSERT INTO insta5.photos (caption) VALUES (\'x\');',
+		'INSERT INTO insta5.likes DEFAULT VALUES; COMMIT;' ],
 	batch => [ 3, 'BEGIN; INSERT INTO insta5.photos (caption) SELECT \'b\' FROM generate_series(1, 100);', 'COMMIT;' ],
-	copy => [ 1, 'BEGIN; INSERT INTO insta5.photos SELECT snowflake_next_ids(5, \'insta5.table_id_seq\', 50), \'c\';', 'COMMIT;' ],
+	copy => [ 1, 'BEGIN; INSERT INTO insta5.photos SELECT snowflake_next_ids(5, \'insta5.table_id_seq\', 50), \'c\';',
+		'COMMIT;' ],
 	savepoint => [ 2, 'BEGIN; SAVEPOINT s; INSERT INTO insta5.likes DEFAULT VALUES; ROLLBACK TO s;
 		INSERT INTO insta5.photos (caption) VALUES (\'s\');', 'COMMIT;' ],
 	rollback => [ 1, 'BEGIN; INSERT INTO insta5.likes DEFAULT VALUES;', 'ROLLBACK;' ],
@@ -162,17 +164,19 @@ subtest 'promotion' => sub {
 	write_for(1, sub { });
 };
 
-$node->safe_psql('postgres', 'UPDATE consumers SET stops = true');
-$_->{run}->finish foreach values %consumers;
-is($_->{out}, '', "consumer $_->{name} ends") foreach values %consumers;
+subtest 'each row is read once, in the order of the IDs' => sub {
+	$node->safe_psql('postgres', 'UPDATE consumers SET stops = true');
+	$_->{run}->finish foreach values %consumers;
+	is($_->{out}, '', "consumer $_->{name} ends") foreach values %consumers;
 
-my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM rows');
-my ($missed) = split /\|/, faults_of('plain');
-note("$rows rows; the plain consumer missed $missed");
-is(faults_of('settled'), '0|0|0', 'the settled consumer misses no row, has none twice, and all in their order');
-cmp_ok($missed, '>', 0, 'id > last misses rows of the same load');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM rows
-	WHERE id > (SELECT last FROM consumers WHERE name = 'settled')}), '0', 'and it has come to the end');
+	my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM rows');
+	my ($missed) = split /\|/, faults_of('plain');
+	note("$rows rows; the plain consumer missed $missed");
+	is(faults_of('settled'), '0|0|0', 'the settled consumer misses no row, has none twice, and all in their order');
+	cmp_ok($missed, '>', 0, 'id > last misses rows of the same load');
+	is($node->safe_psql('postgres', q{SELECT count(*) FROM rows
+		WHERE id > (SELECT last FROM consumers WHERE name = 'settled')}), '0', 'and it has come to the end');
+};
 
 $node->stop;
 done_testing();

@@ -1,6 +1,6 @@
-# ALTER EXTENSION snowflake UPDATE from each earlier version: afterwards the extension is the same as one that was made anew,
-# shards of the earlier version work, and get what is new. Through a dump, through pg_upgrade, and with a shard that moves
-# from a server with the earlier version to one with this version and back.
+# ALTER EXTENSION snowflake UPDATE from each earlier version: afterwards the extension is the same as one that was made
+# anew, shards of the earlier version work, and get what is new. Through a dump, through pg_upgrade, and with a shard
+# that moves from a server with the earlier version to one with this version and back.
 
 use strict;
 use warnings;
@@ -14,7 +14,8 @@ use SnowflakeTest;
 use Test::More;
 
 my $program = shard_program_if_built();
-my ($version) = slurp_file((`pg_config --sharedir` =~ s/\n//r) . '/extension/snowflake.control') =~ /default_version = '(.*)'/;
+my ($version) =
+	slurp_file((`pg_config --sharedir` =~ s/\n//r) . '/extension/snowflake.control') =~ /default_version = '(.*)'/;
 my $earlier = '1.0';
 
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
@@ -23,11 +24,13 @@ my $node = new_server('old', conf => $conf);
 # All objects of the extension, each with its text.
 my $objects = q{
 	SELECT pg_describe_object(d.classid, d.objid, 0),
-	       coalesce(pg_get_functiondef(p.oid), pg_get_viewdef(v.oid), (SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', '
-	           ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)),
+	       coalesce(pg_get_functiondef(p.oid), pg_get_viewdef(v.oid),
+	           (SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attnum)
+	            FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)),
 	       coalesce(obj_description(d.objid, (SELECT relname FROM pg_class WHERE oid = d.classid)), ''),
 	       coalesce(p.proacl::text, c.relacl::text, '')
-	FROM pg_depend AS d JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+	FROM pg_depend AS d JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+		AND d.deptype = 'e'
 	LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
 	LEFT JOIN pg_type AS t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid
 	LEFT JOIN pg_class AS c ON c.oid = CASE d.classid WHEN 'pg_class'::regclass THEN d.objid ELSE t.typrelid END
@@ -51,8 +54,10 @@ sub make_old
 		CREATE EXTENSION snowflake VERSION '$earlier';
 		SELECT snowflake_create_shard(5, 'insta5');
 		CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), caption text);
-		CREATE TABLE insta5.likes (id bigint PRIMARY KEY DEFAULT insta5.next_id(), photo bigint REFERENCES insta5.photos) PARTITION BY RANGE (id);
-		SELECT snowflake_create_partitions('insta5.likes', date_trunc('month', now()), now() + interval '2 months', '1 month');
+		CREATE TABLE insta5.likes (id bigint PRIMARY KEY DEFAULT insta5.next_id(), photo bigint REFERENCES insta5.photos)
+			PARTITION BY RANGE (id);
+		SELECT snowflake_create_partitions('insta5.likes', date_trunc('month', now()), now() + interval '2 months',
+			'1 month');
 		CREATE TABLE insta5.words (id serial PRIMARY KEY, word text);
 		INSERT INTO insta5.words (word) VALUES ('a');
 		SELECT snowflake_attach('insta5.words');
@@ -66,7 +71,8 @@ sub make_old
 sub is_updated
 {
 	my ($server, $database, $name) = @_;
-	is(sql($server, $database, q{SELECT extversion FROM pg_extension WHERE extname = 'snowflake'}), $version, "$name: version $version");
+	is(sql($server, $database, q{SELECT extversion FROM pg_extension WHERE extname = 'snowflake'}), $version,
+		"$name: version $version");
 	is(sql($server, $database, 'SELECT count(*) FROM snowflake_check()'), '0', "$name: snowflake_check() finds nothing");
 	is( sql($server, $database, q{
 			INSERT INTO insta5.photos (caption) VALUES ('new');
@@ -84,7 +90,8 @@ subtest 'in place' => sub {
 	make_old('inplace');
 	sql($node, 'inplace', 'ALTER EXTENSION snowflake UPDATE');
 	my %new = map { ($_ => 1) } split /\n/, sql($node, 'postgres', $objects);
-	is(join("\n", grep { !delete $new{$_} } split /\n/, sql($node, 'inplace', $objects)), '', 'the update leaves nothing that is old');
+	is(join("\n", grep { !delete $new{$_} } split /\n/, sql($node, 'inplace', $objects)), '',
+		'the update leaves nothing that is old');
 	is(join("\n", sort keys %new), '', 'and has all that is new');
 	is_updated($node, 'inplace', 'in place');
 };
@@ -111,7 +118,8 @@ subtest 'through pg_upgrade' => sub {
 			'-s', $new->host, '-p', $node->port, '-P', $new->port ], 'pg_upgrade');
 	$new->append_conf('postgresql.conf', $conf);
 	$new->start;
-	is(sql($new, 'upgraded', q{SELECT extversion FROM pg_extension WHERE extname = 'snowflake'}), $earlier, 'pg_upgrade keeps the version');
+	is(sql($new, 'upgraded', q{SELECT extversion FROM pg_extension WHERE extname = 'snowflake'}), $earlier,
+		'pg_upgrade keeps the version');
 	sql($new, 'upgraded', q{INSERT INTO insta5.photos (caption) VALUES ('before the update')});
 	sql($new, 'upgraded', 'ALTER EXTENSION snowflake UPDATE');
 	is_updated($new, 'upgraded', 'through pg_upgrade');
@@ -128,14 +136,18 @@ subtest 'a shard that moves between the versions' => sub {
 	my @move = ('move', 'insta5', '--from', $servers[0], '--to', $servers[1]);
 	my ($status, $out, $err) = run_shard($program, @move, '--reversible');
 	is($status, 0, 'to the later version') or diag($err);
-	is(sql($node, 'target', q{SELECT snowflake_settled_id('insta5.photos') > max(id) FROM insta5.photos}), 't', 'it is open there');
+	is(sql($node, 'target', q{SELECT snowflake_settled_id('insta5.photos') > max(id) FROM insta5.photos}), 't',
+		'it is open there');
 	($status, $out, $err) = run_shard($program, @move, '--undo');
 	is($status, 0, 'and back') or diag($err);
 	is(sql($node, 'source', q{INSERT INTO insta5.photos (caption) VALUES ('x') RETURNING true}), 't', 'it is open again');
 	sql($node, 'target', q{SELECT snowflake_create_shard(6, 'insta6')});
 	($status, $out, $err) =
 		run_shard($program, 'move', 'insta6', '--from', $servers[1], '--to', $servers[0], '--dry-run');
-	like($out, qr/extension snowflake is \Q$earlier\E in schema public, and on the source it is \Q$version\E in schema public\n.*ALTER EXTENSION snowflake UPDATE/,
+	my $versions =
+		qr/extension snowflake is \Q$earlier\E in schema public, and on the source it is \Q$version\E in schema public/;
+	like($out,
+		qr/$versions\n.*ALTER EXTENSION snowflake UPDATE/,
 		'a shard of the later version moves to no earlier one, and the obstacle says what to do');
 };
 
