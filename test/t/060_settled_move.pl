@@ -1,0 +1,84 @@
+# A consumer that reads up to settled_id() through PgBouncer gets every row once and in the order of the IDs, while the shard
+# moves to another server and back, and 8 writers commit late.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PoolerTest;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+plan skip_all => 'PgBouncer is not installed' unless defined pgbouncer_program();
+my $program = shard_program();
+seed_random();
+
+my $conf = "wal_level = logical\nmax_connections = 60\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
+my @nodes = map { new_server($_, conf => $conf) } qw(one two);
+$nodes[0]->safe_psql('postgres', q{
+	SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), caption text);
+	CREATE TABLE insta5.likes (id bigint PRIMARY KEY DEFAULT insta5.next_id());
+	CREATE VIEW insta5.rows AS SELECT id FROM insta5.photos UNION ALL SELECT id FROM insta5.likes});
+my $pooler = new_pooler(alias_to($nodes[0]));
+
+my $script = PostgreSQL::Test::Utils::tempdir . '/write.sql';
+append_to_file($script, join "\n", '\\set late random(0, 40)', "BEGIN; INSERT INTO insta5.photos (caption) VALUES ('x');",
+	'\\sleep :late ms', "INSERT INTO insta5.likes DEFAULT VALUES; COMMIT;\n");
+my $written = '';
+my $writers = IPC::Run::start([ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', 600, '-f', $script, shard5_of($pooler) ],
+	'<', '/dev/null', '>&', \$written);
+
+# Each statement can be on either server. One that fails is repeated with the same last ID.
+my ($last, @seen) = (0);
+
+sub ask
+{
+	my ($sql) = @_;
+	my ($out, $err);
+	my $is_done = IPC::Run::run([ 'psql', '-XAtq', '-d', shard5_of($pooler), '-c', $sql ], '>', \$out, '2>', \$err);
+	return $is_done ? $out : undef;
+}
+
+sub consume
+{
+	my $settled = ask('SELECT insta5.settled_id()') // return;
+	chomp $settled;
+	my $rows = ask("SELECT id FROM insta5.rows WHERE id > $last AND id <= $settled ORDER BY id") // return;
+	push @seen, split /\n/, $rows;
+	$last = $settled;
+	return;
+}
+
+my @move = ('move', 'insta5', '--from', $nodes[0], '--to', $nodes[1], '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
+foreach my $step ([ '--reversible' ], [ '--undo', '--reversible' ], [ '--undo' ])
+{
+	# The third one goes back from the second: its servers are those of the second, exchanged twice.
+	my @line = @$step == 1 && $step->[0] eq '--undo' ? @move[ 0, 1, 2, 5, 4, 3, 6 .. $#move ] : @move;
+	my ($out, $err) = ('', '');
+	my $run = IPC::Run::start([ shard_command($program, @line, @$step) ], '<', \undef, '>', \$out, '2>', \$err);
+	while ($run->pumpable)
+	{
+		consume();
+		$run->pump_nb;
+	}
+	$run->finish;
+	is($run->result(0), 0, "move @$step") or diag("$out$err");
+	consume() foreach 1 .. 5;
+}
+$writers->signal('INT');
+$writers->finish;
+consume();
+
+my @rows = split /\n/, $nodes[1]->safe_psql('postgres', 'SELECT id FROM insta5.rows ORDER BY id');
+cmp_ok(scalar @rows, '>', 1000, scalar(@rows) . ' rows were written');
+is(join(' ', @seen) eq join(' ', @rows) ? '' : scalar(@seen) . ' of ' . scalar(@rows), '',
+	'the consumer has got all of them once, in their order');
+
+$_->stop foreach @nodes;
+done_testing();
