@@ -274,10 +274,10 @@ constexpr std::uint32_t kSequenceMagic = 0x1717;
 #endif
 
 /* False for a corrupted page, such as one of zeros. */
-inline bool is_sequence_page(Page page)
+inline bool is_sequence_page(const char* page)
 {
     constexpr LocationIndex special = BLCKSZ - MAXALIGN(sizeof(SequenceMagic));
-    return reinterpret_cast<PageHeader>(page)->pd_special == special &&
+    return reinterpret_cast<const PageHeaderData*>(page)->pd_special == special &&
            reinterpret_cast<const SequenceMagic*>(page + special)->magic == kSequenceMagic;
 }
 

@@ -43,7 +43,7 @@ bool is_open(const SplitState& split, const SplitShard& shard)
 /* On a promoted standby that is not open yet no shard is moving: the old server shows it. */
 InTransit in_transit(const SplitState& split, const SplitShard& shard)
 {
-    return {shard,
+    return {static_cast<const Shard&>(shard),
             Kind::split,
             shard.leaves && split.is_under_way() && split.is_home ? State::moving : State::rest,
             is_open(split, shard),

@@ -78,13 +78,13 @@ void Handover::attempt(const Switch& one)
 
 void Handover::let_go()
 {
-    is_resumed_ = routers.resume();
+    is_resumed = routers.resume();
     routers.discard_prepared();
 }
 
 void Handover::end_abort(const std::string& what)
 {
     remedy = "RESUME in its console lets them go on";
-    if (!is_resumed_)
+    if (!is_resumed)
         throw Failure(what + " is aborted, but not every PgBouncer could be resumed");
 }

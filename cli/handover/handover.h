@@ -67,9 +67,8 @@ struct Handover {
     std::string remedy; /* of a paused alias */
     /* The other side may be open by now. */
     bool is_final = false;
-
-private:
-    bool is_resumed_ = true;
+    /* By let_go(). */
+    bool is_resumed = true;
 };
 
 /* The exit code of a command. An error ends with the aliases that are paused, because their clients

@@ -145,7 +145,8 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
 std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
                          Handover& handover)
 {
-    auto& [source, target] = servers;
+    Connection& source = servers.source;
+    Connection& target = servers.target;
     const Limits& limits = handover.limits;
     std::int64_t blocked = 0;
     Switch one;

@@ -22,7 +22,7 @@ bool is_address_of(const Address& address, Connection& connection)
         return true;
     try {
         Connection there(connection.dsn_to(address) + " connect_timeout=5");
-        return is_same_server(there, connection);
+        return is_same_server(connection, there);
     } catch (const Failure&) {
         return false;
     }

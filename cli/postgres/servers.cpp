@@ -75,7 +75,7 @@ void require_writable(Connection& connection)
 } // namespace
 
 Server::Server(const std::string& dsn)
-    : owner_(std::make_unique<Connection>(dsn)), connection(*owner_)
+    : owner(std::make_unique<Connection>(dsn)), connection(*owner)
 {
 }
 

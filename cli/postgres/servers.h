@@ -13,10 +13,8 @@
 #include "postgres/parallel.h"
 
 /* A Connection cannot be moved, but a Server can, as vectors do: the reference stays valid, because
- * it is to an object on the heap. owner_ is declared first, because connection is made from it. */
-class Server
-{
-public:
+ * it is to an object on the heap. owner is declared first, because connection is made from it. */
+struct Server {
     explicit Server(const std::string& dsn);
 
     std::string name() const { return connection.server(); }
@@ -24,10 +22,7 @@ public:
      * password. */
     std::string dsn() const { return connection.dsn_of_server(); }
 
-private:
-    std::unique_ptr<Connection> owner_;
-
-public:
+    std::unique_ptr<Connection> owner;
     Connection& connection;
 };
 

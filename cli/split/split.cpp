@@ -96,7 +96,7 @@ int SplitCommand::end(const std::string& state, bool leaves)
     std::vector<ShardState> states;
     for (const SplitShard& shard : shards_)
         if (shard.leaves == leaves)
-            states.push_back({shard, state, ""});
+            states.push_back({static_cast<const Shard&>(shard), state, ""});
     return print_states(states, options_.json);
 }
 

@@ -149,6 +149,6 @@ void Since::save()
     std::string text;
     for (const auto& [shard, id] : noted_)
         text +=
-            "{\"shard\": " + std::to_string(shard) + ", \"id\": \"" + std::to_string(id) + "\"}\n";
+            R"({"shard": )" + std::to_string(shard) + R"(, "id": ")" + std::to_string(id) + "\"}\n";
     write_file(file_, text);
 }
