@@ -87,7 +87,7 @@ void check_pooler_file(const std::string& text, const std::string& /*file*/)
         require(!include.empty() && include.find('\n') == std::string::npos, "a file has a name");
     const Aliases all = {"shard5", "shard6", "shard 7"};
     const Address place = text.size() % 2 == 0 ? Address{"/run/it's here", "6432", "my=app"}
-                                             : Address{"db2", "5432", "app"};
+                                               : Address{"db2", "5432", "app"};
     const auto before = lines_of(text, all);
     Aliases aliases;
     std::set<int> edited;
