@@ -139,11 +139,10 @@ void Connection::run(const std::string& sql)
     finish(PQsendQuery(handle_.get(), sql.c_str()) == 1);
 }
 
-/* The last result, as PQexec() returns it. All results are taken, also behind an error: libpq sends
+/* The last result, as PQexec() returns it; last was taken before. All results are taken, also behind an error: libpq sends
  * no further statement before PQgetResult() has returned NULL. */
-Result Connection::finish(bool is_sent)
+Result Connection::finish(Result last, bool is_sent)
 {
-    Result last(nullptr);
     bool has_copy = false;
     while (PGresult* next = is_sent ? await_result() : nullptr) {
         const ExecStatusType status = PQresultStatus(next);

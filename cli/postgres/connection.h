@@ -127,8 +127,10 @@ public:
 
 private:
     friend class Watch;
+    friend class CopyIn;
 
-    Result finish(bool is_sent);
+    Result finish(bool is_sent) { return finish(Result(nullptr), is_sent); }
+    Result finish(Result last, bool is_sent);
     PGresult* await_result();
     void check();
 

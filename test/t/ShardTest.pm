@@ -139,7 +139,7 @@ sub dump_of
 	if (defined $options{name})
 	{
 		$text =~ s/\b\Q$schema\E\b/$options{name}/g;
-		my $before = qr/snowflake_next_ids?\(|shard => |next ID of shard |snowflake_shard\(id\) = /;
+		my $before = qr/snowflake_(?:next_ids?|settled_id)\(|shard => |next ID of shard |snowflake_shard\(id\) = /;
 		$text =~ s/($before)$options{from}\b/$1$options{to}/g;
 	}
 	return $text;
