@@ -203,7 +203,9 @@ struct Arguments {
   snowflake-shard query @servers.txt --shards 0-99 --timeout 10s --format csv \
     --sql "SELECT id, caption FROM photos WHERE caption LIKE '%cat%'" > cats.csv
   snowflake-shard query @servers.txt --since photos.json --format csv \
-    --sql 'SELECT id, caption FROM photos WHERE id > $1 AND id <= $2 ORDER BY id' >> photos.csv)");
+    --sql 'SELECT id, caption FROM photos WHERE id > $1 AND id <= $2 ORDER BY id' >> photos.csv
+  snowflake-shard query @servers.txt --sql 'SELECT user_id, count(*) AS n FROM likes GROUP BY 1' \
+    --then 'SELECT user_id, sum(n) FROM rows GROUP BY 1 ORDER BY 2 DESC LIMIT 10')");
         verb->add_option("DSN", query.dsns, kServers);
         verb->add_option("--shards", query.shards, kShards);
         verb->add_option("--sql", query.sql, "one SELECT, VALUES, TABLE or WITH")->required();
@@ -219,6 +221,15 @@ struct Arguments {
         add_seconds(verb, "--settle-timeout", query.settle_timeout,
                     "how long a shard may wait for transactions that have drawn IDs (default 10s)")
             ->needs(since);
+        auto* then = verb->add_option(
+            "--then", query.then,
+            "one SELECT, VALUES, TABLE or WITH over the rows of all shards, which it reads as the "
+            "table rows, with the columns shard and schema in front; its rows are printed");
+        then->excludes(since);
+        verb->add_option("--at", query.at,
+                         "server that keeps the table rows meanwhile, as a temporary one (default: "
+                         "the first DSN)")
+            ->needs(then);
     }
 
     void add_diff()

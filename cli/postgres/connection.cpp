@@ -139,8 +139,8 @@ void Connection::run(const std::string& sql)
     finish(PQsendQuery(handle_.get(), sql.c_str()) == 1);
 }
 
-/* The last result, as PQexec() returns it; last was taken before. All results are taken, also behind an error: libpq sends
- * no further statement before PQgetResult() has returned NULL. */
+/* The last result, as PQexec() returns it; last was taken before. All results are taken, also
+ * behind an error: libpq sends no further statement before PQgetResult() has returned NULL. */
 Result Connection::finish(Result last, bool is_sent)
 {
     bool has_copy = false;

@@ -1,13 +1,21 @@
 #include "postgres/row_text.h"
 
+/* extra_float_digits = 1 writes floats exactly. The type money is written by lc_monetary. */
+std::string value_text_settings(const std::string& set)
+{
+    std::string settings;
+    for (const char* const setting :
+         {"DateStyle = ISO", "IntervalStyle = postgres", "extra_float_digits = 1",
+          "bytea_output = hex", "lc_monetary = 'C'"})
+        settings += set + " " + setting + "; ";
+    return settings;
+}
+
+/* row_security = off makes a policy that would hide rows an error. */
 void set_row_text(Connection& connection)
 {
-    /* row_security = off makes a policy that would hide rows an error. extra_float_digits = 1
-     * writes floats exactly. The type money is written by lc_monetary. */
-    connection.run(R"(
-        SET row_security = off; SET DateStyle = ISO; SET TimeZone = UTC;
-        SET IntervalStyle = postgres; SET extra_float_digits = 1; SET bytea_output = hex;
-        SET xmlbinary = base64; SET lc_monetary = 'C')");
+    connection.run(value_text_settings("SET") +
+                   "SET row_security = off; SET TimeZone = UTC; SET xmlbinary = base64");
 }
 
 std::string row_text_of(Connection& connection, const std::string& table)

@@ -48,15 +48,6 @@ std::string as_one_line(std::string text)
     return text;
 }
 
-Server reach(const std::string& dsn)
-{
-    try {
-        return Server(dsn);
-    } catch (const Failure& error) {
-        throw Failure(visible(without_secrets(dsn)) + ": " + as_one_line(error.what()));
-    }
-}
-
 Server connect(const std::string& dsn)
 {
     Server server = reach(dsn);
@@ -77,6 +68,15 @@ void require_writable(Connection& connection)
 Server::Server(const std::string& dsn)
     : owner(std::make_unique<Connection>(dsn)), connection(*owner)
 {
+}
+
+Server reach(const std::string& dsn)
+{
+    try {
+        return Server(dsn);
+    } catch (const Failure& error) {
+        throw Failure(visible(without_secrets(dsn)) + ": " + as_one_line(error.what()));
+    }
 }
 
 Server connect_to(const std::string& dsn, Access access)

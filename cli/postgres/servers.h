@@ -29,6 +29,9 @@ struct Server {
 /* writes: a server in recovery is refused before anything is done. */
 enum class Access { reads, writes };
 
+/* One server, which need not have the extension. The error does not show the string's password. */
+Server reach(const std::string& dsn);
+
 /* One server, with its own error if it cannot be used: UsageError for a wrong string, else Failure.
  * The error does not show the string's password. */
 Server connect_to(const std::string& dsn, Access access);

@@ -46,6 +46,8 @@ struct QueryOptions : ServerOptions {
     double statement_timeout = 0; /* seconds; 0: the server's */
     std::string since;
     double settle_timeout = 10; /* seconds */
+    std::string then;
+    std::string at;
 };
 int query_shards(const QueryOptions& options);
 

@@ -1,0 +1,123 @@
+#include "verbs/shard_query.h"
+
+#include "postgres/row_text.h"
+#include "postgres/sql_text.h"
+
+void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
+{
+    on_all_connections(servers, asked, [&](Connection& connection, AskedServer& server) {
+        work_on(connection, server);
+    });
+}
+
+/* Here, so that an error of it is one of the shard: the server may be lost at any time.
+ * cursor_tuple_fraction = 1: all rows are fetched, and the default plans for the first 10 %.
+ * idle_in_transaction_session_timeout = 0: between two FETCHes the session waits for the turn
+ * of its shard, and the timeout of a role would end it there. statement_timeout is of each
+ * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
+ * count. */
+std::string ShardQuery::beginning() const
+{
+    std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
+                      "SET LOCAL idle_in_transaction_session_timeout = 0";
+    if (!options_.then.empty())
+        sql += "; " + value_text_settings("SET LOCAL");
+    if (options_.statement_timeout > 0)
+        sql += "; SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout);
+    return sql;
+}
+
+void ShardQuery::work_on(Connection& connection, AskedServer& server)
+{
+    for (std::size_t i = 0;
+         connection.is_alive() && (i = (*server.next)++) < server.shards.size();) {
+        const Asked& asked = server.shards[i];
+        try {
+            ask(connection, asked);
+        } catch (const ServerError& error) {
+            connection.rollback();
+            add_error(explained(error, asked.rights), asked.shard);
+        } catch (const Failure& error) {
+            connection.rollback();
+            add_error(error.what(), asked.shard);
+        }
+        /* Also after an error, because the shards behind this one wait for it. */
+        sink_.end(asked.place);
+    }
+    /* The shards that are left are of the other connections to the server. The last one that is
+     * lost gives each its error, and ends it: shards of other servers wait for it. */
+    if (connection.is_alive() || --*server.alive > 0)
+        return;
+    for (std::size_t i = 0; (i = (*server.next)++) < server.shards.size();) {
+        const Asked& asked = server.shards[i];
+        add_error("not asked, because the connection to " + server.server + " was lost",
+                  asked.shard);
+        sink_.end(asked.place);
+    }
+}
+
+void ShardQuery::add_error(const std::string& error, const Shard& shard)
+{
+    const std::lock_guard<std::mutex> lock(lock_);
+    errors_[error].insert(shard.number);
+}
+
+void ShardQuery::ask(Connection& connection, const Asked& asked)
+{
+    if (!asked.rights.problem.empty())
+        throw Failure(asked.rights.problem);
+    Span span = {};
+    Parameters parameters;
+    if (since_) {
+        span = since_->settle(connection, asked.shard, asked.source);
+        parameters = {std::to_string(span.first), std::to_string(span.last)};
+    }
+    connection.run(beginning());
+    fetch(connection, asked, declare(connection, asked, parameters));
+    connection.run("COMMIT");
+    if (since_)
+        since_->note(asked.shard, span);
+}
+
+/* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. It takes
+ * one statement, and no other than a query: DECLARE CURSOR refuses a WITH that changes rows,
+ * and query() uses the extended protocol, which refuses a second statement behind a
+ * semicolon. Returns the columns, if they are known before the first row.
+ *
+ * With the rights of the owner the library runs the query, and this cursor reads only its
+ * result: no code of the shard runs behind the call of rows_as_owner(), in a FETCH. */
+std::vector<Column> ShardQuery::declare(Connection& connection, const Asked& asked,
+                                        const Parameters& parameters)
+{
+    const std::string cursor = "DECLARE snowflake_shard NO SCROLL CURSOR FOR\n";
+    if (!asked.rights.is_as_owner) {
+        connection.run("SET LOCAL search_path = " + asked.shard.quoted);
+        connection.query(cursor + options_.sql, parameters);
+        return {};
+    }
+    std::vector<Column> columns =
+        read_columns_as_owner(connection, asked.shard, options_.sql, parameters);
+    connection.query(cursor + rows_as_owner_sql(connection, asked.shard, options_.sql, parameters,
+                                                columns.size()));
+    return columns;
+}
+
+void ShardQuery::fetch(Connection& connection, const Asked& asked, std::vector<Column> columns)
+{
+    const auto& [number, schema, quoted] = asked.shard;
+    for (bool is_last = false; !is_last;) {
+        const Result result = connection.query("FETCH 1000 FROM snowflake_shard");
+        if (columns.empty())
+            columns = columns_of(result);
+        sink_.begin(asked.shard, columns);
+        std::vector<Row> rows;
+        for (int i = 0; i < result.rows(); i++) {
+            rows.push_back({number, schema});
+            for (Value& value : row_of(result, i, columns))
+                rows.back().push_back(std::move(value));
+        }
+        /* A full batch may be the last one: then the next FETCH returns no row. */
+        is_last = result.rows() < 1000;
+        sink_.add(asked.place, std::move(rows));
+    }
+}
