@@ -302,9 +302,13 @@ struct Arguments {
         verb->add_option("DSN", plan.dsns, kServers);
         auto* weights = verb->add_option("--weights", plan.weights,
                                          "file of lines shard,weight: load in place of size");
-        verb->add_option("--by", plan.by, "size (default), rows, or the number of shards")
-            ->check(CLI::IsMember({"size", "shards", "rows"}))
+        verb->add_option("--by", plan.by,
+                         "size (default), rows, the number of shards, or load: rows written, or "
+                         "pages looked at while it is measured")
+            ->check(CLI::IsMember({"size", "shards", "rows", "writes", "pages"}))
             ->excludes(weights);
+        add_seconds(verb, "--over", plan.over,
+                    "how long --by writes and --by pages measure (default 60s)");
         /* One value for each: CLI11 would take the connection strings behind it, too, which are the
          * servers of the plan. */
         add_dsn(verb, "--drain", plan.drain, "server to be emptied; may be given several times")

@@ -34,30 +34,37 @@ std::vector<PlacedShard> read_sizes(Connection& connection)
     std::vector<PlacedShard> shards;
     for (int i = 0; i < rows.rows(); i++)
         shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), 0,
-                          rows.number(i, 2), rows.number(i, 3)});
+                          rows.number(i, 2), rows.number(i, 3), 0});
     return shards;
 }
 
 /* The address is that of the server that answered, not of another one of a list of hosts: move
  * takes the plan later, when the list may lead elsewhere. The other settings of the connection
  * string are added without secrets, because the plan is a file that people edit and pass on. */
-Report read_server(Connection& connection)
+Report read_server(Connection& connection, const Sample& sample)
 {
     warn_of_citus(connection);
+    std::map<std::string, std::int64_t> load;
+    if (sample.is_wanted())
+        load = measure_load(connection, sample);
+    std::vector<PlacedShard> shards = read_sizes(connection);
+    for (PlacedShard& shard : shards)
+        shard.load = load[shard.schema];
     const std::string others =
         without_secrets(connection.dsn(), {"host", "hostaddr", "port", "dbname"});
     return {
         {connection.server(), connection.address().dsn() + (others.empty() ? "" : " " + others)},
-        read_sizes(connection),
+        std::move(shards),
         read_in_transit(connection)};
 }
 
 } // namespace
 
-Distribution read_distribution(ServerSet& servers)
+Distribution read_distribution(ServerSet& servers, const Sample& sample)
 {
     Distribution distribution;
-    for (const Report& report : servers.on_all(read_server)) {
+    for (const Report& report :
+         servers.on_all([&](Connection& connection) { return read_server(connection, sample); })) {
         distribution.servers.push_back(report.server);
         for (PlacedShard shard : report.shards) {
             shard.server = distribution.servers.size() - 1;

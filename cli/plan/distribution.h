@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/shards.h"
+#include "plan/load.h"
 #include "postgres/servers.h"
 
 struct PlacedServer {
@@ -20,6 +21,7 @@ struct PlacedShard {
     std::size_t server; /* its place in the list of servers */
     std::int64_t size;
     std::int64_t rows; /* estimate of the last ANALYZE, 0 before the first */
+    std::int64_t load; /* of the sample; 0 without one */
 };
 
 /* A shard may be both in shards and in moving or kept, and a number may be in shards twice, if it
@@ -31,5 +33,6 @@ struct Distribution {
     ShardSet kept; /* another server keeps old rows until --drop-source, --drop-rest */
 };
 
-/* The servers in the order of the set. Servers that fail are not in it, if the set keeps going. */
-Distribution read_distribution(ServerSet& servers);
+/* The servers in the order of the set. Servers that fail are not in it, if the set keeps going.
+ * Takes as long as the sample. */
+Distribution read_distribution(ServerSet& servers, const Sample& sample = {});

@@ -55,6 +55,12 @@ ShardSet missing(const ShardSet& numbers, const ShardSet& others)
     return missing;
 }
 
+Sample sample_of(const PlanOptions& options)
+{
+    constexpr double kMinute = 60;
+    return {options.by, options.over > 0 ? options.over : kMinute};
+}
+
 /* By shard. A shard that the file does not name weighs nothing. */
 std::map<int, double> weigh(const Distribution& distribution, const PlanOptions& options)
 {
@@ -73,9 +79,11 @@ std::map<int, double> weigh(const Distribution& distribution, const PlanOptions&
                 missing(placed, named));
         return weights;
     }
+    const bool is_load = sample_of(options).is_wanted();
     for (const PlacedShard& shard : distribution.shards)
         weights[shard.number] = options.by == "shards" ? 1
                                 : options.by == "rows" ? static_cast<double>(shard.rows)
+                                : is_load              ? static_cast<double>(shard.load)
                                                        : static_cast<double>(shard.size);
     return weights;
 }
@@ -126,12 +134,35 @@ std::vector<PlannedShard> shards_of(const Distribution& distribution, const Plan
 Plan make_plan(ServerSet& servers, const PlanOptions& options)
 {
     Plan plan;
-    plan.distribution = read_distribution(servers);
+    plan.distribution = read_distribution(servers, sample_of(options));
     require_one_place_each(plan.distribution);
     plan.servers = servers_of(servers, plan.distribution, options.drain);
     plan.shards = shards_of(plan.distribution, options);
-    plan.moves = plan_moves(plan.servers, plan.shards, {options.threshold, options.max_moves});
+    plan.limits = {options.threshold, options.max_moves, !sample_of(options).is_wanted()};
+    plan.moves = plan_moves(plan.servers, plan.shards, plan.limits);
     return plan;
+}
+
+/* No move helps: a server with such a shard alone is above the mean. */
+void warn_of_large(const Plan& plan)
+{
+    double total = 0;
+    for (const PlannedShard& shard : plan.shards)
+        total += shard.weight;
+    const auto kept = std::count_if(plan.servers.begin(), plan.servers.end(),
+                                    [](const PlannedServer& one) { return !one.is_drained; });
+    const double share = total / static_cast<double>(kept) * (1 + plan.limits.threshold);
+    ShardSet large;
+    for (const PlannedShard& shard : plan.shards)
+        if (shard.weight > share && plan.servers.size() > 1)
+            large.insert(shard.number);
+    warn_of("more than the share of a server, each by itself", large);
+}
+
+void check_options(const PlanOptions& options)
+{
+    if (options.over > 0 && !sample_of(options).is_wanted())
+        throw UsageError("--over is for --by writes and --by pages");
 }
 
 /* The shards that --drain leaves on their server. A warning, because the server cannot be switched
@@ -153,8 +184,10 @@ void warn_of_rest(const Plan& plan)
 
 int plan_shards(const PlanOptions& options)
 {
+    check_options(options);
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const Plan plan = make_plan(servers, options);
+    warn_of_large(plan);
     warn_of_rest(plan);
     if (options.json || options.format == "json")
         print_json(plan);

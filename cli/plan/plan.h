@@ -14,6 +14,7 @@ struct Plan {
     Distribution distribution;
     std::vector<PlannedServer> servers; /* those of the distribution, as the planner sees them */
     std::vector<PlannedShard> shards;
+    PlanLimits limits;
     std::vector<PlannedMove> moves;
 };
 

@@ -26,8 +26,8 @@ void name_weights(Table& table, const PlanOptions& options)
     const auto column = std::find(table.columns.begin(), table.columns.end(), "weight");
     if (!options.weights.empty())
         return;
-    if (options.by == "rows") {
-        *column = "rows";
+    if (options.by != "size" && options.by != "shards") {
+        *column = options.by;
         return;
     }
     const auto place = column - table.columns.begin();
@@ -151,24 +151,26 @@ std::string text_of_seconds(std::int64_t seconds)
 }
 
 /* After all moves. The planner decides, so that this line and the plan follow one rule. */
-bool ends_balanced(const Plan& plan, double threshold)
+bool ends_balanced(const Plan& plan)
 {
     std::vector<PlannedShard> shards = plan.shards;
     for (const PlannedMove& move : plan.moves)
         shards[move.shard].server = move.to;
-    return is_balanced(plan.servers, shards, threshold);
+    return is_balanced(plan.servers, shards, plan.limits);
 }
 
 /* A plan may end by itself with just as many moves. Without the limit it begins with the same. */
 bool ends_at_limit(const Plan& plan, const PlanOptions& options)
 {
+    PlanLimits without_end = plan.limits;
+    without_end.max_moves = PlanLimits().max_moves;
     return plan.moves.size() == options.max_moves &&
-           plan_moves(plan.servers, plan.shards, {options.threshold}).size() > plan.moves.size();
+           plan_moves(plan.servers, plan.shards, without_end).size() > plan.moves.size();
 }
 
 void print_summary(const Plan& plan, const PlanOptions& options)
 {
-    const bool is_enough = ends_balanced(plan, options.threshold);
+    const bool is_enough = ends_balanced(plan);
     /* Nothing to move, and perhaps not within the threshold: large shards, --exclude and moves
      * under way can prevent that. */
     if (plan.moves.empty()) {

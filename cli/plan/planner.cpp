@@ -189,7 +189,8 @@ std::vector<std::size_t> order_by(const std::vector<Thing>& things, Name name)
 
 /* Both kinds of shards, and the order of the names in which Loads numbers them. */
 struct Fleet {
-    Fleet(const std::vector<PlannedServer>& servers, const std::vector<PlannedShard>& shards)
+    Fleet(const std::vector<PlannedServer>& servers, const std::vector<PlannedShard>& shards,
+          bool spreads_empty)
         : server_order(order_by(servers, [](const PlannedServer& server) { return server.name; })),
           shard_order(order_by(shards, [](const PlannedShard& shard) {
               return std::tie(shard.number, shard.schema);
@@ -208,6 +209,8 @@ struct Fleet {
         for (std::size_t i = 0; i < shards.size(); i++) {
             const PlannedShard& shard = shards[shard_order[i]];
             const bool is_empty = empty[shard_order[i]];
+            if (is_empty && !spreads_empty && !servers[shard.server].is_drained)
+                continue;
             /* An empty shard weighs 1, so its kind is balanced by number. */
             kinds[is_empty ? 1 : 0].add(i, rank_of[shard.server], is_empty ? 1 : shard.weight,
                                         shard.may_move);
@@ -245,7 +248,7 @@ std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
                                     const std::vector<PlannedShard>& shards,
                                     const PlanLimits& limits)
 {
-    Fleet fleet(servers, shards);
+    Fleet fleet(servers, shards, limits.spreads_empty);
     std::vector<PlannedMove> moves;
     const auto make_all = [&](Loads& loads, auto next) {
         while (moves.size() < limits.max_moves) {
@@ -267,9 +270,9 @@ std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
 }
 
 bool is_balanced(const std::vector<PlannedServer>& servers, const std::vector<PlannedShard>& shards,
-                 double threshold)
+                 const PlanLimits& limits)
 {
-    const Fleet fleet(servers, shards);
+    const Fleet fleet(servers, shards, limits.spreads_empty);
     return std::all_of(fleet.kinds.begin(), fleet.kinds.end(),
-                       [&](const Loads& loads) { return loads.is_balanced(threshold); });
+                       [&](const Loads& loads) { return loads.is_balanced(limits.threshold); });
 }

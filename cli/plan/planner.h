@@ -31,6 +31,9 @@ struct PlannedShard {
 struct PlanLimits {
     double threshold = 0.1; /* so far from the mean, as a part of it, is balanced */
     std::size_t max_moves = static_cast<std::size_t>(-1);
+    /* Weights are load: a shard that does nothing may be large, and moves only from a drained
+     * server. */
+    bool spreads_empty = true;
 };
 
 struct PlannedMove {
@@ -53,4 +56,4 @@ std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
 
 /* Is each server within the threshold of its goal, in both kinds of shards? */
 bool is_balanced(const std::vector<PlannedServer>& servers, const std::vector<PlannedShard>& shards,
-                 double threshold);
+                 const PlanLimits& limits);

@@ -12,6 +12,7 @@ struct PlanOptions {
     bool keep_going = false;
     bool json = false;
     std::string by = "size";
+    double over = 0; /* seconds, of writes and pages; 0: a minute */
     std::string weights;
     std::vector<std::string> drain;
     double threshold = 0.1;

@@ -133,6 +133,8 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 	like($err, qr/^snowflake-shard: \Q$standby_name\E is a standby and is left out: /, 'and is named');
 	($status, $rows) = shard_json($program, 'list', $standby);
 	is($status . names($rows), '0' . join(' ', map { "insta$_" } 0 .. 3, 8), 'a standby alone is read');
+	($status, undef, $err) = run_shard($program, 'plan', $standby->connstr('postgres'), '--by', 'writes', '--over', '1s');
+	like("$status $err", qr/^3 .*it is a standby, which does not count the work of its primary\n/, 'but has no load');
 	# The record of a way back, as move --reversible writes it on the server that publishes: slots and pg_current_wal_lsn()
 	# are of the primary alone.
 	$one->safe_psql('postgres', q{

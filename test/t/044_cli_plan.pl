@@ -16,7 +16,7 @@ use Test::More;
 my $program = shard_program();
 my $node = new_server('one');
 my ($host, $port) = ($node->host, $node->port);
-my %dsn = map { $_ => "host=$host port=$port dbname=$_" } qw(a b c);
+my %dsn = map { $_ => "host=$host port=$port dbname=$_" } qw(a b c p q r);
 my ($status, $out, $err, $plan);
 
 sub run_plan
@@ -168,6 +168,76 @@ subtest 'shards that are moving are left out, and one at two places is an error'
 	like("$status$out$err",
 		qr/^3snowflake-shard: shard 5 is at two places: schema insta5 at \S+\/a, schema other at \S+\/c\n/,
 		'a shard at two places');
+};
+
+# Shards 10 to 17 in p: 11 is large, and nobody writes to it; clients write to 12, 13 and 14, and a little to 15. Each
+# transaction has a connection of its own, because a session reports its counts at its end, else once in a second.
+sub start_writers
+{
+	my (%place) = @_;
+	my @writers;
+	foreach my $shard (sort keys %place)
+	{
+		my $pause = $shard == 15 ? 800 : 50;
+		my $script = file_of("INSERT INTO insta$shard.t (t) SELECT 'x' FROM generate_series(1, 5);\n\\sleep $pause ms\n");
+		push @writers, IPC::Run::start([ 'pgbench', '-n', '-C', '-T', '600', '-f', $script, $dsn{$place{$shard}} ],
+			'>', '/dev/null', '2>', '/dev/null');
+	}
+	foreach my $shard (sort keys %place)
+	{
+		my $written = sub { $node->safe_psql($place{$shard},
+			"SELECT n_tup_ins > 0 FROM pg_stat_user_tables WHERE schemaname = 'insta$shard'") };
+		await("shard $shard is written to", sub { $written->() eq 't' });
+	}
+	return @writers;
+}
+
+sub stop_writers
+{
+	my (@writers) = @_;
+	$_->signal('TERM'), $_->finish foreach @writers;
+	return;
+}
+
+subtest '--by writes and --by pages balance what shards do' => sub {
+	foreach my $database (qw(p q r))
+	{
+		$node->safe_psql('postgres', "CREATE DATABASE $database");
+		$node->safe_psql($database, 'CREATE EXTENSION snowflake');
+	}
+	$node->safe_psql('p', join '', map { qq{
+		SELECT snowflake_create_shard($_, 'insta$_');
+		CREATE TABLE insta$_.t (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), t text); } } 10 .. 17);
+	$node->safe_psql('p', q{INSERT INTO insta11.t (t) SELECT repeat('x', 1000) FROM generate_series(1, 5000)});
+	my @servers = @dsn{qw(p q r)};
+	my @writers = start_writers(map { $_ => 'p' } 12 .. 15);
+	($status, $plan, $err) = moves(@servers, '--by', 'writes', '--over', '3s');
+	like("$status $plan", qr/^0 (1[234]) p [qr], (1[234]) p [qr]$/, 'two of three hot shards, and no idle one')
+	  or diag($err);
+	my %place = ((map { $_ => 'p' } 12 .. 15), map { split / p / } split /, /, $plan);
+	stop_writers(@writers);
+	carry_out('p', $place{$_}, $_) foreach grep { $place{$_} ne 'p' } 12 .. 14;
+	@writers = start_writers(%place);
+	($status, $out, $err) = run_plan(@servers, '--by', 'writes', '--over', '3s', '--threshold', '15%');
+	like($out, qr/^balanced: every server is within the threshold of the mean$/m,
+		'the next sample: within 15% of the mean') or diag($out, $err);
+	like((run_plan(@servers, '--by', 'pages', '--over', '1s', '--drain', $servers[1]))[1], qr/shard +schema +pages /,
+		'pages');
+	stop_writers(@writers);
+	my $plan_of_one = background('plan', @servers, '--by', 'writes', '--over', '3s');
+	my $waits = q{SELECT count(*) FROM pg_stat_activity WHERE query ~ 'FROM pg_stat_user_tables$' AND state = 'idle'
+		AND application_name = 'snowflake-shard' AND datname = 'p'};
+	await('the command measures', sub { $node->safe_psql('postgres', $waits) eq '1' });
+	$node->safe_psql('p', 'SELECT pg_stat_reset()');
+	$plan_of_one->{h}->finish;
+	like($plan_of_one->{err}, qr/\/p: its statistics were reset during the measurement/, 'a reset of the statistics');
+	like((run_plan(@servers, '--over', '3s'))[2], qr/--over is for --by writes and --by pages/, '--over by size');
+};
+
+subtest 'a shard that is more than the share of a server is named' => sub {
+	my $weights = file_of("10,1\n12,90\n13,4\n");
+	($status, $out, $err) = run_plan(@dsn{qw(p q r)}, '--weights', $weights);
+	like($err, qr/^snowflake-shard: more than the share of a server, each by itself: 12$/m, 'no move helps');
 };
 
 subtest 'plan and map as pictures' => sub {

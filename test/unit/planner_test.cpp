@@ -178,7 +178,7 @@ TEST(Planner, ThePlanEndsWithinTheThreshold)
                        1, static_cast<double>(between(random, 50, 200)));
         for (const PlannedMove& move : fleet.plan())
             fleet.shards[move.shard].server = move.to;
-        ASSERT_TRUE(is_balanced(fleet.servers, fleet.shards, 0.1));
+        ASSERT_TRUE(is_balanced(fleet.servers, fleet.shards, {0.1}));
         ASSERT_TRUE(fleet.plan().empty()) << "a balanced fleet has an empty plan";
     }
 }
@@ -259,9 +259,9 @@ TEST(Planner, EmptyShardsAreSpreadByNumber)
     for (std::size_t server = 0; server < 3; server++)
         add_shards(fleet, server, 10, 1000);
     add_shards(fleet, 0, 1, 99);
-    EXPECT_TRUE(is_balanced(fleet.servers, fleet.shards, 0.1)) << "one cannot be spread";
+    EXPECT_TRUE(is_balanced(fleet.servers, fleet.shards, {0.1})) << "one cannot be spread";
     add_shards(fleet, 0, 8, 99);
-    EXPECT_FALSE(is_balanced(fleet.servers, fleet.shards, 0.1));
+    EXPECT_FALSE(is_balanced(fleet.servers, fleet.shards, {0.1}));
     const std::vector<PlannedMove> plan = fleet.plan();
     ASSERT_EQ(plan.size(), 6);
     EXPECT_EQ(plan[0].shard, 30) << "of equal ones the lowest number";
@@ -295,7 +295,7 @@ TEST(Planner, NothingIsMovedForLittle)
     add_shards(fleet, 0, 2, 100);
     add_shards(fleet, 1, 1, 99);
     EXPECT_TRUE(fleet.plan().empty()) << "100 of 200 to 99 would gain 1";
-    EXPECT_FALSE(is_balanced(fleet.servers, fleet.shards, 0.1));
+    EXPECT_FALSE(is_balanced(fleet.servers, fleet.shards, {0.1}));
 }
 
 TEST(Planner, FleetsOfNothing)
@@ -303,7 +303,7 @@ TEST(Planner, FleetsOfNothing)
     Fleet fleet;
     add_servers(fleet, 2);
     EXPECT_TRUE(fleet.plan().empty());
-    EXPECT_TRUE(is_balanced(fleet.servers, fleet.shards, 0));
+    EXPECT_TRUE(is_balanced(fleet.servers, fleet.shards, {0}));
     add_shards(fleet, 0, 4, 0);
     EXPECT_EQ(fleet.plan().size(), 2) << "without weights all are empty";
     fleet.servers[0].is_drained = true;
