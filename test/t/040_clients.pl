@@ -9,8 +9,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use File::Copy qw(copy);
-use IPC::Run;
+use ClientTest;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
@@ -28,31 +27,6 @@ my $user = getpwuid($<);
 my $password = join '', map { chr(97 + int(rand(26))) } 1 .. 20;
 $node->safe_psql('postgres', qq{ALTER ROLE "$user" PASSWORD '$password'});
 $ENV{PYTHONDONTWRITEBYTECODE} = 1;
-
-# Runs a command. Its exit status, its output and its messages.
-sub run
-{
-	my @command = @_;
-	IPC::Run::run(\@command, '<', '/dev/null', '>', \my $out, '2>', \my $err);
-	return ($? >> 8 || $?, $out, $err);
-}
-
-sub has_program
-{
-	my ($program) = @_;
-	return scalar grep { -x "$_/$program" } split /:/, $ENV{PATH};
-}
-
-# Debian's modules belong to its own Python, which may not be the first in PATH.
-sub python_with
-{
-	my @modules = @_;
-	foreach my $python (map { "$_/python3" } split(/:/, $ENV{PATH}), '/usr/bin')
-	{
-		return $python if -x $python && (run($python, '-c', 'import ' . join(', ', @modules)))[0] == 0;
-	}
-	return;
-}
 
 # The program runs in a new database. Its first line says which version of the client ran.
 sub run_client
@@ -86,27 +60,14 @@ sub run_python
 	return;
 }
 
-# npm installs what the program's package files name, in a folder that has a copy of the program. npm itself only warns
-# if Node.js is too old.
 sub run_node
 {
 	my ($name) = @_;
 	SKIP:
 	{
-		skip 'node or npm is not installed', 1 unless has_program('node') && has_program('npm');
-		my ($wanted) = slurp_file("$clients/$name/package.json") =~ /"node": ">=(\d+)"/;
-		my ($major) = (run('node', '--version'))[1] =~ /^v(\d+)/;
-		skip "$name needs Node.js $wanted", 1 if $wanted && $major < $wanted;
-		my $folder = PostgreSQL::Test::Utils::tempdir();
-		copy($_, $folder) or die "could not copy $_: $!" foreach glob "$clients/$name/*.js*";
-		my ($status, $out, $err) = run('npm', 'ci', '--prefix', $folder,
-			qw(--ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000));
-		# The package files may be wrong. All else that npm ci meets is trouble on the way to the registry.
-		my ($code) = $err =~ /\bcode (\w+)/;
-		skip "npm cannot get its packages: $code", 1
-			if $status && $code && $code !~ /^(EUSAGE|EINTEGRITY|EJSONPARSE|ETARGET|E404)$/;
-		is($status, 0, "$name: npm ci") or diag("$out$err");
-		run_client($name, 'photos', 'node', "$folder/photos.js") unless $status;
+		my ($folder, $reason) = install_node($name, "$clients/$name");
+		skip $reason, 1 unless defined $folder;
+		run_client($name, 'photos', 'node', "$folder/photos.js");
 	}
 	return;
 }
