@@ -1,0 +1,158 @@
+"""Measures ways to read each new row once, on the server that PGHOST and its like name: see bench/consume, which starts it.
+
+16 clients insert one row a transaction, and commit up to 40 ms later; one of 1,000 rolls back. A second after they have begun,
+another transaction writes into a table of its own, and stays open for 10 s. A row's wait is the time from its commit to its
+arrival at the consumer.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import psycopg2
+
+CLIENTS = 16
+UNRELATED_SECONDS = 10
+GAP_SECONDS = 1  # after which a gap is taken for a rollback
+
+
+@dataclass(frozen=True)
+class Way:
+    name: str
+    columns: str  # of the table photos; the first one is n, by which rows are counted
+    read: callable  # of a cursor and the position: the new rows, and the position after them
+    before_insert: str = ""
+    trigger: bool = False
+
+
+def rows_of(cursor, sql, *values):
+    cursor.execute(sql, values)
+    return cursor.fetchall()
+
+
+def read_plain(cursor, last):
+    ids = [row[0] for row in rows_of(cursor, "SELECT n FROM photos WHERE n > %s ORDER BY n", last or 0)]
+    return ids, ids[-1] if ids else last
+
+
+def read_settled(cursor, last):
+    ((settled,),) = rows_of(cursor, "SELECT snowflake_settled_id(0, 's')")
+    return [row[0] for row in rows_of(cursor, "SELECT n FROM photos WHERE n > %s AND n <= %s ORDER BY n", last or 0, settled)], settled
+
+
+def read_xmin(cursor, last):
+    """The snapshot that reads the rows is also the one whose xmin is asked, so one statement is enough."""
+    found = rows_of(cursor, """
+        WITH now AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xmin)
+        SELECT n, xmin::text FROM now LEFT JOIN photos ON xid >= %s::text::xid8 AND xid < now.xmin ORDER BY xid, n""",
+                    last or "0")
+    return [row[0] for row in found if row[0] is not None], found[0][1]
+
+
+def read_without_gaps(cursor, last):
+    """Stops at a gap until it is filled, or for GAP_SECONDS."""
+    position, since = last or (0, time.time())
+    ids = []
+    for (n,) in rows_of(cursor, "SELECT n FROM photos WHERE n > %s ORDER BY n", position):
+        if n != position + 1 and time.time() - since < GAP_SECONDS:
+            break
+        ids.append(n)
+        position, since = n, time.time()
+    return ids, (position, since)
+
+
+def read_locked(cursor, last):
+    """Has the writers of the shared lock end, and keeps out others while it reads."""
+    cursor.execute("SELECT pg_advisory_lock(1)")
+    ids, last = read_plain(cursor, last)
+    cursor.execute("SELECT pg_advisory_unlock(1)")
+    return ids, last
+
+
+ID = "n bigint PRIMARY KEY DEFAULT snowflake_next_id(0, 's'), caption text"
+WAYS = (
+    Way("id > last", ID, read_plain),
+    Way("snowflake_settled_id()", ID, read_settled),
+    Way("the same, and NOTIFY by a trigger", ID, read_settled, trigger=True),
+    Way("pg_snapshot_xmin()", f"{ID}, xid xid8 NOT NULL DEFAULT pg_current_xact_id(), UNIQUE (xid, n)", read_xmin),
+    Way("gaps of a sequence", "n bigserial PRIMARY KEY, caption text", read_without_gaps),
+    Way("advisory locks", ID, read_locked, before_insert="SELECT pg_advisory_xact_lock_shared(1);"),
+)
+
+
+def connect():
+    connection = psycopg2.connect("")
+    connection.autocommit = True
+    return connection.cursor()
+
+
+def make_tables(cursor, way):
+    cursor.execute(f"""
+        DROP TABLE IF EXISTS photos, unrelated;
+        CREATE TABLE photos ({way.columns});
+        CREATE TABLE unrelated (n integer);""")
+    if way.trigger:
+        cursor.execute("""
+            CREATE OR REPLACE FUNCTION announce() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NOTIFY photos; RETURN NULL; END';
+            CREATE TRIGGER announce AFTER INSERT ON photos FOR EACH STATEMENT EXECUTE FUNCTION announce();""")
+
+
+def start_writers(folder, way, seconds):
+    script = (f"\\set late random(0, 40)\nBEGIN;\n{way.before_insert}\nINSERT INTO photos (caption) VALUES ('x');\n"
+              "\\sleep :late ms\n{end};\n")
+    arguments = []
+    for end, weight in (("COMMIT", 999), ("ROLLBACK", 1)):
+        file = os.path.join(folder, f"{end}.sql")
+        with open(file, "w", encoding="ascii") as target:
+            target.write(script.replace("{end}", end))
+        arguments += ["-f", f"{file}@{weight}"]
+    return subprocess.Popen(["pgbench", "-n", "-c", str(CLIENTS), "-j", "2", "-T", str(seconds), *arguments],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def measure(folder, way, seconds, pause):
+    """Rows that are missed and come twice, the waits, and the rows a second."""
+    cursor, unrelated = connect(), connect()
+    make_tables(cursor, way)
+    arrivals, twice, last = {}, 0, None
+    writers = start_writers(folder, way, seconds)
+    start = time.time()
+    begins, ends = start + 1, start + 1 + UNRELATED_SECONDS
+    state, finish = "before", None
+    while finish is None or time.time() < finish:
+        if state == "before" and time.time() >= begins:
+            unrelated.execute("BEGIN; INSERT INTO unrelated VALUES (1)")
+            state = "open"
+        if state == "open" and time.time() >= ends:
+            unrelated.execute("COMMIT")
+            state = "ended"
+        ids, last = way.read(cursor, last)
+        now = time.time()
+        for n in ids:
+            twice += n in arrivals
+            arrivals[n] = now
+        if finish is None and writers.poll() is not None:
+            finish = time.time() + GAP_SECONDS + 0.5
+        time.sleep(pause / 1000)
+    if writers.returncode != 0:
+        raise SystemExit(f"pgbench failed:\n{writers.stderr.read().decode()}")
+    commits = dict(rows_of(cursor, "SELECT n, extract(epoch FROM pg_xact_commit_timestamp(xmin))::float8 FROM photos"))
+    waits = [(arrivals[n] - commits[n]) * 1000 for n in arrivals]
+    return len(commits) - len(arrivals.keys() & commits.keys()), twice, waits, len(commits) / seconds
+
+
+def main():
+    folder, seconds, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    cursor = connect()
+    cursor.execute("CREATE EXTENSION IF NOT EXISTS snowflake; CREATE SEQUENCE IF NOT EXISTS s; SHOW server_version")
+    print(f"PostgreSQL {cursor.fetchone()[0]}, {CLIENTS} writers, {seconds} s each, a look every {pause:g} ms")
+    print(f"{'':34} {'rows/s':>7} {'missed':>7} {'twice':>6} {'median ms':>10} {'largest ms':>11}")
+    for way in WAYS:
+        missed, twice, waits, rate = measure(folder, way, seconds, pause)
+        print(f"{way.name:34} {rate:7.0f} {missed:7} {twice:6} {statistics.median(waits):10.1f} {max(waits):11.0f}", flush=True)
+
+
+main()
