@@ -1,6 +1,7 @@
-# The programs of examples/consume read every new row while writers commit late and roll back, while the programs are killed,
-# the server restarts and the shard moves to another server: feed.py exactly once and in the order of the IDs, print.js at
-# least once. A standby that has replayed up to the primary's position has every row up to a settled ID.
+# The programs of examples/consume read every new row while writers commit late and roll back, while the programs are
+# killed, the server restarts and the shard moves to another server: feed.py exactly once and in the order of the IDs,
+# print.js at least once. A standby and a subscriber that have the primary's WAL have every row up to a settled ID.
+# drawing.sql names the transactions that are waited for.
 #
 #   SNOWFLAKE_TEST_LONG     100 kills of each program in each of the three parts, instead of 3
 #   SNOWFLAKE_TEST_CYCLES   the number of kills
@@ -27,12 +28,25 @@ my $programs = "$FindBin::RealBin/../../examples/consume";
 my $folder = PostgreSQL::Test::Utils::tempdir();
 $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 
-my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
+my $conf = "wal_level = logical\nmax_prepared_transactions = 2\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
 my ($one, $two) = map { new_server($_, conf => $conf, init => { allows_streaming => 1 }) } qw(one two);
 
 # The tables move with the shard, and with them the last ID of feed.py.
 $one->safe_psql('postgres', "SELECT snowflake_create_shard(5, 'insta5')");
 $one->safe_psql('postgres', slurp_file("$programs/tables.sql"));
+
+subtest 'transactions that are waited for' => sub {
+	$one->safe_psql('postgres', slurp_file("$programs/drawing.sql"));
+	$one->safe_psql('postgres', "BEGIN; SELECT insta5.next_id(); PREPARE TRANSACTION 'of nobody'");
+	my $open = $one->background_psql('postgres');
+	$open->query_safe('BEGIN; INSERT INTO insta5.photos DEFAULT VALUES');
+	my $pid = $open->query_safe('SELECT pg_backend_pid()');
+	is($one->safe_psql('postgres', 'SELECT pid, gid, state, age > interval \'0\' FROM insta5.drawing'),
+		"|of nobody||t\n$pid||idle in transaction|t", 'a prepared one, and one of a session');
+	$open->quit;
+	$one->safe_psql('postgres', "ROLLBACK PREPARED 'of nobody'");
+	is($one->safe_psql('postgres', 'SELECT count(*) FROM insta5.drawing'), '0', 'none after their end');
+};
 
 # The feed is slow, so that kills and the restart meet a program between two of its steps.
 $one->safe_psql('postgres', q{
@@ -136,7 +150,8 @@ sub kill_at_random
 SKIP:
 {
 	my $python = python_with('psycopg') or skip 'psycopg is not installed for python3', 1;
-	push @consumers, { name => 'feed.py', command => [ $python, "$programs/feed.py" ], folder => $folder, out => "$folder/feed" };
+	push @consumers, { name => 'feed.py', command => [ $python, "$programs/feed.py" ], folder => $folder,
+		out => "$folder/feed" };
 }
 SKIP:
 {
@@ -191,8 +206,12 @@ subtest 'a standby and a subscriber' => sub {
 		push @counts, $two->safe_psql('copy', $count);
 		$rows{$settled} = \@counts;
 	}
-	my %expected = map { my $n = $one->safe_psql('postgres', "SELECT count(*) FROM insta5.photos WHERE id <= $_"); ($_ => [ $n, $n ]) }
-		keys %rows;
+	my %expected;
+	foreach my $settled (keys %rows)
+	{
+		my $count = $one->safe_psql('postgres', "SELECT count(*) FROM insta5.photos WHERE id <= $settled");
+		$expected{$settled} = [ $count, $count ];
+	}
 	is_deeply(\%rows, \%expected, 'they have every row up to the settled ID');
 	$two->safe_psql('copy', 'DROP SUBSCRIPTION copy');
 	$one->safe_psql('postgres', 'DROP PUBLICATION copy');
