@@ -1,6 +1,6 @@
 """Measures ways to read each new row, on the server that PGHOST and its like name: see bench/consume, which starts it.
 
-16 clients insert one row a transaction, and commit up to 40 ms later; one of 1,000 rolls back. A second after they have begun,
+16 clients insert one row a transaction, and commit some time later; one of 1,000 rolls back. A second after they have begun,
 another transaction writes into a table of its own, and stays open for 10 s. A row's wait is the time from its commit to its
 arrival at the consumer.
 """
@@ -101,8 +101,8 @@ def make_tables(cursor, way):
             CREATE TRIGGER announce AFTER INSERT ON photos FOR EACH STATEMENT EXECUTE FUNCTION announce();""")
 
 
-def start_writers(folder, way, seconds):
-    script = (f"\\set late random(0, 40)\nBEGIN;\n{way.before_insert}\nINSERT INTO photos (caption) VALUES ('x');\n"
+def start_writers(folder, way, seconds, late):
+    script = (f"\\set late random(0, {late})\nBEGIN;\n{way.before_insert}\nINSERT INTO photos (caption) VALUES ('x');\n"
               "\\sleep :late ms\n{end};\n")
     arguments = []
     for end, weight in (("COMMIT", 999), ("ROLLBACK", 1)):
@@ -114,12 +114,12 @@ def start_writers(folder, way, seconds):
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def measure(folder, way, seconds, pause):
+def measure(folder, way, seconds, pause, late):
     """Rows that are missed, and read after one with a larger number; the waits; the rows a second."""
     cursor, unrelated = connect(), connect()
     make_tables(cursor, way)
-    arrivals, newest, late, last = {}, 0, 0, None
-    writers = start_writers(folder, way, seconds)
+    arrivals, newest, disordered, last = {}, 0, 0, None
+    writers = start_writers(folder, way, seconds, late)
     start = time.time()
     begins, ends = start + 1, start + 1 + UNRELATED_SECONDS
     state, arrived = "before", start
@@ -136,7 +136,7 @@ def measure(folder, way, seconds, pause):
         for n in ids:
             if n in arrivals:
                 raise SystemExit(f"{way.name}: {n} was read twice")
-            late += n < newest
+            disordered += n < newest
             newest = max(newest, n)
             arrivals[n] = arrived
         time.sleep(pause / 1000)
@@ -144,18 +144,19 @@ def measure(folder, way, seconds, pause):
         raise SystemExit(f"pgbench failed:\n{writers.stderr.read().decode()}")
     commits = dict(rows_of(cursor, "SELECT n, extract(epoch FROM pg_xact_commit_timestamp(xmin))::float8 FROM photos"))
     waits = [(arrivals[n] - commits[n]) * 1000 for n in arrivals]
-    return len(commits) - len(arrivals.keys() & commits.keys()), late, waits, len(commits) / seconds
+    return len(commits) - len(arrivals.keys() & commits.keys()), disordered, waits, len(commits) / seconds
 
 
 def main():
-    folder, seconds, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    folder, seconds, pause, late = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
     cursor = connect()
     cursor.execute("CREATE EXTENSION IF NOT EXISTS snowflake; CREATE SEQUENCE IF NOT EXISTS s; SHOW server_version")
-    print(f"PostgreSQL {cursor.fetchone()[0]}, {CLIENTS} writers, {seconds} s each, a look every {pause:g} ms")
+    print(f"PostgreSQL {cursor.fetchone()[0]}, {CLIENTS} writers that commit 0 to {late} ms late, {seconds} s each, "
+          f"a look every {pause:g} ms")
     print(f"{'':34} {'rows/s':>7} {'missed':>7} {'out of order':>13} {'median ms':>10} {'largest ms':>11}")
     for way in WAYS:
-        missed, late, waits, rate = measure(folder, way, seconds, pause)
-        print(f"{way.name:34} {rate:7.0f} {missed:7} {late:13} {statistics.median(waits):10.1f} {max(waits):11.0f}", flush=True)
+        missed, disordered, waits, rate = measure(folder, way, seconds, pause, late)
+        print(f"{way.name:34} {rate:7.0f} {missed:7} {disordered:13} {statistics.median(waits):10.1f} {max(waits):11.0f}", flush=True)
 
 
 main()
