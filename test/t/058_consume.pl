@@ -3,7 +3,7 @@
 # print.js at least once. A standby and a subscriber that have the primary's WAL have every row up to a settled ID.
 # drawing.sql names the transactions that are waited for.
 #
-#   SNOWFLAKE_TEST_LONG     100 kills of each program in each of the three parts, instead of 3
+#   SNOWFLAKE_TEST_LONG     100 kills of each program in each of the three parts, instead of 2
 #   SNOWFLAKE_TEST_CYCLES   the number of kills
 #   SNOWFLAKE_TEST_SEED     as an earlier run has printed it
 
@@ -23,7 +23,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 seed_random();
-my $kills = trials(3, 100);
+my $kills = trials(2, 100);
 my $programs = "$FindBin::RealBin/../../examples/consume";
 my $folder = PostgreSQL::Test::Utils::tempdir();
 $ENV{PYTHONDONTWRITEBYTECODE} = 1;
@@ -193,7 +193,7 @@ subtest 'a standby and a subscriber' => sub {
 	await('the subscriber has the first rows',
 		sub { $two->safe_psql('copy', 'SELECT srsubstate FROM pg_subscription_rel') eq 'r' });
 	my %rows;
-	foreach (1 .. 5)
+	foreach (1 .. 3)
 	{
 		my $settled = $one->safe_psql('postgres', 'SELECT insta5.settled_id()');
 		my $lsn = $one->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
