@@ -257,6 +257,28 @@ subtest 'one shard comes from a backup of the whole database, as docs/scale-out.
 	unlike((run_shard($program, 'verify', $node))[1], qr/insta5/, 'and nothing when it is gone');
 };
 
+subtest 'an earlier state comes beside the live shard, as docs/scale-out.md says' => sub {
+	$node->safe_psql('postgres', 'CREATE DATABASE recovered TEMPLATE postgres');
+	my $page = slurp_file("$FindBin::RealBin/../../docs/scale-out.md");
+	my ($statements, $dump) = $page =~ /<<'SQL'\n(ALTER SCHEMA insta5.*?\n)SQL\n(pg_dump .*?)\n/s
+	  or die 'the page has other commands';
+	$node->safe_psql('recovered', $statements);
+	$node->safe_psql('postgres', 'DELETE FROM insta5.comments');
+	$dump =~ s/'host=recovered dbname=app'/recovered/;
+	$dump =~ s/dbname=app/-d postgres/;
+	local @ENV{qw(PGHOST PGPORT)} = ($node->host, $node->port);
+	$node->command_ok([ 'bash', '-o', 'pipefail', '-ec', $dump ], 'the dump of the renamed schema is restored');
+	my $rows = q{SELECT (SELECT count(*) FROM %1$s.photos), (SELECT count(*) FROM %1$s.comments) > 0};
+	my $live = $node->safe_psql('postgres', 'SELECT count(*) FROM insta5.photos');
+	is($node->safe_psql('postgres', sprintf $rows, 'insta5_old'), "$live|t", 'with its rows');
+	is($node->safe_psql('postgres', sprintf $rows, 'insta5'), "$live|f", 'and the live shard has its own');
+	is($node->safe_psql('postgres', q{SELECT count(*) FROM snowflake_columns WHERE schema_name = 'insta5_old'}), '0',
+		'no column makes IDs');
+	unlike((run_shard($program, 'verify', $node))[1], qr/insta5/, 'verify finds nothing');
+	unlike((run_shard($program, 'list', $node))[1], qr/insta5_old/, 'it is no shard');
+	$node->safe_psql('postgres', 'DROP SCHEMA insta5_old CASCADE; DROP DATABASE recovered');
+};
+
 subtest 'diff writes nothing: a role that may only read can run it' => sub {
 	$node->safe_psql('postgres', 'GRANT pg_read_all_data TO report');
 	is(difference('insta5', $node->connstr('postgres') . " user=report options='-cdefault_transaction_read_only=on'"), '0',
