@@ -11,6 +11,7 @@ import clients
 import keys
 import planned
 import rows
+import settled
 from bounds import all_bounds
 from plots import write_plots
 from report import print_report
@@ -101,6 +102,7 @@ def stages_of(server, rivals, sizes, results, arguments):
         ("the pace of one sequence", 14, lambda: clients.measure_pace(server, sizes, results)),
         ("INSERTs", 570 * scale, lambda: clients.measure_inserts(server, rivals, sizes, results)),
         ("planned INSERTs", 60 * scale, lambda: planned.measure_planned(server, sizes, results)),
+        ("settled IDs", 130 * scale, lambda: settled.measure_settled(server, sizes, results)),
         ("many rows", 180 * scale, lambda: rows.measure_bulk(server, rivals, sizes, results)),
         ("indexes", 240 * scale, lambda: rows.measure_index(server, rivals, sizes, results)),
     ]

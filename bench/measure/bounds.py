@@ -39,4 +39,8 @@ def all_bounds(results, sizes):
     at_most("WAL of 100 IDs, 40 ms apart, bytes", 1000, results.median("WAL", "100 calls, 40 ms apart", NATIVE.name))
     for measure in ("shard", "time"):
         at_most(f"decoding the {measure} / by hand", 1.5, results.ratio("decoding", measure, NATIVE.name, "by hand"))
+    at_most("an idle call of snowflake_settled_id(), microseconds", 5,
+            results.median("settled", "an idle call", NATIVE.name))
+    at_least("INSERTs a second beside a consumer that looks every 5 ms / those without", 0.97,
+             results.ratio("settled", "INSERTs", NATIVE.name, "without a consumer"))
     return bounds

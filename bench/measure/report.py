@@ -6,6 +6,7 @@ HEADINGS = {
     "rate": "Keys a second, by clients",
     "pace": "A demand beyond 1024 IDs a millisecond, after the burst",
     "INSERT": "Transactions of one INSERT, by clients",
+    "settled": "The settled ID, and INSERTs of 8 clients beside a consumer that asks for it every 5 ms",
     "planned": "An INSERT of one row that is planned each time, one session",
     "bulk": "Many rows at once, with a primary key",
     "WAL": "WAL",
