@@ -10,7 +10,7 @@ namespace
 constexpr auto kBetween = std::chrono::seconds(2);
 
 /* Of a process $pid. A prepared transaction has no process: pg_blocking_pids() returns 0 for it.
- * What is not known of a process is left out: autovacuum and a session whose role was dropped have
+ * Unknown facts of a process are left out: autovacuum and a session whose role was dropped have
  * no usename, and a process that has just ended has no row. */
 const std::string kBlockers = R"(
     (SELECT string_agg(CASE WHEN blocker = 0 THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'

@@ -1,4 +1,4 @@
-/* What the tables of a server do while they are measured: plan --by writes, --by pages. */
+/* The load of the tables of a server, measured: plan --by writes, --by pages. */
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "postgres/connection.h"
 
-/* What to measure, and for how long. */
+/* A measurement, and its length. */
 struct Sample {
     std::string by; /* writes, pages; else nothing is measured */
     double seconds = 0;

@@ -7,8 +7,8 @@
 #include "postgres/connection.h"
 
 /* Settings that decide how values are written, so that each server reads them as they were. set:
- * SET or SET LOCAL. That of TimeZone is not among them: it decides what a query means, too, and a
- * time is written with its offset. */
+ * SET or SET LOCAL. TimeZone is not among them: it changes the meaning of a query, and a time is
+ * written with its offset. */
 std::string value_text_settings(const std::string& set);
 
 /* Only these settings of a session decide how a row is written as text. */

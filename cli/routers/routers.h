@@ -39,7 +39,7 @@ public:
     bool resume();
 
     /* The target is open. One that fails does not stop the others; its clients stay held. The error
-     * names all that have failed. variables: KEY=value, more of the command's environment. */
+     * names each that has failed. variables: KEY=value, more of the command's environment. */
     void lead_to(const Connection& target, const std::vector<std::string>& variables);
     /* After an abort. The files of PgBouncer themselves were not changed before the target was
      * open. */

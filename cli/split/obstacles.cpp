@@ -86,7 +86,7 @@ AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_pa
 )";
 
 /* On either server: without this right the columns of the views of replication and of others'
- * sessions are NULL, and would look like a standby that does not stream. What they tell is not
+ * sessions are NULL, and would look like a standby that does not stream. Their result is not
  * judged then. The roles of the two connections may differ, and that of the standby gets its
  * rights by the WAL. */
 const char* const kStatistics = R"(

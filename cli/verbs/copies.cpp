@@ -10,7 +10,7 @@
 namespace
 {
 
-/* What a server knows of a move. */
+/* The facts that a server has of a move. */
 struct Side {
     std::size_t server;
     InTransit move;
