@@ -88,14 +88,14 @@ struct Arguments {
                 check_dsn(dsn, option);
     }
 
-    /* In s or ms; without a unit it is seconds. The check comes after the transformation: CLI11
-     * puts transformations first. 0 is refused: it stands for the server's own setting. */
+    /* The units of PostgreSQL; without one it is seconds. The check comes after the transformation:
+     * CLI11 puts transformations first. 0 is refused: it stands for the server's own setting. */
     static CLI::Option* add_seconds(CLI::App* verb, const char* option, double& value,
                                     const char* help)
     {
         return verb->add_option(option, value, help)
-            ->transform(
-                CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}}))
+            ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{
+                {"us", 0.000001}, {"ms", 0.001}, {"s", 1}, {"min", 60}, {"h", 3600}}))
             ->check(CLI::PositiveNumber);
     }
 
@@ -176,7 +176,7 @@ struct Arguments {
             ->excludes(once);
         add_jobs(verb, run.jobs, "number of connections to each server (default 1)");
         add_seconds(verb, "--lock-timeout", run.lock_timeout,
-                    "how long a statement may wait for a lock, in s or ms");
+                    "how long a statement may wait for a lock: 500ms, 10s, 2min");
         auto* tries = verb->add_option(
             "--tries", run.tries,
             "how often a shard is tried if others are in the way: lock timeout, deadlock or "
@@ -213,7 +213,7 @@ struct Arguments {
             ->check(CLI::IsMember({"table", "csv", "json"}));
         add_jobs(verb, query.jobs, "number of connections to each server (default 1)");
         add_seconds(verb, "--timeout", query.statement_timeout,
-                    "statement_timeout of each shard, in s or ms");
+                    "statement_timeout of each shard: 500ms, 10s, 2min");
         auto* since = verb->add_option(
             "--since", query.since,
             "file with the last ID of each shard: the SQL has it as $1, and the ID up to which no "
@@ -427,7 +427,7 @@ struct Arguments {
                   "bytes of WAL that the target may be behind when the switch begins (default "
                   "1MB)");
         add_seconds(verb, "--timeout", options.timeout,
-                    "how long writes may wait for the switch, in s or ms (default 10s)");
+                    "how long writes may wait for the switch: 500ms, 2min (default 10s)");
     }
 
     CLI::App app{kDescription, "snowflake-shard"};

@@ -1,7 +1,9 @@
 #include "fleet/catalog.h"
-#include "fleet/in_transit.h"
 
 #include <map>
+
+#include "fleet/in_transit.h"
+#include "postgres/extension.h"
 
 /* A shard that moves is in two databases, and open in one. A sequence that Citus has copied makes
  * no IDs here. is_direct: a table of another schema whose DEFAULT calls insta5.next_id() does not
@@ -14,6 +16,7 @@
  * number and give the command a schema to work in. */
 std::string open_shards_sql(Connection& connection)
 {
+    require_installed(connection);
     std::string closed = "''";
     for (const InTransit& one : read_in_transit(connection))
         if (!one.is_open)

@@ -6,6 +6,10 @@
 
 /* The schema of the extension, as SQL writes it; an error if it is not installed. */
 std::string extension_schema(Connection& connection);
+inline void require_installed(Connection& connection)
+{
+    extension_schema(connection);
+}
 
 /* Failure if this command does not work with the version of the extension, or if it is of an
  * earlier build of that version and lacks functions. No error if it is missing: a new server has

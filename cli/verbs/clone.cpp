@@ -278,6 +278,7 @@ int clone_shards(const CloneOptions& options)
     std::optional<Server> other;
     if (!options.to.empty())
         other.emplace(connect_to(options.to, Access::writes));
+    require_installed(other ? other->connection : source.connection);
     Server& home = other ? *other : source;
     require_not_in_transit(source.connection, {origin.schema});
     require_no_extension(source.connection, origin);

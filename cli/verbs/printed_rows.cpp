@@ -43,8 +43,11 @@ void PrintedRows::end(std::size_t place)
     order_.end(place);
 }
 
-void PrintedRows::finish(bool)
+/* Without a shard there is a table without rows. Where no shard could answer, there is none. */
+void PrintedRows::finish(bool is_complete)
 {
+    if (!columns_ && !is_complete)
+        return;
     if (!columns_)
         printer_.begin(kShardColumns);
     printer_.end();

@@ -424,6 +424,19 @@ subtest 'other verbs refuse without --keep-going' => sub {
 		'clone --keep-going: the shard was made');
 };
 
+subtest 'a database without the extension is named by each verb' => sub {
+	my $empty = $one->connstr('template1');
+	my @pair = ('--from', $empty, '--to', $two->connstr('postgres'));
+	foreach my $arguments ([ 'list', $empty ], [ 'query', $empty, '--sql', 'SELECT 1' ],
+		[ 'clone', $one->connstr('postgres'), qw(--template insta0 --shards 77 --schema insta{}), '--to', $empty ],
+		[ 'clone', $empty, qw(--template insta0 --shards 77 --schema insta{}) ], [ 'move', 'insta0', @pair ],
+		[ 'split', '--from', $empty, '--standby', $two->connstr('postgres'), '--shards', '0' ])
+	{
+		like((run_shard($program, @$arguments))[2],
+			qr/template1: the extension is not installed there.*\nHINT:  CREATE EXTENSION snowflake;$/m, $arguments->[0]);
+	}
+};
+
 subtest 'connection strings are told without their passwords' => sub {
 	($status, $out, $err) = run_shard($program, 'list', $down, $one->connstr('template1'));
 	ok($status == 3 && $err =~ /$failed/ && $err =~ /template1: the extension is not installed there/

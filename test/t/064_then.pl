@@ -75,7 +75,7 @@ my $sql = 'SELECT ' . join(', ', map { $_->[0] } @columns) . ' FROM things';
 sub then
 {
 	my ($then, @more) = @_;
-	my %options = ('--sql' => $sql, '--jobs' => 2, '--format' => 'csv', @more);
+	my %options = ('--sql' => $sql, '--jobs' => 2, '--format' => 'csv', '--timeout' => '1min', @more);
 	return run_shard($program, 'query', @servers, %options, '--then', $then);
 }
 
@@ -136,6 +136,8 @@ subtest 'shards that answer differently, or not at all' => sub {
 	like($err, qr/--then was not run, because not all shards have answered$/, 'and why there is no answer');
 	(undef, undef, $err) = then('SELECT 1 FROM rows', '--sql', 'SELECT tiny FROM things');
 	like($err, qr/shards 0-3: ERROR:  column "tiny" does not exist.*shards 4-6: .*not run/s, 'an error in some shards');
+	($status, $out) = run_shard($program, 'query', @servers, '--sql', 'SELECT nothing FROM things');
+	is("$status $out", '3 ', 'without --then: no head of a table if no shard has answered');
 	($status, undef, $err) = run_shard($program, 'query', $servers[0], $node->connstr('none'), '--sql', $sql, '--then',
 		'SELECT 1 FROM rows');
 	like("$status $err", qr/^3 .*"none" does not exist.*not run/s, 'a server that is not there');
