@@ -271,6 +271,7 @@ struct Arguments {
                              R"(
   snowflake-shard map 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard map --format pgbouncer 'host=db1 dbname=app' > databases.ini
+  snowflake-shard map --format pgbouncer --search-path service=db1 --replicas service=db1b
   snowflake-shard map --format plproxy service=db1 service=db2 | psql dbname=proxy
   snowflake-shard map --format svg service=db1 service=db2 > map.svg)");
         verb->add_option("DSN", map.dsns, kServers);
@@ -283,6 +284,13 @@ struct Arguments {
                          "name of a shard's database in PgBouncer (default shard{})");
         verb->add_option("--user", map.user,
                          "user= of each line for PgBouncer, which auth_type = any needs");
+        verb->add_flag("--search-path", map.search_path,
+                       "let PgBouncer set search_path to the shard's schema in each connection");
+        /* One value for each: CLI11 would take the servers behind it, too. */
+        add_dsn(verb, "--replicas", map.replicas,
+                "standby of one of the servers, for the aliases shard{}_ro; may be given several "
+                "times")
+            ->allow_extra_args(false);
         verb->add_option("--cluster", map.cluster,
                          "name of PL/Proxy's cluster (default snowflake)");
     }

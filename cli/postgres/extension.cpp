@@ -52,6 +52,17 @@ std::string extension_schema(Connection& connection)
     return schema.text(0, 0);
 }
 
+std::string closed_extension_schema(Connection& connection)
+{
+    /* Without an ACL only the owner can. PUBLIC is the grantee 0. */
+    const Result schema = connection.query(R"(
+        SELECT n.oid::regnamespace FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace
+        WHERE extname = 'snowflake'
+          AND NOT EXISTS (SELECT FROM aclexplode(nspacl)
+                          WHERE privilege_type = 'CREATE' AND grantee <> nspowner))");
+    return schema.rows() == 0 ? "" : schema.text(0, 0);
+}
+
 void require_extension(Connection& connection)
 {
     const Result extension = read_extension(connection);

@@ -11,6 +11,10 @@ inline void require_installed(Connection& connection)
     extension_schema(connection);
 }
 
+/* The same, but empty if a role other than the owner of the schema can create objects there: no
+ * search_path may have it then. Empty, too, if the extension is not installed. */
+std::string closed_extension_schema(Connection& connection);
+
 /* Failure if this command does not work with the version of the extension, or if it is of an
  * earlier build of that version and lacks functions. No error if it is missing: a new server has
  * none. */

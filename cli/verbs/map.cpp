@@ -4,12 +4,15 @@
 #include <iostream>
 #include <tuple>
 
+#include "base/output.h"
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "plan/distribution.h"
 #include "plan/picture.h"
 #include "postgres/citus.h"
+#include "postgres/extension.h"
 #include "postgres/servers.h"
+#include "verbs/standbys.h"
 #include "verbs/verbs.h"
 
 namespace
@@ -19,6 +22,7 @@ struct MappedShard {
     int number;
     std::string schema;
     Address place;
+    std::string identifier; /* the schema as SQL has it */
 };
 
 using Map = std::vector<MappedShard>;
@@ -32,7 +36,8 @@ Map read_map(ServerSet& servers)
         const std::vector<Shard> shards = read_shards(connection);
         Map map;
         for (const Shard& shard : shards)
-            map.push_back({shard.number, shard.schema, connection.address()});
+            map.push_back({shard.number, shard.schema, connection.address(),
+                           connection.identifier(shard.schema)});
         return std::make_pair(map, find_twice(connection, shards));
     };
     Map map;
@@ -72,19 +77,54 @@ void require_one_place_each(const Map& map)
 void print_rows(const Map& map, Format format)
 {
     Table table = {{"shard", "schema", "host", "port", "dbname"}, {}};
-    for (const auto& [number, schema, place] : map)
+    for (const auto& [number, schema, place, identifier] : map)
         table.rows.push_back({number, schema, place.host, place.port, place.database});
     print(table, format);
 }
 
-void print_pgbouncer(const Map& map, const std::string& alias, const std::string& user)
+/* Behind the shard's schema search_path has the extension's, so that its functions need no schema.
+ * A shard can move to any of the servers, and its line keeps the setting, so the answer
+ * is for all of them. Where others can create objects, a function of theirs could be called in
+ * place of the one that is meant. */
+std::string further_search_path(ServerSet& servers)
+{
+    const std::vector<std::string> schemas = servers.on_all(closed_extension_schema);
+    for (const std::string& schema : schemas)
+        if (schema.empty() || schema != schemas[0]) {
+            warn("search_path has only the shard's schema, because the extension's is not on every "
+                 "server one of the same name in which only its owner can create objects");
+            return "";
+        }
+    return ", " + schemas[0];
+}
+
+std::string pooler_line(const std::string& alias, const Address& place, const std::string& settings)
+{
+    return pooler_key(alias) + " = host=" + pooler_value(place.host) +
+           " port=" + pooler_value(place.port) + " dbname=" + pooler_value(place.database) +
+           settings + "\n";
+}
+
+/* PgBouncer runs connect_query once in each new connection to a server. It keeps the connections of
+ * each alias apart, so no client of another alias gets one with this search_path. With session
+ * pooling PgBouncer would run DISCARD ALL between two clients, which resets it. */
+void print_pgbouncer(const Map& map, const MapOptions& options, ServerSet& servers)
 {
     require_one_place_each(map);
+    const std::string user = options.user.empty() ? "" : " user=" + pooler_value(options.user);
+    const std::string more = options.search_path ? further_search_path(servers) : "";
+    const Standbys standbys = find_standbys(servers, options.replicas);
     std::string text = "[databases]\n";
-    for (const auto& [number, schema, place] : map)
-        text += pooler_key(schema_name(alias, number)) + " = host=" + pooler_value(place.host) +
-                " port=" + pooler_value(place.port) + " dbname=" + pooler_value(place.database) +
-                (user.empty() ? "" : " user=" + pooler_value(user)) + "\n";
+    for (const auto& [number, schema, place, identifier] : map) {
+        const std::string alias = schema_name(options.alias, number);
+        std::string settings = user;
+        if (options.search_path)
+            settings += " pool_mode=transaction connect_query=" +
+                        pooler_value("SET search_path = " + identifier + more);
+        text += pooler_line(alias, place, settings);
+        if (const auto found = standbys.find(place.text()); found != standbys.end())
+            text += pooler_line(alias + "_ro", found->second, settings);
+    }
     /* At once, because a name that the file cannot hold is an error. */
     std::cout << text;
 }
@@ -146,15 +186,18 @@ END )" << tag
 
 int map_shards(const MapOptions& options)
 {
-    ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const std::string format = options.json ? "json" : options.format;
+    if (format != "pgbouncer" && (options.search_path || !options.replicas.empty()))
+        throw UsageError(std::string(options.search_path ? "--search-path" : "--replicas") +
+                         " needs --format pgbouncer");
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
     if (format == "svg") {
         print_picture(read_distribution(servers), {});
         return servers.exit_code(kDone);
     }
     const Map map = read_map(servers);
     if (format == "pgbouncer")
-        print_pgbouncer(map, options.alias, options.user);
+        print_pgbouncer(map, options, servers);
     else if (format == "plproxy")
         print_plproxy(map, options.cluster);
     else

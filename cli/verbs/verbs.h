@@ -68,5 +68,7 @@ struct MapOptions : ServerOptions {
     std::string alias = "shard{}";
     std::string cluster = "snowflake";
     std::string user;
+    bool search_path = false;
+    std::vector<std::string> replicas;
 };
 int map_shards(const MapOptions& options);
