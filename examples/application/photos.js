@@ -5,6 +5,8 @@
 // PGBOUNCER_HOST and PGBOUNCER_PORT are PgBouncer's.
 'use strict';
 
+const { setTimeout: sleep } = require('node:timers/promises');
+
 const { Router, shardOfId, shardOfName } = require('./route');
 
 const router = new Router({ host: process.env.PGBOUNCER_HOST ?? '/tmp', port: Number(process.env.PGBOUNCER_PORT ?? 6432) });
@@ -79,6 +81,7 @@ async function load(seconds, clients) {
       const [liked, liker] = [pick(photos), pick(users)];
       await like(liker, liked);
       console.log('like', liked, liker);
+      await sleep(10); // leaves the processors to others
     }
   }
   const report = (error) => console.log('error', error.message);

@@ -14,13 +14,11 @@ PGBOUNCER is the connection string of PgBouncer, without a database.
 """
 
 import os
-import random
 import sys
-import threading
-import time
 
 import psycopg
 
+from load import load
 from route import SHARDS, Router, shard_of_id, shard_of_name
 
 router = Router(os.environ.get("PGBOUNCER", "host=/tmp port=6432"))
@@ -105,46 +103,6 @@ def rename(user_id, new_name):
             "DELETE FROM names WHERE name = %s AND user_id = %s", (old_name, user_id)))
 
 
-def load(seconds, threads):
-    """Also looks for what it wrote: the newest photo is the first of the timeline."""
-    lock = threading.Lock()
-
-    def say(*words):
-        with lock:
-            print(*words, flush=True)
-
-    def write(number):
-        chance = random.Random(number)
-        users, photos, end = [], [], time.monotonic() + seconds
-        for n in range(1_000_000):
-            if time.monotonic() > end:
-                return
-            name = f"py{number}_{n}"
-            if len(users) < 8:
-                users.append(sign_up(name))
-                say("user", users[-1], name)
-            user_id = chance.choice(users)
-            photos.append(post(user_id, name))
-            say("photo", photos[-1], name)
-            if timeline(user_id, limit=1)[0][0] != photos[-1]:
-                say("missed", photos[-1])
-            photo_id, user_id = chance.choice(photos), chance.choice(users)
-            like(user_id, photo_id)
-            say("like", photo_id, user_id)
-
-    def run(number):
-        try:
-            write(number)
-        except Exception as error:  # pylint: disable=broad-except
-            say("error", repr(error))
-
-    workers = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-
-
 def main(verb, *words):
     if verb == "sign-up":
         print(sign_up(words[0]))
@@ -162,7 +120,7 @@ def main(verb, *words):
     elif verb == "deliver":
         print(sum(deliver(shard) for shard in range(SHARDS)))
     elif verb == "load":
-        load(float(words[0]), int(words[1]) if len(words) > 1 else 4)
+        load("py", sign_up, post, timeline, like, *words)
     else:
         sys.exit(__doc__)
 
