@@ -1,7 +1,7 @@
 # examples/application as docs/application.md shows it: from two servers to a service with 16 shards in few commands.
-# Clients with psycopg, SQLAlchemy, Django and node-postgres write through PgBouncer while a shard moves and returns, and
-# others move, one of them without PgBouncer's file. No acknowledged write is lost or doubled, no row is in a wrong shard,
-# and all languages find the same shard for a name.
+# Clients with psycopg, SQLAlchemy, Django, Active Record and node-postgres, as far as they are installed, write through
+# PgBouncer while a shard moves and returns, and others move, one of them without PgBouncer's file. No acknowledged write
+# is lost or doubled, no row is in a wrong shard, and all languages find the same shard for a name.
 
 use strict;
 use warnings;
@@ -9,6 +9,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use ClientTest;
 use Cwd qw(abs_path);
 use IPC::Run;
 use JSON::PP;
@@ -40,17 +41,6 @@ $ENV{PGBOUNCER} = "host=$dir port=6432";
 @ENV{qw(PGBOUNCER_HOST PGBOUNCER_PORT)} = ($dir, 6432);
 delete @ENV{qw(PGHOST PGPORT PGDATABASE PGUSER)};
 
-# Debian's modules belong to its own Python, which may not be the first in PATH.
-sub python_with
-{
-	my ($module) = @_;
-	foreach my $found (map { "$_/python3" } split(/:/, $ENV{PATH}), '/usr/bin')
-	{
-		return $found if -x $found && system("$found -c 'import $module' 2>/dev/null") == 0;
-	}
-	return;
-}
-
 # Exit code and output.
 sub output_of
 {
@@ -75,17 +65,14 @@ sub photos
 
 # The service in each language and library that is installed.
 my %runs = (py => [ 'python3', 'photos.py' ]);
-$runs{sa} = [ 'python3', 'photos_sqlalchemy.py' ] if output_of('python3', '-c', 'import sqlalchemy, psycopg2') == 0;
-$runs{dj} = [ 'python3', 'photos_django.py' ] if output_of('python3', '-c', 'import django, psycopg2') == 0;
+$runs{sa} = [ 'python3', 'photos_sqlalchemy.py' ] if succeeds('python3', '-c', 'import sqlalchemy, psycopg2');
+$runs{dj} = [ 'python3', 'photos_django.py' ] if succeeds('python3', '-c', 'import django, psycopg2');
+$runs{rb} = [ 'ruby', 'photos.rb' ] if has_program('ruby') && succeeds('ruby', '-e', 'require "active_record"; gem "pg"');
 
-sub install_node
+sub succeeds
 {
-	return 'node or npm is not installed' if grep { system("$_ --version >/dev/null 2>&1") != 0 } qw(node npm);
-	my ($status, $output) =
-		output_of(qw(npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000));
-	return $output if $status != 0;
-	$runs{js} = [ 'node', 'photos.js' ];
-	return;
+	my ($status) = output_of(@_);
+	return $status == 0;
 }
 
 # PgBouncer is a daemon, which this test ends also when it dies.
@@ -114,7 +101,8 @@ subtest 'from two servers to a service in few commands' => sub {
 	is(said($program, qw(verify @servers)), '16 shards on 2 servers, 0 findings', 'verify');
 };
 
-my $node_problem = install_node();
+my ($node_folder, $node_problem) = install_node('application', $dir);
+$runs{js} = [ 'node', "$node_folder/photos.js" ] if defined $node_folder;
 note('with ' . join(', ', sort keys %runs));
 
 # The model has one more column. Other languages do not look at it.
@@ -132,7 +120,7 @@ subtest 'a name leads to the same shard in every language' => sub {
 	my @names = map { (split /\t/)[0] } split /\n/, $vectors;
 	my $hash = q{('x' || left(encode(sha256(convert_to(name, 'UTF8')), 'hex'), 16))::bit(64)::bigint};
 	like(slurp_file($_), qr/\Q${\($hash =~ s{convert_to\(name}{convert_to(name}r)}\E/, "$_ says how SQL does it")
-		foreach 'route.py', 'route.js';
+		foreach qw(route.py route.js photos.rb);
 	my $list = join ', ', map { my $name = $_; utf8::decode($name); "'" . $name . "'" } @names;
 	utf8::encode($list);
 	local $ENV{PGCLIENTENCODING} = 'UTF8';
@@ -148,9 +136,13 @@ for line in open("vectors.tsv", encoding="utf-8"):
 		$vectors, 'Python');
 	SKIP:
 	{
+		skip 'Active Record is not installed', 1 unless $runs{rb};
+		is(said(@{ $runs{rb} }, 'hash', @names) . "\n", $vectors, 'Ruby');
+	}
+	SKIP:
+	{
 		skip $node_problem, 1 if defined $node_problem;
-		is(said('node', '-e', q{
-const { hashOfName, shardOfName } = require('./route');
+		is(said('node', '-e', "const { hashOfName, shardOfName } = require('$node_folder/route');" . q{
 for (const line of require('node:fs').readFileSync('vectors.tsv', 'utf8').split('\n').slice(0, -1)) {
   const name = line.split('\t')[0];
   console.log([name, hashOfName(name), shardOfName(name), shardOfName(name, 2000)].join('\t'));
