@@ -26,7 +26,11 @@ class Router {
   }
 
   pool(shard) {
-    if (!this.pools.has(shard)) this.pools.set(shard, new Pool({ ...this.config, database: `shard${shard}`, max: 4 }));
+    if (!this.pools.has(shard)) {
+      const pool = new Pool({ ...this.config, database: `shard${shard}`, max: 4 });
+      pool.on('error', () => {}); // of an idle connection that was lost: the pool has removed it
+      this.pools.set(shard, pool);
+    }
     return this.pools.get(shard);
   }
 

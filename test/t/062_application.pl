@@ -194,7 +194,7 @@ subtest 'no write is lost while shards move' => sub {
 	my $await_writes = sub {
 		my @before = writes_of(@loads);
 		await('clients write', sub {
-			$_->{h}->pump_nb foreach @loads;
+			read_output(@loads);
 			my @now = writes_of(@loads);
 			return !grep { $now[$_] < $before[$_] + 30 } 0 .. $#now }) };
 	my @router = ('--pgbouncer', "host=$dir port=6432 dbname=pgbouncer", '--config', "$dir/databases.ini");
@@ -211,7 +211,7 @@ subtest 'no write is lost while shards move' => sub {
 	my ($status, $out, $err) = run_shard($program, 'move', 'insta4', '--from', $db1, '--to', $db2);
 	is($status, 0, 'a move without PgBouncer') or diag("$out$err");
 	await('a client is refused', sub {
-		$_->{h}->pump_nb foreach @loads;
+		read_output(@loads);
 		slurp_file($nodes[0]->logfile) =~ /ERROR:  shard 4, schema insta4, has moved/ });
 	($status, $out) = run_shard($program, qw(map @servers --format pgbouncer --search-path));
 	unlink 'databases.ini';
@@ -269,6 +269,17 @@ sub faults
 	my %of_name = map { ($_->[1] => $_->[2]) } rows_of('SELECT name, user_id FROM names');
 	$lost += grep { my ($id, $name) = split / /; ($of_name{$name} // 0) != $id } keys %{ $written{user} };
 	return "$wrong wrong, $lost lost, $doubled doubled";
+}
+
+# Each goes on until it gets a signal.
+sub read_output
+{
+	foreach my $load (@_)
+	{
+		$load->{h}->pump_nb if $load->{h}->pumpable;
+		die "$load->{name} has ended: " . join("\n", (split /\n/, $load->{out})[ -25 .. -1 ]) unless $load->{h}->pumpable;
+	}
+	return;
 }
 
 sub writes_of
