@@ -49,7 +49,7 @@ Handover::Handover(Routing routing, const std::string& opened, const SwitchOptio
 }
 
 /* Only Late is worth another try: a transaction, a lock or the other server took too long. */
-void Handover::attempt(const Switch& one)
+void Handover::attempt(const Switch& one) const
 {
     for (int left = kTries;; left--) {
         try {

@@ -52,7 +52,7 @@ struct Handover {
 
     /* Up to three tries, each of which blocks writes for about --timeout at most. An error says
      * whether clients can write again. */
-    void attempt(const Switch& one);
+    void attempt(const Switch& one) const;
 
     /* For --abort, when the fence is lowered: lets clients go. */
     void let_go();
