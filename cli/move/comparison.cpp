@@ -70,14 +70,17 @@ std::string difference(const Connection& here, const Part& part, const Connectio
            (part.rows == copy.rows ? ", which is not the same" : "");
 }
 
-/* The first difference, and how many more there are. */
+/* The first differences, and how many more there are. */
 std::string first_of(const std::map<std::int64_t, std::string>& differences)
 {
-    if (differences.empty())
-        return "";
-    const std::size_t more = differences.size() - 1;
-    return differences.begin()->second +
-           (more > 0 ? "; and " + count_of(more, "more difference") : "");
+    constexpr std::size_t kMost = 3;
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [part, one] : differences)
+        if (shown < kMost)
+            text += (shown++ == 0 ? "" : "; ") + one;
+    const std::size_t more = differences.size() - shown;
+    return text + (more > 0 ? "; and " + count_of(more, "more difference") : "");
 }
 
 /* The numbers of all parts. For a number that one side lacks, operator[] adds a part with no row.
@@ -181,45 +184,51 @@ private:
 
 } // namespace
 
+std::string compare_table(Connection& one, Connection& other, const std::string& table,
+                          bool is_counted)
+{
+    set_row_text(one);
+    set_row_text(other);
+    const std::string sql = parts_sql(one, table, is_counted);
+    auto reading = std::async(std::launch::async, [&] { return read_parts(other, table, sql); });
+    Parts here = read_parts(one, table, sql);
+    Parts there = reading.get();
+    std::map<std::int64_t, std::string> differences;
+    for (const std::int64_t i : numbers_of({&here, &there}))
+        if (!(here[i] == there[i]))
+            differences[i] = difference(one, here[i], other, there[i]);
+    return first_of(differences);
+}
+
 /* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
  * rows are read in the snapshot of the opening. Both servers work on a table at the same time. */
 std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
                                       std::uint64_t max_size)
 {
-    set_row_text(source);
-    set_row_text(snapshot);
     std::vector<std::string> found;
     const std::vector<std::string> tables = tables_of(source, shard);
     Progress progress("compare (tables)", tables.size());
     for (const std::string& table : tables) {
         const Result size = source.query("SELECT pg_table_size($1::regclass) > $2::bigint",
                                          {table, std::to_string(max_size)});
-        const std::string sql = parts_sql(source, table, size.flag(0, 0));
-        auto target =
-            std::async(std::launch::async, [&] { return read_parts(snapshot, table, sql); });
-        Parts here = read_parts(source, table, sql);
-        Parts there = target.get();
-        std::map<std::int64_t, std::string> differences;
-        for (const std::int64_t i : numbers_of({&here, &there}))
-            if (!(here[i] == there[i]))
-                differences[i] = difference(source, here[i], snapshot, there[i]);
-        if (!differences.empty())
-            found.push_back("table " + table + ": " + first_of(differences));
+        if (const std::string text = compare_table(source, snapshot, table, size.flag(0, 0));
+            !text.empty())
+            found.push_back("table " + table + ": " + text);
         progress.step();
     }
     snapshot.run("COMMIT");
     return found;
 }
 
-FollowerRows compare_with_follower(Connection& publisher, Connection& follower, const Shard& shard,
-                                   const std::string& slot)
+FollowerRows compare_with_follower(Connection& publisher, Connection& follower,
+                                   const std::vector<std::string>& tables, const std::string& slot)
 {
     /* It sets row_security = off, so a policy that applies to the role is an error. Rows that are
      * hidden on one side would look like differences. */
     set_row_text(publisher);
     set_row_text(follower);
     FollowerRows found;
-    for (const std::string& table : tables_of(publisher, shard)) {
+    for (const std::string& table : tables) {
         Comparison comparison(publisher, follower, table);
         comparison.read(slot);
         for (int i = 1; i < kTries && !comparison.is_done(); i++) {

@@ -1,4 +1,4 @@
-/* The rows of a shard against those of its copy on another server. */
+/* The rows of tables against those of their copy on another server. */
 
 #pragma once
 
@@ -15,14 +15,19 @@
 std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
                                       std::uint64_t max_size);
 
+/* The first differences of the rows of a table to which nobody writes meanwhile, and how many more
+ * there are; empty if there are none. is_counted: only the number of the rows. */
+std::string compare_table(Connection& one, Connection& other, const std::string& table,
+                          bool is_counted = false);
+
 /* The result of a comparison while clients may write. */
 struct FollowerRows {
     std::vector<std::string> differences; /* "table insta5.users: ..." */
     std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
 };
 
-/* For verify. The follower reads the slot of the publisher. A Failure if it does not, or does not
- * catch up. Each table is read on its own, with up to three tries; nothing is locked against
- * writing. */
-FollowerRows compare_with_follower(Connection& publisher, Connection& follower, const Shard& shard,
-                                   const std::string& slot);
+/* For verify; tables as SQL writes their names. The follower reads the slot of the publisher. A
+ * Failure if it does not, or does not catch up. Each table is read on its own, with up to three
+ * tries; nothing is locked against writing. */
+FollowerRows compare_with_follower(Connection& publisher, Connection& follower,
+                                   const std::vector<std::string>& tables, const std::string& slot);

@@ -50,7 +50,8 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
     const Shard shard = {move.shard.number, move.shard.schema,
                          publishing.identifier(move.shard.schema)};
     const std::string slot = name_slot(publishing, name_of_move(shard.number));
-    const FollowerRows found = compare_with_follower(publishing, copy, shard, slot);
+    const FollowerRows found =
+        compare_with_follower(publishing, copy, tables_of(publishing, shard), slot);
     for (const std::string& difference : found.differences)
         findings.push_back(
             {copy.address().text(), {"rows", "schema " + shard.schema, difference, hint(move)}});
