@@ -49,8 +49,16 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error,
                         const std::vector<std::string>& words)
 {
     const bool has_verb = app.remaining().empty() && !app.get_subcommands().empty();
-    const CLI::App& asked = has_verb ? *app.get_subcommands()[0] : app;
-    std::string problem = app.get_subcommands().empty() ? "a verb is missing" : error.what();
+    const CLI::App* deepest = &app;
+    std::string verb;
+    while (has_verb && !deepest->get_subcommands().empty()) {
+        deepest = deepest->get_subcommands()[0];
+        verb += (verb.empty() ? "" : " ") + deepest->get_name();
+    }
+    const CLI::App& asked = *deepest;
+    /* "global" has verbs of its own. */
+    const bool lacks_verb = asked.get_require_subcommand_min() > 0;
+    std::string problem = lacks_verb ? "a verb is missing" : error.what();
     for (const std::string& argument : asked.remaining(true)) {
         /* Of --option=value, the option alone is compared with those that there are. */
         const std::string word = argument.substr(0, argument.find('='));
@@ -59,16 +67,16 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error,
             continue;
         if (word[0] == '-')
             problem = "no option " + word + suggestion(word, options_of(asked));
-        else if (has_verb)
+        else if (!lacks_verb)
             problem = "one argument too many: " + argument;
         else
             problem = "no verb " + word + suggestion(word, verbs_of(app));
         break;
     }
-    const std::string verb = has_verb ? asked.get_name() : "";
     return (has_verb ? verb + ": " : "") + without_dsns(problem, words) +
            "\nHINT:  snowflake-shard " +
-           (has_verb ? verb + " --help shows its arguments." : "--help shows the verbs.");
+           (has_verb ? verb + " --help shows its " + (lacks_verb ? "verbs." : "arguments.")
+                     : "--help shows the verbs.");
 }
 
 } // namespace

@@ -12,7 +12,16 @@ as_it_stands() {
 printf '.TH SNOWFLAKE\\-SHARD 1 "" "snowflake %s" ""\n' "$2"
 printf '.SH NAME\nsnowflake\\-shard \\- make, change and check logical shards\n.SH DESCRIPTION\n'
 as_it_stands "$1"
-for verb in $("$1" --help | sed -En '/^(Subcommands|SUBCOMMANDS):/,/^$/s/^  ([a-z]+) .*/\1/p'); do
+verbs_of() {
+    "$@" --help | sed -En '/^(Subcommands|SUBCOMMANDS):/,/^$/s/^  ([a-z]+) .*/\1/p'
+}
+
+for verb in $(verbs_of "$1"); do
     printf '.SH %s\n' "$verb"
     as_it_stands "$1" "$verb"
+    # "global" has verbs of its own.
+    for below in $(verbs_of "$1" "$verb"); do
+        printf '.SS %s %s\n' "$verb" "$below"
+        as_it_stands "$1" "$verb" "$below"
+    done
 done

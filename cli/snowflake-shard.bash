@@ -1,6 +1,11 @@
 # shellcheck shell=bash
 # bash completion of snowflake-shard: verbs, and the options that a verb's --help lists.
-# CLI11 2.6 writes headings in capitals.
+# CLI11 2.6 writes headings in capitals. "global" has verbs of its own.
+
+_snowflake_shard_verbs() # PROGRAM [VERB]
+{
+    "$@" --help 2>/dev/null | sed -En '/^(Subcommands|SUBCOMMANDS):/,/^$/s/^  ([a-z]+) .*/\1/p'
+}
 
 _snowflake_shard()
 {
@@ -20,10 +25,18 @@ _snowflake_shard()
         return
         ;;
     esac
-    if [[ -z $verb ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$("$1" --help | sed -En '/^(Subcommands|SUBCOMMANDS):/,/^$/s/^  ([a-z]+) .*/\1/p') --help --version" -- "$current")
+    local words=("$1") verbs
+    [[ -z $verb ]] || words+=("$verb")
+    verbs=$(_snowflake_shard_verbs "${words[@]}")
+    if [[ -n $verb && -n $verbs ]] && ((COMP_CWORD > 2)); then
+        words+=("${COMP_WORDS[2]}")
+        verbs=
+    fi
+    if [[ -n $verbs ]]; then
+        [[ -n $verb ]] || verbs+=' --help --version'
+        mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
     elif [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$("$1" "$verb" --help 2>/dev/null | sed -En 's/^ *(-h, *)?(--[a-z-]+).*/\2/p')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$("${words[@]}" --help 2>/dev/null | sed -En 's/^ *(-h, *)?(--[a-z-]+).*/\2/p')" -- "$current")
     fi
 }
 complete -F _snowflake_shard snowflake-shard

@@ -78,6 +78,15 @@ std::string dump_schemas(const Connection& connection, const std::vector<std::st
     return without_frame(run_program("pg_dump", options, connection.password()));
 }
 
+std::string dump_tables(const Connection& connection, const std::vector<std::string>& tables)
+{
+    std::vector<std::string> options = dump_options(connection, {});
+    options.emplace_back("--schema-only");
+    for (const std::string& table : tables)
+        options.push_back("--table=" + table);
+    return without_frame(run_program("pg_dump", options, connection.password()));
+}
+
 Archive::Archive(const Connection& connection, const std::string& schema, bool fills_views)
     : schema_(schema), folder_(make_private_folder())
 {

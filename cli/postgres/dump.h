@@ -1,4 +1,5 @@
-/* The definitions of schemas as pg_dump and pg_restore write them, to be run on a server.
+/* The definitions of schemas and tables as pg_dump and pg_restore write them, to be run on a
+ * server.
  *
  * The body of a function can contain everything that pg_dump writes between its entries. So the
  * text is run as a whole, or pg_restore writes the part that is wanted: nothing is cut out of it.
@@ -17,6 +18,10 @@
  * pg_dump takes ACCESS SHARE on every table, so it waits for an ALTER TABLE. Failure if pg_dump
  * fails; its message stands on the standard error. */
 std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas);
+
+/* The same for tables, with their indexes, constraints, triggers, and the sequences that they own.
+ * Each name is two quoted identifiers, which pg_dump takes as they stand and not as a pattern. */
+std::string dump_tables(const Connection& connection, const std::vector<std::string>& tables);
 
 /* The same for one schema, of which parts can be written. A custom-format file in a folder of its
  * own, made once: all parts are of the same snapshot. */

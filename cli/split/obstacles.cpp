@@ -70,11 +70,14 @@ SELECT format('transaction %L of database %I is prepared, and would be prepared 
 FROM pg_prepared_xacts
 UNION ALL
 SELECT format('logical slot %s of database %I would be on this server alone', slot_name, database),
-       format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
+       CASE WHEN starts_with(slot_name, 'snowflake_global_') THEN 'snowflake-shard global drop --on with this server and its followers; after the split: global add'
+            ELSE format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name) END
 FROM pg_replication_slots WHERE slot_type = 'logical'
 UNION ALL
 SELECT format('subscription %I of database %I would be on both servers', subname, datname),
-       format('ALTER SUBSCRIPTION %I DISABLE; in database %I. pg_copy_logical_replication_slot() makes a slot for the new server after the split', subname, datname)
+       format('ALTER SUBSCRIPTION %I DISABLE; in database %I. After the split, %s', subname, datname,
+              CASE WHEN starts_with(subname, 'snowflake_global_') THEN 'snowflake-shard global add gives the new server a slot of its own'
+                   ELSE 'pg_copy_logical_replication_slot() makes a slot for the new server' END)
 FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subenabled
 UNION ALL
 SELECT format('%s has default_transaction_read_only = off, so it could draw IDs on the standby before that is opened', place),

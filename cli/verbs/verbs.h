@@ -1,5 +1,5 @@
-/* All verbs but plan, move and split, and their arguments. They return the exit code: 0 done, 1
- * found something, 3 failed. They throw UsageError, which is 2, and Failure and other
+/* All verbs but plan, move, split and global, and their arguments. They return the exit code: 0
+ * done, 1 found something, 3 failed. They throw UsageError, which is 2, and Failure and other
  * std::exceptions, which are 3. */
 
 #pragma once

@@ -204,7 +204,7 @@ sub read_blocks
 		{
 			$file = $1;
 		}
-		elsif ($line =~ /^\s*<!-- synopsis of (\S+) -->\s*$/)
+		elsif ($line =~ /^\s*<!-- synopsis of (\S+(?: \S+)?) -->\s*$/)
 		{
 			$verb = $1;
 		}
@@ -317,7 +317,7 @@ sub check_block
 sub check_synopsis
 {
 	my ($block) = @_;
-	my ($help, $status) = run('snowflake-shard', $block->{verb}, '--help');
+	my ($help, $status) = run('snowflake-shard', split(/ /, $block->{verb}), '--help');
 	my @options = grep { $_ ne '--help' } $help =~ s/^Examples:.*//smr =~ /^  +(?:-h,)?(--[a-z-]+)/mg;
 	my %is_shown = map { ($_ => 1) } $block->{text} =~ /--[a-z-]+/g;
 	my $rows = join '', map { /^\| (`--[^|]*) \|/ ? "$1\n" : '' } read_lines($page);

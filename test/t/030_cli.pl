@@ -63,6 +63,10 @@ subtest 'wrong usage is named, with the help to read' => sub {
 		[ 'list: no option -x', 'snowflake-shard list', qw(list -x dbname=app) ],
 		[ 'clone: --template is required', 'snowflake-shard clone', qw(clone dbname=app insta5 --shards 6 --schema x{}) ],
 		[ 'move: one argument too many: insta6', 'snowflake-shard move', qw(move insta5 insta6 --from x --to y) ],
+		[ 'global: a verb is missing', 'snowflake-shard global', 'global' ],
+		[ 'global: no verb veryfy, did you mean verify?', 'snowflake-shard global', qw(global veryfy x) ],
+		[ 'global add: no option --onn, did you mean --on?', 'snowflake-shard global add', qw(global add a.b --on x y --onn z) ],
+		[ 'global add: --on is required', 'snowflake-shard global add', qw(global add a.b) ],
 		[ 'move: --from and --to are needed', 'snowflake-shard move', qw(move -- insta5) ]);
 	foreach my $wrong_usage (@wrong_usage)
 	{
@@ -80,6 +84,8 @@ subtest 'each verb has examples in its help, and a completion' => sub {
 		ok(completions('') =~ /\b$verb\b/ && completions($verb, '--j') =~ /^--json\b/,
 			"bash completes $verb and its options");
 	}
+	is(completions('global', ''), "add verify drop\n", 'bash completes the verbs of global');
+	like(completions('global', 'drop', '--'), qr/^--help --json --on --force$/, 'and their options');
 };
 
 my $shard;

@@ -1,0 +1,262 @@
+/* snowflake-shard global add: makes tables global, and servers their followers.
+ *
+ * Each step reads the state of the servers and completes it, so a killed command is completed by
+ * the same one. The tables are made on all followers before they are published: a worker fails at a
+ * change of a table that its server lacks. A slot is made behind the COMMIT of the publication,
+ * because pgoutput looks that up as it was at the change that it decodes. */
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "base/interrupt.h"
+#include "base/output.h"
+#include "global/follower.h"
+#include "global/obstacles.h"
+#include "global/publication.h"
+#include "global/session.h"
+#include "global/tables.h"
+#include "handover/transaction.h"
+#include "handover/waiting.h"
+#include "move/comparison.h"
+#include "move/replication.h"
+
+namespace
+{
+
+constexpr auto kTimeout = std::chrono::seconds(10);
+constexpr auto kPoll = std::chrono::milliseconds(50);
+
+using Names = std::vector<std::string>;
+
+bool has(const Names& names, const std::string& name)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+class Addition
+{
+public:
+    Addition(const GlobalOptions& options)
+        : options_(options), session_(options, false), writer_(session_.writer()),
+          tables_(require_publication(writer_).tables)
+    {
+        for (const std::string& table : table_names(writer_, options))
+            if (!has(tables_, table)) {
+                tables_.push_back(table);
+                new_.push_back(table);
+            }
+    }
+
+    int execute()
+    {
+        if (tables_.empty())
+            throw UsageError("no table is given, and no table is global on " + writer_.server());
+        if (const Obstacles obstacles = find_obstacles(session_, options_, tables_, new_);
+            !obstacles.empty())
+            return print_obstacles(obstacles, options_.json);
+        Table report = {kStateColumns, {}};
+        for (Connection* const follower : session_.followers()) {
+            const Subscription before = require_subscription(*follower);
+            for (const std::string& table : tables_)
+                report.rows.push_back({table, follower->address().text(),
+                                       before.tables.count(table) > 0 ? "there already" : "added"});
+            make_missing(*follower);
+        }
+        if (!new_.empty())
+            publish(writer_, new_);
+        part_copies();
+        for (Connection* const follower : session_.followers())
+            subscribe(*follower);
+        for (Connection* const follower : session_.followers())
+            await_rows(*follower);
+        print(report, format_of("", options_.json));
+        return kDone;
+    }
+
+private:
+    void make_missing(Connection& follower)
+    {
+        lock_and_run_naming(follower, Clock::now() + kTimeout, [&] {
+            Names missing;
+            for (const std::string& table : tables_)
+                if (!has_table(follower, table))
+                    missing.push_back(table);
+            if (!missing.empty())
+                make_tables(writer_, follower, missing);
+            refuse_writes(follower, tables_, writer_.address().text());
+        });
+    }
+
+    /* After a split two servers have the same subscription. It was disabled before, so both have
+     * stopped at the same change, and the slot has waited for them there. */
+    void part_copies()
+    {
+        std::map<std::string, Connection*> readers;
+        for (Connection* const follower : session_.followers()) {
+            const Subscription subscription = require_subscription(*follower);
+            if (subscription.tables.empty())
+                continue;
+            const auto [first, is_new] = readers.insert({subscription.slot, follower});
+            if (is_new)
+                continue;
+            if (subscription.is_enabled || find_subscription(*first->second).is_enabled)
+                throw Failure(follower->server() + " and " + first->second->server() +
+                              " have the same slot, " + subscription.slot +
+                              ", and it was not disabled during a split: one of them misses "
+                              "changes\nHINT:  On the new one: ALTER SUBSCRIPTION " +
+                              subscription.quoted + " DISABLE; ALTER SUBSCRIPTION " +
+                              subscription.quoted + " SET (slot_name = NONE); DROP SUBSCRIPTION " +
+                              subscription.quoted + "; Then add it again: its rows are compared.");
+            const std::string name = new_name(*follower);
+            copy_slot(writer_, subscription.slot, name);
+            follower->run("BEGIN; ALTER SUBSCRIPTION " + subscription.quoted +
+                          " SET (slot_name = '" + name + "'); ALTER SUBSCRIPTION " +
+                          subscription.quoted + " RENAME TO " + name + "; COMMIT");
+        }
+    }
+
+    void subscribe(Connection& follower)
+    {
+        Subscription subscription = require_subscription(follower);
+        /* Of a killed command. */
+        if (!subscription.name.empty() && subscription.tables.empty()) {
+            end(follower, subscription);
+            subscription = {};
+        }
+        if (!subscription.name.empty()) {
+            if (!subscription.is_enabled)
+                enable(follower, subscription);
+            refresh(follower, subscription, true);
+            return;
+        }
+        subscription = make_subscription(follower, dsn_of(writer_, options_.source));
+        try {
+            make_slot(writer_, subscription.slot);
+            if (has_any_rows(follower)) {
+                follow_equal(follower, subscription);
+            } else {
+                enable(follower, subscription);
+                refresh(follower, subscription, true);
+            }
+        } catch (const Failure&) {
+            /* Nothing keeps WAL behind an error. */
+            follower.rollback();
+            try {
+                end(follower, subscription);
+            } catch (const Failure& second) {
+                warn(second.what());
+            }
+            throw;
+        }
+    }
+
+    void end(Connection& follower, const Subscription& subscription)
+    {
+        stop_subscription(follower, subscription);
+        if (is_name_of_slot(subscription.slot))
+            drop_slot(writer_, subscription.slot);
+        drop_subscription(follower, subscription);
+    }
+
+    static void enable(Connection& follower, const Subscription& subscription)
+    {
+        follower.run("ALTER SUBSCRIPTION " + subscription.quoted + " ENABLE");
+    }
+
+    /* Only an enabled subscription can be refreshed. Tables of a role that the command does not
+     * trust can have been renamed meanwhile. */
+    void refresh(Connection& follower, const Subscription& subscription, bool copies)
+    {
+        follower.run("ALTER SUBSCRIPTION " + subscription.quoted +
+                     " REFRESH PUBLICATION WITH (copy_data = " + (copies ? "true" : "false") + ")");
+        const Subscription now = find_subscription(follower);
+        for (const auto& [table, state] : now.tables)
+            if (!has(tables_, table))
+                throw Failure(follower.server() + ": table " + visible(table) +
+                              " is in the publication, and was not checked: run the command "
+                              "again");
+        for (const std::string& table : tables_)
+            if (now.tables.count(table) == 0)
+                throw Failure(
+                    follower.server() + ": the subscription has not got table " + visible(table) +
+                    "\nHINT:  Give the address of the first server of --on as that server "
+                    "reaches it: --source.");
+    }
+
+    bool has_any_rows(Connection& follower)
+    {
+        return std::any_of(tables_.begin(), tables_.end(),
+                           [&](const std::string& table) { return has_rows(follower, table); });
+    }
+
+    /* The rows are there already, as after a lost slot, and shards refer to them. They are compared
+     * while nobody can write, and the subscription begins at that position: earlier changes, which
+     * the new slot has, are in the rows. The slot comes before the lock, because it waits for
+     * transactions that could wait for the lock. */
+    void follow_equal(Connection& follower, const Subscription& subscription)
+    {
+        std::string list;
+        for (const std::string& table : tables_)
+            list += (list.empty() ? "ONLY " : ", ONLY ") + table;
+        lock_and_run_naming(writer_, Clock::now() + kTimeout, [&] {
+            writer_.run("LOCK TABLE " + list + " IN SHARE MODE");
+            const std::string position =
+                writer_.query("SELECT pg_current_wal_insert_lsn()").text(0, 0);
+            for (const std::string& table : tables_)
+                if (const std::string difference = compare_table(writer_, follower, table);
+                    !difference.empty())
+                    throw Failure(follower.server() + ": table " + visible(table) + ": " +
+                                  visible(difference) +
+                                  "\nHINT:  Make the rows equal, or delete all of them there.");
+            follower.query("SELECT pg_replication_origin_advance('pg_' || oid, $2::pg_lsn) FROM "
+                           "pg_subscription WHERE subname = $1",
+                           {subscription.name, position});
+            enable(follower, subscription);
+            refresh(follower, subscription, false);
+        });
+    }
+
+    /* A worker that fails tries again for ever, and says why in the log of its server alone. */
+    void await_rows(Connection& follower)
+    {
+        const std::int64_t failures = count_failures(follower, find_subscription(follower));
+        Subscription now;
+        Wait wait([&] {
+            std::string left;
+            for (const auto& [table, state] : now.tables)
+                if (state != "r")
+                    left += (left.empty() ? "" : ", ") + table;
+            return follower.server() + ": not all rows are there of " + visible(left) +
+                   (count_failures(follower, now) > failures
+                        ? "; replication has failed, and is tried again: the log of that server "
+                          "says why"
+                        : "");
+        });
+        for (;; std::this_thread::sleep_for(kPoll)) {
+            stop_if_interrupted();
+            now = find_subscription(follower);
+            if (!has_slot(writer_, now.slot))
+                throw Failure("slot " + now.slot + " on " + writer_.server() +
+                              " is gone, or has lost WAL");
+            if (std::all_of(now.tables.begin(), now.tables.end(),
+                            [](const auto& table) { return table.second == "r"; }))
+                return;
+            wait.tell();
+        }
+    }
+
+    const GlobalOptions& options_;
+    GlobalSession session_;
+    Connection& writer_;
+    Names tables_; /* the global ones, and those of the command line */
+    Names new_;    /* that are not published yet */
+};
+
+} // namespace
+
+int add_global(const GlobalOptions& options)
+{
+    note_interrupts();
+    return Addition(options).execute();
+}

@@ -1,0 +1,229 @@
+#include "global/follower.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "global/tables.h"
+#include "handover/transaction.h"
+#include "handover/waiting.h"
+#include "postgres/settings.h"
+#include "postgres/trust.h"
+
+namespace
+{
+
+constexpr auto kTimeout = std::chrono::seconds(10);
+
+const std::string kHere =
+    "subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/* Without its slot's name, because DROP SUBSCRIPTION would connect to a server that its owner has
+ * chosen. */
+const std::string kRemoval = "'ALTER SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET "
+                             "(slot_name = NONE); DROP SUBSCRIPTION %1$I;', subname";
+
+/* refuse_writes() makes it like this. 62: BEFORE, FOR EACH STATEMENT, of all four kinds. O: it
+ * fires, and not for replicas. */
+const std::string kTriggers = R"(
+FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = tgfoid JOIN pg_namespace AS n ON n.oid = pronamespace
+WHERE tgname = 'snowflake_global' AND nspname = 'snowflake_global')";
+
+std::string problem_sql()
+{
+    return R"(
+SELECT format('subscription %I is of role %I, which is neither this role nor a superuser', subname, pg_get_userbyid(subowner)), format()" +
+           kRemoval + R"()
+FROM pg_subscription WHERE starts_with(subname, $1) AND NOT )" +
+           is_trusted("subowner") + " AND " + kHere + R"(
+UNION ALL
+SELECT format('subscription %I is not of the publication snowflake_global alone', subname),
+       format('ALTER SUBSCRIPTION %I SET PUBLICATION snowflake_global;', subname)
+FROM pg_subscription WHERE starts_with(subname, $1) AND subpublications <> '{snowflake_global}' AND )" +
+           kHere + R"(
+UNION ALL
+SELECT format('subscription %I is the second one', subname), format()" +
+           kRemoval + R"()
+FROM pg_subscription AS s WHERE starts_with(subname, $1) AND )" +
+           kHere + R"(
+AND EXISTS (SELECT FROM pg_subscription AS o WHERE starts_with(o.subname, $1) AND o.subdbid = s.subdbid AND o.oid < s.oid))";
+}
+
+} // namespace
+
+Subscription find_subscription(Connection& follower)
+{
+    Subscription found;
+    const Result rows = follower.query("SELECT subname, subslotname, subenabled, oid, "
+                                       "quote_ident(subname) FROM pg_subscription WHERE "
+                                       "starts_with(subname, $1) AND " +
+                                           kHere + " ORDER BY oid LIMIT 1",
+                                       {kGlobal + "_"});
+    if (rows.rows() == 0)
+        return found;
+    found.name = rows.text(0, 0);
+    found.slot = rows.text(0, 1);
+    found.is_enabled = rows.flag(0, 2);
+    found.quoted = rows.text(0, 4);
+    const Result tables = follower.query(
+        "SELECT srrelid::regclass, srsubstate FROM pg_subscription_rel WHERE srsubid = $1::oid",
+        {rows.text(0, 3)});
+    for (int i = 0; i < tables.rows(); i++)
+        found.tables[tables.text(i, 0)] = tables.text(i, 1);
+    const Result problems = follower.query(problem_sql(), {kGlobal + "_"});
+    if (problems.rows() > 0) {
+        found.problem = problems.text(0, 0);
+        found.hint = problems.text(0, 1);
+    }
+    return found;
+}
+
+Subscription require_subscription(Connection& follower)
+{
+    Subscription found = find_subscription(follower);
+    if (!found.problem.empty())
+        throw Failure(follower.server() + ": " + visible(found.problem) +
+                      "\nHINT:  " + visible(found.hint));
+    return found;
+}
+
+std::string new_name(Connection& follower)
+{
+    return follower
+        .query("SELECT $1 || left(replace(gen_random_uuid()::text, '-', ''), 12)", {kGlobal + "_"})
+        .text(0, 0);
+}
+
+/* connect = false: the command makes the slot, so that a killed one leaves no slot whose name
+ * nobody knows. */
+Subscription make_subscription(Connection& follower, const std::string& dsn)
+{
+    const std::string name = new_name(follower);
+    follower.run("BEGIN");
+    hide_statements(follower);
+    follower.run("CREATE SUBSCRIPTION " + name + " CONNECTION " + follower.literal(dsn) +
+                 " PUBLICATION " + kGlobal + " WITH (connect = false, slot_name = '" + name + "')");
+    follower.run("COMMIT");
+    return find_subscription(follower);
+}
+
+void stop_subscription(Connection& follower, const Subscription& subscription)
+{
+    follower.run("ALTER SUBSCRIPTION " + subscription.quoted + " DISABLE");
+    while (follower
+               .query("SELECT FROM pg_stat_subscription WHERE subname = $1 AND pid IS NOT NULL",
+                      {subscription.name})
+               .rows() > 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+void drop_subscription(Connection& follower, const Subscription& subscription)
+{
+    const std::string& name = subscription.quoted;
+    follower.run("BEGIN; ALTER SUBSCRIPTION " + name + " DISABLE; ALTER SUBSCRIPTION " + name +
+                 " SET (slot_name = NONE); DROP SUBSCRIPTION " + name + "; COMMIT");
+}
+
+/* By the end of the names, because PostgreSQL 19 has renamed one of the columns, and has one more.
+ */
+std::int64_t count_failures(Connection& follower, const Subscription& subscription)
+{
+    return follower
+        .query(R"(
+            SELECT coalesce(sum(value::bigint), 0)
+            FROM pg_stat_subscription_stats AS s CROSS JOIN jsonb_each_text(to_jsonb(s))
+            WHERE subname = $1 AND key LIKE '%\_error\_count')",
+               {subscription.name})
+        .number(0, 0);
+}
+
+/* The function has the rights of the role that writes. Without EXECUTE for PUBLIC no other role can
+ * make a trigger with it, and a trigger fires without that right. USAGE of the schema is not needed
+ * either. */
+void refuse_writes(Connection& follower, const std::vector<std::string>& tables,
+                   const std::string& writer)
+{
+    const std::string body =
+        "BEGIN RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction', MESSAGE = "
+        "pg_catalog.format('table %I.%I is a global table, and is not written here', "
+        "TG_TABLE_SCHEMA, TG_TABLE_NAME), HINT = " +
+        follower.literal("It is written on " + writer + ".") + "; END";
+    require_trusted_schema(follower, kGlobal);
+    follower.run("CREATE SCHEMA IF NOT EXISTS snowflake_global;"
+                 "CREATE OR REPLACE FUNCTION snowflake_global.refuse() RETURNS trigger LANGUAGE "
+                 "plpgsql SET search_path = '' AS " +
+                 follower.literal(body) +
+                 "; REVOKE EXECUTE ON FUNCTION snowflake_global.refuse() FROM PUBLIC;" +
+                 keeping_to_owner(kGlobal));
+    for (const std::string& table : tables)
+        if (!refuses_writes(follower, table))
+            follower.run("CREATE OR REPLACE TRIGGER snowflake_global BEFORE INSERT OR UPDATE OR "
+                         "DELETE OR TRUNCATE ON " +
+                         table +
+                         " FOR EACH STATEMENT EXECUTE FUNCTION snowflake_global.refuse(); ALTER "
+                         "TABLE ONLY " +
+                         table + " ENABLE TRIGGER snowflake_global");
+}
+
+std::vector<std::string> refusing_tables(Connection& follower)
+{
+    return texts_of(follower.query("SELECT tgrelid::regclass" + kTriggers + " ORDER BY 1"));
+}
+
+bool refuses_writes(Connection& follower, const std::string& table)
+{
+    return follower
+               .query("SELECT" + kTriggers +
+                          " AND tgrelid = $1::regclass AND tgenabled = 'O' AND tgtype = 62 AND "
+                          "tgqual IS NULL AND proname = 'refuse' AND " +
+                          is_trusted("proowner"),
+                      {table})
+               .rows() > 0;
+}
+
+void permit_writes(Connection& follower, const std::vector<std::string>& tables)
+{
+    require_trusted_schema(follower, kGlobal);
+    std::vector<std::string> refusing = refusing_tables(follower);
+    for (const std::string& table : tables)
+        if (const auto at = std::find(refusing.begin(), refusing.end(), table);
+            at != refusing.end()) {
+            lock_and_run_naming(follower, Clock::now() + kTimeout,
+                                [&] { follower.run("DROP TRIGGER snowflake_global ON " + table); });
+            refusing.erase(at);
+        }
+    if (refusing.empty())
+        lock_and_run_naming(follower, Clock::now() + kTimeout, [&] {
+            follower.run("DROP SCHEMA IF EXISTS snowflake_global CASCADE");
+        });
+}
+
+Obstacles find_untrusted_owners(Connection& writer, Connection& follower,
+                                const std::vector<std::string>& tables)
+{
+    Obstacles found;
+    if (follower.version() >= 160000)
+        return found;
+    for (const std::string& table : tables) {
+        const std::string sql =
+            "SELECT relowner::regrole FROM pg_class WHERE oid = to_regclass($1)";
+        Result owner = follower.query(sql, {table});
+        if (owner.rows() == 0)
+            owner = writer.query(sql, {table});
+        if (owner.rows() == 0 ||
+            follower.query("SELECT FROM pg_roles WHERE oid = to_regrole($1) AND " +
+                               is_trusted("oid"),
+                           {owner.text(0, 0)})
+                    .rows() > 0)
+            continue;
+        found.add(follower.server(),
+                  "table " + visible(table) + " belongs to role " + visible(owner.text(0, 0)) +
+                      ". Before PostgreSQL 16 replication runs code of that role, in triggers or "
+                      "CHECK constraints of the table, with the rights of role " +
+                      visible(follower.user()),
+                  "ALTER TABLE " + visible(table) + " OWNER TO " +
+                      visible(follower.query("SELECT current_user::regrole").text(0, 0)) +
+                      "; on both servers. Or --trust-owners, if role " + visible(owner.text(0, 0)) +
+                      " may do there all that role " + visible(follower.user()) + " may.");
+    }
+    return found;
+}

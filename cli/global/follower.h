@@ -1,0 +1,61 @@
+/* A follower: its subscription, and the trigger that refuses writes to its global tables. */
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+#include "postgres/obstacles.h"
+
+/* The subscription of a database, with the state of each of its tables: r if the rows are there and
+ * follow. */
+struct Subscription {
+    std::string name{};   /* empty: there is none */
+    std::string quoted{}; /* the name as SQL writes it */
+    std::string slot{};
+    bool is_enabled = false;
+    std::map<std::string, std::string> tables{};
+    /* It is another role's, or one of several, or of another publication; and the statement that
+     * mends it. Empty if it is as add makes it. */
+    std::string problem{};
+    std::string hint{};
+};
+
+Subscription find_subscription(Connection& follower);
+/* Failure if it has a problem. */
+Subscription require_subscription(Connection& follower);
+
+/* Disabled, without a slot and without tables. Its name is new, and also that of its slot. After a
+ * split, two servers have the same system identifier, so that is no part of it. dsn: of the writer,
+ * as the server of the follower reaches it. */
+Subscription make_subscription(Connection& follower, const std::string& dsn);
+/* The name of a new subscription, and of its slot. */
+std::string new_name(Connection& follower);
+/* Disables it, and returns when no worker of it runs. */
+void stop_subscription(Connection& follower, const Subscription& subscription);
+/* Without its slot. */
+void drop_subscription(Connection& follower, const Subscription& subscription);
+
+/* How often its workers have failed, since its statistics were made. */
+std::int64_t count_failures(Connection& follower, const Subscription& subscription);
+
+/* Triggers that raise an error for each statement that writes to one of the tables, with the
+ * address of the writer. The workers of the subscription are replicas, for which they do not fire.
+ * In a transaction of the caller. */
+void refuse_writes(Connection& follower, const std::vector<std::string>& tables,
+                   const std::string& writer);
+/* The tables that have the trigger, whether or not it is enabled. */
+std::vector<std::string> refusing_tables(Connection& follower);
+/* It is as refuse_writes() makes it. */
+bool refuses_writes(Connection& follower, const std::string& table);
+/* Of these tables; the schema with the function goes when no table has it. */
+void permit_writes(Connection& follower, const std::vector<std::string>& tables);
+
+/* Before PostgreSQL 16 the workers write as the owner of the subscription, and so run code of the
+ * tables with its rights: the owner of each table must be a superuser or that role. From 16 on they
+ * write as the owner of the table. A table that is missing gets the owner that it has on the
+ * writer. */
+Obstacles find_untrusted_owners(Connection& writer, Connection& follower,
+                                const std::vector<std::string>& tables);

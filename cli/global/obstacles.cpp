@@ -1,0 +1,109 @@
+#include "global/obstacles.h"
+
+#include <algorithm>
+
+#include "base/output.h"
+#include "global/follower.h"
+#include "global/publication.h"
+#include "global/tables.h"
+#include "move/comparison.h"
+#include "postgres/trust.h"
+
+namespace
+{
+
+using Names = std::vector<std::string>;
+
+Obstacles find_in_table(Connection& writer, Connection& follower, const Subscription& subscription,
+                        const std::string& table)
+{
+    Obstacles found = find_unpublishable(follower, table);
+    bool is_comparable = found.empty();
+    const std::string place = "table " + visible(table) + ": ";
+    for (const TableDifference& one : compare_definitions(writer, follower, table)) {
+        found.add(follower.server(), place + visible(one.object) + ": " + visible(one.problem),
+                  visible(one.hint));
+        is_comparable = is_comparable && !one.is_missing_column;
+    }
+    found.read(follower, R"(
+        SELECT format('table %s: subscription %I writes to it', $1::regclass, subname),
+               format('DROP SUBSCRIPTION %I;', subname)
+        FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
+        WHERE srrelid = $1::regclass AND NOT starts_with(subname, 'snowflake_global_'))",
+               {table});
+    if (!is_comparable || subscription.tables.count(table) > 0 || !has_rows(follower, table))
+        return found;
+    const std::string difference = subscription.tables.empty()
+                                       ? compare_table(writer, follower, table)
+                                       : "it has rows, and the server follows already";
+    if (!difference.empty())
+        found.add(follower.server(), place + visible(difference),
+                  "Make the rows equal, or delete all of them here.");
+    return found;
+}
+
+Obstacles find_on_follower(Connection& writer, Connection& follower, const Names& tables,
+                           bool trusts_owners)
+{
+    Obstacles found;
+    const std::string server = follower.server();
+    const Subscription subscription = find_subscription(follower);
+    if (!subscription.problem.empty())
+        found.add(server, visible(subscription.problem), visible(subscription.hint));
+    if (!subscription.tables.empty() && !has_slot(writer, subscription.slot))
+        found.add(server,
+                  "subscription " + subscription.name + " has no slot on " + writer.server() +
+                      ", or the slot has lost WAL",
+                  "global drop --on with these two servers, and add the tables again.");
+    if (find_publication(follower).is_there)
+        found.add(server, "it has a publication " + kGlobal + " of its own",
+                  "If no server follows it: DROP PUBLICATION " + kGlobal + ";");
+    require_trusted_schema(follower, kGlobal);
+    if (!trusts_owners)
+        found.add(find_untrusted_owners(writer, follower, tables));
+    for (const std::string& table : tables)
+        if (has_table(follower, table))
+            found.add(find_in_table(writer, follower, subscription, table));
+        else
+            found.read(follower,
+                       "SELECT format('schema %I of table %s is not there', p[1], $1), "
+                       "format('CREATE SCHEMA %I;', p[1]) FROM parse_ident($1) AS p WHERE NOT "
+                       "EXISTS (SELECT FROM pg_namespace WHERE nspname = p[1])",
+                       {table});
+    return found;
+}
+
+} // namespace
+
+Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, const Names& tables,
+                         const Names& added)
+{
+    Connection& writer = session.writer();
+    Obstacles found;
+    if (writer.query("SHOW wal_level").text(0, 0) != "logical")
+        found.add(writer.server(), "wal_level is not logical",
+                  "ALTER SYSTEM SET wal_level = logical; and restart the server.");
+    if (const Subscription other = find_subscription(writer); !other.name.empty())
+        found.add(writer.server(), "it follows another server: subscription " + other.name,
+                  "Give the server where the tables are written first in --on.");
+    for (const std::string& table : tables)
+        found.add(find_unpublishable(writer, table));
+    if (!found.empty())
+        return found; /* the others compare with these tables */
+    Names slots = slots_of_followers(writer);
+    for (Connection* const follower : session.followers()) {
+        found.add(find_on_follower(writer, *follower, tables, options.trusts_owners));
+        slots.erase(std::remove(slots.begin(), slots.end(), find_subscription(*follower).slot),
+                    slots.end());
+    }
+    if (!added.empty())
+        for (const std::string& slot : slots)
+            found.add(writer.server(),
+                      "slot " + slot +
+                          " is of a follower that is not given, and that would "
+                          "fail at a change of a table that it lacks",
+                      "Give all followers. If that one is gone: SELECT "
+                      "pg_drop_replication_slot('" +
+                          slot + "');");
+    return found;
+}

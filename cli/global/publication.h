@@ -1,0 +1,43 @@
+/* The publication of the global tables, and the slots of the followers: on the writer. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+
+struct Publication {
+    bool is_there = false;
+    bool is_own = false; /* it belongs to this role or to a superuser */
+    std::vector<std::string> tables{};
+    /* It is another role's, or does not send all rows, columns and changes of named tables; and the
+     * statement that mends it. Empty if it is as add makes it. */
+    std::string problem{};
+    std::string hint{};
+};
+
+Publication find_publication(Connection& writer);
+/* Failure if it has a problem. */
+Publication require_publication(Connection& writer);
+
+/* Makes the publication if it is missing. */
+void publish(Connection& writer, const std::vector<std::string>& tables);
+void unpublish(Connection& writer, const std::vector<std::string>& tables);
+void drop_publication(Connection& writer);
+
+/* Of the followers in this database, given or not. Any role with REPLICATION can make one of such a
+ * name. */
+std::vector<std::string> slots_of_followers(Connection& writer);
+
+/* A subscription can be altered to name any slot: no other than one of these is dropped. */
+bool is_name_of_slot(const std::string& slot);
+
+/* It waits for the transactions that are running in the whole cluster. */
+void make_slot(Connection& writer, const std::string& slot);
+/* It is there, of the kind that make_slot() makes, and has lost no WAL. */
+bool has_slot(Connection& writer, const std::string& slot);
+/* When its subscription is stopped. Nothing if it is gone; Failure if another server reads it. */
+void drop_slot(Connection& writer, const std::string& slot);
+/* The copy begins where the slot is. */
+void copy_slot(Connection& writer, const std::string& slot, const std::string& copy);

@@ -1,0 +1,35 @@
+/* The servers of add and drop, connected and locked. */
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/table.h"
+#include "global/verb.h"
+#include "postgres/servers.h"
+
+/* --on names the writer first. It may be among the followers, too, so that these can be a file of
+ * all servers: it is left out of them. */
+class GlobalSession
+{
+public:
+    /* may_lack_writer: without an error if it cannot be reached. */
+    GlobalSession(const GlobalOptions& options, bool may_lack_writer);
+
+    bool has_writer() const { return writer_.has_value(); }
+    Connection& writer() { return writer_->connection; }
+    const std::vector<Connection*>& followers() const { return followers_; }
+
+private:
+    std::optional<Server> writer_;
+    ServerSet servers_;
+    std::vector<Connection*> followers_;
+};
+
+/* Of the command line, each once. Any server can read them. */
+std::vector<std::string> table_names(Connection& connection, const GlobalOptions& options);
+
+/* The result of a command: a row for each table and server. */
+const std::vector<std::string> kStateColumns = {"table", "server", "state"};

@@ -1,0 +1,176 @@
+#include "global/tables.h"
+
+#include <algorithm>
+#include <map>
+
+#include "definition/restored.h"
+#include "fleet/catalog.h"
+#include "postgres/dump.h"
+#include "postgres/restore.h"
+#include "postgres/row_text.h"
+
+namespace
+{
+
+/* A partitioned table, or one with children, is several tables: their rows are published under
+ * their own names. An unlogged or temporary one is not published. */
+const char* const kUnpublishable = R"(
+SELECT format('table %s %s', c.oid::regclass, problem), hint
+FROM pg_class AS c, LATERAL (
+    SELECT 'is no ordinary table that is logged', 'Only such tables can be global.'
+    WHERE relkind <> 'r' OR relpersistence <> 'p'
+    UNION ALL
+    SELECT 'has a parent or children', 'Only single tables can be global.'
+    WHERE EXISTS (SELECT FROM pg_inherits WHERE c.oid IN (inhrelid, inhparent))
+    UNION ALL
+    SELECT 'has neither a primary key nor a replica identity', format('ALTER TABLE %s ADD PRIMARY KEY (...);', c.oid::regclass)
+    WHERE relkind = 'r' AND CASE relreplident
+        WHEN 'f' THEN false WHEN 'n' THEN true
+        ELSE NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisvalid
+                         AND CASE relreplident WHEN 'd' THEN indisprimary ELSE indisreplident END) END
+    UNION ALL
+    SELECT 'has forced row security', format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', c.oid::regclass)
+    WHERE relrowsecurity AND relforcerowsecurity) AS p (problem, hint)
+WHERE c.oid = to_regclass($1))";
+
+/* An object of a table: its name, its definition, and the statements that make it, change it to
+ * this definition, and drop it. An index of a constraint is a part of that. NOT NULL is an object
+ * of its own, also from 18 on, where it has a constraint. */
+const char* const kObjects = R"(
+WITH t AS (SELECT $1::regclass AS oid),
+columns AS (
+    SELECT quote_ident(attname) AS name, attnotnull,
+           concat(format_type(atttypid, atttypmod),
+                  CASE WHEN attcollation <> typcollation THEN ' COLLATE ' || attcollation::regcollation END,
+                  ' GENERATED ALWAYS AS (' || CASE WHEN attgenerated <> '' THEN pg_get_expr(adbin, adrelid) END || ') STORED') AS type
+    FROM t JOIN pg_attribute ON attrelid = t.oid JOIN pg_type AS y ON y.oid = atttypid
+    LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attnum > 0 AND NOT attisdropped)
+SELECT 'kind', CASE WHEN relkind <> 'r' THEN 'no ordinary table' WHEN relpersistence = 'p' THEN 'a logged table' ELSE 'an unlogged table' END,
+       '', format('ALTER TABLE %s SET LOGGED;', t.oid), ''
+FROM t JOIN pg_class AS c ON c.oid = t.oid
+UNION ALL
+SELECT 'column ' || name, type, format('ALTER TABLE %s ADD COLUMN %s %s;', t.oid, name, type),
+       format('ALTER TABLE %s ALTER COLUMN %s TYPE %s;', t.oid, name, type),
+       format('ALTER TABLE %s DROP COLUMN %s;', t.oid, name)
+FROM t, columns
+UNION ALL
+SELECT 'NOT NULL of column ' || name, 'NOT NULL', format('ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;', t.oid, name), '',
+       format('ALTER TABLE %s ALTER COLUMN %s DROP NOT NULL;', t.oid, name)
+FROM t, columns WHERE attnotnull
+UNION ALL
+SELECT format('constraint %I', conname), definition, made, dropped || ' ' || made, dropped
+FROM t JOIN pg_constraint AS k ON conrelid = t.oid CROSS JOIN pg_get_constraintdef(k.oid) AS definition,
+LATERAL (SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s;', t.oid, conname, definition),
+                format('ALTER TABLE %s DROP CONSTRAINT %I;', t.oid, conname)) AS s (made, dropped)
+WHERE contype IN ('p', 'u', 'c', 'f', 'x')
+UNION ALL
+SELECT format('index %s', indexrelid::regclass), concat(definition, CASE WHEN NOT indisvalid THEN ' (invalid)' END),
+       definition || ';', format('DROP INDEX %s; %s;', indexrelid::regclass, definition),
+       format('DROP INDEX %s;', indexrelid::regclass)
+FROM t JOIN pg_index ON indrelid = t.oid CROSS JOIN pg_get_indexdef(indexrelid) AS definition
+WHERE NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x')))";
+
+struct Object {
+    std::string definition;
+    std::string make;
+    std::string change;
+    std::string drop;
+};
+
+std::map<std::string, Object> read_objects(Connection& connection, const std::string& table)
+{
+    const Result rows = connection.query(kObjects, {table});
+    std::map<std::string, Object> objects;
+    for (int i = 0; i < rows.rows(); i++)
+        objects[rows.text(i, 0)] = {as_restored(rows.text(i, 1)), rows.text(i, 2), rows.text(i, 3),
+                                    rows.text(i, 4)};
+    return objects;
+}
+
+/* As pg_dump takes it: each part quoted. */
+std::string quoted(Connection& connection, const std::string& table)
+{
+    const Result parts = connection.query(
+        "SELECT nspname, relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace "
+        "WHERE c.oid = $1::regclass",
+        {table});
+    return connection.identifier(parts.text(0, 0)) + "." + connection.identifier(parts.text(0, 1));
+}
+
+} // namespace
+
+std::string table_name(Connection& connection, const std::string& given)
+{
+    try {
+        const Result name = connection.query(
+            "SELECT format('%I.%I', p[1], p[2]) FROM parse_ident($1) AS p WHERE cardinality(p) = 2",
+            {given});
+        if (name.rows() > 0)
+            return name.text(0, 0);
+    } catch (const ServerError& error) {
+        const std::string invalid_parameter = "22023";
+        if (error.sqlstate != invalid_parameter)
+            throw;
+    }
+    throw UsageError("\"" + visible(given) + "\" is no name of a table with its schema" +
+                     "\nHINT:  Write it as in SQL: public.filters, or 'public.\"My Filters\"'.");
+}
+
+bool has_table(Connection& connection, const std::string& table)
+{
+    return connection.query("SELECT FROM pg_class WHERE oid = to_regclass($1)", {table}).rows() > 0;
+}
+
+bool has_rows(Connection& connection, const std::string& table)
+{
+    return read_rows(connection, table, "SELECT (EXISTS (SELECT FROM ONLY " + table + "))::text", 1)
+               .text(0, 0) == "true";
+}
+
+Obstacles find_unpublishable(Connection& writer, const std::string& table)
+{
+    Obstacles found;
+    found.read(writer, kUnpublishable, {table});
+    if (!has_table(writer, table))
+        found.add(writer.server(), "table " + visible(table) + " is not there",
+                  "Make the table on the server of --on, where it is written.");
+    for (const Shard& shard : read_shards(writer))
+        if (table.compare(0, shard.quoted.size() + 1, shard.quoted + ".") == 0)
+            found.add(writer.server(),
+                      "table " + visible(table) + " is of shard " + std::to_string(shard.number),
+                      "ALTER TABLE " + visible(table) + " SET SCHEMA public;");
+    return found;
+}
+
+std::vector<TableDifference> compare_definitions(Connection& writer, Connection& follower,
+                                                 const std::string& table)
+{
+    const auto wanted = read_objects(writer, table);
+    const auto present = read_objects(follower, table);
+    std::vector<TableDifference> found;
+    for (const auto& [name, object] : wanted) {
+        const auto there = present.find(name);
+        if (there == present.end())
+            found.push_back({name, "it is missing here: " + object.definition, object.make,
+                             name.compare(0, 7, "column ") == 0});
+        else if (there->second.definition != object.definition)
+            found.push_back({name,
+                             "it is " + there->second.definition + " here, and " +
+                                 object.definition + " on " + writer.address().text(),
+                             object.change, false});
+    }
+    for (const auto& [name, object] : present)
+        if (wanted.count(name) == 0)
+            found.push_back({name, "it is only here: " + object.definition, object.drop, false});
+    return found;
+}
+
+void make_tables(Connection& writer, Connection& follower, const std::vector<std::string>& tables)
+{
+    std::vector<std::string> names;
+    std::transform(tables.begin(), tables.end(), std::back_inserter(names),
+                   [&](const std::string& table) { return quoted(writer, table); });
+    /* No sole owner: an expression that calls a function of another role is an error. */
+    restore(follower, dump_tables(writer, names), "");
+}

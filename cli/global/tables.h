@@ -1,0 +1,45 @@
+/* Global tables: the same rows on all servers, written on one of them, the writer. The others, the
+ * followers, subscribe to its publication. This is about the tables of one server. */
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "postgres/connection.h"
+#include "postgres/obstacles.h"
+
+/* The publication on the writer; on a follower the schema and the trigger that refuses writes. The
+ * names of subscriptions and slots begin with it. */
+inline const std::string kGlobal = "snowflake_global";
+
+/* schema.table as SQL writes it, in one way for each table: names are compared as text. UsageError
+ * for anything else, also for a name without a schema: which table that is depends on settings. */
+std::string table_name(Connection& connection, const std::string& given);
+
+/* An ordinary table of this name is there. */
+bool has_table(Connection& connection, const std::string& table);
+
+/* Also of a table whose rows the role may not count: it is read with the rights of its owner. */
+bool has_rows(Connection& connection, const std::string& table);
+
+/* Why a table cannot be published: it is missing, of another kind, without a key, or in a shard. */
+Obstacles find_unpublishable(Connection& writer, const std::string& table);
+
+/* An object that only one of two tables has, or that differs. The hint has the statements for the
+ * follower. */
+struct TableDifference {
+    std::string object; /* column name, index public.filters_name */
+    std::string problem;
+    std::string hint;
+    bool is_missing_column; /* rows cannot be compared then */
+};
+
+/* Columns with type, collation, NOT NULL and generated values; constraints; indexes. Both servers
+ * have the table. */
+std::vector<TableDifference> compare_definitions(Connection& writer, Connection& follower,
+                                                 const std::string& table);
+
+/* Makes the tables with their indexes, constraints and triggers, as the writer has them, in a
+ * transaction of the caller. Types, functions and roles that they need must be there. */
+void make_tables(Connection& writer, Connection& follower, const std::vector<std::string>& tables);

@@ -1,0 +1,303 @@
+/* snowflake-shard global verify: whether all servers have the same global tables. */
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/output.h"
+#include "base/table.h"
+#include "global/follower.h"
+#include "global/publication.h"
+#include "global/session.h"
+#include "global/tables.h"
+#include "move/comparison.h"
+#include "postgres/extension.h"
+
+namespace
+{
+
+/* A worker that has ended is started again after wal_retrieve_retry_interval, by default 5 s. */
+constexpr auto kRestart = std::chrono::seconds(8);
+constexpr auto kPoll = std::chrono::milliseconds(50);
+
+class Findings
+{
+public:
+    void add(Connection& server, const std::string& kind, const std::string& object,
+             const std::string& problem, const std::string& hint)
+    {
+        table_.rows.push_back({kind, server.address().text(), object, problem, hint});
+    }
+
+    bool empty() const { return table_.rows.empty(); }
+
+    void print(bool json, const std::string& summary) const
+    {
+        if (json)
+            return ::print(table_, Format::json);
+        for (const Row& row : table_.rows)
+            std::cout << visible(row[1].text) << ": " << visible(row[2].text) << ": "
+                      << visible(row[3].text) << "\n    HINT:  " << visible(row[4].text) << "\n";
+        std::cout << summary << ", " << count_of(table_.rows.size(), "finding") << "\n";
+    }
+
+private:
+    Table table_ = {{"finding", "server", "object", "problem", "hint"}, {}};
+};
+
+/* A follower against its writer. */
+class Check
+{
+public:
+    Check(Connection& writer, Connection& follower, const Publication& publication,
+          Findings& findings)
+        : writer_(writer), follower_(follower), publication_(publication), findings_(findings),
+          subscription_(find_subscription(follower))
+    {
+    }
+
+    void run()
+    {
+        /* That of this role would make it a writer. */
+        if (const Publication planted = find_publication(follower_); planted.is_there)
+            add("publication", "publication " + kGlobal, planted.problem, planted.hint);
+        const bool follows = check_subscription();
+        std::vector<std::string> comparable;
+        for (const std::string& table : publication_.tables)
+            if (check_table(table) && follows && has_all_rows(table))
+                comparable.push_back(table);
+        for (const auto& [table, state] : subscription_.tables)
+            if (!is_published(table))
+                add("table", "table " + table,
+                    "the subscription has it, and no table of this name is published",
+                    "If it was renamed, give it its name again. If it is global no more: ALTER "
+                    "SUBSCRIPTION " +
+                        subscription_.quoted + " REFRESH PUBLICATION;");
+        if (follows)
+            compare(comparable);
+    }
+
+    const std::string& slot() const { return subscription_.slot; }
+
+private:
+    void add(const std::string& kind, const std::string& object, const std::string& problem,
+             const std::string& hint)
+    {
+        findings_.add(follower_, kind, object, problem, hint);
+    }
+
+    std::string servers() const
+    {
+        return "--on " + shell_quoted(writer_.address().dsn()) + " " +
+               shell_quoted(follower_.address().dsn());
+    }
+    std::string add_command(const std::string& tables) const
+    {
+        return "snowflake-shard global add " + tables + servers();
+    }
+
+    bool is_published(const std::string& table) const
+    {
+        const auto& tables = publication_.tables;
+        return std::find(tables.begin(), tables.end(), table) != tables.end();
+    }
+
+    bool has_all_rows(const std::string& table) const
+    {
+        const auto at = subscription_.tables.find(table);
+        return at != subscription_.tables.end() && at->second == "r";
+    }
+
+    /* Whether it can be awaited. */
+    bool check_subscription()
+    {
+        if (subscription_.name.empty()) {
+            add("subscription", "global tables", "no subscription follows " + writer_.server(),
+                add_command(""));
+            return false;
+        }
+        const std::string object = "subscription " + subscription_.name;
+        if (!subscription_.problem.empty())
+            add("subscription", object, subscription_.problem, subscription_.hint);
+        if (!subscription_.is_enabled)
+            add("subscription", object, "it is disabled",
+                "ALTER SUBSCRIPTION " + subscription_.quoted + " ENABLE;");
+        if (!has_slot(writer_, subscription_.slot)) {
+            add("slot", "slot " + subscription_.slot,
+                "it is not on " + writer_.server() + ", or has lost WAL: changes are missing here",
+                "snowflake-shard global drop " + servers() + "; make the rows equal; " +
+                    add_command(""));
+            return false;
+        }
+        return subscription_.is_enabled && is_read();
+    }
+
+    /* A slot that nobody reads at this moment can be that of a worker that is just started. One
+     * that has failed meanwhile will do so again. */
+    bool is_read()
+    {
+        const Clock::time_point deadline = Clock::now() + kRestart;
+        const std::int64_t failures = count_failures(follower_, subscription_);
+        for (;; std::this_thread::sleep_for(kPoll)) {
+            if (writer_
+                    .query("SELECT FROM pg_replication_slots WHERE slot_name = $1 AND active",
+                           {subscription_.slot})
+                    .rows() > 0)
+                return true;
+            if (Clock::now() > deadline || count_failures(follower_, subscription_) > failures)
+                break;
+        }
+        add_failed("no worker of it reads slot " + subscription_.slot + " on " + writer_.server());
+        return false;
+    }
+
+    void add_failed(const std::string& problem)
+    {
+        const auto failures = static_cast<std::size_t>(count_failures(follower_, subscription_));
+        add("worker", "subscription " + subscription_.name,
+            problem + "; its workers have failed " + count_of(failures, "time"),
+            "The log of this server says why. A row that was written here can be in the way: its "
+            "owner deletes it while the trigger snowflake_global is disabled.");
+    }
+
+    /* Whether its rows can be compared. */
+    bool check_table(const std::string& table)
+    {
+        const std::string object = "table " + table;
+        if (!has_table(follower_, table)) {
+            add("table", object, "it is not there",
+                "If it was renamed, give it its name again. Else: " + add_command(""));
+            return false;
+        }
+        bool is_comparable = true;
+        for (const TableDifference& one : compare_definitions(writer_, follower_, table)) {
+            add("definition", object, one.object + ": " + one.problem, one.hint);
+            is_comparable = is_comparable && !one.is_missing_column;
+        }
+        if (!refuses_writes(follower_, table))
+            add("trigger", object,
+                "writes to it are not refused: trigger snowflake_global is "
+                "missing, changed or disabled",
+                add_command(""));
+        if (!subscription_.name.empty() && !has_all_rows(table))
+            add("rows", object,
+                subscription_.tables.count(table) > 0 ? "not all of its rows are there yet"
+                                                      : "the subscription does not have it",
+                add_command(""));
+        return is_comparable;
+    }
+
+    /* Rows that change meanwhile are read again, and are no finding. */
+    void compare(const std::string& table)
+    {
+        /* Each text begins with the table, which is the object of the finding. */
+        const std::string begin = "table " + table + ": ";
+        const FollowerRows found =
+            compare_with_follower(writer_, follower_, {table}, subscription_.slot);
+        for (const std::string& difference : found.differences)
+            add("rows", "table " + table, difference.substr(begin.size()),
+                "Correct the rows here: BEGIN; ALTER TABLE " + table +
+                    " DISABLE TRIGGER snowflake_global; ... ALTER TABLE " + table +
+                    " ENABLE TRIGGER snowflake_global; COMMIT;");
+        for (const std::string& unknown : found.unknown)
+            warn(follower_.server() + ": " + visible(unknown));
+    }
+
+    void compare(const std::vector<std::string>& tables)
+    {
+        try {
+            for (const std::string& table : tables)
+                compare(table);
+        } catch (const ServerError&) {
+            throw;
+        } catch (const Failure& error) {
+            add_failed(error.what());
+        }
+    }
+
+    Connection& writer_;
+    Connection& follower_;
+    const Publication& publication_;
+    Findings& findings_;
+    const Subscription subscription_;
+};
+
+/* After a split of the writer there are two publications. */
+std::size_t find_writer(ServerSet& servers)
+{
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < servers.size(); i++)
+        if (find_publication(servers[i].connection).is_own)
+            found.push_back(i);
+    if (found.empty())
+        throw Failure("none of the servers has publication " + kGlobal +
+                      "\nHINT:  Give the server where the global tables are written, too.");
+    if (found.size() > 1)
+        throw Failure(servers[found[0]].name() + " and " + servers[found[1]].name() +
+                      " both have publication " + kGlobal + "\nHINT:  DROP PUBLICATION " + kGlobal +
+                      "; on the one where the global tables are not written.");
+    return found[0];
+}
+
+void check_writer(Connection& writer, const Publication& publication, Findings& findings)
+{
+    if (!publication.problem.empty())
+        findings.add(writer, "publication", "publication " + kGlobal, publication.problem,
+                     publication.hint);
+    for (const std::string& table : publication.tables)
+        for (const Obstacle& one : find_unpublishable(writer, table))
+            findings.add(writer, "table", "table " + table, one.problem, one.hint);
+    const Subscription subscription = find_subscription(writer);
+    if (!subscription.name.empty())
+        findings.add(writer, "subscription", "subscription " + subscription.name,
+                     "it follows, though the tables are written here", subscription.hint);
+}
+
+/* slots: of the followers, each with the first server that reads it. */
+void check_slots(Connection& writer, const std::map<std::string, std::string>& slots,
+                 Findings& findings)
+{
+    for (const std::string& slot : slots_of_followers(writer))
+        if (slots.count(slot) == 0)
+            findings.add(writer, "slot", "slot " + slot,
+                         "it is of no server that is given, and keeps WAL",
+                         "Give that server, too. If it is gone: SELECT "
+                         "pg_drop_replication_slot('" +
+                             slot + "');");
+}
+
+} // namespace
+
+int verify_global(const GlobalOptions& options)
+{
+    ServerSet servers(options.dsns, Access::reads, options.keep_going);
+    servers.on_all(extension_schema);
+    const std::size_t at = find_writer(servers);
+    Connection& writer = servers[at].connection;
+    writer.run("SET default_transaction_read_only = on");
+    const Publication publication = find_publication(writer);
+    Findings findings;
+    check_writer(writer, publication, findings);
+    std::map<std::string, std::string> slots;
+    for (std::size_t i = 0; i < servers.size(); i++) {
+        if (i == at)
+            continue;
+        Connection& follower = servers[i].connection;
+        follower.run("SET default_transaction_read_only = on");
+        Check check(writer, follower, publication, findings);
+        const auto [first, is_new] = slots.insert({check.slot(), servers[i].name()});
+        if (!check.slot().empty() && !is_new)
+            findings.add(follower, "slot", "slot " + check.slot(),
+                         "the subscription of " + first->second +
+                             " has the same slot, as after a "
+                             "split: one of them misses changes",
+                         "snowflake-shard global add --on with the writer and both servers.");
+        check.run();
+    }
+    check_slots(writer, slots, findings);
+    findings.print(options.json, count_of(publication.tables.size(), "global table") + " on " +
+                                     count_of(servers.size(), "server"));
+    return servers.exit_code(findings.empty() ? kDone : kFound);
+}
