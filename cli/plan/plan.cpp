@@ -180,6 +180,29 @@ void warn_of_rest(const Plan& plan)
                     left[i]);
 }
 
+/* Global tables are no shards: no move takes them away. The verb global makes the objects of these
+ * names. */
+void warn_of_global_tables(ServerSet& servers, const Plan& plan)
+{
+    for (std::size_t i = 0; i < plan.servers.size(); i++) {
+        if (!plan.servers[i].is_drained)
+            continue;
+        const Result found = servers[i].connection.query(R"(
+            SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = 'snowflake_global'),
+                   EXISTS (SELECT FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid
+                           WHERE starts_with(subname, 'snowflake_global_') AND datname = current_database()))");
+        if (found.flag(0, 0))
+            warn(plan.servers[i].name +
+                 " writes the global tables\nHINT:  Before it is switched off, "
+                 "give them another writer: docs/command/global.md.");
+        else if (found.flag(0, 1))
+            warn(plan.servers[i].name +
+                 " follows global tables\nHINT:  When it has no shard: snowflake-shard global drop "
+                 "--on with the server where they are written, and this one. Its slot there would "
+                 "keep WAL for ever.");
+    }
+}
+
 } // namespace
 
 int plan_shards(const PlanOptions& options)
@@ -189,6 +212,7 @@ int plan_shards(const PlanOptions& options)
     const Plan plan = make_plan(servers, options);
     warn_of_large(plan);
     warn_of_rest(plan);
+    warn_of_global_tables(servers, plan);
     if (options.json || options.format == "json")
         print_json(plan);
     else if (options.format == "svg")

@@ -172,6 +172,14 @@ subtest 'a follower refuses writes' => sub {
 	is(sqlstate($one, 'INSERT INTO insta5.photos (filter) VALUES (0)'), '23503', 'a foreign key of a shard works');
 };
 
+subtest 'a server that is drained' => sub {
+	like((run_shard($program, 'plan', @all, '--drain', $one))[2], qr/ follows global tables\nHINT:  .* global drop /,
+		'plan names what a follower leaves');
+	like((run_shard($program, 'plan', @all, '--drain', $writer))[2], qr/ writes the global tables\nHINT: /,
+		'and the writer');
+	unlike((run_shard($program, 'plan', @all))[2], qr/global/, 'and nothing without --drain');
+};
+
 drifts('a missing row', qr/^rows: table public\.filters: \S+ has 1 row, key \(5\), \S+ has no row$/,
 	"$written DELETE FROM filters WHERE id = 5; COMMIT",
 	"$written INSERT INTO filters (id, name, kind, amount) VALUES (5, 'filter 5', 'soft', 5); COMMIT");
