@@ -1,6 +1,6 @@
 /* snowflake-shard: errors of the command line, and the exit code. */
 
-#include "arguments.h"
+#include "arguments/arguments.h"
 #include "base/failure.h"
 #include "base/output.h"
 #include "base/similar.h"
@@ -86,16 +86,16 @@ int main(int argc, char** argv)
     try {
         Arguments arguments;
         try {
-            arguments.app.parse(argc, argv);
+            arguments.line.app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {
             /* CLI11 raises --help and --version as errors with exit code 0; exit() prints their
              * text. */
             if (error.get_exit_code() != 0)
-                throw UsageError(wrong_usage(arguments.app, error, {argv + 1, argv + argc}));
-            return arguments.app.exit(error); /* --help, --version */
+                throw UsageError(wrong_usage(arguments.line.app, error, {argv + 1, argv + argc}));
+            return arguments.line.app.exit(error); /* --help, --version */
         }
-        arguments.check_dsns();
-        return arguments.function();
+        arguments.line.check_dsns();
+        return arguments.line.function();
     } catch (const UsageError& error) {
         warn(error.what());
         return kWrongUsage;
