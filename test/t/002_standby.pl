@@ -294,7 +294,7 @@ subtest 'standbys with slow clocks are promoted' => sub {
 		my $sometimes_cut_off = sub { cut_off($_[0]) if rand() < 0.5 };
 		promotions(
 			'a synchronous standby with a slow clock is promoted',
-			trials(5, 300),
+			trials(4, 300),
 			name         => 'synchronous',
 			standbys     => 1,
 			synchronous  => 1,
@@ -304,7 +304,7 @@ subtest 'standbys with slow clocks are promoted' => sub {
 			row          => { only_committed => 1 });
 		promotions(
 			'a synchronous standby is promoted, then its own standby, with slow clocks',
-			trials(4, 300),
+			trials(3, 300),
 			name         => 'cascaded',
 			standbys     => 2,
 			synchronous  => 1,
@@ -314,7 +314,7 @@ subtest 'standbys with slow clocks are promoted' => sub {
 			row          => { only_committed => 1 });
 		promotions(
 			'an asynchronous standby with a slow clock is cut off, and promoted',
-			trials(3, 300),
+			trials(2, 300),
 			name         => 'asynchronous',
 			standbys     => 1,
 			slow         => 40 * 60,

@@ -167,7 +167,7 @@ my @stops = map { my $step = $_; map { [ $_, $step ] } @nodes[ 0, 2 ] } @steps;
 my $first = int(rand(@stops));
 
 subtest 'what is reported is what happened, and the same line does the rest' => sub {
-	foreach my $trial (1 .. trials(2, scalar @stops))
+	foreach my $trial (1 .. trials(1, scalar @stops))
 	{
 		my ($victim, $step) = @{ $stops[ ($first + $trial) % @stops ] };
 		my $name = $victim->name . " stopped at \"$step\"";
@@ -212,7 +212,7 @@ subtest 'what is reported is what happened, and the same line does the rest' => 
 # --- a plan of many moves while clients write; the command is killed at random moments, and the same line is given
 # again ---
 
-my $trials = trials(3, 20);
+my $trials = trials(2, 20);
 my $count = 3 * $trials;    # shards, two thirds of which move
 my @servers = map { $_->connstr('many') } @nodes;
 make_real_database($_, 'many') foreach @nodes;

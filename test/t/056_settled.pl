@@ -20,7 +20,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 seed_random();
-my $rounds = trials(6, 300);
+my $rounds = trials(4, 300);
 
 my $conf = "max_connections = 60\nmax_prepared_transactions = 40\nmax_wal_senders = 5\nwal_level = replica\n";
 my $node = new_server('settled', conf => $conf, init => { allows_streaming => 1 });
