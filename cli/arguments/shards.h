@@ -133,9 +133,9 @@ struct ShardArguments {
             "one SELECT, VALUES, TABLE or WITH over the rows of all shards, which it reads as the "
             "table rows, with the columns shard and schema in front; its rows are printed");
         then->excludes(since);
-        verb->add_option("--at", query.at,
-                         "server that keeps the table rows meanwhile, as a temporary one (default: "
-                         "the first DSN)")
+        line.add_dsn(verb, "--at", query.at,
+                     "server that keeps the table rows meanwhile, as a temporary one (default: "
+                     "the first DSN)")
             ->needs(then);
     }
 

@@ -160,6 +160,9 @@ subtest 'errors of the query over the rows' => sub {
 	my (undef, undef, $err) = then('SELECT 1 FROM rows', '--at', $node->connstr('whole') . ' user=reader');
 	like($err, qr/permission denied to create temporary tables.*HINT:  --at names another server/s,
 		'no right to make the table');
+	(my $status, undef, $err) = then('SELECT 1 FROM rows', '--at', 'host=x password=secret nonsense');
+	ok($status == 2 && $err =~ /--at: a connection string cannot be read/ && $err !~ /secret/, 'a string that cannot be read')
+	  or diag($err);
 };
 
 subtest 'no code of another role runs with the query over the rows' => sub {
