@@ -37,7 +37,8 @@ planted AS (
     WHERE schema IN (SELECT oid FROM owned WHERE rolsuper) AND owner IN (TABLE others)
     GROUP BY schema)
 SELECT nspname, quote_ident(rolname), rolname <> current_user AND NOT rolsuper AND pg_has_role(owner, $1),
-       quote_ident(nspname), CASE WHEN current_setting('is_superuser') = 'on' THEN reason END
+       quote_ident(nspname), CASE WHEN current_setting('is_superuser') = 'on' THEN reason END,
+       (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake')
 FROM owned LEFT JOIN (SELECT schema, min(reason) AS reason FROM planted GROUP BY schema) AS p ON schema = oid)";
 
 } // namespace
@@ -50,7 +51,7 @@ std::map<std::string, Rights> read_rights(Connection& connection)
     std::map<std::string, Rights> rights;
     for (int i = 0; i < rows.rows(); i++) {
         Rights& of_schema = rights[rows.text(i, 0)];
-        of_schema = {rows.flag(i, 2), rows.text(i, 1), ""};
+        of_schema = {rows.flag(i, 2), rows.text(i, 1), "", rows.text(i, 5)};
         const std::string schema = visible(rows.text(i, 3));
         if (!rows.is_null(i, 4))
             of_schema.problem =
@@ -115,13 +116,24 @@ std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const 
            arguments_of(connection, shard, sql, parameters) + ") AS r (" + list + ")";
 }
 
-/* A superuser does not expect to lack a right. */
+/* A superuser does not expect to lack a right.
+ *
+ * search_path has no schema but the shard's: behind it, DROP TABLE IF EXISTS would find a table of
+ * another schema in each shard that lacks one of that name. */
 std::string explained(const ServerError& error, const Rights& rights)
 {
     const std::string insufficient_privilege = "42501";
-    return without_text(error.what(), "DECLARE snowflake_rows ") +
-           (rights.is_as_owner && error.sqlstate == insufficient_privilege
-                ? "\nThe SQL works with the rights of role " + visible(rights.owner) +
-                      ", which owns the schema."
-                : "");
+    const std::string undefined_function = "42883";
+    const std::string undefined_table = "42P01";
+    std::string text = without_text(error.what(), "DECLARE snowflake_rows ");
+    if (rights.is_as_owner && error.sqlstate == insufficient_privilege)
+        text += "\nThe SQL works with the rights of role " + visible(rights.owner) +
+                ", which owns the schema.";
+    if ((error.sqlstate == undefined_function &&
+         text.find("function snowflake_") != std::string::npos) ||
+        (error.sqlstate == undefined_table &&
+         text.find("relation \"snowflake_") != std::string::npos))
+        text += "\nsearch_path has the shard's schema alone: write " +
+                visible(rights.extension_schema) + ".snowflake_...";
+    return text;
 }

@@ -15,9 +15,10 @@
 #include "postgres/values.h"
 
 struct Rights {
-    bool is_as_owner = false; /* by snowflake_internal.run_as_owner() and the like */
-    std::string owner;        /* of the schema, as SQL writes it */
-    std::string problem;      /* why nothing may run in the shard; empty if it may */
+    bool is_as_owner = false;     /* by snowflake_internal.run_as_owner() and the like */
+    std::string owner;            /* of the schema, as SQL writes it */
+    std::string problem;          /* why nothing may run in the shard; empty if it may */
+    std::string extension_schema; /* as SQL writes it */
 };
 
 /* Of all schemas, by name. Only catalogs are read. */
@@ -36,5 +37,6 @@ std::string rows_as_owner_sql(Connection& connection, const Shard& shard, const 
                               const Parameters& parameters, std::size_t columns);
 
 /* The text of an error of such SQL, or of other SQL: without the query, whose line is enough, and
- * with the role that lacks a right. */
+ * with the role that lacks a right, and with the schema of the extension where its name lacks it.
+ */
 std::string explained(const ServerError& error, const Rights& rights);

@@ -207,6 +207,15 @@ subtest 'what run refuses, and what its errors repeat' => sub {
 		'an error of the SQL');
 	like($err, qr/relation "nowhere" does not exist\nLINE 2: SELECT \* FROM nowhere;/, 'has its line');
 	unlike($err, qr/SELECT 2/, 'and not the whole text');
+	foreach my $verb (qw(query run))
+	{
+		foreach my $sql ('SELECT snowflake_shard(1)', 'SELECT FROM snowflake_shards')
+		{
+			is(run_as('super', $verb, '--shards', '5', '--sql', $sql), 3, "$verb: $sql finds nothing of the extension");
+			like($err, qr/ does not exist.*\nsearch_path has the shard's schema alone: write public\.snowflake_\.\.\./s,
+				'and the error says how it is written');
+		}
+	}
 };
 
 subtest 'a superuser has the rights of the owner' => sub {
