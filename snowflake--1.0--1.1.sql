@@ -198,3 +198,10 @@ CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text
     AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
 COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text, bigint, bigint) IS
     'the rows of a query with the parameters $1 and $2';
+
+CREATE FUNCTION snowflake_create_shard(shard integer)
+    RETURNS void
+    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+    RETURN snowflake_create_shard(shard, format('shard%s', shard)::name);
+COMMENT ON FUNCTION snowflake_create_shard(integer) IS
+    'the same, in a schema that is named shard and the number: shard7';

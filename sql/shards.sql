@@ -153,6 +153,11 @@ SELECT count(*) FROM snowflake_shards WHERE shard = 22;
 SELECT table_name FROM snowflake_columns WHERE shard = 22;
 DROP TABLE temporary;
 
+-- Without a name.
+SELECT snowflake_create_shard(77);
+SELECT schema_name FROM snowflake_shards WHERE shard = 77;
+SELECT snowflake_create_shard(77);
+
 -- Keys to shards.
 SELECT key, snowflake_shard_for(key, 2000) FROM unnest(ARRAY[31341, 0, 1999, 2000, -1, 9223372036854775807, -9223372036854775808]) AS key;
 SELECT snowflake_shard_for(5, 1), snowflake_shard_for(8191, 8192), snowflake_shard_for(NULL, 5) IS NULL;
@@ -163,6 +168,6 @@ SELECT snowflake_shard_for(5, -1);
 \set VERBOSITY default
 
 SET client_min_messages = warning;
-DROP SCHEMA shards, insta5, shard0, shard8191, used, shapes, two, changing, other, "We""ird ' Näme %s %I $$; --", mine CASCADE;
+DROP SCHEMA shards, insta5, shard0, shard8191, used, shapes, two, changing, other, shard77, "We""ird ' Näme %s %I $$; --", mine CASCADE;
 SELECT format('DROP SCHEMA %I CASCADE', rpad('x', 63, 'é')::name) \gexec
 DROP ROLE snowflake_regress_user;

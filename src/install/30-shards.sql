@@ -229,3 +229,10 @@ $$;
 COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
     'makes a schema a logical shard: its sequence table_id_seq and its function next_id(), '
     'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';
+
+CREATE FUNCTION snowflake_create_shard(shard integer)
+    RETURNS void
+    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+    RETURN snowflake_create_shard(shard, format('shard%s', shard)::name);
+COMMENT ON FUNCTION snowflake_create_shard(integer) IS
+    'the same, in a schema that is named shard and the number: shard7';
