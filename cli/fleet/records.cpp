@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/output.h"
+#include "base/quoting.h"
 #include "postgres/trust.h"
 
 namespace
@@ -86,6 +88,18 @@ std::vector<MoveState> read_moves(Connection& connection)
                          Step(parse_step(kSteps, states.text(i, 4), "a move")), states.text(i, 5),
                          states.flag(i, 6), states.flag(i, 7)});
     return moves;
+}
+
+void warn_of_unread_records(Connection& connection)
+{
+    const Result found = untrusted_objects(connection, "'^snowflake_(move_[0-9]{1,4}|split)$'");
+    for (int i = 0; i < found.rows(); i++)
+        warn(connection.server() + ": the record in schema " + found.text(i, 2) +
+             " is not read, because " + visible(found.text(i, 0)) + " belongs to role " +
+             visible(found.text(i, 1)) +
+             ", which is neither this role nor a superuser\nHINT:  If that role moves shards, run "
+             "this as that role. Else: DROP SCHEMA " +
+             found.text(i, 2) + " CASCADE;");
 }
 
 /* is_home: the standby has the row with home by the WAL, but not the slot. While it is in recovery

@@ -49,6 +49,10 @@ struct MoveState {
 /* All moves of a server whose state can be trusted: made by this role, or by a superuser. */
 std::vector<MoveState> read_moves(Connection& connection);
 
+/* For verbs that must know of each move: warns of a record that is not read, because another role
+ * that is no superuser has made it, or planted it. */
+void warn_of_unread_records(Connection& connection);
+
 /* In the order of a split: a step is compared with < to see if the promotion can have been
  * requested. */
 enum class SplitStep {

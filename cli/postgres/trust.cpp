@@ -29,13 +29,18 @@ std::string untrusted_schemas(const std::string& pattern)
     return "SELECT home FROM (" + objects_of(pattern) + ") AS o WHERE NOT " + is_trusted("owner");
 }
 
+Result untrusted_objects(Connection& connection, const std::string& pattern)
+{
+    return connection.query("SELECT DISTINCT ON (home) pg_describe_object(class, object, 0), "
+                            "quote_ident(pg_get_userbyid(owner)), home::regnamespace FROM (" +
+                            objects_of(pattern) + ") AS o WHERE NOT " + is_trusted("owner") +
+                            " ORDER BY home, class <> 'pg_namespace'::regclass, class, object");
+}
+
 void require_trusted_schema(Connection& connection, const std::string& schema)
 {
-    const Result found = connection.query(
-        "SELECT pg_describe_object(class, object, 0), quote_ident(pg_get_userbyid(owner)) FROM (" +
-            objects_of("('^' || $1 || '$')") + ") AS o WHERE NOT " + is_trusted("owner") +
-            " ORDER BY class <> 'pg_namespace'::regclass, class, object LIMIT 1",
-        {schema});
+    const Result found =
+        untrusted_objects(connection, "('^' || " + connection.literal(schema) + " || '$')");
     if (found.rows() > 0)
         throw Failure(found.text(0, 0) + " on " + connection.server() + " belongs to role " +
                       found.text(0, 1) +

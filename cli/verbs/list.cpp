@@ -63,6 +63,7 @@ int list_shards(const ServerOptions& options)
      * waits for a session with ACCESS EXCLUSIVE, and only tables of shards are asked. */
     const auto list = [&](Connection& connection) {
         warn_of_citus(connection);
+        warn_of_unread_records(connection);
         return connection.query("WITH shards AS (" + shards_sql(connection) + R"(), last AS (
                 SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
                 FROM )" + extension_schema(connection) +

@@ -103,6 +103,7 @@ Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>&
 {
     Work work;
     work.server = server.name();
+    warn_of_unread_records(server.connection);
     work.rights = read_rights(server.connection);
     std::map<std::string, Record> records;
     /* Either all changes have names, or there is one without. */

@@ -87,6 +87,10 @@ subtest 'a record in which another role owns something is not trusted' => sub {
 	is_refused([ @nodes, '--undo' ],
 		qr/function snowflake_move_5\.extra\(\) on \S+:${\$two->port}\/postgres belongs to role mallory/,
 		'a function of another role in the schema');
+	my $unread = qr/the record in schema snowflake_move_5 is not read, because function \S+ belongs to role mallory, .*
+HINT:  .* Else: DROP SCHEMA snowflake_move_5 CASCADE;/;
+	like((run_shard($program, @$_))[2], $unread, "$_->[0] warns of it")
+		foreach [ 'list', $two ], [ 'run', $two, '--shards', '5', '--sql', 'SELECT 1' ];
 	$two->safe_psql('postgres', 'DROP FUNCTION snowflake_move_5.extra()');
 };
 
