@@ -15,6 +15,7 @@ struct GlobalArguments {
                       "writes them, and the others follow by logical replication.");
         verb->require_subcommand(1);
         add_global_add(*verb);
+        add_global_run(*verb);
         add_global_verify(*verb);
         add_global_drop(*verb);
     }
@@ -41,6 +42,29 @@ struct GlobalArguments {
         verb->add_flag("--trust-owners", global.trusts_owners,
                        "before PostgreSQL 16: let replication run code of the tables' owners with "
                        "the rights of this role");
+    }
+
+    void add_global_run(CLI::App& above)
+    {
+        CLI::App* verb = line.add(
+            above, "run", global, ::run_global,
+            "Runs SQL that changes the definition of global tables, on all servers: nobody writes "
+            "to the tables meanwhile, and the followers have all earlier changes first. The SQL "
+            "names each table with its schema. It runs on all servers or on none. If a server is "
+            "lost at the end, the same command completes the change there.",
+            R"(
+  snowflake-shard global run @servers.txt --sql 'ALTER TABLE public.filters ADD place text'
+  snowflake-shard global run service=db1 service=db2 --file change.sql)");
+        verb->add_option("DSN", global.dsns, kServers);
+        auto* sql = verb->add_option("--sql", global.sql, "SQL");
+        verb->add_option("--file", global.file, "file with SQL; - is the standard input")
+            ->excludes(sql);
+        verb->add_option("--role", global.role,
+                         "role with whose rights the SQL works (default: the owner of the global "
+                         "tables)");
+        line.add_seconds(verb, "--timeout", global.timeout,
+                         "how long the command waits for locks and followers while nobody can "
+                         "write to the tables (default 10s)");
     }
 
     void add_global_verify(CLI::App& above)

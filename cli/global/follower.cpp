@@ -54,7 +54,8 @@ Subscription find_subscription(Connection& follower)
 {
     Subscription found;
     const Result rows = follower.query("SELECT subname, subslotname, subenabled, oid, "
-                                       "quote_ident(subname) FROM pg_subscription WHERE "
+                                       "quote_ident(subname), obj_description(oid, "
+                                       "'pg_subscription') FROM pg_subscription WHERE "
                                        "starts_with(subname, $1) AND " +
                                            kHere + " ORDER BY oid LIMIT 1",
                                        {kGlobal + "_"});
@@ -64,6 +65,7 @@ Subscription find_subscription(Connection& follower)
     found.slot = rows.text(0, 1);
     found.is_enabled = rows.flag(0, 2);
     found.quoted = rows.text(0, 4);
+    found.change = change_of(rows.text(0, 5)).id;
     const Result tables = follower.query(
         "SELECT srrelid::regclass, srsubstate FROM pg_subscription_rel WHERE srsubid = $1::oid",
         {rows.text(0, 3)});
@@ -114,6 +116,12 @@ void stop_subscription(Connection& follower, const Subscription& subscription)
                       {subscription.name})
                .rows() > 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+void note_change(Connection& follower, const Subscription& subscription, const std::string& id)
+{
+    follower.run("COMMENT ON SUBSCRIPTION " + subscription.quoted + " IS " +
+                 follower.literal(comment_of({id, ""})));
 }
 
 void drop_subscription(Connection& follower, const Subscription& subscription)

@@ -17,6 +17,7 @@ struct Subscription {
     std::string slot{};
     bool is_enabled = false;
     std::map<std::string, std::string> tables{};
+    std::string change{}; /* the ID of the last one that global run has made here */
     /* It is another role's, or one of several, or of another publication; and the statement that
      * mends it. Empty if it is as add makes it. */
     std::string problem{};
@@ -35,6 +36,8 @@ Subscription make_subscription(Connection& follower, const std::string& dsn);
 std::string new_name(Connection& follower);
 /* Disables it, and returns when no worker of it runs. */
 void stop_subscription(Connection& follower, const Subscription& subscription);
+/* In the transaction of the change. */
+void note_change(Connection& follower, const Subscription& subscription, const std::string& id);
 /* Without its slot. */
 void drop_subscription(Connection& follower, const Subscription& subscription);
 

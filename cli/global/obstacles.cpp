@@ -83,6 +83,9 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
     if (writer.query("SHOW wal_level").text(0, 0) != "logical")
         found.add(writer.server(), "wal_level is not logical",
                   "ALTER SYSTEM SET wal_level = logical; and restart the server.");
+    if (!find_publication(writer).change.id.empty())
+        found.add(writer.server(), "a change of global run was not seen on all followers",
+                  "Run the same snowflake-shard global run again.");
     if (const Subscription other = find_subscription(writer); !other.name.empty())
         found.add(writer.server(), "it follows another server: subscription " + other.name,
                   "Give the server where the tables are written first in --on.");

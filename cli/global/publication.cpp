@@ -45,10 +45,14 @@ FROM pg_publication WHERE pubname = $1 AND NOT (pubinsert AND pubupdate AND pubd
 Publication find_publication(Connection& writer)
 {
     Publication found;
-    const Result owner = writer.query(
-        "SELECT " + is_trusted("pubowner") + " FROM pg_publication WHERE pubname = $1", {kGlobal});
-    found.is_there = owner.rows() > 0;
-    found.is_own = found.is_there && owner.flag(0, 0);
+    const Result row = writer.query("SELECT " + is_trusted("pubowner") +
+                                        ", obj_description(oid, 'pg_publication') FROM "
+                                        "pg_publication WHERE pubname = $1",
+                                    {kGlobal});
+    found.is_there = row.rows() > 0;
+    found.is_own = found.is_there && row.flag(0, 0);
+    if (found.is_own)
+        found.change = change_of(row.text(0, 1));
     found.tables = texts_of(
         writer.query("SELECT prrelid::regclass FROM pg_publication_rel JOIN pg_publication AS p "
                      "ON p.oid = prpubid WHERE pubname = $1 ORDER BY prrelid::regclass::text",
@@ -98,6 +102,12 @@ void drop_publication(Connection& writer)
     if (require_publication(writer).is_there)
         lock_and_run_naming(writer, Clock::now() + kTimeout,
                             [&] { writer.run("DROP PUBLICATION " + kGlobal); });
+}
+
+void note_change(Connection& writer, const PendingChange& change)
+{
+    writer.run("COMMENT ON PUBLICATION " + kGlobal + " IS " +
+               (change.id.empty() ? "NULL" : writer.literal(comment_of(change))));
 }
 
 std::vector<std::string> slots_of_followers(Connection& writer)

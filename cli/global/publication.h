@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "global/tables.h"
 #include "postgres/connection.h"
 
 struct Publication {
     bool is_there = false;
     bool is_own = false; /* it belongs to this role or to a superuser */
     std::vector<std::string> tables{};
+    PendingChange change{};
     /* It is another role's, or does not send all rows, columns and changes of named tables; and the
      * statement that mends it. Empty if it is as add makes it. */
     std::string problem{};
@@ -25,6 +27,8 @@ Publication require_publication(Connection& writer);
 void publish(Connection& writer, const std::vector<std::string>& tables);
 void unpublish(Connection& writer, const std::vector<std::string>& tables);
 void drop_publication(Connection& writer);
+/* It is the pending one, or none is. */
+void note_change(Connection& writer, const PendingChange& change);
 
 /* Of the followers in this database, given or not. Any role with REPLICATION can make one of such a
  * name. */

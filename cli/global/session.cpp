@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/output.h"
+#include "global/publication.h"
 #include "global/tables.h"
 #include "postgres/advisory.h"
 #include "postgres/extension.h"
@@ -27,24 +28,56 @@ std::optional<Server> connect_writer(const GlobalOptions& options, bool may_lack
 } // namespace
 
 GlobalSession::GlobalSession(const GlobalOptions& options, bool may_lack_writer)
-    : writer_(connect_writer(options, may_lack_writer)),
-      servers_({options.on.begin() + 1, options.on.end()}, Access::writes, false)
+    : given_writer_(connect_writer(options, may_lack_writer)),
+      servers_({options.on.begin() + 1, options.on.end()}, Access::writes, false),
+      writer_(given_writer_ ? &given_writer_->connection : nullptr)
 {
-    std::vector<Connection*> all;
-    if (writer_)
-        all.push_back(&writer_->connection);
     for (std::size_t i = 0; i < servers_.size(); i++)
-        if (!writer_ || !is_same_server(writer(), servers_[i].connection))
+        if (!writer_ || !is_same_server(*writer_, servers_[i].connection))
             followers_.push_back(&servers_[i].connection);
     if (followers_.empty())
         throw UsageError("no follower is given\nHINT:  --on takes the server where the tables are "
                          "written, and then one or more other servers.");
-    all.insert(all.end(), followers_.begin(), followers_.end());
+    lock();
+}
+
+GlobalSession::GlobalSession(const std::vector<std::string>& dsns)
+    : servers_(dsns, Access::writes, false)
+{
+    const std::size_t at = find_writer(servers_);
+    writer_ = &servers_[at].connection;
+    for (std::size_t i = 0; i < servers_.size(); i++)
+        if (i != at)
+            followers_.push_back(&servers_[i].connection);
+    lock();
+}
+
+void GlobalSession::lock()
+{
+    std::vector<Connection*> all = followers_;
+    if (writer_)
+        all.insert(all.begin(), writer_);
     for (Connection* const connection : all) {
         require_installed(*connection);
         withstand_settings(*connection);
         lock_by_name(*connection, kGlobal, "changing global tables");
     }
+}
+
+std::size_t find_writer(ServerSet& servers)
+{
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < servers.size(); i++)
+        if (find_publication(servers[i].connection).is_own)
+            found.push_back(i);
+    if (found.empty())
+        throw Failure("none of the servers has publication " + kGlobal +
+                      "\nHINT:  Give the server where the global tables are written, too.");
+    if (found.size() > 1)
+        throw Failure(servers[found[0]].name() + " and " + servers[found[1]].name() +
+                      " both have publication " + kGlobal + "\nHINT:  DROP PUBLICATION " + kGlobal +
+                      "; on the one where the global tables are not written.");
+    return found[0];
 }
 
 std::vector<std::string> table_names(Connection& connection, const GlobalOptions& options)

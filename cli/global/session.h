@@ -1,4 +1,4 @@
-/* The servers of add and drop, connected and locked. */
+/* The servers of add, run and drop, connected and locked. */
 
 #pragma once
 
@@ -17,16 +17,24 @@ class GlobalSession
 public:
     /* may_lack_writer: without an error if it cannot be reached. */
     GlobalSession(const GlobalOptions& options, bool may_lack_writer);
+    /* Of all servers: find_writer() finds the writer. */
+    explicit GlobalSession(const std::vector<std::string>& dsns);
 
-    bool has_writer() const { return writer_.has_value(); }
-    Connection& writer() { return writer_->connection; }
+    bool has_writer() const { return writer_ != nullptr; }
+    Connection& writer() { return *writer_; }
     const std::vector<Connection*>& followers() const { return followers_; }
 
 private:
-    std::optional<Server> writer_;
+    void lock();
+
+    std::optional<Server> given_writer_; /* of --on */
     ServerSet servers_;
+    Connection* writer_ = nullptr;
     std::vector<Connection*> followers_;
 };
+
+/* The one that has the publication. A Failure if none has it, or two, as after a split. */
+std::size_t find_writer(ServerSet& servers);
 
 /* Of the command line, each once. Any server can read them. */
 std::vector<std::string> table_names(Connection& connection, const GlobalOptions& options);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "definition/restored.h"
 #include "fleet/catalog.h"
 #include "postgres/dump.h"
+#include "postgres/error_text.h"
 #include "postgres/restore.h"
 #include "postgres/row_text.h"
 
@@ -98,7 +100,24 @@ std::string quoted(Connection& connection, const std::string& table)
     return connection.identifier(parts.text(0, 0)) + "." + connection.identifier(parts.text(0, 1));
 }
 
+const std::string kComment = "snowflake-shard global run, change ";
+constexpr std::size_t kLengthOfId = 36; /* a UUID */
+
 } // namespace
+
+std::string comment_of(const PendingChange& change)
+{
+    return kComment + change.id + (change.sql.empty() ? "" : ": " + change.sql);
+}
+
+PendingChange change_of(const std::string& comment)
+{
+    if (comment.compare(0, kComment.size(), kComment) != 0)
+        return {};
+    const std::string rest = comment.substr(kComment.size());
+    return {rest.substr(0, kLengthOfId),
+            rest.size() > kLengthOfId + 2 ? rest.substr(kLengthOfId + 2) : ""};
+}
 
 std::string table_name(Connection& connection, const std::string& given)
 {
@@ -173,4 +192,47 @@ void make_tables(Connection& writer, Connection& follower, const std::vector<std
                    [&](const std::string& table) { return quoted(writer, table); });
     /* No sole owner: an expression that calls a function of another role is an error. */
     restore(follower, dump_tables(writer, names), "");
+}
+
+std::string choose_role(Connection& connection, const std::vector<std::string>& tables)
+{
+    std::set<std::string> owners;
+    bool is_other = false;
+    for (const std::string& table : tables) {
+        const Result owner = connection.query(
+            "SELECT rolname, rolname <> current_user AND NOT rolsuper AND pg_has_role(r.oid, $2) "
+            "FROM pg_class AS c JOIN pg_roles AS r ON r.oid = relowner WHERE c.oid = "
+            "to_regclass($1)",
+            {table, connection.version() >= 160000 ? "SET" : "MEMBER"});
+        if (owner.rows() == 0)
+            continue;
+        owners.insert(owner.text(0, 0));
+        is_other = is_other || owner.flag(0, 1);
+    }
+    if (!is_other)
+        return connection.query("SELECT current_user").text(0, 0);
+    std::string list;
+    for (const std::string& owner : owners)
+        list += (list.empty() ? "" : ", ") + owner;
+    if (owners.size() > 1)
+        throw Failure(connection.server() + ": the global tables belong to roles " + visible(list) +
+                      "\nHINT:  --role names the one with whose rights the SQL works: the owner of "
+                      "the tables that it changes.");
+    return *owners.begin();
+}
+
+void run_as(Connection& connection, const std::string& role, const std::string& sql)
+{
+    const std::string insufficient_privilege = "42501";
+    const std::string undefined_table = "42P01";
+    try {
+        connection.query("SELECT snowflake_internal.run_as_role($1, $2)", {role, sql});
+    } catch (const ServerError& error) {
+        std::string text = without_text(error.what(), sql.substr(0, sql.find('\n')));
+        if (error.sqlstate == insufficient_privilege)
+            text += "\nThe SQL works with the rights of role " + visible(role) + ".";
+        if (error.sqlstate == undefined_table)
+            text += "\nHINT:  Write names with their schema: public.filters.";
+        throw ServerError(text, error.sqlstate);
+    }
 }

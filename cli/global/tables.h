@@ -13,6 +13,18 @@
  * names of subscriptions and slots begin with it. */
 inline const std::string kGlobal = "snowflake_global";
 
+/* A change of global run that is on the writer, and was not seen on all followers. It is the
+ * comment on the publication, written in the transaction of the change. The comment on the
+ * subscription of a follower that has it begins with the same ID, and is written in the transaction
+ * there. */
+struct PendingChange {
+    std::string id{}; /* empty: there is none */
+    std::string sql{};
+};
+/* The text of such a comment, and its parts. */
+std::string comment_of(const PendingChange& change);
+PendingChange change_of(const std::string& comment);
+
 /* schema.table as SQL writes it, in one way for each table: names are compared as text. UsageError
  * for anything else, also for a name without a schema: which table that is depends on settings. */
 std::string table_name(Connection& connection, const std::string& given);
@@ -43,3 +55,12 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
 /* Makes the tables with their indexes, constraints and triggers, as the writer has them, in a
  * transaction of the caller. Types, functions and roles that they need must be there. */
 void make_tables(Connection& writer, Connection& follower, const std::vector<std::string>& tables);
+
+/* The role with whose rights SQL changes these tables: others' code in them must not get the rights
+ * of the caller, so it is their owner. A role that may not act as the owner has its own, as in the
+ * verb run. Failure if they belong to several. */
+std::string choose_role(Connection& connection, const std::vector<std::string>& tables);
+/* Statements, in a transaction of the caller. In a security-restricted operation also if it is the
+ * role of the caller, so that they cannot end the transaction. Names need their schema: search_path
+ * is empty. */
+void run_as(Connection& connection, const std::string& role, const std::string& sql);

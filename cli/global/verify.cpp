@@ -63,6 +63,10 @@ public:
         /* That of this role would make it a writer. */
         if (const Publication planted = find_publication(follower_); planted.is_there)
             add("publication", "publication " + kGlobal, planted.problem, planted.hint);
+        if (!publication_.change.id.empty() && subscription_.change != publication_.change.id)
+            add("change", "global tables", "it lacks a change of global run",
+                "snowflake-shard global run with all servers, and --sql or --file with: " +
+                    publication_.change.sql);
         const bool follows = check_subscription();
         std::vector<std::string> comparable;
         for (const std::string& table : publication_.tables)
@@ -223,23 +227,6 @@ private:
     Findings& findings_;
     const Subscription subscription_;
 };
-
-/* After a split of the writer there are two publications. */
-std::size_t find_writer(ServerSet& servers)
-{
-    std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < servers.size(); i++)
-        if (find_publication(servers[i].connection).is_own)
-            found.push_back(i);
-    if (found.empty())
-        throw Failure("none of the servers has publication " + kGlobal +
-                      "\nHINT:  Give the server where the global tables are written, too.");
-    if (found.size() > 1)
-        throw Failure(servers[found[0]].name() + " and " + servers[found[1]].name() +
-                      " both have publication " + kGlobal + "\nHINT:  DROP PUBLICATION " + kGlobal +
-                      "; on the one where the global tables are not written.");
-    return found[0];
-}
 
 void check_writer(Connection& writer, const Publication& publication, Findings& findings)
 {

@@ -96,30 +96,6 @@ std::set<std::int64_t> numbers_of(std::initializer_list<const Parts*> sides)
     return numbers;
 }
 
-/* Returns when the follower has everything that is visible on the publisher now. */
-void await_follower(Connection& publisher, const std::string& slot)
-{
-    const std::string now = publisher.query("SELECT pg_current_wal_lsn()").text(0, 0);
-    const Clock::time_point deadline = Clock::now() + kCatchUp;
-    for (;; std::this_thread::sleep_for(kPoll)) {
-        const Result follower = publisher.query(R"(
-            SELECT confirmed_flush_lsn >= $2::pg_lsn, active
-            FROM pg_replication_slots WHERE slot_name = $1)",
-                                                {slot, now});
-        if (follower.rows() == 0)
-            throw Failure("slot " + slot + " is gone");
-        if (follower.flag(0, 0))
-            return;
-        /* Asked after the position: a copy that has everything can be compared though it is not
-         * connected at this moment. */
-        if (!follower.flag(0, 1))
-            throw Failure("the copy's server does not read slot " + slot);
-        if (Clock::now() > deadline)
-            throw Failure("the copy is not caught up after " + std::to_string(kCatchUp.count()) +
-                          " s");
-    }
-}
-
 /* A table of the shard and of its copy, read several times while clients write. */
 class Comparison
 {
@@ -135,7 +111,7 @@ public:
     void read(const std::string& slot)
     {
         Parts before = read_parts(publisher_, table_, sql_);
-        await_follower(publisher_, slot);
+        await_follower(publisher_, slot, kCatchUp);
         Parts copy = read_parts(follower_, table_, sql_);
         Parts after = read_parts(publisher_, table_, sql_);
         const auto numbers = numbers_of({&before, &copy, &after});
@@ -185,6 +161,30 @@ private:
 };
 
 } // namespace
+
+void await_follower(Connection& publisher, const std::string& slot,
+                    std::chrono::milliseconds longest)
+{
+    const std::string now = publisher.query("SELECT pg_current_wal_lsn()").text(0, 0);
+    const Clock::time_point deadline = Clock::now() + longest;
+    for (;; std::this_thread::sleep_for(kPoll)) {
+        const Result follower = publisher.query(R"(
+            SELECT confirmed_flush_lsn >= $2::pg_lsn, active
+            FROM pg_replication_slots WHERE slot_name = $1)",
+                                                {slot, now});
+        if (follower.rows() == 0)
+            throw Failure("slot " + slot + " is gone");
+        if (follower.flag(0, 0))
+            return;
+        /* Asked after the position: a copy that has everything can be compared though it is not
+         * connected at this moment. */
+        if (!follower.flag(0, 1))
+            throw Failure("the copy's server does not read slot " + slot);
+        if (Clock::now() > deadline)
+            throw Failure("the copy is not caught up after " + std::to_string(longest.count()) +
+                          " ms");
+    }
+}
 
 std::string compare_table(Connection& one, Connection& other, const std::string& table,
                           bool is_counted)

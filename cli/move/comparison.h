@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ struct FollowerRows {
     std::vector<std::string> differences; /* "table insta5.users: ..." */
     std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
 };
+
+/* Returns when the follower has everything that is visible on the publisher now; it reads the slot.
+ * A Failure if it does not, or does not catch up in this time. */
+void await_follower(Connection& publisher, const std::string& slot,
+                    std::chrono::milliseconds longest);
 
 /* For verify; tables as SQL writes their names. The follower reads the slot of the publisher. A
  * Failure if it does not, or does not catch up. Each table is read on its own, with up to three

@@ -54,17 +54,20 @@ std::vector<std::string> list_files(const std::string& folder)
 
 } // namespace
 
+std::string read_sql(const std::string& sql, const std::string& file, const std::string& source)
+{
+    return checked_sql(file.empty() ? sql : read_given_file(file), source);
+}
+
 std::vector<Change> read_changes(const RunOptions& options)
 {
     if (options.no_transaction && (!options.once.empty() || !options.folder.empty()))
         throw UsageError("a change is recorded in the transaction that makes it, and "
                          "--no-transaction has none\nHINT:  Write a statement that can be run "
                          "again, such as CREATE INDEX CONCURRENTLY IF NOT EXISTS, without --once.");
-    if (options.folder.empty()) {
-        const std::string sql = options.file.empty() ? options.sql : read_given_file(options.file);
+    if (options.folder.empty())
         return {{options.once.empty() ? "" : checked_name(options.once),
-                 checked_sql(sql, "--sql, --file or --dir"), ""}};
-    }
+                 read_sql(options.sql, options.file, "--sql, --file or --dir"), ""}};
     std::vector<Change> changes;
     for (const std::string& name : list_files(options.folder)) {
         const std::string path = options.folder + "/" + name;

@@ -21,6 +21,10 @@ struct Change {
  * cannot be read, has no SQL, or has a name that cannot be recorded. */
 std::vector<Change> read_changes(const RunOptions& options);
 
+/* SQL of the command line, or else of the file. source: the options, for the UsageError if there is
+ * no SQL. */
+std::string read_sql(const std::string& sql, const std::string& file, const std::string& source);
+
 /* Of those with a name. The server computes them, with sha256() of PostgreSQL, so the command needs
  * no library for it. Any server gives the same result. */
 void add_hashes(Connection& connection, std::vector<Change>& changes);

@@ -84,7 +84,7 @@ subtest 'each verb has examples in its help, and a completion' => sub {
 		ok(completions('') =~ /\b$verb\b/ && completions($verb, '--j') =~ /^--json\b/,
 			"bash completes $verb and its options");
 	}
-	is(completions('global', ''), "add verify drop\n", 'bash completes the verbs of global');
+	is(completions('global', ''), "add run verify drop\n", 'bash completes the verbs of global');
 	like(completions('global', 'drop', '--'), qr/^--help --json --on --force$/, 'and their options');
 };
 

@@ -29,6 +29,7 @@ our @EXPORT = qw(
   run_shard
   shard_json
   background
+  has_ended
   states
   dump_of
   make_template
@@ -88,6 +89,14 @@ sub background
 	$started{h} = IPC::Run::start([ shard_program_if_built(), shard_command(@arguments) ],
 		'<', \undef, '>', \$started{out}, '2>', \$started{err}, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	return \%started;
+}
+
+# For a wait, which would never end then.
+sub has_ended
+{
+	my ($started) = @_;
+	$started->{h}->pump_nb if $started->{h}->pumpable;
+	return !$started->{h}->pumpable;
 }
 
 # Starts a verb, and waits until it has printed the text.

@@ -1,0 +1,271 @@
+/* snowflake-shard global run: changes the definition of global tables, on all servers.
+ *
+ * A worker fails at a row with a column that its table lacks, so each kind of change would need its
+ * own order of servers: ADD COLUMN on the followers first, DROP COLUMN on the writer, and RENAME
+ * has none. One rule holds for all of them: nobody writes to the tables, and the followers have all
+ * earlier rows, while the SQL runs in open transactions on all servers.
+ *
+ * The writer commits first. A follower that is lost then has all rows of the old definition, and
+ * gets none but those of the new one. Its worker may fail at these, and goes on when the SQL has
+ * run there. In the other order a follower with the new definition could get rows of the old one,
+ * at which its worker fails for ever. */
+
+#include <algorithm>
+
+#include "base/interrupt.h"
+#include "base/output.h"
+#include "global/follower.h"
+#include "global/obstacles.h"
+#include "global/publication.h"
+#include "global/session.h"
+#include "global/tables.h"
+#include "handover/transaction.h"
+#include "handover/waiting.h"
+#include "move/comparison.h"
+#include "postgres/settings.h"
+#include "verbs/changes.h"
+
+namespace
+{
+
+/* Before the tables are locked, and when the writer has the change. */
+constexpr auto kCatchUp = std::chrono::seconds(60);
+constexpr auto kPatience = std::chrono::seconds(10);
+
+using Names = std::vector<std::string>;
+
+std::string list_of(const Names& names, const std::string& before = "")
+{
+    std::string list;
+    for (const std::string& name : names)
+        list += (list.empty() ? "" : ", ") + before + name;
+    return list;
+}
+
+/* Of a follower, as they were when the command began. */
+struct Follower {
+    Connection& connection;
+    Subscription subscription;
+    std::string role;
+};
+
+class Run
+{
+public:
+    explicit Run(const GlobalOptions& options)
+        : options_(options), sql_(read_sql(options.sql, options.file, "--sql or --file")),
+          session_(options.dsns), writer_(session_.writer()), observer_(writer_.dsn_of_server())
+    {
+        withstand_settings(observer_);
+        observer_.run("SET synchronous_commit = local");
+    }
+
+    int execute()
+    {
+        const Publication publication = require_publication(writer_);
+        change_ = publication.change;
+        find_followers();
+        if (!change_.id.empty() && change_.sql != sql_) {
+            if (const Names missing = servers_without_change(); !missing.empty())
+                throw Failure("an earlier change is on " + writer_.server() + ", and not on " +
+                              list_of(missing) +
+                              "\nHINT:  Complete it first: snowflake-shard global run with all "
+                              "servers, and --sql or --file with: " +
+                              visible(change_.sql));
+            /* Its command was killed at the very end. */
+            change_ = {};
+            note_change(writer_, change_);
+        }
+        const bool is_new = change_.id.empty();
+        if (is_new) {
+            if (const Obstacles obstacles =
+                    find_obstacles(session_, trusting(), publication.tables, {});
+                !obstacles.empty())
+                return print_obstacles(obstacles, options_.json);
+            change_everywhere(publication.tables);
+        }
+        report_.rows.insert(report_.rows.begin(),
+                            {writer_.address().text(), is_new ? "changed" : "had it already"});
+        complete();
+        print(report_, format_of("", options_.json));
+        return kDone;
+    }
+
+private:
+    /* The rows are there already, and their owners are those that replication has. */
+    GlobalOptions trusting() const
+    {
+        GlobalOptions options = options_;
+        options.trusts_owners = true;
+        return options;
+    }
+
+    std::chrono::milliseconds timeout() const
+    {
+        return std::chrono::milliseconds(static_cast<std::int64_t>(options_.timeout * 1000));
+    }
+
+    /* All must be given: another one would fail at a row of the new definition. */
+    void find_followers()
+    {
+        Names slots = slots_of_followers(writer_);
+        for (Connection* const follower : session_.followers()) {
+            const Subscription found = require_subscription(*follower);
+            if (!found.is_enabled ||
+                std::any_of(found.tables.begin(), found.tables.end(),
+                            [](const auto& table) { return table.second != "r"; }))
+                throw Failure(follower->server() + " does not follow " + writer_.server() +
+                              ", or has not got all rows yet\nHINT:  snowflake-shard global verify "
+                              "says why.");
+            Names tables;
+            for (const auto& [table, state] : found.tables)
+                tables.push_back(table);
+            followers_.push_back(
+                {*follower, found,
+                 options_.role.empty() ? choose_role(*follower, tables) : options_.role});
+            slots.erase(std::remove(slots.begin(), slots.end(), found.slot), slots.end());
+        }
+        if (!slots.empty())
+            throw Failure("slot " + slots[0] + " on " + writer_.server() +
+                          " is of a follower that is not given\nHINT:  Give all servers. If that "
+                          "one is gone: SELECT pg_drop_replication_slot('" +
+                          slots[0] + "');");
+    }
+
+    Names servers_without_change() const
+    {
+        Names servers;
+        for (const Follower& follower : followers_)
+            if (follower.subscription.change != change_.id)
+                servers.push_back(follower.connection.server());
+        return servers;
+    }
+
+    /* All servers have the change in open transactions before the first one commits. */
+    void change_everywhere(const Names& tables)
+    {
+        const std::string role =
+            options_.role.empty() ? choose_role(writer_, tables) : options_.role;
+        change_ = {observer_.query("SELECT gen_random_uuid()").text(0, 0), sql_};
+        for (const Follower& follower : followers_) /* nobody waits meanwhile */
+            await_follower(observer_, follower.subscription.slot, kCatchUp);
+        try {
+            lock_and_run_naming(writer_, Clock::now() + timeout(), [&] {
+                for (const Follower& follower : followers_)
+                    follower.connection.rollback(); /* of the last try */
+                if (!tables.empty())
+                    writer_.run("LOCK TABLE " + list_of(tables, "ONLY ") +
+                                " IN SHARE ROW EXCLUSIVE MODE");
+                await_all_rows();
+                for (const Follower& follower : followers_) {
+                    follower.connection.run("BEGIN; SET LOCAL lock_timeout = '1s'");
+                    change(follower);
+                }
+                run_as(writer_, role, sql_);
+                for (const Follower& follower : followers_)
+                    require_equal(follower);
+                note_change(writer_, change_);
+                /* Until here nothing was changed, and Ctrl-C may end the process. */
+                note_interrupts();
+            });
+        } catch (const Failure& error) {
+            if (writer_.is_alive())
+                throw Failure(error.what() + std::string("\nNothing was changed."));
+            throw Failure(error.what() +
+                          std::string("\nThe change is on no follower. It is not known whether it "
+                                      "is on the writer.\nHINT:  Run the same command again."));
+        }
+    }
+
+    /* Of commits that are not on the disk yet, too: a commit of the observer flushes them. */
+    void await_all_rows()
+    {
+        observer_.query("SELECT pg_logical_emit_message(true, $1, '')", {kGlobal});
+        for (const Follower& follower : followers_)
+            await_follower(observer_, follower.subscription.slot, timeout());
+    }
+
+    void change(const Follower& follower) const
+    {
+        run_as(follower.connection, follower.role, sql_);
+        note_change(follower.connection, follower.subscription, change_.id);
+    }
+
+    /* As verify looks, in the transactions of the change. */
+    void require_equal(const Follower& follower)
+    {
+        const auto fail = [&](const std::string& table, const std::string& problem) {
+            throw Failure(follower.connection.server() + ": after the change, table " +
+                          visible(table) + ": " + visible(problem));
+        };
+        std::map<std::string, std::string> left = find_subscription(follower.connection).tables;
+        for (const std::string& table : find_publication(writer_).tables) {
+            if (left.erase(table) == 0)
+                fail(table, "the subscription does not have it");
+            for (const Obstacle& one : find_unpublishable(writer_, table))
+                fail(table, one.problem);
+            for (const TableDifference& one :
+                 compare_definitions(writer_, follower.connection, table))
+                fail(table, one.object + ": " + one.problem);
+            if (!refuses_writes(follower.connection, table))
+                fail(table, "writes to it are not refused");
+        }
+        if (!left.empty())
+            fail(left.begin()->first, "it is not published");
+    }
+
+    /* The change is on the writer. */
+    void complete()
+    {
+        Names done = {writer_.server()};
+        Names missing;
+        std::string errors;
+        for (const Follower& follower : followers_)
+            try {
+                report_.rows.push_back({follower.connection.address().text(),
+                                        complete(follower) ? "changed" : "had it already"});
+                done.push_back(follower.connection.server());
+            } catch (const Failure& error) {
+                missing.push_back(follower.connection.server());
+                errors += std::string("\n") + error.what();
+            }
+        if (!missing.empty())
+            throw Failure("the change is on " + list_of(done) + ", and was not seen on " +
+                          list_of(missing) + ":" + errors +
+                          "\nHINT:  Run the same command again: it completes the change. Until "
+                          "then, the rows of the global tables may not get there.");
+        note_change(writer_, {});
+    }
+
+    /* Returns false if it was there before. */
+    bool complete(const Follower& follower)
+    {
+        if (follower.connection.is_in_transaction()) {
+            follower.connection.run("COMMIT");
+            return true;
+        }
+        if (follower.subscription.change == change_.id)
+            return false;
+        lock_and_run_naming(follower.connection, Clock::now() + kPatience, [&] {
+            change(follower);
+            require_equal(follower);
+        });
+        return true;
+    }
+
+    const GlobalOptions& options_;
+    const std::string sql_;
+    GlobalSession session_;
+    Connection& writer_;
+    Connection observer_; /* of the writer, whose own connection is in the transaction */
+    PendingChange change_;
+    std::vector<Follower> followers_;
+    Table report_ = {{"server", "state"}, {}};
+};
+
+} // namespace
+
+int run_global(const GlobalOptions& options)
+{
+    return Run(options).execute();
+}
