@@ -21,6 +21,7 @@ namespace
  * Transactions: the fence waits for those that have written, so only those with an XID are told.
  * Other databases have no locks on the shards. Prepared transactions, logical slots and
  * subscriptions are those of all databases, because the promotion takes the whole cluster along.
+ * The slots of global tables stay where these are written: on the old server.
  *
  * Settings: that of a role or a database takes precedence over the one of ALTER SYSTEM, which
  * protects the new server until it is opened. CASE keeps the cast to boolean from the values of
@@ -70,9 +71,8 @@ SELECT format('transaction %L of database %I is prepared, and would be prepared 
 FROM pg_prepared_xacts
 UNION ALL
 SELECT format('logical slot %s of database %I would be on this server alone', slot_name, database),
-       CASE WHEN starts_with(slot_name, 'snowflake_global_') THEN 'snowflake-shard global drop --on with this server and its followers; after the split: global add'
-            ELSE format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name) END
-FROM pg_replication_slots WHERE slot_type = 'logical'
+       format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
+FROM pg_replication_slots WHERE slot_type = 'logical' AND NOT starts_with(slot_name, 'snowflake_global_')
 UNION ALL
 SELECT format('subscription %I of database %I would be on both servers', subname, datname),
        format('ALTER SUBSCRIPTION %I DISABLE; in database %I. After the split, %s', subname, datname,
@@ -222,11 +222,65 @@ Obstacles find_too_few_connections(Connection& standby, int connections)
     return found;
 }
 
+namespace
+{
+
+/* As the trigger on a follower names it; empty if there is none. */
+std::string writer_of_global_tables(Connection& old)
+{
+    const Result found = old.query(R"(
+        SELECT substring(prosrc FROM 'It is written on (.*)\.')
+        FROM pg_proc JOIN pg_namespace AS n ON n.oid = pronamespace
+        WHERE nspname = 'snowflake_global' AND proname = 'refuse' AND )" +
+                                   is_trusted("proowner"));
+    return found.rows() == 0 ? "" : found.text(0, 0);
+}
+
+} // namespace
+
+void tell_of_global_tables(Connection& old, Connection& standby, const std::string& when)
+{
+    const Result databases = old.query(R"(
+        SELECT database, true FROM pg_replication_slots
+        WHERE slot_type = 'logical' AND starts_with(slot_name, 'snowflake_global_')
+        UNION
+        SELECT datname, false FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid
+        WHERE starts_with(subname, 'snowflake_global_')
+        ORDER BY 1, 2)");
+    for (int i = 0; i < databases.rows(); i++) {
+        const auto quoted_dsn = [&](const Connection& server) {
+            Address address = server.address();
+            address.database = databases.text(i, 0);
+            return shell_quoted(address.dsn());
+        };
+        const std::string servers = quoted_dsn(old) + " " + quoted_dsn(standby);
+        const std::string place = "database " + visible(databases.text(i, 0));
+        if (databases.flag(i, 1)) {
+            warn(place +
+                 " writes global tables, and the new server has a copy of their "
+                 "publication. They are written on the old server; the new one must have "
+                 "the same rows.\nHINT:  " +
+                 when + "psql " + quoted_dsn(standby) +
+                 " -c 'DROP PUBLICATION snowflake_global' && snowflake-shard global add --on " +
+                 servers);
+            continue;
+        }
+        const std::string writer =
+            databases.text(i, 0) == old.database() ? writer_of_global_tables(old) : "";
+        warn(place +
+             " follows global tables, and the new server has the same subscription with "
+             "the same slot. Enable neither by hand.\nHINT:  " +
+             when + "snowflake-shard global add --on " +
+             (writer.empty() ? "WRITER" : shell_quoted(address_of(writer).dsn())) + " " + servers);
+    }
+}
+
 void tell_of_both_servers(Connection& old, Connection& standby)
 {
     const Result jobs = old.query("SELECT FROM pg_extension WHERE extname = 'pg_cron'");
     if (jobs.rows() > 0)
         warn("pg_cron: its jobs will run on both servers; cron.job lists them");
+    tell_of_global_tables(old, standby, "After the split: ");
     /* NULL, and so an empty text, if nothing is archived. It is a warning, because the same command
      * may lead to another folder on another machine. */
     const std::string archive = R"(

@@ -20,3 +20,6 @@ Obstacles find_too_few_connections(Connection& standby, int connections);
 
 /* Warnings: they do not stop the split. */
 void tell_of_both_servers(Connection& old, Connection& standby);
+/* The command that gives the new server a slot of its own, or makes it a follower. when: "Now: ".
+ */
+void tell_of_global_tables(Connection& old, Connection& standby, const std::string& when);

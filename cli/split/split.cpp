@@ -280,6 +280,7 @@ int SplitCommand::finish()
     mark_closed_sequences(old_);
     mark_closed_sequences(servers_.reached());
     tell_of_slot();
+    tell_of_global_tables(old_, servers_.reached(), "Now: ");
     return end("moved");
 }
 

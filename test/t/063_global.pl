@@ -306,23 +306,6 @@ subtest 'no finding while clients write' => sub {
 	is_deeply(findings(@all), [], 'and none behind them');
 };
 
-subtest 'a copy of a follower, as after a split' => sub {
-	my $name = value($one, 'SELECT quote_ident(subname) FROM pg_subscription');
-	$one->safe_psql('postgres', "ALTER SUBSCRIPTION $name DISABLE");
-	$one->backup('copy');
-	my $copy = PostgreSQL::Test::Cluster->new('copy');
-	$copy->init_from_backup($one, 'copy');
-	$copy->start;
-	$writer->safe_psql('postgres', 'UPDATE filters SET amount = 77 WHERE id = 7');
-	my $found = join "\n", map { "$_->{problem}\n" } @{ findings(@all, $copy) };
-	like($found, qr/the subscription of \S+ has the same slot, as after a split/, 'is found');
-	is(global('add', '--on', @all, $copy), 0, 'add gives it a slot of its own') or diag($out . $err);
-	is_deeply(findings(@all, $copy), [], 'and both follow from where they stopped');
-	is(value($copy, 'SELECT amount FROM filters WHERE id = 7'), '77', 'with all changes');
-	is(global('drop', '--on', $writer, $copy), 0, 'dropped') or diag($out . $err);
-	$copy->stop;
-};
-
 subtest 'followers are taken away' => sub {
 	is(global('drop', '--on', $writer, $one), 0, 'one') or diag($out . $err);
 	is(sqlstate($one, 'UPDATE filters SET amount = 5 WHERE id = 5'), '', 'its tables can be written');
