@@ -37,6 +37,7 @@ readonly oldest_version=15
 workdir=      # set by make_workdir
 keep_workdir= # yes: the folder and its servers outlive the script
 keep_logs=    # yes: the folder outlives the script
+build=        # the copy of the sources, set by build_and_install
 leftovers=()  # more files that are removed with the work folder
 job=          # the process that run_logged waits for
 ticker=       # the process that shows how far it is

@@ -135,13 +135,12 @@ link_folder() {
     for entry in "$1"/*; do
         [[ -e $tree$entry ]] || entries+=("$entry")
     done
-    ln -s -- "${entries[@]}" "$tree$1"
+    ((${#entries[@]} == 0)) || ln -s -- "${entries[@]}" "$tree$1"
 }
 
 # --- building ----------------------------------------------------------------------------------
 
-# The sources as they are, committed or not, in a folder of their own: no other build's objects, and
-# none left behind.
+# The sources as they are, committed or not, in a folder of their own: no other build's objects, and none left behind.
 copy_sources() {
     local version made
     version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$source_dir/snowflake.control")
@@ -149,7 +148,7 @@ copy_sources() {
         ./compile_commands.json ./tmp_check ./results ./output_iso ./log
         ./test/unit/unit ./test/model/model ./test/stress/stress ./test/mutations/mutations
         ./cli/snowflake-shard ./cli/snowflake-shard.1 ./cli/precompiled.h.gch)
-    build=$workdir/build
+    build=${build:-$workdir/build}
     mkdir -p -- "$build"
     tar -C "$source_dir" "${made[@]/#/--exclude=}" -cf - . | tar -C "$build" -xof -
     give_away "$build"
@@ -158,10 +157,18 @@ copy_sources() {
 build_and_install() {
     copy_sources
     can_make_bitcode || set -- with_llvm=no "$@"
-    run_logged "$workdir/build.log" make_and_install "$@" || {
-        cat "$workdir/build.log" >&2
+    run_logged "$build.log" make_and_install "$@" || {
+        cat "$build.log" >&2
         die "The build failed: its messages stand above."
     }
+}
+
+# build_for_version N: the extension alone, for another PostgreSQL of Debian in the same tree. PG_CONFIG, PATH and build
+# stay as they are.
+build_for_version() {
+    local server_bindir=/usr/lib/postgresql/$1/bin build=$workdir/build$1 PG_CONFIG PATH=$PATH
+    make_private_tree
+    build_and_install HAS_CLI_HEADERS=
 }
 
 make_and_install() {
