@@ -1,0 +1,235 @@
+# docs/upgrade.md: shards move from a server with an earlier major version of PostgreSQL to one with this version, back,
+# and there again, while clients write through PgBouncer. The commands are those of the page, which shows such outputs.
+# No acknowledged write is lost or doubled. On a server with another collation, indexes are right, rows that violate a
+# partition or a CHECK there keep a move waiting, and the comparison names generated columns that differ.
+#
+# Needs both versions in Debian's folders, each with the extension: script/test with SNOWFLAKE_TEST_FROM=15.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PoolerTest;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use ShardWriters;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
+my ($versions, $version) = $bindir =~ m{^(.*)/(\d+)/bin$}
+	or plan skip_all => 'PostgreSQL is not in folders as on Debian';
+my ($earlier) = grep { $_ < $version && -e "$versions/$_/lib/snowflake.so" }
+	sort { $a <=> $b } map { m{/(\d+)/bin/postgres$} } glob "$versions/*/bin/postgres";
+plan skip_all => "no PostgreSQL before $version has the extension" unless defined $earlier;
+plan skip_all => 'pgbouncer is not installed' unless pgbouncer_program();
+note("from $earlier to $version");
+
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n";
+my $old = new_server('old', conf => $conf, install_path => "$versions/$earlier");
+my $new = new_server('new', conf => $conf, init => { extra => ['--data-checksums'] });
+my $user = getpwuid($<);
+my @shards = 0 .. 2;
+
+# Three shards of an application, which refer to a table in the schema public.
+make_real_database($old, 'app');
+make_real_shard($old, 'app', 0, 'insta0');
+$old->safe_psql('app', 'CREATE TABLE insta0.log (id bigint PRIMARY KEY DEFAULT insta0.next_id(), v text)');
+is((run_shard($program, 'clone', $old->connstr('app'), qw(--template insta0 --shards 1-2 --schema insta{})))[0], 0,
+	'three shards');
+my $pooler = new_pooler((run_shard($program, 'map', '--format', 'pgbouncer', $old->connstr('app')))[1]);
+
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my %real = (
+	'/usr/lib/postgresql/17/bin' => $bindir,
+	'/etc/pgbouncer/shards/databases.ini' => $pooler->{file},
+	'host=pool port=6432 dbname=pgbouncer' => $pooler->{dsn},
+	map { 'host=' . $_->name => 'host=' . $_->host . ' port=' . $_->port } $old, $new);
+
+# The blocks of the page below a heading: pairs of commands and the output that is shown.
+my $page = slurp_file("$FindBin::RealBin/../../docs/upgrade.md");
+my $mark = qr/<!-- not run: two versions of PostgreSQL; test\/t\/066_upgrade\.pl runs it -->/;
+
+sub blocks_of
+{
+	my ($heading) = @_;
+	my ($text) = $page =~ /^#+ \Q$heading\E\n(.*?)(?=^#|\z)/ms or die "$heading: no such heading";
+	return map { [ $_->[0], $_->[1] // '' ] } pairs_of($text);
+}
+
+sub pairs_of
+{
+	my ($text) = @_;
+	my @pairs;
+	push @pairs, [ $1, $2 ] while $text =~ /^$mark\n```sh\n(.*?)^```\n(?:```\n(.*?)^```\n)?/msg;
+	return @pairs;
+}
+
+my ($definitions) = map { $_->[0] } blocks_of('Steps');
+
+# Runs the commands below a heading, and compares their outputs with those of the page.
+sub follow
+{
+	my ($heading) = @_;
+	my $whole = '';
+	foreach my $block (blocks_of($heading))
+	{
+		my $commands = "$definitions$block->[0]";
+		$commands =~ s/\Q$_\E/$real{$_}/g foreach sort keys %real;
+		my $output = '';
+		IPC::Run::run([ 'bash', '-e', '-o', 'pipefail', '-c', "cd $folder\n$commands" ], '<', \undef, '>&', \$output);
+		is($? >> 8, 0, "$heading: the commands succeed")
+			or diag($output . join '', map { slurp_file($_) } glob "$folder/*.log");
+		# Under load, verify --rows says which parts of a table were written to at each try.
+		$output = shown($output) =~ s/^snowflake-shard: shard \d+: table .* and are not compared: .*\n//mgr;
+		is(shape($output), shape($block->[1]), "$heading: the page shows such an output") or diag($output);
+		$whole .= $output;
+	}
+	return $whole;
+}
+
+# As the page names the servers and the superuser.
+sub shown
+{
+	my ($text) = @_;
+	foreach my $node ($old, $new)
+	{
+		my $address = $node->host . ':' . $node->port . '/app';
+		$text =~ s/\Q$address\E/${\$node->name}:5432\/app/g;
+	}
+	return $text =~ s/role "\Q$user\E"/role "postgres"/r;
+}
+
+sub shape
+{
+	my ($text) = @_;
+	return $text =~ s/\d[\d.:-]*\d|\d/N/gr =~ s/ +/ /gr =~ s/ $//mgr =~ s/N (?:bytes|kB|MB)/SIZE/gr;
+}
+
+# The version that a client of each shard meets.
+sub versions_met
+{
+	my %met;
+	foreach my $shard (@shards)
+	{
+		my ($answer, $problem);
+		my @psql = ('psql', '-XAtq', '-d', alias($shard), '-c', 'SHOW server_version_num');
+		IPC::Run::run(\@psql, '>', \$answer, '2>', \$problem) or die $problem;
+		$met{ int($answer / 10000) }++;
+	}
+	return join ',', %met;
+}
+
+sub alias
+{
+	my ($shard) = @_;
+	return "host=$pooler->{dir} port=6432 dbname=shard$shard user=$user";
+}
+
+my %writers = map { $_ => start_writers(1, "insta$_", ['log'], alias($_)) } @shards;
+
+sub await_writes
+{
+	my @journals = map { @{ $_->{journals} } } values %writers;
+	my %before = map { $_ => -s $_ // 0 } @journals;
+	return await('all clients write', sub { !grep { (-s $_ // 0) < $before{$_} + 1000 } @journals });
+}
+
+my @pauses;
+sub note_pauses
+{
+	push @pauses, map { /^ +\d+ +insta\d+ +[a-z ]+ (\d+)\s*$/ } split /\n/, $_[0];
+	return;
+}
+
+await_writes();
+subtest 'there' => sub {
+	follow('Roles, database, objects outside of shards');
+	follow('Plan and check');
+	is(versions_met(), "$earlier,3", 'clients are served by the earlier version');
+	note_pauses(follow('Move'));
+	is(versions_met(), "$version,3", 'clients are served by the new version');
+	await_writes();
+	follow('Look');
+};
+
+subtest 'back' => sub {
+	note_pauses(follow('Go back'));
+	is(versions_met(), "$earlier,3", 'clients are served by the earlier version');
+	await_writes();
+};
+
+subtest 'there again' => sub {
+	note_pauses(follow('Once more'));
+	is(versions_met(), "$version,3", 'clients are served by the new version');
+	await_writes();
+	follow('End');
+	await_writes();
+};
+
+subtest 'no acknowledged write is lost or doubled' => sub {
+	my ($count, @faults) = 0;
+	my %journals = map { $_ => [ stop_writers($writers{$_}) ] } @shards;
+	foreach my $shard (@shards)
+	{
+		push @faults, lost_writes($new, 'app', "insta$shard", @{ $journals{$shard} });
+		$count += @{ $journals{$shard} };
+	}
+	my $doubled = grep { /twice|in two tables/ } @faults;
+	my $lost = @faults - $doubled;
+	is(join("\n", @faults), '', "$count transactions were acknowledged, $lost are lost, $doubled doubled");
+	is(scalar(grep { $_->{doubt} } map { @$_ } values %journals), 0, 'no session was lost');
+	is(scalar @pauses, 9, 'nine moves; writes were blocked for ' . join(', ', sort { $a <=> $b } @pauses) . ' ms');
+	# The test can fail.
+	$new->safe_psql('app', q{DELETE FROM insta0.log WHERE v ~ '^w' AND id = (SELECT max(id) FROM insta0.log)});
+	is(scalar(lost_writes($new, 'app', 'insta0', @{ $journals{0} })), 1, 'a row that is gone is found');
+};
+
+# The order of ICU has Z behind a, that of C has it before a.
+subtest 'another collation' => sub {
+	$old->safe_psql('postgres', q{CREATE DATABASE sorted TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'});
+	$new->safe_psql('postgres',
+		q{CREATE DATABASE sorted TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'und' LOCALE 'C'});
+	$_->safe_psql('sorted', 'CREATE EXTENSION snowflake') foreach $old, $new;
+	$old->safe_psql('sorted', q{
+		SELECT snowflake_create_shard(5, 'insta5');
+		CREATE TABLE insta5.names (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text UNIQUE);
+		CREATE TABLE insta5.folded (name text PRIMARY KEY, folded text GENERATED ALWAYS AS (lower(name)) STORED);
+		INSERT INTO insta5.folded VALUES ('a'), (chr(196));
+		INSERT INTO insta5.names (name)
+			SELECT chr(n) || m FROM unnest(ARRAY[65, 90, 97, 122]) AS n, generate_series(1, 500) AS m;
+		CREATE TABLE insta5.parts (id bigint DEFAULT insta5.next_id(), name text PRIMARY KEY) PARTITION BY RANGE (name);
+		CREATE TABLE insta5.parts_a PARTITION OF insta5.parts FOR VALUES FROM (MINVALUE) TO ('a');
+		CREATE TABLE insta5.parts_b PARTITION OF insta5.parts FOR VALUES FROM ('a') TO (MAXVALUE);
+		CREATE TABLE insta5.checked (name text PRIMARY KEY CHECK (name < 'a'));
+		INSERT INTO insta5.parts (name) VALUES ('Z');
+		INSERT INTO insta5.checked VALUES ('Z')});
+	my @move = ('move', 'insta5', '--from', $old->connstr('sorted'), '--to', $new->connstr('sorted'));
+	my $run = start_command('move', 'the log of', @move[ 1 .. $#move ]);
+	ok($run->{run}->pumpable, 'rows that are wrong in the new order keep a move waiting, which says so');
+	await('the log has both reasons', sub {
+		my $log = slurp_file($new->logfile);
+		return $log =~ /"parts_a" violates partition constraint/ && $log =~ /violates check constraint "checked_/ });
+	is(sqlstate($old, q{INSERT INTO insta5.names (name) VALUES ('written')}, database => 'sorted'), '',
+		'clients write on the old server');
+	$run->{run}->signal('INT');
+	end_command($run);
+	is((run_shard($program, @move, '--abort'))[0], 0, '--abort ends it');
+	$old->safe_psql('sorted', 'DROP TABLE insta5.parts, insta5.checked');
+	my ($status, undef, $err) = run_shard($program, @move);
+	is($status, 1, 'without such rows the shard moves');
+	my $difference = qr/table insta5\.folded: \S+ has 1 row, key \(\S+\), \S+ has .*, which is not the same/;
+	like($err, $difference, 'the comparison names a generated column that is computed in another way') or diag($err);
+	is(sqlstate($new, q{INSERT INTO insta5.names (name) VALUES ('there')}, database => 'sorted'), '', 'it is open there');
+	my $order = q{SET enable_seqscan = off; SET enable_sort = off; SELECT name FROM insta5.names ORDER BY name LIMIT 1};
+	is(join(' ', map { $_->safe_psql('sorted', $order) } $old, $new), 'A1 a1', 'an index has the order of its server');
+	is($new->safe_psql('sorted', q{CREATE EXTENSION amcheck; SELECT bt_index_check('insta5.names_name_key', true)}), '',
+		'amcheck finds no error in it');
+};
+
+$_->stop foreach $old, $new;
+done_testing();
