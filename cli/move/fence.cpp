@@ -40,7 +40,7 @@ const char* const kFence = R"sql(
 -- Published. A row of it says that everything before it has been replicated, and carries the positions of the sequences.
 CREATE TABLE @move@.marker (id uuid PRIMARY KEY, positions jsonb NOT NULL);
 -- The statements that lift the fence.
-CREATE TABLE @move@.undo (number integer GENERATED ALWAYS AS IDENTITY, statement text NOT NULL);
+CREATE TABLE @move@.undo (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, statement text NOT NULL);
 
 -- Its text is no other function's: fingerprint() tells by it which functions close() has replaced.
 CREATE FUNCTION @move@.fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END -- @move@';

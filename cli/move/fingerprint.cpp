@@ -27,6 +27,7 @@ const char* const kFingerprint = R"sql(
 DROP TABLE IF EXISTS @move@.definition, @move@.noted;
 CREATE TABLE @move@.definition (sql text NOT NULL);
 CREATE TABLE @move@.noted (fingerprint text, at pg_lsn);
+ALTER TABLE @move@.noted REPLICA IDENTITY FULL;
 INSERT INTO @move@.noted DEFAULT VALUES;
 
 CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql SET search_path = '' AS $$

@@ -28,7 +28,7 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
     connection.run(move.sql(R"(
         CREATE SCHEMA @move@;
         CREATE TABLE @move@.state (
-            id uuid NOT NULL,
+            id uuid PRIMARY KEY,
             schema_name name NOT NULL,
             other text NOT NULL,
             step text NOT NULL,

@@ -30,7 +30,7 @@ namespace
 const char* const kFence = R"sql(
 CREATE SCHEMA snowflake_split;
 CREATE TABLE snowflake_split.state (
-    id uuid NOT NULL DEFAULT gen_random_uuid(),
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     old_server text NOT NULL,
     new_server text NOT NULL,
     step text NOT NULL DEFAULT 'prepared',

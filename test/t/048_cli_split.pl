@@ -28,6 +28,8 @@ my $one = new_split_server('one', $shards, conf => "archive_mode = on\narchive_c
 $one->safe_psql('postgres', q{
 	CREATE SEQUENCE insta3.down INCREMENT -1; CREATE SEQUENCE insta3.round AS smallint CYCLE;
 	SELECT nextval('insta3.down'), nextval('insta3.round'), nextval('insta3.round')});
+# With it an UPDATE needs a replica identity, also of the record of the split.
+$one->safe_psql('postgres', 'CREATE PUBLICATION everything FOR ALL TABLES');
 my $two = new_standby($one, 'two');
 my ($pooler, $second_pooler) = map { new_split_pooler($one, $shards) } 1, 2;
 
