@@ -106,6 +106,7 @@ BEGIN
         positions := positions || jsonb_build_object('sequence', object, 'last_value', drawn.last_value,
                                                      'is_called', drawn.is_called);
     END LOOP;
+    UPDATE @move@.state SET at = pg_catalog.pg_current_wal_insert_lsn();
     RETURN positions;
 END $$;
 
@@ -121,6 +122,7 @@ BEGIN
         END IF;
     END LOOP;
     DELETE FROM @move@.undo;
+    UPDATE @move@.state SET at = pg_catalog.pg_current_wal_insert_lsn();
 END $$;
 
 -- To fire a trigger takes no privilege, and refuse() is granted by close().

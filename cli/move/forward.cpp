@@ -106,6 +106,8 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         warn(visible(difference));
     if (not_led)
         std::rethrow_exception(not_led);
+    if (const std::string positions = write_positions(session_.servers, move_); !positions.empty())
+        warn(positions);
     warn("both: subscription, slot and publication");
     /* The subscription first, because its worker holds the slot. The target must receive nothing
      * from the source any more when the way back begins: rows would go in a circle. */

@@ -34,7 +34,11 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
             step text NOT NULL,
             marker uuid,
             is_reversible boolean NOT NULL DEFAULT false,
-            is_way_back boolean NOT NULL DEFAULT false);
+            is_way_back boolean NOT NULL DEFAULT false,
+            -- Positions of the WAL, for those who decode it. Of this server: when the shard was closed or opened here last. Of the other
+            -- one: when it was opened there.
+            at pg_lsn,
+            other_at pg_lsn);
         GRANT USAGE ON SCHEMA @move@ TO PUBLIC;
         GRANT SELECT ON @move@.state TO PUBLIC)"));
     connection.query(move.sql("INSERT INTO @move@.state VALUES "
@@ -51,6 +55,19 @@ void write_step(Connection& connection, const Move& move, Step step, const std::
 void make_reversible(Connection& source, const Move& move)
 {
     source.run(move.sql("UPDATE @move@.state SET is_reversible = true"));
+}
+
+std::string write_positions(Servers& servers, const Move& move)
+{
+    /* By its name, because a record that version 1.0 has made has no such column. */
+    const std::string sql = move.sql("SELECT to_jsonb(s)->>'at' FROM @move@.state AS s");
+    const std::string closed = servers.source.query(sql).text(0, 0);
+    const std::string opened = servers.target.query(sql).text(0, 0);
+    if (closed.empty() || opened.empty())
+        return "";
+    servers.source.query(move.sql("UPDATE @move@.state SET other_at = $1"), {opened});
+    return "changes of the shard: on " + servers.source.server() + " before " + closed + ", on " +
+           servers.target.server() + " from " + opened + " on";
 }
 
 /* No marker: the next fence sends its own. */

@@ -24,6 +24,10 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
 void write_step(Connection& connection, const Move& move, Step step,
                 const std::string& marker = "");
 
+/* Keeps on the source where in the target's WAL the changes of clients begin, and says it. Empty if
+ * it is not known, or if the move was begun by version 1.0. */
+std::string write_positions(Servers& servers, const Move& move);
+
 void make_reversible(Connection& source, const Move& move);
 
 /* The move is the way back of one that is done, with its sides exchanged: prepared on the source,
