@@ -21,7 +21,8 @@ namespace
  * Transactions: the fence waits for those that have written, so only those with an XID are told.
  * Other databases have no locks on the shards. Prepared transactions, logical slots and
  * subscriptions are those of all databases, because the promotion takes the whole cluster along.
- * The slots of global tables stay where these are written: on the old server.
+ * The slots of global tables stay where these are written: on the old server. The other slots of
+ * this database are made on the new server, too, see make_slots().
  *
  * Settings: that of a role or a database takes precedence over the one of ALTER SYSTEM, which
  * protects the new server until it is opened. CASE keeps the cast to boolean from the values of
@@ -72,7 +73,9 @@ FROM pg_prepared_xacts
 UNION ALL
 SELECT format('logical slot %s of database %I would be on this server alone', slot_name, database),
        format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
-FROM pg_replication_slots WHERE slot_type = 'logical' AND NOT starts_with(slot_name, 'snowflake_global_')
+FROM pg_replication_slots
+WHERE slot_type = 'logical' AND NOT starts_with(slot_name, 'snowflake_global_')
+AND (database <> current_database() OR slot_name ~ '^(snowflake_|pg_[0-9]+_sync_)')
 UNION ALL
 SELECT format('subscription %I of database %I would be on both servers', subname, datname),
        format('ALTER SUBSCRIPTION %I DISABLE; in database %I. After the split, %s', subname, datname,
@@ -113,7 +116,8 @@ WHERE EXISTS (SELECT FROM pg_stat_replication WHERE sync_state <> 'async' AND ap
 AND (SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name <> $1)
     < coalesce(substring(names, '^\s*(?:(?:FIRST|ANY|first|any)\s+)?(\d+)\s*\(')::integer, 1))";
 
-/* $1: the system identifier, $2: the database's OID, $3: the timeline of the old server.
+/* $1: the system identifier, $2: the database's OID, $3: the timeline of the old server, $4: how
+ * many logical slots it is to get.
  *
  * One that is not in recovery gets that obstacle alone: it has no receiver, so HAVING leaves it
  * out, and pg_is_wal_replay_paused() would be an error there, which CASE prevents. reset_val,
@@ -135,6 +139,15 @@ SELECT 'it does not stream WAL: pg_stat_wal_receiver has ' || coalesce(max(forma
        'Its log says why; look at primary_conninfo.'
 FROM pg_stat_wal_receiver
 HAVING pg_is_in_recovery() AND pg_has_role('pg_read_all_stats', 'USAGE') AND count(*) FILTER (WHERE status = 'streaming' AND received_tli::text = $3) = 0
+UNION ALL
+SELECT format('wal_level = %s: it could not have the logical slots of the server', current_setting('wal_level')),
+       'ALTER SYSTEM SET wal_level = logical; and restart it'
+WHERE $4::integer > 0 AND current_setting('wal_level') <> 'logical'
+UNION ALL
+SELECT format('max_replication_slots = %s, and %s are in use: it is to have %s more', most, used, $4),
+       format('ALTER SYSTEM SET max_replication_slots = %s; and restart it', used + $4::integer)
+FROM current_setting('max_replication_slots') AS most, (SELECT count(*) FROM pg_replication_slots) AS s (used)
+WHERE $4::integer > 0 AND most::integer < used + $4::integer
 UNION ALL
 SELECT 'recovery_min_apply_delay = ' || current_setting('recovery_min_apply_delay'), 'ALTER SYSTEM RESET recovery_min_apply_delay; SELECT pg_reload_conf();'
 WHERE current_setting('recovery_min_apply_delay') <> '0'
@@ -192,7 +205,8 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
         SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
         FROM pg_control_system(), pg_database WHERE datname = current_database())");
     found.read(standby, kOnStandby,
-               {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2)});
+               {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2),
+                std::to_string(logical_slots(old).size())});
     /* A server that follows nobody has no replay to be measured. */
     if (is_in_recovery(standby))
         if (const std::int64_t lag = lag_of(old, standby);
@@ -290,4 +304,8 @@ void tell_of_both_servers(Connection& old, Connection& standby)
     if (!of_old.empty() && of_old == standby.query(archive).text(0, 0))
         warn("both servers archive by the same command or library: each writes its own timeline "
              "into the same place. Give the new server a place, and a base backup, of its own.");
+    for (const std::string& slot : logical_slots(old))
+        warn("slot " + slot + ": changes of the shards that leave come from " + old.server() +
+             " until the switch, and then from a slot of this name that " + standby.server() +
+             " gets (docs/consume.md, Logical decoding)");
 }

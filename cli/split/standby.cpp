@@ -131,3 +131,38 @@ void promote(Connection& standby, Clock::time_point deadline)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
+
+namespace
+{
+
+const std::string kSlots = R"(
+    SELECT slot_name, plugin, two_phase FROM pg_replication_slots
+    WHERE slot_type = 'logical' AND NOT temporary AND database = current_database() AND slot_name !~ '^(snowflake_|pg_[0-9]+_sync_)' ORDER BY 1)";
+
+} // namespace
+
+std::vector<std::string> logical_slots(Connection& old)
+{
+    return texts_of(old.query(kSlots));
+}
+
+/* Clients wait meanwhile, so the time is limited. A slot waits for transactions that have written;
+ * since the promotion there is none. */
+void make_slots(Connection& old, Connection& promoted)
+{
+    const Result slots = old.query(kSlots);
+    for (int i = 0; i < slots.rows(); i++) {
+        try {
+            promoted.run("BEGIN; SET LOCAL statement_timeout = '2s'");
+            promoted.query(R"(
+                SELECT pg_create_logical_replication_slot($1, $2, false, $3)
+                WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1))",
+                           {slots.text(i, 0), slots.text(i, 1), slots.text(i, 2)});
+            promoted.run("COMMIT");
+        } catch (const ServerError& error) {
+            promoted.rollback();
+            warn("slot " + slots.text(i, 0) + " is not made on " + promoted.server() +
+                 ", so its reader can miss changes there: " + error.what());
+        }
+    }
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "postgres/connection.h"
@@ -32,3 +33,10 @@ void await_seal(Connection& standby, const std::string& seal, Clock::time_point 
  * already, nothing is requested. Late if it is in recovery at the deadline: the promotion may come
  * nevertheless. */
 void promote(Connection& standby, Clock::time_point deadline);
+
+/* Names of the logical slots of this database, but for those of global tables, and of a table's
+ * copy. */
+std::vector<std::string> logical_slots(Connection& old);
+/* Each of them on the promoted server, too, if it is not there: it begins here, so nothing may have
+ * been written yet. One that cannot be made is told, because the split can only go on. */
+void make_slots(Connection& old, Connection& promoted);

@@ -124,7 +124,6 @@ void SplitCommand::open_standby()
         const TimedStep step("standby: promoted");
         promote(standby, deadline_of_opening());
     }
-    const TimedStep step("new: the shards are open");
     const auto there = read_split(standby);
     const auto here = state();
     if (!there || there->id != here->id || (there->seal != here->seal && !there->is_new))
@@ -133,6 +132,9 @@ void SplitCommand::open_standby()
                                          "a backup.");
     /* A command that was killed behind open() has opened them already, and clients may have
      * written. */
+    if (!there->is_new)
+        make_slots(old_, standby);
+    const TimedStep step("new: the shards are open");
     if (!there->is_new)
         open_shards(standby, deadline_of_opening());
     /* Last: the sequences of the shards that stay could be drawn there until open_shards() has

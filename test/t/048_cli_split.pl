@@ -8,6 +8,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use ChangeData;
 use IPC::Run;
 use PoolerTest;
 use PostgreSQL::Test::Utils;
@@ -28,7 +29,7 @@ my $one = new_split_server('one', $shards, conf => "archive_mode = on\narchive_c
 $one->safe_psql('postgres', q{
 	CREATE SEQUENCE insta3.down INCREMENT -1; CREATE SEQUENCE insta3.round AS smallint CYCLE;
 	SELECT nextval('insta3.down'), nextval('insta3.round'), nextval('insta3.round')});
-# With it an UPDATE needs a replica identity, also of the record of the split.
+# With FOR ALL TABLES an UPDATE needs a replica identity, also of the record of the split.
 $one->safe_psql('postgres', 'CREATE PUBLICATION everything FOR ALL TABLES');
 my $two = new_standby($one, 'two');
 my ($pooler, $second_pooler) = map { new_split_pooler($one, $shards) } 1, 2;
@@ -91,7 +92,8 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 	$one->reload;
 	await('the standby is synchronous',
 		sub { $one->safe_psql('postgres', q{SELECT sync_state FROM pg_stat_replication}) eq 'sync' });
-	$one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('logical', 'pgoutput');
+	$one->safe_psql('template1', q{SELECT pg_create_logical_replication_slot('logical', 'pgoutput')});
+	$one->safe_psql('postgres', q{
 		SELECT count(pg_create_physical_replication_slot('full' || n)) FROM generate_series((SELECT count(*)
 			FROM pg_replication_slots) + 1,
 			current_setting('max_replication_slots')::integer) AS n});
@@ -129,7 +131,7 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		qr/a transaction of process \d+ in database postgres has been running/,
 		qr/transaction 'two phases' of database postgres is prepared/,
 		qr/max_replication_slots = \d+, all in use/,
-		qr/logical slot logical of database postgres would be on this server alone/,
+		qr/logical slot logical of database template1 would be on this server alone/,
 		qr/subscription sub of database postgres would be on both servers/,
 		qr/subscription distant of database template1 would be.*\n.*$disable/,
 		qr/ROLE web has default_transaction_read_only = off.*\n.*ALTER ROLE web RESET default_transaction_read_only;/,
@@ -381,10 +383,19 @@ sub through
 	my ($shard, $by) = @_;
 	return "host=$by->{dir} port=6432 dbname=shard$shard user=$user";
 }
+$one->safe_psql('postgres', 'CREATE PUBLICATION photos FOR TABLE ' . join(', ', map { "insta$_.photos" } 1, 3 .. 5));
+$one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('reader', 'pgoutput')});
 my %writers =
 	(1 => start_writers(2, 'insta1', [], through(1, $pooler)), 4 => start_writers(2, 'insta4', [], through(4, $pooler)),
 	5 => start_writers(2, 'insta5', [], through(5, $second_pooler)),
 	3 => start_writers(2, 'insta3', [], map { $_->connstr('postgres') } $one, $two));
+
+# A reader of their photos. Its slot on the old server begins before the writers.
+sub read_photos
+{
+	my ($node) = @_;
+	return decoded_changes($node, 'get', 'reader', 'photos');
+}
 
 # The standby has a slot of its own.
 $one->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('two')});
@@ -397,6 +408,7 @@ subtest 'a split while clients write' => sub {
 	($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
 	is("$status " . join("\n", map { $_->{obstacle} } @$rows), '0 ', '--dry-run: nothing is in the way') or diag($err);
 	unlike($err, qr/both servers archive/, 'each server archives by its own command');
+	like($err, qr/slot reader: changes of the shards that leave come from \S+ until the switch/, 'the slot is named');
 	is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname = 'snowflake_split'"), '0',
 		'and nothing is made');
 	($status, $out, $err) = split_server(@arguments);
@@ -408,6 +420,9 @@ subtest 'a split while clients write' => sub {
 	note($err);
 	is($two->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 'f', 'the standby was promoted');
 	is(open_shards($one, $two), '(0,1,2) (3,4,5)', 'each shard is open on one server');
+	is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('reader', NULL, 1,
+		'proto_version', '1', 'publication_names', 'everything') WHERE encode(data, 'escape') ~ 'snowflake_split\\\\000state'}),
+		'1', 'the slot of the new server begins with the opening');
 	foreach my $by ($pooler, $second_pooler)
 	{
 		is(join(' ', map { port_of_alias($by, $_) } 0 .. 5), join(' ', ($one->port) x 3, ($two->port) x 3),
@@ -500,6 +515,28 @@ subtest 'no acknowledged write is lost' => sub {
 			or diag(join "\n", @lost[0 .. 4]);
 		is(grep({ $_->{doubt} || $_->{error} } @journal), 0, "shard $shard: no error behind PgBouncer") if $shard != 3;
 	}
+};
+
+# Both slots, the old one first, lead from the rows of the beginning, which no writer changes, to those of the end.
+subtest 'a reader of the old and then of the new slot sees each change once' => sub {
+	my ($id, $caption) = (0, 2);    # columns
+	my (%photos, @faults);
+	foreach my $change (read_photos($one), read_photos($two))
+	{
+		my ($kind, $table, @row) = @$change;
+		my $photo = "$table $row[$id]";
+		push @faults, "$kind $photo" if exists $photos{$photo} ? $kind eq 'I' : $kind ne 'I';
+		$photos{$photo} = $row[$caption];
+		delete $photos{$photo} if $kind eq 'D';
+	}
+	foreach my $shard (1, 3 .. 5)
+	{
+		my $rows = ($shard == 1 ? $one : $two)->safe_psql('postgres',
+			"SELECT id, caption FROM insta$shard.photos WHERE caption LIKE 'w%' ORDER BY id");
+		my $read = join "\n", map { /^insta$shard\S+ (.*)/ ? "$1|$photos{$_}" : () } sort keys %photos;
+		is($read, $rows, "shard $shard: " . ($rows =~ tr/\n//) . ' photos');
+	}
+	is("@faults", '', 'no change comes twice');
 };
 
 subtest 'a new server that cannot be written to' => sub {

@@ -8,6 +8,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use ChangeData;
 use MoveTest;
 use POSIX ();
 use PostgreSQL::Test::Utils;
@@ -73,53 +74,22 @@ sub await_writers
 	return;
 }
 
-# The values of the row with which the message goes on.
-sub row_of
-{
-	my ($message) = @_;
-	my $columns = unpack 'n', substr $message, 0, 2, '';
-	my @values;
-	foreach (1 .. $columns)
-	{
-		my $kind = substr $message, 0, 1, '';
-		my $length = $kind eq 't' ? unpack('N', substr $message, 0, 4, '') : 0;
-		push @values, substr $message, 0, $length, '';
-	}
-	return @values;
-}
-
-# The changes of the shard in messages of pgoutput: [ counter, change ].
+# The changes of the shard: [ counter, change ]. function: get or peek; end: up to which position.
 my %log;    # [ counter, n ] by the ID
 
-sub changes_of
-{
-	my (%tables, @changes);
-	foreach my $message (map { pack 'H*', $_ } @_)
-	{
-		my ($kind, $oid, $rest) = unpack 'a N a*', $message;
-		if ($kind eq 'R')
-		{
-			my ($schema, $table) = split /\0/, $rest;
-			$tables{$oid} = $schema eq 'insta5' ? $table : '';
-		}
-		next if $kind !~ /[IUD]/ || !$tables{$oid};
-		# The key of an UPDATE is sent only if it has changed.
-		my @row = row_of(substr $rest, 1);
-		$log{ $row[0] } = [ @row[ 1, 2 ] ] if "$kind $tables{$oid}" eq 'I log';
-		my ($counter, $n) = $tables{$oid} eq 'log' ? @{ $log{ $row[0] } // [ 0, "unknown $row[0]" ] } : @row;
-		push @changes, [ $counter, "$kind $tables{$oid} $n" ];
-	}
-	return @changes;
-}
-
-# function: get or peek; end: up to which position.
 sub decode
 {
 	my ($node, $function, $name, $end, %options) = @_;
-	my $options = join ', ', map { "'$_'" } (proto_version => 1, publication_names => $name, %options);
-	return changes_of(split /\n/, $node->safe_psql('postgres', sprintf
-		q{SELECT encode(data, 'hex') FROM pg_logical_slot_%s_binary_changes('%s', %s, NULL, %s)},
-		$function, $name, $end ? "'$end'" : 'NULL', $options));
+	my @changes;
+	foreach (decoded_changes($node, $function, $name, $name, $end, %options))
+	{
+		my ($kind, $table, @row) = @$_;
+		next if $table !~ s/^insta5\.//;
+		$log{ $row[0] } = [ @row[ 1, 2 ] ] if "$kind $table" eq 'I log';
+		my ($counter, $n) = $table eq 'log' ? @{ $log{ $row[0] } // [ 0, "unknown $row[0]" ] } : @row;
+		push @changes, [ $counter, "$kind $table $n" ];
+	}
+	return @changes;
 }
 
 # The reader takes all that is there now. begin: where a server begins that has just got the shard. end: where one ends
