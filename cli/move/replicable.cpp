@@ -18,7 +18,8 @@ namespace
  * because their partitions are published, by their own names. Temporary tables are in no schema of
  * a shard; unlogged ones cannot be published. The apply worker runs with session_replication_role =
  * replica, in which triggers that are ENABLE ALWAYS or REPLICA fire: they have fired on the source
- * before. CREATE PUBLICATION ... FOR TABLE needs the rights of each table's owner. */
+ * before. CREATE PUBLICATION ... FOR TABLE needs the rights of each table's owner; the
+ * fence those of the sequences and native functions, and --drop-source those of the schema. */
 const char* const kTables = R"(
 WITH tables AS (
     SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p'))
@@ -53,11 +54,20 @@ SELECT format('column %s.%I points to large objects, which are not replicated', 
 FROM tables AS t JOIN pg_attribute ON attrelid = t.oid JOIN pg_type AS y ON y.oid = atttypid
 WHERE typname = 'lo' AND NOT attisdropped
 UNION ALL
-SELECT format('role %I is no member of role %I, which owns table %s%s', current_user, rolname, min(name::text),
+SELECT format('role %I is no member of role %I, which owns %s%s', current_user, rolname, (array_agg(object ORDER BY rank, object))[1],
               CASE WHEN count(*) > 1 THEN format(' and %s more', count(*) - 1) END),
-       CASE WHEN rolsuper THEN 'Move the shard as a superuser, or give its tables to a role that is no superuser: ALTER TABLE ... OWNER TO'
+       CASE WHEN rolsuper THEN 'Move the shard as a superuser, or give its objects to a role that is no superuser: ALTER ... OWNER TO'
             ELSE format('GRANT %I TO %I;', rolname, current_user) END
-FROM tables JOIN pg_roles AS r ON r.oid = relowner WHERE NOT pg_has_role(relowner, 'USAGE')
+FROM (SELECT relowner, 1, format('table %s', name) FROM tables
+      UNION ALL
+      SELECT relowner, 2, format('sequence %s', oid::regclass) FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'S'
+      UNION ALL
+      SELECT proowner, 3, format('function %s', p.oid::regprocedure)
+      FROM snowflake_internal.calls() JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
+      WHERE is_direct AND pronamespace = $1::regnamespace
+      UNION ALL
+      SELECT nspowner, 4, format('schema %s', $1) FROM pg_namespace WHERE oid = $1::regnamespace) AS o (owner, rank, object)
+JOIN pg_roles AS r ON r.oid = owner WHERE NOT pg_has_role(owner, 'USAGE')
 GROUP BY rolname, rolsuper)";
 
 /* With REPLICA IDENTITY FULL the apply worker compares whole rows (tuples_equal() in

@@ -12,7 +12,8 @@ namespace
 /* Queries whose rows are obstacles: the problem, and the remedy. $1: schemas of the shards; $2:
  * seconds of --timeout.
  *
- * Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner. USAGE of
+ * Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner, --drop-rest
+ * those of the owner of the schema. USAGE of
  * pg_has_role() is to have them without SET ROLE.
  *
  * Unlogged: the indexes of a table and its TOAST table are as it is, and a partitioned table has no
@@ -52,10 +53,11 @@ UNION ALL
 SELECT format('max_replication_slots = %s, all in use; the switch needs one more', n), format('ALTER SYSTEM SET max_replication_slots = %s; and restart the server, or drop a slot that nobody uses', n::integer + 1)
 FROM current_setting('max_replication_slots') AS n WHERE n::integer <= (SELECT count(*) FROM pg_replication_slots)
 UNION ALL
-SELECT DISTINCT format('role %I is no member of role %I, who owns tables of the shards', current_user, rolname),
+SELECT format('role %I is no member of role %I, who owns shards, or tables of them', current_user, rolname),
        CASE WHEN rolsuper THEN 'Split the server as a superuser.' ELSE format('GRANT %I TO %I;', rolname, current_user) END
-FROM pg_class JOIN shards ON shards.oid = relnamespace JOIN pg_roles ON pg_roles.oid = relowner
-WHERE relkind IN ('r', 'p', 'S') AND NOT pg_has_role(relowner, 'USAGE')
+FROM (SELECT relowner FROM pg_class JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'p', 'S')
+      UNION SELECT nspowner FROM pg_namespace JOIN shards USING (oid)) AS o (owner)
+JOIN pg_roles ON pg_roles.oid = owner WHERE NOT pg_has_role(owner, 'USAGE')
 UNION ALL
 SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), format('ALTER %s %s SET LOGGED;',
        CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)

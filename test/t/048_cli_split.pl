@@ -171,11 +171,14 @@ subtest 'rights that are missing' => sub {
 	my $weak = sub { my ($node) = @_; $node->connstr('postgres') . ' user=weak' };
 	await('the standby has the role',
 		sub { $two->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'weak'}) });
+	$one->safe_psql('postgres', q{CREATE ROLE landlord; SELECT snowflake_create_shard(77, 'insta77');
+		ALTER SCHEMA insta77 OWNER TO landlord});
 	($status, $rows, $err) =
-		shard_json($program, 'split', '--from', $weak->($one), '--standby', $weak->($two), '--shards', '3-5', '--dry-run');
+		shard_json($program, 'split', '--from', $weak->($one), '--standby', $weak->($two), '--shards', '3-5,77', '--dry-run');
+	$one->safe_psql('postgres', 'DROP SCHEMA insta77 CASCADE; DROP ROLE landlord');
 	like(join("\n", map { $_->{obstacle} } @$rows), $_, "obstacle: $_")
 		foreach qr/role weak may make no schema in database postgres\n.*GRANT CREATE ON DATABASE/,
-		qr/role weak is no member of role app, who owns/,
+		qr/role weak is no member of role app, who owns/, qr/role weak is no member of role landlord, who owns shards/,
 		qr/role weak may make no replication slot.*\n.*ALTER ROLE weak REPLICATION/,
 		qr/role weak may not call pg_promote\(boolean, integer\)\n.*GRANT EXECUTE/,
 		qr/role weak may not call pg_reload_conf\(\)/,
