@@ -7,6 +7,7 @@
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/trial.h"
+#include "postgres/dump.h"
 
 namespace
 {
@@ -215,6 +216,8 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
     found.add(find_taken_names(target, move));
     found.read(target, kSubscribing);
     found.add(find_missing_rights(target, source, move, workers.dsn));
+    for (const char* const name : {"pg_dump", "pg_restore"})
+        found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
     return found.empty() ? try_definition(servers, move, workers.dsn) : found;
@@ -259,6 +262,7 @@ Obstacles find_obstacles_of_way_back(Servers& servers, const Move& move, const W
      * are read on the source, because the target does not have the shard yet. */
     found.read(source, kSubscribing);
     found.read(source, kAdvancing);
+    found.add(find_old_program(target, "pg_dump"));
     found.add(find_missing_rights(source, source, move, workers.dsn));
     /* The source has the definition, so only the subscription is tried; and not under a name that
      * is taken, which is an obstacle of find_obstacles(). */

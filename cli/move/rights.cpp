@@ -199,9 +199,7 @@ Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, C
 std::string worker_option(Connection& subscriber, Connection& publisher, Connection& home,
                           const Shard& shard, const Workers& workers)
 {
-    const auto untrusted = find_untrusted_owners(subscriber, publisher, home, shard, workers);
-    for (const Obstacle& obstacle : untrusted)
-        throw Failure(obstacle.server + ": " + obstacle.problem + "\nHINT:  " + obstacle.hint);
+    find_untrusted_owners(subscriber, publisher, home, shard, workers).raise_first();
     const bool has_option = subscriber.version() >= 160000;
     return has_option && !find_cause(subscriber, home, shard).text.empty() ? ", run_as_owner = true"
                                                                            : "";

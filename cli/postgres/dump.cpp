@@ -38,6 +38,17 @@ std::string without_frame(const std::string& text)
     return kSettings + (begin < end ? text.substr(begin, end - begin) + "\n" : "");
 }
 
+std::string path_for(const Connection& connection, const std::string& name)
+{
+    find_old_program(connection, name).raise_first();
+    return find_program(name, connection.version()).path;
+}
+
+std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
+{
+    return run_program(path_for(connection, "pg_dump"), options, connection.password());
+}
+
 std::vector<std::string> dump_options(const Connection& connection,
                                       const std::vector<std::string>& schemas)
 {
@@ -69,13 +80,28 @@ void remove_folder(const std::string& folder)
 
 } // namespace
 
+Obstacles find_old_program(const Connection& connection, const std::string& name)
+{
+    const Program program = find_program(name, connection.version());
+    if (program.is_for(connection.version()))
+        return {};
+    const std::string needed = std::to_string(connection.version() / 10000);
+    return {{connection.server(),
+             (program.version.empty() ? "no " + name + " runs here"
+                                      : program.path + " is of version " + program.version) +
+                 ", and the server is of version " + needed,
+             "Put the folder of a " + name + " of version " + needed +
+                 " or later into PATH. Debian: package postgresql-client-" + needed +
+                 ", PATH=/usr/lib/postgresql/" + needed + "/bin:$PATH"}};
+}
+
 std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas)
 {
     std::vector<std::string> options = dump_options(connection, schemas);
     /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. It is in the section
      * post-data; the rows are in the section data. */
     options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
-    return without_frame(run_program("pg_dump", options, connection.password()));
+    return without_frame(run_pg_dump(connection, options));
 }
 
 std::string dump_tables(const Connection& connection, const std::vector<std::string>& tables)
@@ -84,11 +110,12 @@ std::string dump_tables(const Connection& connection, const std::vector<std::str
     options.emplace_back("--schema-only");
     for (const std::string& table : tables)
         options.push_back("--table=" + table);
-    return without_frame(run_program("pg_dump", options, connection.password()));
+    return without_frame(run_pg_dump(connection, options));
 }
 
 Archive::Archive(const Connection& connection, const std::string& schema, bool fills_views)
-    : schema_(schema), folder_(make_private_folder())
+    : schema_(schema), pg_restore_(path_for(connection, "pg_restore")),
+      folder_(make_private_folder())
 {
     std::vector<std::string> options = dump_options(connection, {schema});
     options.insert(options.end(), {"--format=custom", "--file=" + folder_ + "/archive"});
@@ -98,7 +125,7 @@ Archive::Archive(const Connection& connection, const std::string& schema, bool f
         options.emplace_back("--schema-only");
     /* No destructor runs for an object whose constructor has failed. */
     try {
-        run_program("pg_dump", options, connection.password());
+        run_pg_dump(connection, options);
     } catch (...) {
         remove_folder(folder_);
         throw;
@@ -117,7 +144,7 @@ Archive::~Archive()
 std::vector<Archive::Item> Archive::items(Section section) const
 {
     std::istringstream lines(run_program(
-        "pg_restore",
+        pg_restore_,
         {"--list", section == Section::pre_data ? "--section=pre-data" : "--section=post-data",
          folder_ + "/archive"}));
     std::vector<Item> items;
@@ -146,8 +173,7 @@ std::string Archive::sql(const std::vector<Item>& items) const
     file.close();
     if (!file)
         throw Failure("cannot write file " + list);
-    return items.empty()
-               ? ""
-               : without_frame(run_program(
-                     "pg_restore", {"--file=-", "--use-list=" + list, folder_ + "/archive"}));
+    return items.empty() ? ""
+                         : without_frame(run_program(pg_restore_, {"--file=-", "--use-list=" + list,
+                                                                   folder_ + "/archive"}));
 }

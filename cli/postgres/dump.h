@@ -12,6 +12,11 @@
 #include <vector>
 
 #include "postgres/connection.h"
+#include "postgres/obstacles.h"
+
+/* name: pg_dump or pg_restore. It is missing, or older than the server. The functions below throw
+ * this as a Failure. */
+Obstacles find_old_program(const Connection& connection, const std::string& name);
 
 /* The objects of the schemas without rows; materialized views that are filled are refreshed. The
  * server must not be newer than pg_dump. A schema that does not exist is an error of pg_dump.
@@ -50,5 +55,6 @@ public:
 
 private:
     const std::string schema_;
+    const std::string pg_restore_; /* its path */
     const std::string folder_;
 };

@@ -12,6 +12,12 @@ void Obstacles::read(Connection& connection, const std::string& sql,
         add(connection.server(), visible(rows.text(i, 0)), visible(rows.text(i, 1)));
 }
 
+void Obstacles::raise_first() const
+{
+    if (!empty())
+        throw Failure(front().server + ": " + front().problem + "\nHINT:  " + front().hint);
+}
+
 int print_obstacles(const Obstacles& obstacles, bool json)
 {
     Table table = {{"obstacle"}, {}};

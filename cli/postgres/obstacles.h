@@ -28,6 +28,8 @@ struct Obstacles : std::vector<Obstacle> {
      * characters. */
     void read(Connection& connection, const std::string& sql,
               const std::vector<std::string>& parameters = {});
+    /* As a Failure, if there is one. */
+    void raise_first() const;
 };
 
 /* Prints them; the exit code. */

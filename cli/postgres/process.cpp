@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
+#include <mutex>
+#include <sstream>
 #include <utility>
 
 #include <fcntl.h>
@@ -19,15 +23,18 @@
 namespace
 {
 
-/* The program beside this one, because that in PATH may be older than the servers. A name without a
- * slash is looked up in PATH. */
-std::string path_of(const std::string& name)
+/* Of the program beside this one. */
+std::string own_folder()
 {
     std::array<char, 4096> self = {};
     const ssize_t size = readlink("/proc/self/exe", self.data(), self.size());
     const std::string path(self.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    const std::string beside = path.substr(0, path.rfind('/') + 1) + name;
-    return beside != name && access(beside.c_str(), X_OK) == 0 ? beside : name;
+    return path.substr(0, path.rfind('/') + 1);
+}
+
+int major_of(int server_version)
+{
+    return server_version / 10000;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts)
@@ -144,29 +151,87 @@ void read_all(Pipe& output, Pipe& errors, pid_t child)
     }
 }
 
-} // namespace
+struct Ended {
+    int status;
+    std::string output;
+    std::string errors;
+};
 
-std::string run_program(const std::string& name, const std::vector<std::string>& arguments,
-                        const std::string& password)
+/* variables: KEY=value */
+Ended run(const std::string& path, const std::vector<std::string>& arguments,
+          const std::vector<std::string>& variables)
 {
-    std::vector<std::string> words = {name};
+    std::vector<std::string> words = {path};
     words.insert(words.end(), arguments.begin(), arguments.end());
     Pipe output;
     Pipe errors;
-    /* The password is in the environment, because ps shows arguments to every user. */
-    const pid_t child = start(
-        path_of(name), words, output.writing(), errors.writing(),
-        environment_with(password.empty() ? std::vector<std::string>()
-                                          : std::vector<std::string>{"PGPASSWORD=" + password}));
+    const pid_t child =
+        start(path, words, output.writing(), errors.writing(), environment_with(variables));
     /* All is read before the wait, because a program whose pipe is full does not end. */
     output.close_writing();
     errors.close_writing();
     read_all(output, errors, child);
+    return {await_end(child), output.text(), errors.text()};
+}
+
+/* The version that the program prints: pg_dump (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1). */
+std::string read_version(const std::string& path)
+{
+    static std::mutex mutex;
+    static std::map<std::string, std::string> versions;
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto [known, is_new] = versions.emplace(path, "");
+    if (is_new) {
+        const std::string before = "(PostgreSQL) ";
+        const std::string text = run(path, {"--version"}, {}).output;
+        const std::size_t at = text.find(before);
+        if (at != std::string::npos)
+            std::istringstream(text.substr(at + before.size())) >> known->second;
+    }
+    return known->second;
+}
+
+} // namespace
+
+bool Program::is_for(int server_version) const
+{
+    return std::atoi(version.c_str()) >= major_of(server_version);
+}
+
+Program find_program(const std::string& name, int server_version)
+{
+    std::vector<std::string> folders = {own_folder()};
+    const char* const path = std::getenv("PATH");
+    std::istringstream rest(path == nullptr ? "" : path);
+    for (std::string folder; std::getline(rest, folder, ':');)
+        folders.push_back(folder + "/");
+    Program first = {name, ""};
+    for (const std::string& folder : folders) {
+        const std::string there = folder + name;
+        if (there.front() != '/' || access(there.c_str(), X_OK) != 0)
+            continue;
+        Program program = {there, read_version(there)};
+        if (program.is_for(server_version))
+            return program;
+        if (first.version.empty())
+            first = program;
+    }
+    return first;
+}
+
+std::string run_program(const std::string& path, const std::vector<std::string>& arguments,
+                        const std::string& password)
+{
+    const Ended ended = run(path, arguments,
+                            password.empty() ? std::vector<std::string>()
+                                             : std::vector<std::string>{"PGPASSWORD=" + password});
     /* pg_dump names objects as their owners did. */
-    std::cerr << visible(errors.text(), "\n\t") << std::flush;
-    if (await_end(child) != 0)
-        throw Failure(is_interrupted() ? "stopped" : name + " failed; its message stands above");
-    return output.text();
+    std::cerr << visible(ended.errors, "\n\t") << std::flush;
+    if (ended.status != 0)
+        throw Failure(is_interrupted()
+                          ? "stopped"
+                          : path.substr(path.rfind('/') + 1) + " failed; its message stands above");
+    return ended.output;
 }
 
 std::string run_shell(const std::string& command, const std::vector<std::string>& variables)

@@ -5,12 +5,25 @@
 #include <string>
 #include <vector>
 
-/* Runs a program (pg_dump, pg_restore) without a shell and returns its standard output; its errors
- * go to our standard error, without control characters, when it has ended. The program beside this
- * command is of the server that the command was built for, and comes first; else the program in
- * PATH is taken. A password is passed in the environment, because ps shows arguments. Failure if
- * its exit status is not 0; "stopped" after Ctrl-C. */
-std::string run_program(const std::string& name, const std::vector<std::string>& arguments,
+/* One of PostgreSQL's programs. */
+struct Program {
+    std::string path;
+    std::string version; /* "15.14"; empty if none that runs was found */
+
+    /* pg_dump refuses a server of a later major version. */
+    bool is_for(int server_version) const;
+};
+
+/* The first that is for this server (Connection::version()), of the one beside this command and of
+ * those in PATH. The one beside it is of the server that the command was built for. Debian's
+ * /usr/bin/pg_dump is that of the machine's default cluster, which can be older. If none is for the
+ * server, the first that runs. */
+Program find_program(const std::string& name, int server_version);
+
+/* Runs a program without a shell and returns its standard output; its errors go to our standard
+ * error, without control characters, when it has ended. A password is passed in the environment,
+ * because ps shows arguments. Failure if its exit status is not 0; "stopped" after Ctrl-C. */
+std::string run_program(const std::string& path, const std::vector<std::string>& arguments,
                         const std::string& password = "");
 
 /* Runs a command by /bin/sh with these variables (KEY=value) in its environment as well. Its output

@@ -1,0 +1,84 @@
+# snowflake-shard move looks for the needs of all its steps before its first change, and for those that can be lost
+# during the copy once more before the fence: programs, rights, slots and workers of a whole plan, addresses.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use File::Copy;
+use JSON::PP;
+use MoveTest;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+our $program = shard_program();
+my $conf = "wal_level = logical\nwal_retrieve_retry_interval = 100ms\nmax_worker_processes = 20\n"
+	. "max_wal_senders = 10\n";
+my ($one, $two) = (
+	new_server('one', conf => $conf . "max_logical_replication_workers = 2\n"),
+	new_server('two', conf => $conf . "max_replication_slots = 2\n"));
+my @nodes = ($one, $two);
+$_->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE mover LOGIN REPLICATION; CREATE DATABASE other') foreach @nodes;
+foreach my $shard (5 .. 7)
+{
+	$one->safe_psql('postgres', qq{
+		SELECT snowflake_create_shard($shard, 'insta$shard');
+		CREATE TABLE insta$shard.log (id bigint PRIMARY KEY DEFAULT insta$shard.next_id(), line text)});
+}
+
+# The obstacles of a dry run, without the hints; "host:port/database" as the name of the node.
+sub obstacles
+{
+	my (@arguments) = @_;
+	my ($status, $rows) = shard_json($program, 'move', @arguments, '--dry-run');
+	my @found = map { $_->{obstacle} =~ s/\n.*//sr } @$rows;
+	foreach my $node (@nodes) { s/\S+:${\$node->port}\//$node->name . '\/'/ge foreach @found }
+	is($status, @found ? 1 : 0, 'the exit code');
+	return join "\n", sort @found;
+}
+
+# A program that is of an older version than the servers.
+sub make_program
+{
+	my ($folder, $name, $version) = @_;
+	append_to_file("$folder/$name", "#!/bin/sh\necho '$name (PostgreSQL) $version (Debian $version-1)'\n");
+	chmod 0755, "$folder/$name";
+	return;
+}
+
+subtest 'pg_dump and pg_restore are of the version of the servers' => sub {
+	my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
+	my ($version) = $one->pg_version =~ /^(\d+)/;
+	my $old = PostgreSQL::Test::Utils::tempdir();
+	copy($program, "$old/snowflake-shard");
+	chmod 0755, "$old/snowflake-shard";
+	make_program($old, 'pg_dump', $version - 1 . '.9');
+	symlink "$bindir/pg_restore", "$old/pg_restore";
+	local $program = "$old/snowflake-shard";
+	local $ENV{PATH} = $old;
+	my $problem = "/postgres: $old/pg_dump is of version ${\($version - 1)}.9, and the server is of version $version";
+	is(obstacles('insta5', '--from', $one, '--to', $two), "one$problem", 'of the source');
+	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), "one$problem\ntwo$problem",
+		'with a way back that of the target, too');
+	like((run_shard($program, 'diff', '--template', 'insta5', $one))[2],
+		qr/^snowflake-shard: \S+$problem\nHINT:  .*: package postgresql-client-$version, PATH=/,
+		'another verb tells it as an error, with the package');
+	$ENV{PATH} = "$old:$bindir";
+	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), '', 'one in PATH that is new enough is taken');
+	unlink "$old/pg_restore";
+	make_program($old, 'pg_restore', '9.6.1');
+	$ENV{PATH} = '/nonexistent';
+	unlink "$old/pg_dump";
+	like(obstacles('insta5', '--from', $one, '--to', $two),
+		qr{^one/postgres: \S+/pg_restore is of version 9.6.1, .*\none/postgres: no pg_dump runs here, }, 'both programs');
+};
+
+my @plan = ('--shards', '5-7', '--from', $one, '--to', $two);
+
+
+$_->stop foreach @nodes;
+done_testing();
