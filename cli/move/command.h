@@ -9,6 +9,7 @@
 #include "base/shard_states.h"
 #include "fleet/in_transit.h"
 #include "handover/handover.h"
+#include "move/capacity.h"
 #include "move/obstacles.h"
 #include "move/state.h"
 #include "move/verb.h"
@@ -28,8 +29,9 @@ public:
     explicit MoveCommand(const MoveOptions& options, bool is_one_of_many = false);
 
     int execute();
-    /* Of a move that has not begun; none if it has, or is done. */
-    Obstacles find_obstacles();
+    /* Of a move that has not begun; none if it has, or is done. Adds the takings of the move to
+     * those of a list. */
+    Obstacles find_obstacles(Capacity& capacity);
     /* The result of execute(): moved, undone ...; also if an error ended it when the target was
      * open. */
     const std::string& end_state() const { return end_state_; }

@@ -45,13 +45,15 @@ Entry make_entry(const MoveOptions& options, const ListedMove& one)
 Obstacles find_obstacles(const Entries& entries, int jobs)
 {
     std::atomic<std::size_t> next = 0;
+    Capacity capacity;
     const auto found_by_each = at_once(static_cast<std::size_t>(jobs), [&](std::size_t) {
         Obstacles found;
         /* A common counter and no equal shares, because the trial of a large definition takes
          * longer than others. */
         for (std::size_t i = next++; i < entries.size(); i = next++) {
             const Prefix prefix("shard " + std::to_string(entries[i].number) + ": ");
-            for (Obstacle& obstacle : MoveCommand(entries[i].options, true).find_obstacles()) {
+            for (Obstacle& obstacle :
+                 MoveCommand(entries[i].options, true).find_obstacles(capacity)) {
                 obstacle.server =
                     "shard " + std::to_string(entries[i].number) + ", " + obstacle.server;
                 found.push_back(obstacle);
@@ -62,6 +64,7 @@ Obstacles find_obstacles(const Entries& entries, int jobs)
     Obstacles all;
     for (const auto& some : found_by_each)
         all.add(some);
+    all.add(capacity.find_too_few(jobs));
     return all;
 }
 

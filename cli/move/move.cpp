@@ -91,12 +91,21 @@ int MoveCommand::lead_there()
     return end(standing().has_way_back() ? done() + kWithWayBack : done());
 }
 
-Obstacles MoveCommand::find_obstacles()
+Obstacles MoveCommand::find_obstacles(Capacity& capacity)
 {
     const Standing now = standing();
     /* The schemas of a move that has begun are on the target, and would be obstacles. */
-    if (now.has_begun() || is_there_already(now))
+    if (now.has_begun()) {
+        if (now.source && now.source->is_of_source() &&
+            (now.source->is_reversible || options_.is_reversible))
+            capacity.add_way_back(session_.servers, has_slot(target_, opposite(move_)));
         return {};
+    }
+    if (is_there_already(now))
+        return {};
+    capacity.add_move(session_.servers);
+    if (options_.is_reversible)
+        capacity.add_way_back(session_.servers, false);
     const std::vector<Shard> shards = read_shards(source_);
     find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
     require_one_schema_each(source_, shards, {move_.shard.number});
@@ -126,10 +135,12 @@ int MoveCommand::begin()
     require_no_move(now);
     if (is_there_already(now))
         return lead_there();
-    const Obstacles obstacles = find_obstacles();
+    Capacity capacity;
+    Obstacles obstacles = find_obstacles(capacity);
+    obstacles.add(capacity.find_too_few(1));
     /* move_many() has printed the obstacles of all shards. These have come since. */
-    if (is_one_of_many_ && !obstacles.empty())
-        throw Failure(obstacles[0].text());
+    if (is_one_of_many_)
+        obstacles.raise_first();
     if (options_.is_dry_run)
         tell_size(obstacles.size());
     if (options_.is_dry_run || !obstacles.empty())

@@ -12,12 +12,11 @@
 namespace
 {
 
-/* Queries whose rows are obstacles: the problem, and the statement that mends it. Both the copy and
- * the stream take a slot, a sender and a worker. A slot waits for the transactions of all
- * databases. It waits only for transactions with an XID, so readers in other databases are left
- * out. One in this database can still write; if it has run longer than --timeout ($1, in seconds),
- * it is likely to outlast the switch. A prepared transaction is an obstacle at any age, because no
- * process will end it. */
+/* Queries whose rows are obstacles: the problem, and the statement that mends it. A slot waits for
+ * the transactions of all databases. It waits only for transactions with an XID, so readers in
+ * other databases are left out. One in this database can still write; if it has run longer than
+ * --timeout ($1, in seconds), it is likely to outlast the switch. A prepared transaction is an
+ * obstacle at any age, because no process will end it. */
 const char* const kPublishing = R"(
 SELECT 'wal_level = ' || current_setting('wal_level'),
        'ALTER SYSTEM SET wal_level = logical; and restart the server'
@@ -30,12 +29,6 @@ SELECT format('role %I may make no schema and no publication in database %I', cu
        format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
 WHERE NOT has_database_privilege(current_database(), 'CREATE')
 UNION ALL
-SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
-       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
-FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots)),
-             ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication))) AS u (name, used)
-CROSS JOIN current_setting(name) AS setting WHERE setting::bigint < used + 2
-UNION ALL
 SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
        format('SELECT pg_terminate_backend(%s); or wait', pid)
 FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
@@ -47,24 +40,8 @@ SELECT format('transaction %L of database %I is prepared', gid, database),
        format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
 FROM pg_prepared_xacts)";
 
-/* Workers of parallel queries come and go, and are not counted. A background worker shows
- * the type that its library gives it (bgw_type), so the query names the processes that take
- * none of max_worker_processes. A subscription has a replication origin; before PostgreSQL 18
- * max_replication_slots limits these, too. Without a worker that copies tables a move would
- * wait for ever. */
+/* Without a worker that copies tables a move would wait for ever. */
 const char* const kSubscribing = R"(
-SELECT format('%s = %s, and %s are in use: a move takes 2', name, setting, used),
-       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + 4)
-FROM (VALUES ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription)),
-             ('max_worker_processes', (SELECT count(*) FROM pg_stat_activity
-                                       WHERE backend_type !~ '^(client backend|walsender|walwriter|walreceiver|archiver|parallel worker'
-                                                             '|checkpointer|background writer|autovacuum .*|startup|io worker'
-                                                             '|walsummarizer|slotsync worker)$')),
-             (CASE WHEN current_setting('max_active_replication_origins', true) IS NULL THEN 'max_replication_slots'
-                   ELSE 'max_active_replication_origins' END,
-              (SELECT count(*) FROM pg_replication_origin))) AS u (name, used)
-CROSS JOIN current_setting(name) AS setting WHERE setting::bigint < used + 2
-UNION ALL
 SELECT 'max_sync_workers_per_subscription = 0: no rows are copied',
        'ALTER SYSTEM SET max_sync_workers_per_subscription = 2; SELECT pg_reload_conf();'
 WHERE current_setting('max_sync_workers_per_subscription') = '0')";
@@ -258,16 +235,22 @@ Obstacles find_obstacles_of_way_back(Servers& servers, const Move& move, const W
     auto& [source, target] = servers;
     Obstacles found;
     found.read(target, kPublishing, {limits.seconds()});
-    /* The servers change their parts: the target publishes, and the source subscribes. The owners
-     * are read on the source, because the target does not have the shard yet. */
-    found.read(source, kSubscribing);
-    found.read(source, kAdvancing);
-    found.add(find_old_program(target, "pg_dump"));
-    found.add(find_missing_rights(source, source, move, workers.dsn));
+    found.add(find_obstacles_of_follower(servers, move, workers));
     /* The source has the definition, so only the subscription is tried; and not under a name that
      * is taken, which is an obstacle of find_obstacles(). */
     if (found.empty() && find_taken_names(source, move).empty())
         found = try_subscription(source, opposite(move), workers.dsn);
+    return found;
+}
+
+/* The owners are read on the source, because the target does not have the shard yet. */
+Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const Workers& workers)
+{
+    auto& [source, target] = servers;
+    Obstacles found;
+    found.read(source, kAdvancing);
+    found.add(find_missing_rights(source, source, move, workers.dsn));
+    found.add(find_old_program(target, "pg_dump"));
     found.add(find_untrusted_owners(source, target, source, move.shard, workers));
     return found;
 }

@@ -79,6 +79,48 @@ subtest 'pg_dump and pg_restore are of the version of the servers' => sub {
 
 my @plan = ('--shards', '5-7', '--from', $one, '--to', $two);
 
+subtest 'slots and workers are counted for a whole plan' => sub {
+	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), '', 'one move with a way back');
+	is(obstacles(@plan, '--jobs', 3), '', 'three moves without: a server is in one of them at a time');
+	my $takes = 'are in use: 3 ways back take 3 until --drop-source';
+	is(obstacles(@plan, '--reversible'),
+		"one/postgres: max_logical_replication_workers = 2, and 0 $takes\n"
+		. "two/postgres: max_replication_slots = 2, and 0 $takes",
+		'three with a way back each');
+	my $two_databases = PostgreSQL::Test::Utils::tempdir() . '/plan.json';
+	$one->safe_psql('other', q{CREATE EXTENSION snowflake; SELECT snowflake_create_shard(8, 'insta8')});
+	$two->safe_psql('other', 'CREATE EXTENSION snowflake');
+	append_to_file(
+		$two_databases,
+		encode_json(
+			[
+				map { { shard => $_->[0], schema => "insta$_->[0]", from => $one->connstr($_->[1]), to => $two->connstr($_->[1]) } }
+					[ 5, 'postgres' ], [ 8, 'other' ]
+			]));
+	is(obstacles('--plan', $two_databases), '', 'databases of a cluster, one after the other');
+	is(obstacles('--plan', $two_databases, '--jobs', 2),
+		"two/other: max_replication_slots = 2, and 0 are in use: 2 moves at the same time take 4", 'and both at once')
+		if $one->pg_version < 18;
+};
+
+subtest 'the statements of the hints are enough' => sub {
+	my (undef, $rows) = shard_json($program, 'move', @plan, '--reversible', '--dry-run');
+	foreach (map { $_->{obstacle} } @$rows)
+	{
+		my ($port, $statement) = /^\S+:(\d+)\/postgres: .*\n +HINT: +(ALTER SYSTEM .*;) and restart the server$/;
+		foreach my $node (grep { $_->port == $port } @nodes)
+		{
+			$node->safe_psql('postgres', $statement);
+			$node->restart;
+		}
+	}
+	my ($status, $out, $err) =
+		run_shard($program, 'move', '--shards', '6,7', '--from', $one, '--to', $two, '--reversible');
+	is($status, 0, 'two shards move with a way back') or diag($err);
+	is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active'), 2, 'which follow');
+	is(obstacles(@plan, '--reversible'), '', 'a plan that goes on counts the rest');
+};
+
 
 $_->stop foreach @nodes;
 done_testing();

@@ -1,0 +1,97 @@
+#include "move/capacity.h"
+
+#include <algorithm>
+
+#include "base/output.h"
+#include "postgres/identity.h"
+
+namespace
+{
+
+/* The problem, and the statement that mends it. $1, $3: how many a publisher and a subscriber take;
+ * $2, $4: what takes them.
+ *
+ * Workers of parallel queries come and go, and are not counted. A background worker shows the type
+ * that its library gives it (bgw_type), so the query names the processes that take none of
+ * max_worker_processes. A subscription has a replication origin; before PostgreSQL 18
+ * max_replication_slots limits these, too. */
+const char* const kTooFew = R"(
+SELECT format('%s = %s, and %s are in use: %s', name, setting, used, takes),
+       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + needed + 2)
+FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots), $1::bigint, $2),
+             ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication), $1::bigint, $2),
+             ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription), $3::bigint, $4),
+             ('max_worker_processes', (SELECT count(*) FROM pg_stat_activity
+                                       WHERE backend_type !~ '^(client backend|walsender|walwriter|walreceiver|archiver|parallel worker'
+                                                             '|checkpointer|background writer|autovacuum .*|startup|io worker'
+                                                             '|walsummarizer|slotsync worker)$'), $3::bigint, $4),
+             (CASE WHEN current_setting('max_active_replication_origins', true) IS NULL THEN 'max_replication_slots'
+                   ELSE 'max_active_replication_origins' END,
+              (SELECT count(*) FROM pg_replication_origin), $3::bigint, $4)) AS u (name, used, needed, takes)
+CROSS JOIN current_setting(name) AS setting WHERE needed > 0 AND setting::bigint < used + needed
+ORDER BY name, used + needed)";
+
+/* Stream and copy: a slot and a sender each, a worker and an origin each. A server that has more
+ * copies several tables at the same time. */
+constexpr int kOfMove = 2;
+
+std::string takes(int moves, int ways_back)
+{
+    std::string text;
+    if (moves == 1)
+        text = "a move takes 2";
+    else if (moves > 1)
+        text = std::to_string(moves) + " moves at the same time take " +
+               std::to_string(moves * kOfMove);
+    if (ways_back == 0)
+        return text;
+    text += text.empty() ? "" : ", and ";
+    return text +
+           (ways_back == 1
+                ? "a way back takes 1"
+                : std::to_string(ways_back) + " ways back take " + std::to_string(ways_back)) +
+           " until --drop-source";
+}
+
+} // namespace
+
+Capacity::Cluster& Capacity::cluster_of(Connection& connection)
+{
+    const Identity identity = identify(connection);
+    const std::string system = identity.database.substr(0, identity.database.find('/'));
+    Cluster& cluster = clusters_[identity.start + "/" + system];
+    const std::string dsn = connection.dsn_of_server();
+    cluster.dsn = cluster.dsn.empty() ? dsn : std::min(cluster.dsn, dsn);
+    return cluster;
+}
+
+void Capacity::add_move(Servers& servers)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    cluster_of(servers.source).publishing.databases.insert(identify(servers.source).database);
+    cluster_of(servers.target).subscribing.databases.insert(identify(servers.target).database);
+}
+
+void Capacity::add_way_back(Servers& servers, bool has_slot)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!has_slot)
+        cluster_of(servers.target).publishing.ways_back++;
+    cluster_of(servers.source).subscribing.ways_back++;
+}
+
+Obstacles Capacity::find_too_few(int jobs)
+{
+    Obstacles found;
+    for (const auto& [key, cluster] : clusters_) {
+        std::vector<std::string> parameters;
+        for (const Side& side : {cluster.publishing, cluster.subscribing}) {
+            const int moves = std::min(jobs, static_cast<int>(side.databases.size()));
+            parameters.push_back(std::to_string(moves * kOfMove + side.ways_back));
+            parameters.push_back(takes(moves, side.ways_back));
+        }
+        Connection connection(cluster.dsn);
+        found.read(connection, kTooFew, parameters);
+    }
+    return found;
+}

@@ -1,0 +1,40 @@
+/* What moves take of the max_... settings of their servers, and whether so many are free. The
+ * databases of a cluster share its settings. */
+
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "move/session.h"
+#include "postgres/obstacles.h"
+
+class Capacity
+{
+public:
+    /* The copy and the stream of a move, until its end. */
+    void add_move(Servers& servers);
+    /* Until --drop-source, so those of a list add up. The slot may have been made already. */
+    void add_way_back(Servers& servers, bool has_slot);
+
+    /* jobs: how many moves there are at the same time, of which a database is in one only. */
+    Obstacles find_too_few(int jobs);
+
+private:
+    struct Side {
+        std::set<std::string> databases; /* of moves */
+        int ways_back = 0;
+    };
+    struct Cluster {
+        std::string dsn; /* of the first database, by the text of the string */
+        Side publishing;
+        Side subscribing;
+    };
+
+    Cluster& cluster_of(Connection& connection);
+
+    std::mutex mutex_;
+    std::map<std::string, Cluster> clusters_;
+};
