@@ -188,6 +188,11 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
                                     worker_option(target, source, source, move.shard, workers)));
     if (const std::string table = find_foreign_table(target, move); !table.empty())
         throw MustStartAnew("table " + table + " is published, and not of the shard");
+    if (!has_found_publication(target, move))
+        throw Failure("from " + target.server() +
+                      ", the connection string of the source leads to a server that is not the "
+                      "source: it has no publication " +
+                      move.name + ". Give another --source");
     target.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "move/capacity.h"
 #include "move/command.h"
 #include "move/comparison.h"
 #include "move/copy.h"
@@ -58,10 +59,15 @@ void MoveCommand::prepare()
     if (const auto source = standing().source; source->step != Step::fenced) {
         await_copy(servers, move_);
         finish_definition(servers, move_);
-        if (source->is_reversible)
+        if (source->is_reversible) {
+            Capacity capacity;
+            capacity.add_way_back(servers, has_slot(target_, opposite(move_)));
+            capacity.find_too_few(1).raise_first();
             /* Before await_lag(): a slot can take long, because it waits for the running
              * transactions of the target. The lag must be small when the switch begins. */
             prepare_way_back(target_, move_);
+            try_way_back(servers, move_, on_source_);
+        }
         await_lag(servers, move_, limits_.max_lag);
     }
 }

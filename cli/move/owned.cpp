@@ -105,3 +105,14 @@ std::string find_foreign_table(Connection& subscriber, const Move& move)
                                           {move.name, move.shard.quoted});
     return found.rows() == 0 ? "" : found.text(0, 0);
 }
+
+bool has_found_publication(Connection& subscriber, const Move& move)
+{
+    return subscriber
+               .query(R"(
+        SELECT FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
+        WHERE subname = $1 AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND srrelid = to_regclass($1 || '.marker'))",
+                      {move.name})
+               .rows() > 0;
+}

@@ -30,3 +30,7 @@ void require_own_publication(Connection& publisher, const Move& move);
  * shard; empty if there is none. The tables of a publication are found by their names on the
  * subscriber, where the worker may write to any table. An owner can rename a published one. */
 std::string find_foreign_table(Connection& subscriber, const Move& move);
+
+/* The subscription has found the marker in the publication. Where its connection string leads to a
+ * server that lacks the publication, CREATE SUBSCRIPTION warns only. */
+bool has_found_publication(Connection& subscriber, const Move& move);

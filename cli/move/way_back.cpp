@@ -6,6 +6,7 @@
 #include "handover/transaction.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
+#include "move/obstacles.h"
 #include "move/owned.h"
 #include "move/replication.h"
 #include "move/rights.h"
@@ -58,7 +59,41 @@ void begin_at(Connection& source, const Move& back, const std::string& position)
     source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
 }
 
+/* In a transaction of the caller. Returns why the source cannot follow any more; else nothing. */
+std::string subscribe(Servers& servers, const Move& back, const Workers& workers)
+{
+    auto& [source, target] = servers;
+    hide_statements(source);
+    source.run(
+        /* The source has the rows (copy_data). The worker must not run before its position is set
+         * (enabled). */
+        subscription_sql(source, back, workers.dsn,
+                         "slot_name = '" + back.slot + "', copy_data = false, enabled = false" +
+                             worker_option(source, target, source, back.shard, workers)));
+    if (const std::string table = find_foreign_table(source, back); !table.empty())
+        return "the publication on " + target.server() + " has table " + table +
+               ", which is not of the shard";
+    if (has_found_publication(source, back))
+        return "";
+    if (!find_publication(target, back).is_there)
+        return "publication " + back.name + " on " + target.server() + " is gone";
+    throw Failure("from " + source.server() +
+                  ", the connection string of the target leads to a server that is not the target: "
+                  "it has no publication " +
+                  back.name + ". Give another --target");
+}
+
 } // namespace
+
+void try_way_back(Servers& servers, const Move& move, const Workers& workers)
+{
+    find_obstacles_of_follower(servers, move, workers).raise_first();
+    servers.source.run("BEGIN");
+    const std::string problem = subscribe(servers, opposite(move), workers);
+    servers.source.rollback();
+    if (!problem.empty())
+        throw Failure(problem);
+}
 
 /* The steps may run again after a kill: until begin_at() commits, the source is fenced and the
  * target open, and --resume comes here. The triggers become plain ones before the worker runs: a
@@ -71,11 +106,15 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     warn("source: subscription of the way back");
     if (!has_slot(target, back))
         return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
-    /* In this order: if the fingerprint is still the one of the opening, the noted definition is
-     * that of the opening, too, which is the source's. */
+    /* Behind note_definition(): if the fingerprint is still the one of the opening, the noted
+     * definition is that of the opening, too, which is the source's. Before it, because pg_dump may
+     * fail on an object that was made since. */
+    std::string changed = "the definition of the shard has been changed on " + target.server();
+    if (has_changed(target, back))
+        return changed;
     note_definition(target, back);
     if (has_changed(target, back))
-        return "the definition of the shard has been changed on " + target.server();
+        return changed;
     if (const Obstacles untrusted =
             find_untrusted_owners(source, target, source, move.shard, workers);
         !untrusted.empty())
@@ -86,17 +125,9 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     target.run("COMMIT");
     drop_subscription(source, back); /* of a command that was killed here */
     source.run("BEGIN");
-    hide_statements(source);
-    source.run(
-        /* The source has the rows (copy_data). The worker must not run before its position is set
-         * (enabled). */
-        subscription_sql(source, back, workers.dsn,
-                         "slot_name = '" + back.slot + "', copy_data = false, enabled = false" +
-                             worker_option(source, target, source, move.shard, workers)));
-    if (const std::string table = find_foreign_table(source, back); !table.empty()) {
+    if (std::string problem = subscribe(servers, back, workers); !problem.empty()) {
         source.rollback();
-        return "the publication on " + target.server() + " has table " + table +
-               ", which is not of the shard";
+        return problem;
     }
     source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
     for (const std::string& statement : fence_triggers(source, back, ""))

@@ -121,6 +121,58 @@ subtest 'the statements of the hints are enough' => sub {
 	is(obstacles(@plan, '--reversible'), '', 'a plan that goes on counts the rest');
 };
 
+subtest 'a wrong address is found before the fence' => sub {
+	is_refused([ $one, $two, '--source', $two->connstr('other') ],
+		qr/from \S+, the connection string of the source leads to a server that is not the source/, '--source');
+	unlike($move_error, qr/source: fence/, 'before the fence');
+	is_refused([ $one, $two, '--resume', '--reversible', '--target', $one->connstr('other') ],
+		qr/from \S+, the connection string of the target leads to a server that is not the target/,
+		'--target, when --reversible comes with --resume');
+	unlike($move_error, qr/source: fence/, 'before the fence');
+	$one->safe_psql('postgres', q{INSERT INTO insta5.log (line) VALUES ('open')});
+	moves([ $one, $two, '--resume' ], 'moved with a way back', 'the right addresses');
+	moves([ $one, $two, '--undo' ], 'undone', 'and back');
+	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+};
+
+subtest 'a pg_dump that fails when the target is open' => sub {
+	my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
+	my $folder = PostgreSQL::Test::Utils::tempdir();
+	copy($program, "$folder/snowflake-shard");
+	append_to_file("$folder/pg_dump", qq{#!/bin/sh\n[ "\$1" != --version ] && [ -e "$folder/fails" ] && exit 1\n}
+		. qq{exec "$bindir/pg_dump" "\$\@"\n});
+	chmod 0755, "$folder/snowflake-shard", "$folder/pg_dump";
+	my $go = sub {
+		my ($status, $out, $err) =
+			run_shard("$folder/snowflake-shard", 'move', 'insta5', '--from', $one, '--to', $two, '--reversible', @_);
+		return "$status $out$err";
+	};
+	my @fails = ('--switch-command', "touch $folder/fails");    # it runs when the target is open
+	like($go->(@fails), qr/^3 .*pg_dump failed.*--resume/s, 'is an error');
+	unlink "$folder/fails";
+	like($go->('--resume', '--switch-command', 'true'), qr/^0 1 shard moved with a way back: 5/, 'and --resume goes on');
+	moves([ $one, $two, '--undo', '--switch-command', 'true' ], 'undone', '--undo');
+	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+	$fails[1] .= "; $bindir/psql -qXd '" . $two->connstr('postgres') . "' -c 'CREATE TABLE insta5.theirs ()'";
+	like($go->(@fails), qr/^1 .*no way back is made: the definition of the shard has been changed/s,
+		'on an object that was made since: the move ends without a way back');
+	moves([ $one, $two, '--drop-source' ], 'dropped', 'the old rows');
+	$two->safe_psql('postgres', 'DROP TABLE insta5.theirs');
+	moves([ $two, $one ], 'moved', 'back to the first server');
+	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+};
+
+subtest 'what the way back needs is looked for again before the fence' => sub {
+	is_refused([ $one, $two, '--source', $two->connstr('other') ], qr/is not the source/, 'a move has begun');
+	$one->append_conf('postgresql.conf', 'max_logical_replication_workers = 2');
+	$one->safe_psql('postgres', 'ALTER SYSTEM RESET max_logical_replication_workers');
+	$one->restart;
+	is_refused([ $one, $two, '--resume', '--reversible' ],
+		qr/max_logical_replication_workers = 2, and 2 are in use: a way back takes 1/, 'a worker');
+	unlike($move_error, qr/source: fence/, 'before the fence');
+	moves([ $one, $two, '--abort' ], 'aborted', 'the shard stays');
+};
+
 
 $_->stop foreach @nodes;
 done_testing();
