@@ -26,7 +26,7 @@ namespace
 const char* const kFingerprint = R"sql(
 DROP TABLE IF EXISTS @move@.definition, @move@.noted;
 CREATE TABLE @move@.definition (sql text NOT NULL);
-CREATE TABLE @move@.noted (fingerprint text, at pg_lsn);
+CREATE TABLE @move@.noted (fingerprint text, at pg_lsn, of_definition text);
 ALTER TABLE @move@.noted REPLICA IDENTITY FULL;
 INSERT INTO @move@.noted DEFAULT VALUES;
 
@@ -72,6 +72,8 @@ BEGIN
                       FROM pg_amop AS a JOIN pg_opfamily AS f ON f.oid = amopfamily WHERE opfnamespace = home
             UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
                       FROM pg_amproc AS a JOIN pg_opfamily AS f ON f.oid = amprocfamily WHERE opfnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_conversion WHERE connamespace = home
+            UNION ALL SELECT tableoid, ftrelid, xmin::text FROM pg_foreign_table WHERE ftrelid = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = home
             UNION ALL SELECT m.tableoid, mapcfg, m.xmin::text
@@ -122,11 +124,21 @@ void make_fingerprint(Connection& source, const Move& move)
 void note_definition(Connection& source, const Move& move)
 {
     /* One transaction: after a kill the table has all of a definition. A part of one
-     * would read as a change. */
-    source.run(move.sql("BEGIN; TRUNCATE @move@.definition"));
+     * would read as a change. A move of 1.0 has not made the column. */
+    source.run(move.sql("BEGIN; TRUNCATE @move@.definition; "
+                        "ALTER TABLE @move@.noted ADD COLUMN IF NOT EXISTS of_definition text; "
+                        "UPDATE @move@.noted SET of_definition = @move@.fingerprint()"));
     for (const std::string& statement : read_definition(source, move))
         source.query(move.sql("INSERT INTO @move@.definition VALUES ($1)"), {statement});
     source.run("COMMIT");
+}
+
+bool is_untouched(Connection& source, const Move& move)
+{
+    return source
+        .query(move.sql("SELECT coalesce(to_jsonb(n)->>'of_definition' = @move@.fingerprint(), "
+                        "false) FROM @move@.noted AS n"))
+        .flag(0, 0);
 }
 
 void require_same_definition(Connection& source, const Move& move)

@@ -12,6 +12,9 @@ void make_fingerprint(Connection& source, const Move& move);
 
 /* Notes the definition when it is copied, as pg_dump writes it. */
 void note_definition(Connection& source, const Move& move);
+/* By the fingerprint, since note_definition(): another pg_dump may write the same definition in
+ * another way. */
+bool is_untouched(Connection& source, const Move& move);
 /* Compares it with the noted one. The error shows the difference. */
 void require_same_definition(Connection& source, const Move& move);
 

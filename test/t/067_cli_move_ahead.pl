@@ -131,7 +131,28 @@ subtest 'a wrong address is found before the fence' => sub {
 	unlike($move_error, qr/source: fence/, 'before the fence');
 	$one->safe_psql('postgres', q{INSERT INTO insta5.log (line) VALUES ('open')});
 	moves([ $one, $two, '--resume' ], 'moved with a way back', 'the right addresses');
-	moves([ $one, $two, '--undo' ], 'undone', 'and back');
+};
+
+subtest 'an undo by a pg_dump that writes the same definition in another way' => sub {
+	my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
+	my $other = PostgreSQL::Test::Utils::tempdir();
+	copy($program, "$other/snowflake-shard");
+	append_to_file("$other/pg_dump", qq{#!/bin/sh\n"$bindir/pg_dump" "\$\@" | sed 's/id bigint/id int8/'\n});
+	chmod 0755, "$other/snowflake-shard", "$other/pg_dump";
+	my $undo = sub {
+		my ($status, $out, $err) =
+			run_shard("$other/snowflake-shard", 'move', 'insta5', '--from', $one, '--to', $two, '--undo');
+		return "$status $out$err";
+	};
+	$two->safe_psql('postgres', 'ALTER TABLE insta5.log ADD COLUMN added integer');
+	like($undo->(), qr/^3 .*the definition has changed since it was copied.*added integer/s, 'a change')
+		foreach 1, 2;
+	$two->safe_psql('postgres', 'ALTER TABLE insta5.log DROP COLUMN added');
+	like($undo->(), qr/^3 .*\n\+.*id int8/s, 'a change that was taken back, and another pg_dump');
+	moves([ $one, $two, '--undo' ], 'undone', 'by the same pg_dump');
+	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+	moves([ $one, $two, '--reversible' ], 'moved with a way back', 'there again');
+	is($undo->() =~ s/\n.*//sr, '0 1 shard undone: 5', 'no change, and another pg_dump');
 	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
 };
 
@@ -173,6 +194,17 @@ subtest 'what the way back needs is looked for again before the fence' => sub {
 	moves([ $one, $two, '--abort' ], 'aborted', 'the shard stays');
 };
 
+subtest 'the rights of --drop-source' => sub {
+	$one->safe_psql('postgres', q{
+		ALTER TABLE insta5.log OWNER TO app; ALTER SEQUENCE insta5.table_id_seq OWNER TO app;
+		ALTER FUNCTION insta5.next_id() OWNER TO app; GRANT CREATE ON DATABASE postgres TO mover;
+		GRANT app TO mover; CREATE ROLE schema_owner; GRANT USAGE ON SCHEMA insta5 TO PUBLIC;
+		ALTER SCHEMA insta5 OWNER TO schema_owner});
+	$two->safe_psql('postgres', 'CREATE ROLE schema_owner');
+	like(obstacles('insta5', '--from', $one->connstr('postgres') . ' user=mover', '--to', $two),
+		qr{^one/postgres: role mover is no member of role schema_owner, which owns schema insta5$}m,
+		'the owner of the schema');
+};
 
 $_->stop foreach @nodes;
 done_testing();
