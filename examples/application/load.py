@@ -1,4 +1,4 @@
-"""Uses a service all the time, for the test: prints each write that was acknowledged."""
+"""Uses a service all the time, for the test: prints each acknowledged write, and each request that took long."""
 
 import random
 import threading
@@ -14,6 +14,15 @@ def load(language, sign_up, post, timeline, like, seconds, threads=4):
         with lock:
             print(*words, flush=True)
 
+    def request(call, *arguments, **options):
+        """Clients wait while an alias is paused."""
+        begin = time.monotonic()
+        answer = call(*arguments, **options)
+        waited = round((time.monotonic() - begin) * 1000)
+        if waited >= 20:
+            say("waited", waited, call.__name__)
+        return answer
+
     def write(number):
         chance = random.Random(number)
         users, photos = [], []
@@ -22,17 +31,17 @@ def load(language, sign_up, post, timeline, like, seconds, threads=4):
                 return
             name = f"{language}{number}_{n}"
             if len(users) < 8:
-                users.append(sign_up(name))
+                users.append(request(sign_up, name))
                 say("user", users[-1], name)
             user_id = chance.choice(users)
-            photos.append(post(user_id, name))
+            photos.append(request(post, user_id, name))
             say("photo", photos[-1], name)
-            if timeline(user_id, limit=1)[0][0] != photos[-1]:
+            if request(timeline, user_id, limit=1)[0][0] != photos[-1]:
                 say("missed", photos[-1])
             photo_id, user_id = chance.choice(photos), chance.choice(users)
-            like(user_id, photo_id)
+            request(like, user_id, photo_id)
             say("like", photo_id, user_id)
-            time.sleep(0.01)  # leaves the processors to others
+            time.sleep(0.02)  # leaves the processors to others
 
     def run(number):
         try:

@@ -5,8 +5,7 @@
 // PGBOUNCER_HOST and PGBOUNCER_PORT are PgBouncer's.
 'use strict';
 
-const { setTimeout: sleep } = require('node:timers/promises');
-
+const { load } = require('./load');
 const { Router, shardOfId, shardOfName } = require('./route');
 
 const router = new Router({ host: process.env.PGBOUNCER_HOST ?? '/tmp', port: Number(process.env.PGBOUNCER_PORT ?? 6432) });
@@ -61,40 +60,13 @@ function like(userId, photoId) {
   });
 }
 
-// Writes all the time, and prints each write that was acknowledged. Looks for what it wrote, too.
-async function load(seconds, clients) {
-  const end = Date.now() + seconds * 1000;
-  const pick = (list) => list[Math.floor(Math.random() * list.length)];
-  async function write(number) {
-    const [users, photos] = [[], []];
-    for (let n = 0; Date.now() < end; n++) {
-      const name = `js${number}_${n}`;
-      if (users.length < 8) {
-        users.push(await signUp(name));
-        console.log('user', users.at(-1), name);
-      }
-      const userId = pick(users);
-      photos.push(await post(userId, name));
-      console.log('photo', photos.at(-1), name);
-      const [newest] = await timeline(userId, undefined, 1);
-      if (newest.id !== photos.at(-1)) console.log('missed', photos.at(-1));
-      const [liked, liker] = [pick(photos), pick(users)];
-      await like(liker, liked);
-      console.log('like', liked, liker);
-      await sleep(10); // leaves the processors to others
-    }
-  }
-  const report = (error) => console.log('error', error.message);
-  await Promise.all(Array.from({ length: clients }, (_, number) => write(number).catch(report)));
-}
-
 async function main(verb, ...words) {
   if (verb === 'sign-up') console.log(await signUp(words[0]));
   else if (verb === 'post') console.log(await post(await findUser(words[0]), words[1]));
   else if (verb === 'timeline') for (const { id, caption } of await timeline(await findUser(words[0]))) console.log(id, caption);
   else if (verb === 'photo') console.log(...Object.values(await photo(words[0])));
   else if (verb === 'like') await like(await findUser(words[0]), words[1]);
-  else if (verb === 'load') await load(Number(words[0]), Number(words[1] ?? 4));
+  else if (verb === 'load') await load('js', { signUp, post, timeline, like }, Number(words[0]), Number(words[1] ?? 4));
   else throw new Error('a verb is missing: see the head of photos.js');
 }
 

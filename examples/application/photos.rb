@@ -117,11 +117,19 @@ def like(user_id, photo_id)
   end
 end
 
-# Writes all the time, and prints each write that was acknowledged. Looks for its newest photo, too.
+# Writes all the time, and prints each write that was acknowledged, and each request that took long: clients wait while
+# an alias is paused. Looks for its newest photo, too.
 def load_shards(seconds, threads)
   finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
   lock = Mutex.new
   say = ->(*words) { lock.synchronize { puts words.join(" ") } }
+  request = lambda do |call, *words, **options|
+    start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    answer = send(call, *words, **options)
+    waited = ((Process.clock_gettime(Process::CLOCK_MONOTONIC) - start) * 1000).round
+    say.call("waited", waited, call) if waited >= 20
+    answer
+  end
   writers = Array.new(threads) do |number|
     Thread.new do
       users, photos = [], []
@@ -130,17 +138,17 @@ def load_shards(seconds, threads)
 
         name = "rb#{number}_#{n}"
         if users.size < 8
-          users << sign_up(name)
+          users << request.call(:sign_up, name)
           say.call("user", users.last, name)
         end
         user_id = users.sample
-        photos << post(user_id, name)
+        photos << request.call(:post, user_id, name)
         say.call("photo", photos.last, name)
-        say.call("missed", photos.last) if timeline(user_id, limit: 1).first.id != photos.last
+        say.call("missed", photos.last) if request.call(:timeline, user_id, limit: 1).first.id != photos.last
         photo_id, user_id = photos.sample, users.sample
-        like(user_id, photo_id)
+        request.call(:like, user_id, photo_id)
         say.call("like", photo_id, user_id)
-        sleep 0.01 # leaves the processors to others
+        sleep 0.02 # leaves the processors to others
       end
     rescue StandardError => error
       say.call("error", error.inspect)
