@@ -29,6 +29,7 @@ class Router {
     if (!this.pools.has(shard)) {
       const pool = new Pool({ ...this.config, database: `shard${shard}`, max: 4 });
       pool.on('error', () => {}); // of an idle connection that was lost: the pool has removed it
+      pool.on('connect', (client) => client.on('error', () => {})); // of one in use: its query fails, too
       this.pools.set(shard, pool);
     }
     return this.pools.get(shard);
