@@ -1,7 +1,8 @@
 # examples/application as docs/application.md shows it: from two servers to a service with 16 shards in few commands.
-# Clients with psycopg, SQLAlchemy, Django, Active Record, node-postgres and Drizzle, as far as they are installed, write
-# through PgBouncer while a shard moves and returns, and others move, one of them without PgBouncer's file. No
-# acknowledged write is lost or doubled, no row is in a wrong shard, and all languages find the same shard for a name.
+# Clients with psycopg, SQLAlchemy, Django, Active Record, node-postgres and Drizzle, as far as they are installed,
+# write through PgBouncer while shards move, one returns, and standbys are promoted and take shards. One move is without
+# PgBouncer's file. No acknowledged write is lost or doubled, no row is in a wrong shard, and all languages find the
+# same shard for a name.
 
 use strict;
 use warnings;
@@ -17,6 +18,7 @@ use PoolerTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
+use SplitTest;
 use Test::More;
 
 my $program = shard_program();
@@ -26,8 +28,9 @@ my $python = python_with('psycopg');
 plan skip_all => 'python3-psycopg is not installed' unless defined $python;
 seed_random();
 
-my $conf = "wal_level = logical\nmax_connections = 200\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
-my @nodes = map { new_server($_, conf => $conf) } qw(one two);
+my $conf = "wal_level = logical\nmax_connections = 200\nmax_wal_senders = 10\nmax_replication_slots = 10\n"
+  . "wal_retrieve_retry_interval = 100ms\n";
+my @nodes = map { new_server($_, conf => $conf, init => { allows_streaming => 1 }) } qw(one two);
 $_->safe_psql('postgres', 'CREATE DATABASE app') foreach @nodes;
 my ($db1, $db2) = map { $_->connstr('app') } @nodes;
 
@@ -188,65 +191,153 @@ sub rows_of
 	return map { [ (split /,/)[ 0, 2 .. 9 ] ] } @lines;
 }
 
-subtest 'no write is lost while shards move' => sub {
-	my @loads = map { { name => $_, out => '', command => [ @{ $runs{$_} }, 'load', 600, 2 ] } } sort keys %runs;
-	$_->{h} = IPC::Run::start($_->{command}, '<', \undef, '>', \$_->{out}, '2>&1') foreach @loads;
-	my $await_writes = sub {
-		my @before = writes_of(@loads);
-		await('clients write', sub {
-			read_output(@loads);
-			my @now = writes_of(@loads);
-			return !grep { $now[$_] < $before[$_] + 30 } 0 .. $#now }) };
-	my @router = ('--pgbouncer', "host=$dir port=6432 dbname=pgbouncer", '--config', "$dir/databases.ini");
-	my $move = sub {
-		my ($name, @arguments) = @_;
-		my ($status, $out, $err) = run_shard($program, 'move', @arguments);
-		is($status, 0, $name) or diag("$out$err");
-		$await_writes->() };
-	$await_writes->();
-	$move->('a move', 'insta3', '--from', $db1, '--to', $db2, @router, '--reversible');
-	$move->('and back', 'insta3', '--from', $db1, '--to', $db2, @router, '--undo');
-	$move->('a move from the other server', 'insta11', '--from', $db2, '--to', $db1, @router);
-	# PgBouncer is told later. Until then, writes to this shard are refused, and tried again.
-	my ($status, $out, $err) = run_shard($program, 'move', 'insta4', '--from', $db1, '--to', $db2);
-	is($status, 0, 'a move without PgBouncer') or diag("$out$err");
-	await('a client is refused', sub {
-		read_output(@loads);
-		slurp_file($nodes[0]->logfile) =~ /ERROR:  shard 4, schema insta4, has moved/ });
-	($status, $out) = run_shard($program, qw(map @servers --format pgbouncer --search-path));
+# Services that write until the end. Each prints into a file: a pipe would be full if a command of this test took long.
+my @loads =
+	map { { name => $_, file => "$dir/$_.out", command => [ @{ $runs{$_} }, 'load', 600, 2 ] } } sort keys %runs;
+my @router = ('--pgbouncer', "host=$dir port=6432 dbname=pgbouncer", '--config', "$dir/databases.ini");
+
+# What a command prints that must succeed. Without it nothing else would come.
+sub succeed
+{
+	my ($name, @command) = @_;
+	my ($status, $out, $err) = run_shard($program, @command);
+	is($status, 0, $name) or die "$out$err";
+	return "$out$err";
+}
+
+sub move
+{
+	my ($name, @arguments) = @_;
+	succeed($name, 'move', @arguments);
+	await_writes();
+	return;
+}
+
+# Waits until a client has been refused by the server, and tells PgBouncer where the shards are.
+sub tell_pgbouncer_later
+{
+	my ($node, $offset, $shards) = @_;
+	await('a client is refused', sub { require_services(); refused($node, $offset, $shards) });
+	my ($status, $out) = run_shard($program, qw(map @servers --format pgbouncer --search-path));
 	unlink 'databases.ini';
 	append_to_file('databases.ini', $out);
 	said('psql', '-d', "host=$dir port=6432 dbname=pgbouncer", '-c', 'RELOAD');
-	$await_writes->() foreach 1, 2;
-	$_->{h}->signal('TERM') foreach @loads;
-	$_->{h}->finish foreach @loads;
+	return;
+}
 
+# How many statements the server has refused because a shard is elsewhere.
+sub refused
+{
+	my ($node, $offset, $shards) = @_;
+	return scalar(() = slurp_file($node->logfile, $offset) =~ /ERROR:  shard ($shards), schema insta\1, has moved/g);
+}
+
+subtest 'no write is lost while shards move' => sub {
+	$_->{h} = IPC::Run::start($_->{command}, '<', '/dev/null', '>', $_->{file}, '2>&1') foreach @loads;
+	await_writes();
+	move('a move', 'insta3', '--from', $db1, '--to', $db2, @router, '--reversible');
+	move('and back', 'insta3', '--from', $db1, '--to', $db2, @router, '--undo');
+	move('a move from the other server', 'insta11', '--from', $db2, '--to', $db1, @router);
+	# PgBouncer is told later. Until then, writes to this shard are refused, and tried again.
+	my $offset = -s $nodes[0]->logfile;
+	succeed('a move without PgBouncer', 'move', 'insta4', '--from', $db1, '--to', $db2);
+	tell_pgbouncer_later($nodes[0], $offset, 4);
+	await_writes() foreach 1, 2;
+	succeed("the end of the move of $_->[0]", 'move', $_->[0], '--from', $_->[1], '--to', $_->[2], '--drop-source')
+	  foreach [ 'insta3', $db2, $db1 ], [ 'insta11', $db2, $db1 ], [ 'insta4', $db1, $db2 ];
+	check_writes();
+};
+
+# The longest requests of the services since their files had these sizes.
+sub longest_requests
+{
+	my @since = @_;
+	my @longest;
+	foreach my $load (running())
+	{
+		my ($longest) = sort { $b <=> $a } slurp_file($load->{file}, shift @since) =~ /^waited (\d+) /mg;
+		push @longest, "$load->{name} " . ($longest // 'less than 20');
+	}
+	return join ', ', @longest;
+}
+
+# A standby takes shards of a server. docs/application.md has the figures that are noted here.
+sub split_off
+{
+	my ($node, $name, $shards) = @_;
+	my $standby = new_standby($node, $name);
+	push @nodes, $standby;
+	my @servers = ('--from', $node->connstr('app'), '--standby', $standby->connstr('app'));
+	my @since = map { -s $_->{file} } running();
+	my $offset = -s $node->logfile;
+	my $said = succeed("$name takes shards $shards", 'split', @servers, '--shards', $shards, @router);
+	append_to_file('servers', $standby->connstr('app') . "\n");
+	await_writes();
+	my ($blocked) = $said =~ /writes were blocked for (\d+) ms/;
+	my ($held) = $said =~ /held its clients for (\d+) ms/;
+	my $refused = refused($node, $offset, '\d+') + refused($standby, 0, '\d+');
+	note("writes blocked: $blocked ms; clients held: $held ms; longest requests in ms: ", longest_requests(@since));
+	is($refused, 0, 'no client is refused: PgBouncer holds them');
+	succeed('the shards of the other server are dropped on each', 'split', @servers, '--drop-rest');
+	await_writes();
+	return;
+}
+
+subtest 'no write is lost while standbys are promoted and take shards' => sub {
+	# It connects anew for each transaction. A login between RELOAD and RESUME lets PgBouncer begin a connection to the
+	# server and end it. It takes that for a failed login of its own, and refuses the clients that wait.
+	end_services(grep { $_->{name} eq 'sa' } @loads);
+	split_off($nodes[0], 'three', '5,6,7,11');
+	split_off($nodes[1], 'four', '4,12,13,14,15');
+	my %shards;
+	my $aliases = slurp_file('databases.ini');
+	push @{ $shards{$2} }, $1 while $aliases =~ /^shard(\d+) = .*?port=(\d+)/mg;
+	is(join(' ', map { join ',', @{ $shards{ $_->port } } } @nodes), '0,1,2,3 8,9,10 5,6,7,11 4,12,13,14,15',
+		"the aliases of PgBouncer's file lead there");
+	check_writes();
+};
+
+subtest 'the test can fail' => sub {
+	end_services(running());
+	is(said($program, qw(verify @servers)), '16 shards on 4 servers, 0 findings', 'verify');
+	my %written = acknowledged();
+	is(faults(%written), '0 wrong, 0 lost, 0 doubled', 'when the services have ended, too');
+	my ($photo, $other) = map { /^(\d+)/ } (sort keys %{ $written{photo} })[ 0, 1 ];
+	my ($shard, $wrong_shard) = map { ($_ >> 10 & 8191, (($_ >> 10 & 8191) + 1) % 16) } $photo;
+	my $alias = "host=$dir port=6432 dbname=shard";
+	said('psql', '-d', "$alias$shard", '-c', "UPDATE photos SET caption = 'another' WHERE id = $photo");
+	said('psql', '-d', "$alias$wrong_shard", '-c', "INSERT INTO photos SELECT $photo, id, 'another' FROM users LIMIT 1");
+	is(faults(%written), '1 wrong, 1 lost, 1 doubled', 'a row that was changed, and one of a wrong shard');
+};
+
+# The services go on meanwhile.
+sub check_writes
+{
+	my %written = acknowledged();
+	my $writes = 0;
+	$writes += keys %$_ foreach values %written;
+	cmp_ok($writes, '>', 1000, "$writes writes were acknowledged");
+	is(faults(%written), '0 wrong, 0 lost, 0 doubled', 'all rows are there once, each in its shard');
+	return;
+}
+
+# The writes of all services, by kind and by the text of their columns.
+sub acknowledged
+{
 	my (%written, @faults);
 	foreach my $load (@loads)
 	{
-		foreach my $line (split /\n/, $load->{out} =~ s/[^\n]*\z//r)
+		foreach my $line (split /\n/, slurp_file($load->{file}) =~ s/[^\n]*\z//r)
 		{
 			next if $line =~ /^waited /;
 			$line =~ /^(user|photo|like) (\d+) (\S+)$/ ? $written{$1}{"$2 $3"}++ : push @faults, "$load->{name}: $line";
 		}
 	}
 	is(join("\n", @faults), '', 'no error, and each photo was found at once');
-	my $writes = 0;
-	$writes += keys %$_ foreach values %written;
-	cmp_ok($writes, '>', 1000, "$writes writes were acknowledged");
-	is(faults(%written), '0 wrong, 0 lost, 0 doubled', 'all rows are there once, each in its shard');
-	is(said($program, qw(verify @servers)), '16 shards on 2 servers, 0 findings', 'verify');
+	return %written;
+}
 
-	# The test can fail.
-	my ($photo, $other) = map { /^(\d+)/ } (sort keys %{ $written{photo} })[ 0, 1 ];
-	my ($shard, $wrong_shard) = map { ($_ >> 10 & 8191, (($_ >> 10 & 8191) + 1) % 16) } $photo;
-	my $alias = "host=$dir port=6432 dbname=shard";
-	said('psql', '-d', "$alias$shard", '-c', "UPDATE photos SET caption = 'another' WHERE id = $photo");
-	said('psql', '-d', "$alias$wrong_shard", '-c', "INSERT INTO photos SELECT $photo, id, 'another' FROM users LIMIT 1");
-	is(faults(%written), '1 wrong, 1 lost, 1 doubled', 'the test can fail');
-};
-
-# Acknowledged writes, by kind and by the text of their columns, compared with the rows of all shards.
+# Acknowledged writes, compared with the rows of all shards.
 sub faults
 {
 	my (%written) = @_;
@@ -273,19 +364,41 @@ sub faults
 }
 
 # Each goes on until it gets a signal.
-sub read_output
+sub require_services
 {
-	foreach my $load (@_)
+	foreach my $load (grep { !$_->{h}->pumpable } running())
 	{
-		$load->{h}->pump_nb if $load->{h}->pumpable;
-		die "$load->{name} has ended: " . join("\n", (split /\n/, $load->{out})[ -25 .. -1 ]) unless $load->{h}->pumpable;
+		die "$load->{name} has ended: " . join("\n", (split /\n/, slurp_file($load->{file}))[ -25 .. -1 ]);
 	}
 	return;
 }
 
-sub writes_of
+sub await_writes
 {
-	return map { my $load = $_; scalar(() = $load->{out} =~ /\n/g) } @_;
+	my @before = writes();
+	await('clients write', sub {
+		require_services();
+		my @now = writes();
+		return !grep { $now[$_] < $before[$_] + 30 } 0 .. $#now });
+	return;
+}
+
+sub writes
+{
+	return map { scalar(() = slurp_file($_->{file}) =~ /^(?:user|photo|like) /mg) } running();
+}
+
+sub running
+{
+	return grep { !$_->{has_ended} } @loads;
+}
+
+sub end_services
+{
+	$_->{h}->signal('TERM') foreach @_;
+	$_->{h}->finish foreach @_;
+	$_->{has_ended} = 1 foreach @_;
+	return;
 }
 
 $_->stop foreach @nodes;
