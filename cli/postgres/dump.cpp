@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "postgres/process.h"
@@ -60,24 +60,6 @@ std::vector<std::string> dump_options(const Connection& connection,
     return options;
 }
 
-/* mkdtemp() makes it for this user alone (0700): a definition can hold constants that others may
- * not read. A command that is killed leaves the folder behind, without any rows in it. */
-std::string make_private_folder()
-{
-    const char* parent = std::getenv("TMPDIR");
-    std::string name = std::string(parent == nullptr ? "/tmp" : parent) + "/snowflake-shard.XXXXXX";
-    if (mkdtemp(name.data()) == nullptr)
-        throw Failure("cannot make folder " + name + ": " + std::strerror(errno));
-    return name;
-}
-
-void remove_folder(const std::string& folder)
-{
-    for (const char* file : {"/archive", "/list"})
-        unlink((folder + file).c_str());
-    rmdir(folder.c_str());
-}
-
 } // namespace
 
 Obstacles find_old_program(const Connection& connection, const std::string& name)
@@ -113,28 +95,32 @@ std::string dump_tables(const Connection& connection, const std::vector<std::str
     return without_frame(run_pg_dump(connection, options));
 }
 
+NamelessFile::NamelessFile() : file_(memfd_create("snowflake-shard", MFD_CLOEXEC))
+{
+    if (file_ < 0)
+        throw Failure(std::string("cannot make a file in memory: ") + std::strerror(errno));
+}
+
+NamelessFile::~NamelessFile()
+{
+    close(file_);
+}
+
+std::string NamelessFile::path() const
+{
+    return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
+}
+
 Archive::Archive(const Connection& connection, const std::string& schema, bool fills_views)
-    : schema_(schema), pg_restore_(path_for(connection, "pg_restore")),
-      folder_(make_private_folder())
+    : schema_(schema), pg_restore_(path_for(connection, "pg_restore"))
 {
     std::vector<std::string> options = dump_options(connection, {schema});
-    options.insert(options.end(), {"--format=custom", "--file=" + folder_ + "/archive"});
+    options.insert(options.end(), {"--format=custom", "--file=" + archive_.path()});
     if (fills_views)
         options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
     else
         options.emplace_back("--schema-only");
-    /* No destructor runs for an object whose constructor has failed. */
-    try {
-        run_pg_dump(connection, options);
-    } catch (...) {
-        remove_folder(folder_);
-        throw;
-    }
-}
-
-Archive::~Archive()
-{
-    remove_folder(folder_);
+    run_pg_dump(connection, options);
 }
 
 /* Lines: 2917; 2606 17296 CONSTRAINT insta5 bookings bookings_pkey app. pg_restore writes a newline
@@ -146,7 +132,7 @@ std::vector<Archive::Item> Archive::items(Section section) const
     std::istringstream lines(run_program(
         pg_restore_,
         {"--list", section == Section::pre_data ? "--section=pre-data" : "--section=post-data",
-         folder_ + "/archive"}));
+         archive_.path()}));
     std::vector<Item> items;
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);
@@ -166,14 +152,15 @@ std::vector<Archive::Item> Archive::items(Section section) const
 
 std::string Archive::sql(const std::vector<Item>& items) const
 {
-    const std::string list = folder_ + "/list";
-    std::ofstream file(list);
+    const NamelessFile list;
+    std::ofstream file(list.path());
     for (const Item& item : items)
         file << item.id << ";\n";
     file.close();
     if (!file)
-        throw Failure("cannot write file " + list);
-    return items.empty() ? ""
-                         : without_frame(run_program(pg_restore_, {"--file=-", "--use-list=" + list,
-                                                                   folder_ + "/archive"}));
+        throw Failure("cannot write the list of items for pg_restore");
+    return items.empty()
+               ? ""
+               : without_frame(run_program(
+                     pg_restore_, {"--file=-", "--use-list=" + list.path(), archive_.path()}));
 }

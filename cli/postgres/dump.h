@@ -28,8 +28,24 @@ std::string dump_schemas(const Connection& connection, const std::vector<std::st
  * Each name is two quoted identifiers, which pg_dump takes as they stand and not as a pattern. */
 std::string dump_tables(const Connection& connection, const std::vector<std::string>& tables);
 
-/* The same for one schema, of which parts can be written. A custom-format file in a folder of its
- * own, made once: all parts are of the same snapshot. */
+/* A file in memory, which other programs of this user open by its path. A command that is killed
+ * leaves nothing: a definition can hold constants that others may not read. */
+class NamelessFile
+{
+public:
+    NamelessFile();
+    ~NamelessFile();
+    NamelessFile(const NamelessFile&) = delete;
+    NamelessFile& operator=(const NamelessFile&) = delete;
+
+    std::string path() const;
+
+private:
+    const int file_;
+};
+
+/* The same for one schema, of which parts can be written. A file of the custom format, made once:
+ * all parts are of the same snapshot. */
 class Archive
 {
 public:
@@ -44,9 +60,6 @@ public:
 
     /* fills_views: with REFRESH MATERIALIZED VIEW for each view that is filled. Throws Failure. */
     Archive(const Connection& connection, const std::string& schema, bool fills_views);
-    ~Archive();
-    Archive(const Archive&) = delete;
-    Archive& operator=(const Archive&) = delete;
 
     /* In the order in which they are to be made. pg_restore keeps the order of the items that sql()
      * is given; "" for none. */
@@ -56,5 +69,5 @@ public:
 private:
     const std::string schema_;
     const std::string pg_restore_; /* its path */
-    const std::string folder_;
+    const NamelessFile archive_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -13,7 +14,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,32 +59,6 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
             environment.emplace_back(*variable);
     }
     return environment;
-}
-
-/* Its standard output and its standard error are these files. The copy that dup2() makes has no
- * close-on-exec flag, so it is the only end of a pipe that the child keeps. */
-pid_t start(const std::string& path, std::vector<std::string> words, int output, int errors,
-            std::vector<std::string> environment)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-    pid_t child = 0;
-    const int error = posix_spawnp(&child, path.c_str(), &actions, nullptr,
-                                   pointers_to(words).data(), pointers_to(environment).data());
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0)
-        throw Failure("cannot run " + path + ": " + std::strerror(error));
-    return child;
-}
-
-int await_end(pid_t child)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status;
 }
 
 /* O_CLOEXEC: a child that another thread starts must not keep the writing end open, or read_all()
@@ -132,6 +107,55 @@ private:
     std::string text_;
 };
 
+int await_end(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* with_us: after a kill -9 of the command, too. pg_dump would wait for a lock as long as others
+ * hold it. It answers SIGTERM with a cancel request for its statement. */
+enum class Ends { with_us, by_itself };
+
+/* Its standard output and its standard error are these files. The copy that dup2() makes has no
+ * close-on-exec flag, so it is the only end of a pipe that the child keeps. posix_spawn() cannot
+ * ask for a signal. A process with threads permits only few calls between fork() and exec. */
+pid_t start(const std::string& path, std::vector<std::string> words, int output, int errors,
+            std::vector<std::string> environment, Ends ends)
+{
+    const std::vector<char*> arguments = pointers_to(words);
+    const std::vector<char*> variables = pointers_to(environment);
+    Pipe failure; /* exec closes it */
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child == 0) {
+        signal(SIGTERM, SIG_DFL);
+        if (ends == Ends::with_us) {
+            prctl(PR_SET_PDEATHSIG, SIGTERM);
+            if (getppid() != parent) /* it has ended before the request */
+                _exit(1);
+        }
+        if (dup2(output, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0)
+            execvpe(path.c_str(), arguments.data(), variables.data());
+        const int error = errno;
+        _exit(write(failure.writing(), &error, sizeof(error)) < 0 ? 2 : 1);
+    }
+    if (child < 0)
+        throw Failure(std::string("cannot start a process: ") + std::strerror(errno));
+    failure.close_writing();
+    while (!failure.is_read())
+        failure.read_some();
+    int error = 0;
+    failure.text().copy(reinterpret_cast<char*>(&error), sizeof(error));
+    if (error != 0) {
+        await_end(child);
+        throw Failure("cannot run " + path + ": " + std::strerror(error));
+    }
+    return child;
+}
+
 /* Until the child closes them. Ctrl-C ends it, too: it may wait for a lock. pg_dump answers SIGTERM
  * with a cancel request for its statement, so it leaves the lock's queue on the server. It ignores
  * the signals that follow. */
@@ -165,8 +189,8 @@ Ended run(const std::string& path, const std::vector<std::string>& arguments,
     words.insert(words.end(), arguments.begin(), arguments.end());
     Pipe output;
     Pipe errors;
-    const pid_t child =
-        start(path, words, output.writing(), errors.writing(), environment_with(variables));
+    const pid_t child = start(path, words, output.writing(), errors.writing(),
+                              environment_with(variables), Ends::with_us);
     /* All is read before the wait, because a program whose pipe is full does not end. */
     output.close_writing();
     errors.close_writing();
@@ -237,8 +261,9 @@ std::string run_program(const std::string& path, const std::vector<std::string>&
 std::string run_shell(const std::string& command, const std::vector<std::string>& variables)
 {
     /* Standard output has the results of the command itself, also as JSON. */
-    const int status = await_end(start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO,
-                                       STDERR_FILENO, environment_with(variables)));
+    const int status =
+        await_end(start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO, STDERR_FILENO,
+                        environment_with(variables), Ends::by_itself));
     if (WIFSIGNALED(status))
         return "was ended by signal " + std::to_string(WTERMSIG(status));
     return status == 0 ? "" : "has failed with exit status " + std::to_string(WEXITSTATUS(status));

@@ -5,9 +5,10 @@ void withstand_settings(Connection& connection)
 {
     /* An autovacuum that is in the way is ended after deadlock_timeout. With
      * client_connection_check_interval (14) the backend of a killed command ends also while it
-     * waits for a lock. synchronous_commit = on: a step that the command has seen committed must
-     * survive a crash, because the next step on the other server relies on it.
-     * standard_conforming_strings: SQL is written for it. */
+     * works or waits for a lock; without an answer of a host that has vanished it ends after a
+     * minute (tcp_keepalives_*, tcp_user_timeout). synchronous_commit = on: a step that the command
+     * has seen committed must survive a crash, because the next step on the other server relies on
+     * it. standard_conforming_strings: SQL is written for it. */
     connection.query(R"(
         SELECT set_config(name, s.setting, false)
         FROM (VALUES ('client_min_messages', 'error'), ('synchronous_commit', 'on'), ('row_security', 'off'),
@@ -16,7 +17,8 @@ void withstand_settings(Connection& connection)
                      ('default_transaction_read_only', 'off'), ('default_transaction_isolation', 'read committed'),
                      ('session_replication_role', 'origin'),
                      ('standard_conforming_strings', 'on'), ('client_connection_check_interval', '500ms'),
-                     ('deadlock_timeout', '10ms')) AS s (name, setting)
+                     ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
+                     ('tcp_user_timeout', '60s'), ('deadlock_timeout', '10ms')) AS s (name, setting)
         JOIN pg_settings AS p USING (name)
         WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
 }

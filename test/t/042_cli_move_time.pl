@@ -1,5 +1,5 @@
 # snowflake-shard move when something hangs: writers are blocked for --timeout at most, whatever has stopped; a wait
-# says what it waits for, and Ctrl-C ends it before the switch; settings of a role end no statement of a move; no
+# says what it waits for, and Ctrl-C ends it before the switch; a command that is killed lets go at once; settings of a role end no statement of a move; no
 # password comes into a log.
 
 use strict;
@@ -242,6 +242,46 @@ subtest 'a row that cannot be written on the target: that replication fails is s
 	is($status, 0, 'the row can be written: --resume goes on') or diag($err);
 	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
 	($from, $to) = ($to, $from);
+};
+
+subtest 'kill -9 while an index is built: the next command does not wait for its end' => sub {
+	my $build = 60;    # seconds, on the target alone
+	my $port = $to->port;
+	$from->safe_psql('postgres', $_) foreach
+		"CREATE FUNCTION insta0.slow(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
+			'BEGIN PERFORM pg_sleep(0.02) WHERE current_setting(''port'') = ''$port''; RETURN \$1; END'",
+		'CREATE TABLE insta0.large (id bigint PRIMARY KEY)',
+		"INSERT INTO insta0.large SELECT generate_series(1, 50 * $build)",
+		'CREATE INDEX ON insta0.large (insta0.slow(id))';
+	my @move = ('insta0', '--from', $from, '--to', $to);
+	my ($start, $move);
+	foreach my $resume ([], ['--resume'])
+	{
+		$start = time();
+		$move = start_command('move', 'target: indexes', @move, @$resume);
+		like($move->{err}, qr/target: indexes/, "move @$resume builds the index");
+		cmp_ok(time() - $start, '<', $build / 4, "@$resume begins at once") if @$resume;
+		await('the index is being built',
+			sub { $to->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) eq '1' });
+		$move->{run}->signal('KILL');
+	}
+	$start = time();
+	is((run_shard($program, 'move', @move, '--abort'))[0], 0, '--abort ends');
+	cmp_ok(time() - $start, '<', $build / 4, '--abort begins at once');
+	$from->safe_psql('postgres', 'DROP TABLE insta0.large; DROP FUNCTION insta0.slow');
+};
+
+subtest 'kill -9 while pg_dump waits for a lock: it ends, too, and leaves no file' => sub {
+	local $ENV{TMPDIR} = PostgreSQL::Test::Utils::tempdir();
+	my $holder = $from->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta0.log');
+	my $move = background('move', 'insta0', '--from', $from, '--to', $to);
+	my $dumps = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_dump'};
+	await('pg_dump waits', sub { $from->safe_psql('postgres', "$dumps AND wait_event_type = 'Lock'") eq '1' });
+	$move->{h}->signal('KILL');
+	await('pg_dump has ended', sub { $from->safe_psql('postgres', $dumps) eq '0' });
+	is(join(' ', glob "$ENV{TMPDIR}/*"), '', 'nothing is left in the temporary folder');
+	$holder->quit;
 };
 
 subtest 'settings of the role, and a table whose copy takes longer than they allow' => sub {
