@@ -219,7 +219,7 @@ subtest 'two clones at once, and one that is killed' => sub {
 	my $made = q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta12'};
 	my $enough = int(rand(15));
 	await('some clones are there', sub { $node->safe_psql('postgres', $made) >= $enough });
-	$killed->kill_kill(grace => 0);
+	kill_command($killed);
 	await('its sessions have ended', sub { $node->safe_psql('postgres',
 		q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'}) eq '0' });
 	note('killed with ' . $node->safe_psql('postgres', $made) . ' of 20 made');

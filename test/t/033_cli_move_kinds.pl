@@ -429,7 +429,7 @@ subtest 'a command that is killed behind the fence, and a target that is lost' =
 	$late->quit;
 	await('the move waits for the last write',
 		sub { $first->{run}->pump_nb; $first->{err} =~ /waiting for the last write/ });
-	$first->{run}->kill_kill(grace => 0);
+	kill_command($first->{run});
 	$insert = "INSERT INTO insta0.log (t) VALUES ('x')";
 	is(sqlstate($one, $insert), '25006', 'a command killed behind the fence: the source is closed');
 	($status, $out, $err) = move('insta0', $one, $two->connstr('template1'), '--abort');

@@ -133,7 +133,7 @@ my @switch = ('source: triggers', 'source: fence', 'target: waiting for', 'targe
 my @steps = ('source: publication', 'target: definition', 'target: rows', 'target: indexes', 'target: waiting until',
 	'both: subscription', map { @switch } 1 .. 4);
 my %victims = (
-	command => sub { my ($run) = @_; $run->kill_kill(grace => 0) },
+	command => sub { my ($run) = @_; kill_command($run) },
 	source => sub { crash($_[1]); start_server($_[1]) },
 	target => sub { crash($_[2]); start_server($_[2]) },
 	both => sub { my (undef, @way) = @_; crash($_) foreach @way; start_server($_) foreach @way },

@@ -295,7 +295,7 @@ subtest 'a command that is killed while clients are held' => sub {
 		my $holder = hold($two);
 		my $move = start_command('move', 'triggers of the fence', arguments($two, $one, $first, $second), '--timeout', '60s');
 		hold_switch($move, $holder, $one);
-		$move->{run}->kill_kill(grace => 0);
+		kill_command($move->{run});
 		is(alias_of($_), led_to($two, 1), "$way: a command that is killed leaves the aliases paused") foreach $first, $second;
 		go_on($one);
 		my $kept = 'SELECT count(*) FROM snowflake_move_5.poolers';

@@ -263,7 +263,7 @@ subtest 'kill -9 while an index is built: the next command does not wait for its
 		cmp_ok(time() - $start, '<', $build / 4, "@$resume begins at once") if @$resume;
 		await('the index is being built',
 			sub { $to->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) eq '1' });
-		$move->{run}->signal('KILL');
+		kill_command($move->{run});
 	}
 	$start = time();
 	is((run_shard($program, 'move', @move, '--abort'))[0], 0, '--abort ends');
@@ -278,7 +278,7 @@ subtest 'kill -9 while pg_dump waits for a lock: it ends, too, and leaves no fil
 	my $move = background('move', 'insta0', '--from', $from, '--to', $to);
 	my $dumps = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_dump'};
 	await('pg_dump waits', sub { $from->safe_psql('postgres', "$dumps AND wait_event_type = 'Lock'") eq '1' });
-	$move->{h}->signal('KILL');
+	kill_command($move->{h});
 	await('pg_dump has ended', sub { $from->safe_psql('postgres', $dumps) eq '0' });
 	is(join(' ', glob "$ENV{TMPDIR}/*"), '', 'nothing is left in the temporary folder');
 	$holder->quit;

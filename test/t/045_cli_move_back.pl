@@ -214,7 +214,7 @@ subtest 'the same command line goes on after any kill' => sub {
 		my $run = start_command('move', $steps[$step], 'insta5', '--from', $command[0], '--to', $command[1], $command[2],
 			'--timeout', '5s');
 		usleep(rand(30_000));
-		$run->{run}->kill_kill(grace => 0) if $victim eq 'command';
+		kill_command($run->{run}) if $victim eq 'command';
 		foreach my $node ($victim eq 'source' ? $victims[0] : $victim eq 'target' ? $victims[1] : ())
 		{
 			crash($node);

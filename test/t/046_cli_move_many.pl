@@ -241,8 +241,7 @@ subtest 'a plan whose command is killed is finished by the same line' => sub {
 		await('a move goes on', sub { $run->{h}->pump_nb; (() = $run->{err} =~ /$at/g) >= $steps || !$run->{h}->pumpable });
 		usleep(rand(50_000));
 		$killed++ if $run->{h}->pumpable;
-		$run->{h}->kill_kill(grace => 0);
-		eval { $run->{h}->finish };
+		kill_command($run->{h});
 	}
 	is($killed, $trials, 'the command was killed ' . $trials . ' times');
 	my $last = background(@line);    # without the timeout of run_shard(): many moves may be left

@@ -26,7 +26,7 @@ my $shards = 4;
 my ($status, $out, $err, $found);
 
 my %victims = (
-	command => sub { my ($run) = @_; $run->kill_kill(grace => 0) },
+	command => sub { my ($run) = @_; kill_command($run) },
 	interrupt => sub { my ($run) = @_; $run->signal('INT') },
 	old => sub { crash($_[1]); start_server($_[1]) },
 	standby => sub { crash($_[2]); start_server($_[2]) },

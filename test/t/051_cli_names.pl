@@ -203,7 +203,7 @@ subtest 'the hints about a move that was killed have the name' => sub {
 		$holder->query_safe("BEGIN; LOCK TABLE ${\name($schema)}.${\name($table)} IN ROW EXCLUSIVE MODE");
 		my @move = ('--from', dsn($quotes), '--to', dsn($lines));
 		my $move = start_command('move', 'source: triggers of the fence', @move, '--timeout', '60s', '--', $schema);
-		$move->{run}->kill_kill(grace => 0);
+		kill_command($move->{run});
 		# The last command may still have its locks.
 		await('the move can be gone on with', sub {
 			($status, $out, $err) = run_shard($program, 'move', @move, '--resume', '--timeout', '100ms', '--', $schema);

@@ -146,7 +146,7 @@ subtest 'killed at random' => sub {
 		show_progress('since', $kill, $kills);
 		my $run = IPC::Run::start(\@append, '<', '/dev/null', '2>', '/dev/null');
 		usleep(int rand 120_000);
-		$run->kill_kill(grace => 0);
+		kill_command($run);
 	}
 	$writers->signal('INT');
 	$writers->finish;

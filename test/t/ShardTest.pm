@@ -39,6 +39,7 @@ our @EXPORT = qw(
   start_command
   await_text
   end_command
+  kill_command
 );
 
 # The program beside the server's; the test is skipped where it was not built.
@@ -126,6 +127,15 @@ sub end_command
 	my ($command) = @_;
 	$command->{run}->finish;
 	return $command->{run}->result(0);
+}
+
+# kill -9 of a process that IPC::Run has started. Its kill_kill() sends SIGTERM first, which the command answers.
+sub kill_command
+{
+	my ($run) = @_;
+	$run->signal('KILL');
+	eval { $run->finish };
+	return;
 }
 
 # "made 5,6; there already 1": the rows of clone and run.
