@@ -24,6 +24,7 @@ struct Place {
     std::vector<MoveState> moves;
     std::vector<Shard> shards;
     std::map<int, std::string> twice; /* numbers that several schemas have: find_twice() */
+    std::string delay;                /* of each start of a subscription; empty if it is short */
 };
 
 /* By connection string. */
@@ -33,6 +34,15 @@ using Places = std::map<std::string, Place>;
 bool has_extension(Connection& connection)
 {
     return connection.query("SELECT FROM pg_extension WHERE extname = 'snowflake'").rows() > 0;
+}
+
+/* From 16 on each subscription has a time of its own. */
+std::string read_delay(Connection& connection)
+{
+    const Result delay = connection.query(
+        "SELECT current_setting(name) FROM pg_settings WHERE name = 'wal_retrieve_retry_interval' "
+        "AND setting::integer >= 1000 AND current_setting('server_version_num')::integer < 160000");
+    return delay.rows() == 0 ? "" : delay.text(0, 0);
 }
 
 Place read_place(const std::string& dsn)
@@ -47,6 +57,7 @@ Place read_place(const std::string& dsn)
         if (has_extension(server.connection))
             place.shards = read_shards(server.connection);
         place.twice = find_twice(server.connection, place.shards);
+        place.delay = read_delay(server.connection);
         return place;
     } catch (const UsageError& error) {
         failed.error = error.what();
@@ -159,6 +170,24 @@ public:
         problems.raise();
     }
 
+    /* Each server once, also by another address. */
+    void tell_of_delays(bool is_reversible) const
+    {
+        std::map<std::string, const Place*> subscribers;
+        for (const PlanEntry& entry : entries_) {
+            subscribers.emplace(identity(entry.to), &places_.at(entry.to));
+            if (is_reversible)
+                subscribers.emplace(identity(entry.from), &places_.at(entry.from));
+        }
+        for (const auto& [identity, place] : subscribers)
+            if (!place->delay.empty())
+                warn(place->name + ": wal_retrieve_retry_interval = " + place->delay +
+                     ". Before PostgreSQL 16 a server starts one subscription in this time, so "
+                     "each move waits for it.\nHINT:  ALTER SYSTEM SET "
+                     "wal_retrieve_retry_interval = '200ms'; SELECT pg_reload_conf(); "
+                     "and ALTER SYSTEM RESET it after the moves.");
+    }
+
     std::vector<ListedMove> moves() const
     {
         std::vector<ListedMove> moves;
@@ -266,5 +295,7 @@ std::vector<ListedMove> read_list(const MoveOptions& options, bool begins)
 {
     const List list = options.plan.empty() ? list_of_shards(options) : list_of_plan(options);
     list.require_right(begins);
+    if (begins && list.moves().size() > 1)
+        list.tell_of_delays(options.is_reversible);
     return list.moves();
 }

@@ -130,6 +130,20 @@ subtest 'the obstacles of all shards are told before the first move' => sub {
 	is(many('--shards', '0-3', @pair, '--drop-source'), '0, 0 dropped, 1 dropped, 2 dropped, 3 dropped', '--drop-source');
 };
 
+subtest 'a server that starts subscriptions slowly is named before the list begins' => sub {
+	my $set = sub { $nodes[1]->safe_psql('postgres', $_) foreach @_, 'SELECT pg_reload_conf()' };
+	my $slow = qr/:${\$nodes[1]->port}\/postgres: wal_retrieve_retry_interval = 5s\..*\n\s*HINT:  ALTER SYSTEM SET/;
+	my $count = sub { many(@_, '--dry-run'); return scalar(() = $err =~ /$slow/g) };
+	my $is_old = $nodes[1]->safe_psql('postgres', 'SHOW server_version_num') < 160000 ? 1 : 0;
+	$set->(q{ALTER SYSTEM SET wal_retrieve_retry_interval = '5s'});
+	await('the setting is there', sub { $nodes[1]->safe_psql('postgres', 'SHOW wal_retrieve_retry_interval') eq '5s' });
+	is($count->('--shards', '4-6', @pair), $is_old, 'before PostgreSQL 16: once for three moves');
+	is($count->('--shards', '4', @pair), 0, 'no word for one move');
+	$set->('ALTER SYSTEM RESET wal_retrieve_retry_interval');
+	await('it is gone', sub { $nodes[1]->safe_psql('postgres', 'SHOW wal_retrieve_retry_interval') eq '200ms' });
+	is($count->('--shards', '4-6', @pair), 0, 'a short interval is not named');
+};
+
 my (@plan, $file);
 subtest 'a move that fails does not stop the others' => sub {
 	$nodes[0]->safe_psql('postgres', 'CREATE SCHEMA insta4_before');
