@@ -1,5 +1,6 @@
 #include "move/replication.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "base/interrupt.h"
@@ -13,8 +14,20 @@
 namespace
 {
 
-/* Each round asks both servers several questions. Nobody is blocked during these waits. */
-constexpr auto kPoll = std::chrono::milliseconds(100);
+/* Between two rounds of a wait. Each round asks both servers several questions, and nobody is
+ * blocked meanwhile; but a small shard waits a few milliseconds in each step. */
+class Pause
+{
+public:
+    void operator()()
+    {
+        std::this_thread::sleep_for(length_);
+        length_ = std::min(2 * length_, std::chrono::milliseconds(100));
+    }
+
+private:
+    std::chrono::milliseconds length_ = std::chrono::milliseconds(4);
+};
 
 /* Since the statistics of the subscription were made. */
 std::int64_t count_failures(Connection& target, const Move& move)
@@ -36,7 +49,7 @@ void drop_left_slot(Connection& connection, const std::string& slot)
 {
     const std::string object_in_use = "55006";
     const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
-    for (;; std::this_thread::sleep_for(kPoll)) {
+    for (Pause pause;; pause()) {
         stop_if_interrupted();
         try {
             connection.query("SELECT pg_drop_replication_slot(slot_name) "
@@ -175,7 +188,7 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
     std::int64_t failures = -1;
     std::string failed; /* no other words follow: worker and sender come and go */
     Wait wait([&] { return failed.empty() ? describe_replication(servers, move) : failed; });
-    for (;; std::this_thread::sleep_for(kPoll)) {
+    for (Pause pause;; pause()) {
         stop_if_interrupted();
         /* A slot that is lost while this waits never comes back, and is_done() would stay false. */
         require_slot(servers.source, move);
@@ -225,7 +238,7 @@ void drop_slot_and_publication(Connection& source, const Move& move, Clock::time
     /* A walsender notices late that its subscriber is dead, and holds the slot. It is asked to end,
      * and ends some time after pg_terminate_backend() has returned: the slot may be in use for some
      * tries. */
-    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+    for (Pause pause;; pause()) {
         try {
             source.query(R"(
                 SELECT pg_terminate_backend(active_pid)
