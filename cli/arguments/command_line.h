@@ -90,9 +90,9 @@ struct CommandLine {
         return verb->add_option(option, value, help)->transform(CLI::AsSizeValue(false));
     }
 
-    static void add_jobs(CLI::App* verb, int& value, const char* help)
+    static void add_jobs(CLI::App* verb, int& value, const char* help, const char* name = "--jobs")
     {
-        verb->add_option("--jobs", value, help)->check(CLI::Range(1, 64));
+        verb->add_option(name, value, help)->check(CLI::Range(1, 64));
     }
 
     CLI::App app{kDescription, "snowflake-shard"};

@@ -93,6 +93,10 @@ struct MoveArguments {
         line.add_dsn(verb, "--to", move.to, "connection string of its new server");
         line.add_jobs(verb, move.jobs,
                       "number of moves at a time, one for each server (default 1)");
+        line.add_jobs(verb, move.index_jobs,
+                      "number of large indexes that a move builds at a time; each takes "
+                      "maintenance_work_mem of the target (default 2)",
+                      "--index-jobs");
         auto* kind = verb->add_option_group("kind");
         kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
         kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");

@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
+#include "move/indexes.h"
 #include "move/owned.h"
 #include "move/replication.h"
 #include "move/rights.h"
@@ -40,30 +41,25 @@ Keys find_keys(Connection& source, const Shard& shard)
     return keys;
 }
 
-/* The statements of keys, or all others. */
-std::string post_data(Connection& source, const Shard& shard, const Archive& archive, bool of_keys)
+/* Keys, or all others. */
+std::vector<Archive::Item> post_data(Connection& source, const Shard& shard, const Archive& archive,
+                                     bool of_keys)
 {
     const Keys keys = find_keys(source, shard);
     std::vector<Archive::Item> items;
     for (const Archive::Item& item : archive.items(Archive::Section::post_data))
         if ((keys.count({item.catalog, item.object}) > 0) == of_keys)
             items.push_back(item);
-    return archive.sql(items);
+    return items;
 }
 
-/* The definition in the two parts in which the target gets it, each to be run as a whole in a
- * transaction of the caller. First the objects that rows need: tables, and the indexes by which the
- * apply worker finds rows. */
+/* The part of the definition that the target gets first, to be run as a whole in a transaction of
+ * the caller: the objects that rows need, which are tables, and the indexes by which the apply
+ * worker finds rows. */
 std::string definition_before_rows(Connection& source, const Shard& shard, const Archive& archive)
 {
     return archive.sql(archive.items(Archive::Section::pre_data)) +
-           post_data(source, shard, archive, true);
-}
-
-/* All other indexes, foreign keys and triggers. It also fills the materialized views. */
-std::string definition_after_rows(Connection& source, const Shard& shard, const Archive& archive)
-{
-    return post_data(source, shard, archive, false);
+           archive.sql(post_data(source, shard, archive, true));
 }
 
 /* Megabytes of the tables that are copied, without indexes and TOAST: for the progress alone. */
@@ -222,7 +218,7 @@ void await_copy(Servers& servers, const Move& move)
  * pg_dump reads the definition again, so it is compared with the one that was copied. Autovacuum
  * may not have come to the new tables, and never analyzes a partitioned one: without ANALYZE the
  * first queries of clients would be planned without statistics. */
-void finish_definition(Servers& servers, const Move& move)
+void finish_definition(Servers& servers, const Move& move, int index_jobs)
 {
     auto& [source, target] = servers;
     if (require_state(target, move).step != Step::copying)
@@ -230,16 +226,23 @@ void finish_definition(Servers& servers, const Move& move)
     warn("target: indexes, foreign keys, triggers");
     note_fingerprint(source, move);
     const Archive archive(source, move.shard.schema, true);
-    const std::string definition = definition_after_rows(source, move.shard, archive);
+    /* All other indexes, foreign keys and triggers. This also fills the materialized views. */
+    std::vector<Archive::Item> rest = post_data(source, move.shard, archive, false);
+    std::vector<std::string> indexes;
+    for (const Archive::Item& index : take_large_indexes(servers, move.shard, rest))
+        indexes.push_back(archive.sql({index}));
+    const std::string definition = archive.sql(rest);
+    const std::string owner = sole_owner(source, move.shard);
     require_same_definition(source, move);
     require_no_change(source, move);
     std::string analysis;
     for (const std::string& table : tables_of(target, move.shard, "rp"))
         analysis += "ANALYZE " + table + ";";
     stop_subscription(servers, move);
+    build_indexes(target, move, indexes, owner, index_jobs);
     target.run("BEGIN");
     if (!definition.empty())
-        restore(target, definition, sole_owner(source, move.shard));
+        restore(target, definition, owner);
     target.run(analysis);
     write_step(target, move, Step::ready);
     target.run(move.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));

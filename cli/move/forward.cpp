@@ -58,7 +58,7 @@ void MoveCommand::prepare()
      * to the shard then, so this goes on to the switch at once. */
     if (const auto source = standing().source; source->step != Step::fenced) {
         await_copy(servers, move_);
-        finish_definition(servers, move_);
+        finish_definition(servers, move_, options_.index_jobs);
         if (source->is_reversible) {
             Capacity capacity;
             capacity.add_way_back(servers, has_slot(target_, opposite(move_)));

@@ -11,6 +11,7 @@ struct MoveOptions : SwitchOptions {
     std::string shards;
     std::string plan;
     int jobs = 1;
+    int index_jobs = 2;
     std::string from;
     std::string to;
     std::string source; /* the server of --from as that of --to reaches it */

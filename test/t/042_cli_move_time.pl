@@ -1,6 +1,6 @@
 # snowflake-shard move when something hangs: writers are blocked for --timeout at most, whatever has stopped; a wait
-# says what it waits for, and Ctrl-C ends it before the switch; a command that is killed lets go at once; settings of a role end no statement of a move; no
-# password comes into a log.
+# says what it waits for, and Ctrl-C ends it before the switch; a command that is killed lets go at once, and an index
+# that it has built stays; settings of a role end no statement of a move; no password comes into a log.
 
 use strict;
 use warnings;
@@ -244,30 +244,42 @@ subtest 'a row that cannot be written on the target: that replication fails is s
 	($from, $to) = ($to, $from);
 };
 
-subtest 'kill -9 while an index is built: the next command does not wait for its end' => sub {
+subtest 'kill -9 while an index is built: the next command waits for none, and keeps the other' => sub {
 	my $build = 60;    # seconds, on the target alone
-	my $port = $to->port;
 	$from->safe_psql('postgres', $_) foreach
-		"CREATE FUNCTION insta0.slow(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
-			'BEGIN PERFORM pg_sleep(0.02) WHERE current_setting(''port'') = ''$port''; RETURN \$1; END'",
+		q{CREATE FUNCTION insta0.slow(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS
+			'BEGIN PERFORM pg_sleep(1) WHERE n % 1000 = 0 AND current_setting(''test.slow'', true) = ''on''; RETURN n; END'},
 		'CREATE TABLE insta0.large (id bigint PRIMARY KEY)',
-		"INSERT INTO insta0.large SELECT generate_series(1, 50 * $build)",
-		'CREATE INDEX ON insta0.large (insta0.slow(id))';
+		"INSERT INTO insta0.large SELECT generate_series(1, 1000 * $build)",
+		'CREATE INDEX slow ON insta0.large (insta0.slow(id))', 'CREATE INDEX fast ON insta0.large ((id % 10), id)';
+	my $set_slow = sub { $to->append_conf('postgresql.conf', "test.slow = $_[0]\n"); $to->reload };
+	$set_slow->('on');
+	my $is_slow = q{SELECT current_setting('test.slow', true)};
+	await('the setting is there', sub { $to->safe_psql('postgres', $is_slow) eq 'on' });
 	my @move = ('insta0', '--from', $from, '--to', $to);
-	my ($start, $move);
+	my ($start, $move, %built);
 	foreach my $resume ([], ['--resume'])
 	{
 		$start = time();
 		$move = start_command('move', 'target: indexes', @move, @$resume);
-		like($move->{err}, qr/target: indexes/, "move @$resume builds the index");
+		like($move->{err}, qr/target: indexes/, "move @$resume builds the indexes");
 		cmp_ok(time() - $start, '<', $build / 4, "@$resume begins at once") if @$resume;
-		await('the index is being built',
-			sub { $to->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) eq '1' });
+		await('one index is being built, and the other is there', sub { $to->safe_psql('postgres',
+			q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND to_regclass('insta0.fast') IS NOT NULL})
+			eq '1' });
+		$built{ $to->safe_psql('postgres', q{SELECT to_regclass('insta0.fast')::oid}) } = 1;
 		kill_command($move->{run});
 	}
+	is(keys %built, 1, 'the index that was built is not built again');
+	my $definition = dump_of($from, 'insta0');
 	$start = time();
 	is((run_shard($program, 'move', @move, '--abort'))[0], 0, '--abort ends');
 	cmp_ok(time() - $start, '<', $build / 4, '--abort begins at once');
+	$set_slow->('off');
+	is((run_shard($program, 'move', @move, '--index-jobs', 1))[0], 0, 'a move with --index-jobs 1');
+	is(dump_of($to, 'insta0'), $definition, 'the definition is the same there');
+	is((run_shard($program, 'move', @move, '--drop-source'))[0], 0, '--drop-source');
+	($from, $to) = ($to, $from);
 	$from->safe_psql('postgres', 'DROP TABLE insta0.large; DROP FUNCTION insta0.slow');
 };
 
