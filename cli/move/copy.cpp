@@ -113,11 +113,9 @@ void require_slots_of_tables(Servers& servers, const Move& move)
  * before it starts one again. So a row passes through the stream while clients still write. */
 void await_probe(Servers& servers, const Move& move)
 {
-    const Result probe = servers.source.query(
-        move.sql("INSERT INTO @move@.marker VALUES (gen_random_uuid(), '[]') RETURNING id"));
+    const std::string probe = send_probe(servers.source, move);
     const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
-    await_replication(servers, move,
-                      [&] { return servers.target.query(sql, {probe.text(0, 0)}).rows() > 0; });
+    await_replication(servers, move, [&] { return servers.target.query(sql, {probe}).rows() > 0; });
 }
 
 } // namespace

@@ -208,9 +208,20 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
     }
 }
 
+std::string send_probe(Connection& source, const Move& move)
+{
+    const std::string sql =
+        "INSERT INTO @move@.marker VALUES (gen_random_uuid(), '[]') RETURNING id";
+    return source.query(move.sql(sql)).text(0, 0);
+}
+
 void stop_subscription(Servers& servers, const Move& move)
 {
     servers.target.run(move.sql("ALTER SUBSCRIPTION @move@ DISABLE"));
+    /* Before 16 the worker looks at its subscription once a second, or when it receives something.
+     */
+    if (servers.target.version() < 160000)
+        send_probe(servers.source, move);
     await_replication(servers, move, [&] {
         /* The view has a row for each subscription, with pid NULL if no worker runs. */
         const Result workers = servers.target.query(

@@ -35,6 +35,9 @@ void require_slot(Connection& source, const Move& move);
  * fails and the definition has changed since it was copied. */
 void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done);
 
+/* Writes a row that comes through the stream, and returns its ID in the marker's table. */
+std::string send_probe(Connection& source, const Move& move);
+
 /* Disables the subscription, and returns when no worker of it runs. One that the launcher starts
  * later, because it has read the subscription before, ends before it locks a table. */
 void stop_subscription(Servers& servers, const Move& move);
