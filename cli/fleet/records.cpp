@@ -70,10 +70,13 @@ bool MoveState::is_open() const
     return step == Step::prepared || step == Step::open;
 }
 
-std::vector<MoveState> read_moves(Connection& connection)
+namespace
+{
+
+std::vector<MoveState> read_matching_moves(Connection& connection, const std::string& pattern)
 {
     std::string sql;
-    for (const std::string& record : find_records(connection, "'^snowflake_move_[0-9]{1,4}$'"))
+    for (const std::string& record : find_records(connection, pattern))
         sql += (sql.empty() ? "" : " UNION ALL ") + ("SELECT substring('" + record) +
                "', '[0-9]+$')::integer, schema_name, id, other, step, marker, is_reversible, "
                "is_way_back FROM " +
@@ -88,6 +91,28 @@ std::vector<MoveState> read_moves(Connection& connection)
                          Step(parse_step(kSteps, states.text(i, 4), "a move")), states.text(i, 5),
                          states.flag(i, 6), states.flag(i, 7)});
     return moves;
+}
+
+} // namespace
+
+std::vector<MoveState> read_moves(Connection& connection)
+{
+    const std::string undefined_table = "42P01";
+    for (int left = 10;; left--)
+        try {
+            return read_matching_moves(connection, "'^snowflake_move_[0-9]{1,4}$'");
+        } catch (const ServerError& error) {
+            /* Another command has dropped a record between the two queries. */
+            if (error.sqlstate != undefined_table || left == 0)
+                throw;
+        }
+}
+
+/* Not one of read_moves(), because this may be in a transaction, which an error would end. */
+std::optional<MoveState> read_move(Connection& connection, int shard)
+{
+    const auto moves = read_matching_moves(connection, "'^" + name_of_move(shard) + "$'");
+    return moves.empty() ? std::nullopt : std::optional<MoveState>(moves.front());
 }
 
 void warn_of_unread_records(Connection& connection)

@@ -48,6 +48,8 @@ struct MoveState {
 
 /* All moves of a server whose state can be trusted: made by this role, or by a superuser. */
 std::vector<MoveState> read_moves(Connection& connection);
+/* That of one shard. */
+std::optional<MoveState> read_move(Connection& connection, int shard);
 
 /* For verbs that must know of each move: warns of a record that is not read, because another role
  * that is no superuser has made it, or planted it. */

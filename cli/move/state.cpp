@@ -6,10 +6,7 @@
 
 std::optional<MoveState> read_state(Connection& connection, const Move& move)
 {
-    for (const MoveState& state : read_moves(connection))
-        if (state.shard == move.shard.number)
-            return state;
-    return {};
+    return read_move(connection, move.shard.number);
 }
 
 MoveState require_state(Connection& connection, const Move& move)
