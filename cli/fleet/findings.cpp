@@ -66,12 +66,12 @@ std::vector<MoveFinding> find_moves(Connection& connection)
         else if (one.state == InTransit::State::moving)
             findings.push_back({"leftover", "schema " + name_of_move(one.shard.number),
                                 "a move was interrupted, or is running now: " + one.step,
-                                command_of(one, "--resume") + ", or --abort"});
+                                way_on(one)});
     }
     /* By its record: on a promoted standby that is not open yet no shard is moving. */
     if (const auto split = read_split(connection); split && split->is_under_way())
         findings.push_back({"leftover", "schema " + kSplitSchema,
                             "a split was interrupted, or is running now: " + text_of(split->step),
-                            command_of(*split, "--resume") + ", or --abort"});
+                            way_on(*split)});
     return findings;
 }

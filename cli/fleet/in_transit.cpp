@@ -1,5 +1,7 @@
 #include "fleet/in_transit.h"
 
+#include <map>
+
 #include "base/quoting.h"
 
 namespace
@@ -7,27 +9,6 @@ namespace
 
 using Kind = InTransit::Kind;
 using State = InTransit::State;
-
-InTransit in_transit(const MoveState& move, const Address& here)
-{
-    const bool is_way_back = move.is_standing_way_back();
-    /* A way back is named as the move whose end it is. --undo and --drop-source take the servers in
-     * that order. */
-    const bool is_from = move.is_of_source() != is_way_back;
-    return {{move.shard, move.schema},
-            Kind::move,
-            is_way_back                ? State::way_back
-            : move.step == Step::moved ? State::rest
-                                       : State::moving,
-            move.is_open(),
-            move.is_of_source(),
-            move.step == Step::ready,
-            move.other,
-            is_from ? here : move.other,
-            is_from ? move.other : here,
-            move.id,
-            text_of(move.step)};
-}
 
 /* A promoted standby has the state of the old server until it is opened, and lacks its slot: all
  * shards are closed there. So each shard is shown once. */
@@ -50,68 +31,127 @@ InTransit in_transit(const SplitState& split, const SplitShard& shard)
             !split.is_new,
             false,
             split.is_new ? split.old_server : split.new_server,
-            split.old_server,
-            split.new_server,
+            split.old_server.uri(),
+            split.new_server.uri(),
             split.id,
             text_of(split.step)};
 }
 
-std::string servers_of(const Address& from, const char* to_option, const Address& to)
+std::string split_command(const std::string& from, const std::string& standby,
+                          const std::string& option)
 {
-    return "--from " + shell_quoted(from.uri()) + to_option + shell_quoted(to.uri()) + " ";
+    return "snowflake-shard split --from " + shell_quoted(from) + " --standby " +
+           shell_quoted(standby) + " " + option;
+}
+
+/* By the record of the target. That of the source does not tell it. */
+bool is_target_open(const InTransit& shard)
+{
+    return shard.kind == Kind::move && shard.is_open && !shard.is_source;
 }
 
 } // namespace
+
+InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other)
+{
+    const bool is_way_back = move.is_standing_way_back();
+    /* A way back is named as the move whose end it is. --undo and --drop-source take the servers in
+     * that order. */
+    const bool is_from = move.is_of_source() != is_way_back;
+    return {{move.shard, move.schema},
+            Kind::move,
+            is_way_back                ? State::way_back
+            : move.step == Step::moved ? State::rest
+                                       : State::moving,
+            move.is_open(),
+            move.is_of_source(),
+            move.step == Step::ready,
+            move.other,
+            is_from ? here : other,
+            is_from ? other : here,
+            move.id,
+            text_of(move.step)};
+}
 
 std::vector<InTransit> read_in_transit(Connection& connection)
 {
     std::vector<InTransit> found;
     for (const MoveState& move : read_moves(connection))
-        found.push_back(in_transit(move, connection.address()));
+        found.push_back(in_transit(move, connection.address().uri(), move.other.uri()));
     if (const auto split = read_split(connection))
         for (const SplitShard& shard : read_split_shards(connection))
             found.push_back(in_transit(*split, shard));
     return found;
 }
 
-std::string move_command(const std::string& schema, const std::string& options)
+std::string move_command(const std::string& schema, const std::string& from, const std::string& to,
+                         const std::string& options)
 {
     /* Quotes do not keep the command from taking the name for an option. */
     const bool is_like_option = !schema.empty() && schema[0] == '-';
-    const std::string command = "snowflake-shard move ";
-    return is_like_option ? command + options + " -- " + shell_quoted(schema)
-                          : command + shell_quoted(schema) + " " + options;
+    const std::string rest = "--from " + shell_quoted(from) + " --to " + shell_quoted(to) +
+                             (options.empty() ? "" : " " + options);
+    return "snowflake-shard move " + (is_like_option ? rest + " -- " + shell_quoted(schema)
+                                                     : shell_quoted(schema) + " " + rest);
 }
 
 std::string command_of(const InTransit& shard, const std::string& option)
 {
-    return shard.kind == Kind::move
-               ? move_command(shard.shard.schema,
-                              servers_of(shard.from, " --to ", shard.to) + option)
-               : "snowflake-shard split " + servers_of(shard.from, " --standby ", shard.to) +
-                     option;
+    return shard.kind == Kind::move ? move_command(shard.shard.schema, shard.from, shard.to, option)
+                                    : split_command(shard.from, shard.to, option);
 }
 
 std::string command_of(const SplitState& split, const std::string& option)
 {
-    return "snowflake-shard split " +
-           servers_of(split.old_server, " --standby ", split.new_server) + option;
+    return split_command(split.old_server.uri(), split.new_server.uri(), option);
+}
+
+std::string state_of(const InTransit& shard)
+{
+    switch (shard.state) {
+    case State::way_back:
+        return shard.is_open ? "open with a way back" : "moved, follows";
+    case State::moving:
+        return shard.kind == Kind::move && !shard.is_open && shard.is_source ? "closed" : "moving";
+    case State::rest:
+        break;
+    }
+    return shard.is_open ? "open" : "moved";
+}
+
+std::string next_command(const InTransit& shard)
+{
+    return command_of(shard, shard.state == State::moving ? "--resume"
+                             : shard.kind == Kind::move   ? "--drop-source"
+                                                          : "--drop-rest");
 }
 
 std::string way_on(const InTransit& shard)
 {
-    const bool is_move = shard.kind == Kind::move;
+    const std::string next = next_command(shard);
+    const std::string what = shard.kind == Kind::move ? "move" : "split";
     switch (shard.state) {
     case State::moving:
-        return command_of(shard, "--resume") + " goes on with the " + (is_move ? "move" : "split") +
-               ", and --abort undoes it.";
+        return next + " goes on with the " + what + "." +
+               (is_target_open(shard)
+                    ? ""
+                    : " " + command_of(shard, "--abort") + " undoes the " + what + ".");
     case State::way_back:
-        return command_of(shard, "--drop-source") + " stops reverse replication.";
+        return next + " stops reverse replication. " + command_of(shard, "--undo") +
+               " moves the shard back.";
     case State::rest:
         break;
     }
-    return is_move ? command_of(shard, "--drop-source") + " drops the closed copy."
-                   : command_of(shard, "--drop-rest") + " drops closed rows and the triggers.";
+    return next + (shard.kind == Kind::move ? " drops the closed copy."
+                                            : " drops closed rows and the triggers.");
+}
+
+std::string way_on(const SplitState& split)
+{
+    return split.is_under_way()
+               ? command_of(split, "--resume") + " goes on with the split. " +
+                     command_of(split, "--abort") + " undoes the split."
+               : command_of(split, "--drop-rest") + " drops closed rows and the triggers.";
 }
 
 std::string describe(const InTransit& shard)
@@ -130,13 +170,17 @@ void require_unmoved(ServerSet& servers, const ShardSet& shards)
 {
     /* At rest, the old rows only wait to be dropped. A way back counts, because its worker fails at
      * a column that one side lacks. Both servers know of a move. */
-    std::set<std::pair<std::string, int>> seen;
-    std::string moving;
+    std::map<std::pair<int, std::string>, InTransit> found;
     for (const auto& of_server : servers.on_all(read_in_transit))
         for (const InTransit& one : of_server)
-            if (one.state != State::rest && shards.count(one.shard.number) > 0 &&
-                seen.insert({one.id, one.shard.number}).second)
-                moving += describe(one) + "\n";
+            if (one.state != State::rest && shards.count(one.shard.number) > 0) {
+                const auto place = found.insert({{one.shard.number, one.id}, one}).first;
+                if (is_target_open(one))
+                    place->second = one;
+            }
+    std::string moving;
+    for (const auto& [key, one] : found)
+        moving += describe(one) + "\n";
     if (!moving.empty())
         throw Failure(moving + "Nothing was done.");
 }

@@ -25,24 +25,34 @@ struct InTransit {
     bool is_source;
     bool follows; /* it has all rows of the source, and takes its changes */
     Address other;
-    Address from; /* the servers, as the command takes them */
-    Address to;
+    std::string from; /* the servers, as the command takes them: connection strings */
+    std::string to;
     std::string id;   /* of the move or split, the same on both servers */
     std::string step; /* of it, for messages */
 };
 
+/* Of a record of the server here. The strings are connection strings without secrets. */
+InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other);
+
 /* By move, and then those of the split. */
 std::vector<InTransit> read_in_transit(Connection& connection);
 
-/* snowflake-shard move insta5 OPTIONS, for a shell. */
-std::string move_command(const std::string& schema, const std::string& options);
-/* The same with the servers, and snowflake-shard split --from ... --standby ... The addresses are
+/* snowflake-shard move insta5 --from ... --to ... OPTIONS, for a shell. */
+std::string move_command(const std::string& schema, const std::string& from, const std::string& to,
+                         const std::string& options);
+/* The same, and snowflake-shard split --from ... --standby ... By read_in_transit() the servers are
  * URIs without user and password, which the record does not have. */
 std::string command_of(const InTransit& shard, const std::string& option);
 std::string command_of(const SplitState& split, const std::string& option);
 
-/* For a hint: the commands that continue from this state, each with its effect. */
+/* For list: the shard is open here, is on its way, or has left a closed copy. */
+std::string state_of(const InTransit& shard);
+
+/* The command that leads on, if one alone is to be named. */
+std::string next_command(const InTransit& shard);
+/* For a hint: all commands that lead on, each with its effect. */
 std::string way_on(const InTransit& shard);
+std::string way_on(const SplitState& split);
 
 /* For an error of a verb that must not work on the shard: "shard 5, schema insta5, is moving", with
  * the hint. */

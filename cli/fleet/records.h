@@ -36,7 +36,8 @@ struct MoveState {
     Step step;
     std::string marker; /* of the fence that stands on the source; empty until it was sent */
     bool is_reversible; /* source: when the shard has moved, it gets a way back */
-    bool is_way_back;   /* the source is open, and the target follows it until --undo */
+    bool is_way_back;   /* the source is open, and the target follows it until --undo; when
+                           moved: that was an undo, whose rows were compared and equal */
 
     /* The shard has moved; one side is open, and the other follows it. */
     bool is_standing_way_back() const;

@@ -60,13 +60,16 @@ private:
     void copy_and_switch(std::optional<Connection>& snapshot);
     int finish(std::optional<Connection>& snapshot);
     void remove_copy(const Standing& now);
+    void drop_closed(Connection& closed);
 
-    std::string how_to_move_back() const;
-    /* For a hint, with ... in the place of the other options. */
-    std::string command_with(const std::string& option) const
-    {
-        return move_command(options_.schema, "... " + option) + " goes on";
-    }
+    /* The state of the shard by both records, with the servers as they were given; not of a shard
+     * that has no record. */
+    InTransit in_transit(const Standing& now);
+    /* "\nHINT:  " with the commands that lead on; empty without a record. */
+    std::string hint(const Standing& now);
+    std::string how_to_move_back(const Standing& now);
+    /* This move with another option, and with the options that it needs again. */
+    std::string command_with(const std::string& option) const;
     std::string done() const { return options_.is_undone ? "undone" : "moved"; }
     /* The exit code: kFound if the rows of both sides differ. */
     int end(const std::string& state, bool is_equal = true)

@@ -7,6 +7,7 @@
 #include "move/fence.h"
 #include "move/replication.h"
 #include "move/way_back.h"
+#include "postgres/identity.h"
 
 /* Before the switch. The shard is where it was; if it has come from the target, that
  * follows it on. Clients come first: the fence is lowered and they are let go before
@@ -17,18 +18,13 @@ int MoveCommand::abort()
     const Standing now = standing();
     if (!now.has_begun())
         throw Failure("there is no move of schema " + visible(options_.schema) + " to be aborted" +
-                      (now.has_way_back() ? "\nHINT:  The shard is at " + target_.server() +
-                                                ". --undo moves it back."
-                       : now.has_moved() ? how_to_move_back()
-                                         : ""));
+                      (now.has_moved() ? how_to_move_back(now) : hint(now)));
     now.require_same_servers(session_.servers, move_);
     /* This was read under the locks that Session holds on both servers, so no other command opens
      * the target before the fence is lowered. */
     if (now.is_switched())
-        throw Failure("the shard is open on " + target_.server() + ": --resume finishes the move" +
-                      (now.source && now.source->is_reversible ? ", and --undo moves it back then"
-                                                               : how_to_move_back()));
-    handover_.remedy = command_with("--abort");
+        throw Failure("the shard is open on " + target_.server() + hint(now));
+    handover_.remedy = command_with("--abort") + " goes on";
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());
     handover_.let_go();
@@ -59,30 +55,44 @@ void MoveCommand::remove_copy(const Standing& now)
     drop_state(source_, move_, limits_);
 }
 
+/* Looked for again: objects of other schemas can have been made since the move, and CASCADE would
+ * drop them without a word, because NOTICEs are off (client_min_messages).
+ *
+ * One transaction: the schema of the move has the function of the triggers, and CASCADE drops these
+ * with it. If it went before the rows, clients could write to the old rows again. */
+void MoveCommand::drop_closed(Connection& closed)
+{
+    std::string dependents;
+    for (const std::string& dependent : find_dependents(closed, move_.shard))
+        dependents += "\n    " + dependent;
+    if (!dependents.empty())
+        throw Failure("objects of other schemas would be dropped, too:" + dependents);
+    lock_and_run_naming(closed, limits_.deadline(), [&] {
+        closed.run("DROP SCHEMA " + move_.shard.quoted + " CASCADE; DROP SCHEMA " + move_.name +
+                   " CASCADE");
+    });
+}
+
+/* Of a move that came back, the closed copy is on the target. */
 int MoveCommand::drop_source()
 {
     const Standing now = standing();
     if (now.has_begun())
-        throw Failure("the move is not at its end\nHINT:  " +
-                      command_with(now.is_being_undone() ? "--undo" : "--resume") + ".");
+        throw Failure("the move is not at its end" + hint(now));
+    const bool is_on_target = now.has_come_back() && is_address_of(now.target->other, source_);
+    Connection& closed = is_on_target ? target_ : source_;
+    Connection& open = is_on_target ? source_ : target_;
     /* A second --drop-source: the last transaction below has removed the record of the source. */
     if (!now.source && !now.target && is_there_already(now))
         return end("dropped");
-    if (!now.source)
+    if (!now.source && !is_on_target)
         throw Failure("schema " + visible(move_.shard.schema) + " of " + source_.server() +
-                      " has not been moved");
+                      " has not been moved" + hint(now));
     /* The schema can have been dropped or renamed on the target since the move. Then the rows of
      * the source are the only ones. */
-    if (!has_shard(target_, move_.shard))
-        throw Failure("schema " + visible(move_.shard.schema) + " of " + target_.server() +
+    if (!has_shard(open, move_.shard))
+        throw Failure("schema " + visible(move_.shard.schema) + " of " + open.server() +
                       " is not shard " + std::to_string(move_.shard.number));
-    /* Looked for again: these can have been made since the move, and CASCADE would drop them
-     * without a word, because NOTICEs are off (client_min_messages). */
-    std::string dependents;
-    for (const std::string& dependent : find_dependents(source_, move_.shard))
-        dependents += "\n    " + dependent;
-    if (!dependents.empty())
-        throw Failure("objects of other schemas would be dropped, too:" + dependents);
     /* The record of the source is dropped last. It alone tells that the source follows, so a
      * command that was killed in between goes on, also when the part of the target is gone. */
     if (now.is_followed()) {
@@ -90,11 +100,6 @@ int MoveCommand::drop_source()
         discard_way_back(target_, move_, limits_);
         drop_state(target_, move_, limits_);
     }
-    /* One transaction: the schema of the move has the function of the triggers, and CASCADE drops
-     * these with it. If it went before the rows, clients could write to the old rows again. */
-    lock_and_run_naming(source_, limits_.deadline(), [&] {
-        source_.run("DROP SCHEMA " + move_.shard.quoted + " CASCADE; DROP SCHEMA " + move_.name +
-                    " CASCADE");
-    });
+    drop_closed(closed);
     return end("dropped");
 }

@@ -9,11 +9,13 @@
 #include "move/replication.h"
 #include "move/switch.h"
 #include "move/way_back.h"
+#include "postgres/dsn.h"
 
 /* Runs the steps that are left. */
 int MoveCommand::go_on()
 {
     note_interrupts();
+    const bool is_undo = standing().is_undo();
     try {
         /* Of a move that was interrupted. prepare_source() keeps the options of a new one. */
         if (const Standing now = standing(); now.source && now.source->is_of_source())
@@ -22,12 +24,20 @@ int MoveCommand::go_on()
         if (!standing().is_switched())
             copy_and_switch(snapshot);
         return finish(snapshot);
-    } catch (const MustStartAnew&) {
-        /* Its text names --abort. The hint below would send the user in a circle. */
-        throw;
+    } catch (const MustStartAnew& error) {
+        /* --resume would send the user in a circle; so would --abort of an undo, after which the
+         * way back is as broken as before. */
+        throw Failure(error.what() +
+                      ("\nHINT:  " +
+                       (is_undo ? move_command(options_.schema, without_secrets(options_.to),
+                                               without_secrets(options_.from), "--drop-source") +
+                                      " stops reverse replication."
+                                : command_with("--abort") + " removes the copy.")));
     } catch (const std::exception& error) {
-        throw Failure(std::string(error.what()) + "\nHINT:  " + handover_.remedy +
-                      ". Before the target is open, --abort undoes the move.");
+        throw Failure(std::string(error.what()) + "\nHINT:  " + handover_.remedy + "." +
+                      (end_state_.empty() ? " Before the target is open, " +
+                                                command_with("--abort") + " undoes the move."
+                                          : ""));
     }
 }
 
@@ -135,7 +145,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
      * target has a record: --resume goes on. The other way round, a fenced source and no
      * record on the target would look as if the target's database was lost, and --resume
      * would refuse to go on. */
-    write_step(source_, move_, Step::moved);
+    write_moved(source_, move_, snapshot && differences.empty());
     drop_state(target_, move_, limits_);
     return end(done() + way_back + rows, way_back.empty() && rows.empty());
 }

@@ -8,43 +8,38 @@
 #include <iostream>
 
 #include "base/output.h"
+#include "base/quoting.h"
 #include "fleet/catalog.h"
 #include "move/command.h"
 #include "move/many.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
 #include "move/way_back.h"
+#include "postgres/dsn.h"
+#include "postgres/identity.h"
 #include "postgres/trust.h"
 
 namespace
 {
 
-/* Leftovers of a move in the other direction are an obstacle, as any schema of that name is. */
-void require_no_move(const Standing& now)
+/* The command leads clients, also if the move was begun by another one. At the step moved the
+ * command of another router has been run, because lead_to() comes before that step; --abort never
+ * runs it. A way back is gone without --undo, too. */
+bool goes_on(const MoveOptions& options, const MoveState& source, bool is_one_of_many)
 {
-    if (!now.has_begun())
-        return;
-    const std::string other = visible((now.source ? now.source : now.target)->other.text());
-    if (now.is_being_undone())
-        throw Failure("the shard is being moved back from " + other +
-                      "\nHINT:  --undo goes on with that.");
-    if (now.is_undo() && now.source->step == Step::prepared)
-        throw Failure("the shard has been moved back from " + other + ", which follows it" +
-                      "\nHINT:  --undo with --from and --to exchanged leads it there again.");
-    throw Failure("a move of the shard with " + other + " has begun" +
-                  "\nHINT:  --resume goes on, --abort undoes it.");
+    return source.step != Step::moved && !options.is_aborted && !options.drops_source &&
+           !options.is_dry_run &&
+           (options.is_resumed || options.is_undone || is_one_of_many ||
+            source.is_standing_way_back());
 }
 
-/* For a move to be resumed or aborted, the routers that the source keeps are added. At the step
- * moved the command of another router has been run, because lead_to() comes before that step;
- * --abort never runs it. */
-Routing routing_of(const MoveOptions& options, Connection& source, const Move& move)
+/* For a move to be resumed or aborted, the routers that the source keeps are added. */
+Routing routing_of(const MoveOptions& options, Connection& source, const Move& move,
+                   bool is_one_of_many)
 {
     Routing routing = given_routing(options, {schema_name(options.alias, move.shard.number)});
     if (const auto state = read_state(source, move); state && state->is_of_source())
-        add_kept_routing(source, move.name,
-                         (options.is_resumed || options.is_undone) && state->step != Step::moved,
-                         routing);
+        add_kept_routing(source, move.name, goes_on(options, *state, is_one_of_many), routing);
     return routing;
 }
 
@@ -53,18 +48,66 @@ Routing routing_of(const MoveOptions& options, Connection& source, const Move& m
 MoveCommand::MoveCommand(const MoveOptions& options, bool is_one_of_many)
     : options_(options), is_one_of_many_(is_one_of_many),
       session_(options.from, options.to, options.schema),
-      handover_(routing_of(options, source_, move_), "the shard is", options,
-                command_with(options.is_undone ? "--undo" : "--resume")),
+      handover_(routing_of(options, source_, move_, is_one_of_many), "the shard is", options,
+                command_with(options.is_undone ? "--undo" : "--resume") + " goes on"),
       on_target_{dsn_of(source_, options.source), options.trusts_owners},
       on_source_{dsn_of(target_, options.target), options.trusts_owners}
 {
 }
 
-std::string MoveCommand::how_to_move_back() const
+/* --abort, --undo and --drop-source work with what the records have. Those that are not stored are
+ * given again: addresses, consent to run code, and the command of another router. Passwords are not
+ * shown. Of an undo the options are exchanged, and --undo takes the servers of its move. */
+std::string MoveCommand::command_with(const std::string& option) const
 {
-    return "\nHINT:  The shard is at " + target_.server() +
-           " for good. To move it back, drop the " +
-           "old rows by --drop-source, and move it with --from and --to exchanged.";
+    const bool is_exchanged = option == "--undo";
+    std::string more;
+    const auto add = [&](const char* name, const std::string& dsn) {
+        if (!dsn.empty())
+            more += name + shell_quoted(without_secrets(dsn)) + " ";
+    };
+    if (option == "--undo" || option == "--resume") {
+        add("--source ", is_exchanged ? options_.target : options_.source);
+        add("--target ", is_exchanged ? options_.source : options_.target);
+        more += options_.trusts_owners ? "--trust-owners " : "";
+        if (!options_.switch_command.empty())
+            more += "--switch-command " + shell_quoted(options_.switch_command) + " ";
+    }
+    return move_command(options_.schema,
+                        without_secrets(is_exchanged ? options_.to : options_.from),
+                        without_secrets(is_exchanged ? options_.from : options_.to), more + option);
+}
+
+InTransit MoveCommand::in_transit(const Standing& now)
+{
+    const bool by_source = now.is_told_by_source();
+    const MoveState& state = by_source ? *now.source : *now.target;
+    const std::string of_source = without_secrets(options_.from);
+    const std::string of_target = without_secrets(options_.to);
+    /* After a move that came back, the shard can have moved on. --drop-source takes any server that
+     * has it. */
+    const bool is_of_these =
+        now.has_come_back() || is_address_of(state.other, by_source ? target_ : source_);
+    return ::in_transit(state, by_source ? of_source : of_target,
+                        !is_of_these ? state.other.uri()
+                        : by_source  ? of_target
+                                     : of_source);
+}
+
+std::string MoveCommand::hint(const Standing& now)
+{
+    return !now.source && !now.target ? "" : "\nHINT:  " + way_on(in_transit(now));
+}
+
+/* Only a move leads it back: from the target, or, as an undo takes the servers, from the source. */
+std::string MoveCommand::how_to_move_back(const Standing& now)
+{
+    const bool has_copy = now.source || now.target;
+    return (has_copy ? hint(now) + " Then " : "\nHINT:  ") +
+           move_command(options_.schema,
+                        without_secrets(options_.is_undone ? options_.from : options_.to),
+                        without_secrets(options_.is_undone ? options_.to : options_.from), "") +
+           " moves the shard back.";
 }
 
 /* The shard has moved before. That is not so if a move has begun, if the target keeps the old rows
@@ -103,6 +146,9 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     }
     if (is_there_already(now))
         return {};
+    /* Alone: the names of that move would be obstacles, too. */
+    if (now.target && !now.is_undone())
+        return {{target_.server(), first_line(describe(in_transit(now))), way_on(in_transit(now))}};
     capacity.add_move(session_.servers);
     if (options_.is_reversible)
         capacity.add_way_back(session_.servers, false);
@@ -132,7 +178,14 @@ void MoveCommand::tell_size(std::size_t obstacles)
 int MoveCommand::begin()
 {
     const Standing now = standing();
-    require_no_move(now);
+    if (now.leads_back() && is_address_of(now.source->other, target_)) {
+        /* The target has all rows. So the move is the switch of an undo. */
+        warn(target_.server() + " follows the shard, and has its rows: nothing is copied");
+        handover_.remedy = command_with("--undo") + " goes on";
+        return options_.is_dry_run ? print_obstacles({}, options_.json) : go_on();
+    }
+    if (now.has_begun())
+        throw Failure(describe(in_transit(now)));
     if (is_there_already(now))
         return lead_there();
     Capacity capacity;
@@ -145,6 +198,8 @@ int MoveCommand::begin()
         tell_size(obstacles.size());
     if (options_.is_dry_run || !obstacles.empty())
         return print_obstacles(obstacles, options_.json);
+    if (now.is_undone())
+        drop_closed(target_);
     return go_on();
 }
 
@@ -154,12 +209,13 @@ int MoveCommand::resume()
     if (is_there_already(now))
         return lead_there();
     if (!now.has_begun())
-        throw Failure("there is no move of schema " + visible(options_.schema) + " to be resumed");
+        throw Failure("there is no move of schema " + visible(options_.schema) + " to be resumed" +
+                      hint(now));
     now.require_same_servers(session_.servers, move_);
     /* A way back that stands has the records of a prepared move. It is at its end, so there is
      * nothing to resume; only --undo begins its switch. */
     if (now.is_undo() && now.source->step == Step::prepared)
-        require_no_move(now);
+        throw Failure(describe(in_transit(now)));
     return go_on();
 }
 
@@ -174,10 +230,9 @@ int MoveCommand::undo()
     }
     if (is_there_already(now))
         return lead_there();
-    const std::string why =
-        now.has_begun() ? "the move is not at its end\nHINT:  --resume finishes it. Before the "
-                          "switch, --abort undoes it."
-                        : "the move was made without --reversible" + how_to_move_back();
+    const std::string why = now.has_begun()
+                                ? "the move is not at its end" + hint(now)
+                                : "the move was made without --reversible" + how_to_move_back(now);
     throw Failure("there is no way back from " + source_.server() + ": " + why);
 }
 
@@ -192,7 +247,8 @@ int MoveCommand::execute()
             require_trusted_schema(*connection, move_.name);
     if (options_.is_undone)
         return undo();
-    if (options_.is_resumed || (is_one_of_many_ && begins() && standing().has_begun()))
+    if (options_.is_resumed ||
+        (is_one_of_many_ && begins() && standing().has_begun() && !standing().leads_back()))
         return resume();
     if (options_.is_aborted)
         return abort();

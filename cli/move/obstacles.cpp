@@ -6,6 +6,7 @@
 #include "move/owned.h"
 #include "move/replicable.h"
 #include "move/rights.h"
+#include "move/state.h"
 #include "move/trial.h"
 #include "postgres/dump.h"
 
@@ -65,8 +66,8 @@ FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::re
 WHERE fits IS NOT TRUE
 UNION ALL
 SELECT format('schema %I is there already', nspname),
-       format('If the shard was moved away from there: %s; else decide by '
-              'SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;', $4::text, quote_ident(nspname))
+       format('It is not of a move. Decide by SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;',
+              quote_ident(nspname))
 FROM pg_namespace WHERE nspname = $1)";
 
 /* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
@@ -98,14 +99,13 @@ WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AN
 Obstacles find_split(Connection& connection, const Shard& shard)
 {
     if (const auto split = read_split(connection); split && split->is_under_way())
-        return {{connection.server(), "the server is being split",
-                 command_of(*split, "--resume") + " finishes the split, and --abort undoes it."}};
+        return {{connection.server(), "the server is being split", way_on(*split)}};
     for (const InTransit& one : read_in_transit(connection))
         if (one.kind == InTransit::Kind::split && one.shard.schema == shard.schema)
             return {{connection.server(),
                      "schema " + visible(shard.schema) +
                          " is of a split that still has its triggers and old rows",
-                     command_of(one, "--drop-rest")}};
+                     way_on(one)}};
     return {};
 }
 
@@ -186,18 +186,24 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
     auto& [source, target] = servers;
     const Result version = source.query(R"(
         SELECT extversion, extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake')");
+    /* The closed copy of an undone move is dropped before the new one begins. It is no obstacle,
+     * unless something depends on it. */
+    const bool replaces_copy = Standing(servers, move).is_undone();
     Obstacles found;
     found.read(target, kOnTarget,
-               {move.shard.schema, version.text(0, 0), version.text(0, 1),
-                move_command(move.shard.schema, "--drop-source")});
-    found.add(find_taken_names(target, move));
+               {replaces_copy ? "" : move.shard.schema, version.text(0, 0), version.text(0, 1)});
+    if (replaces_copy)
+        for (const std::string& dependent : find_dependents(target, move.shard))
+            found.add(target.server(), dependent, "Drop it, or move it into the schema.");
+    else
+        found.add(find_taken_names(target, move));
     found.read(target, kSubscribing);
     found.add(find_missing_rights(target, source, move, workers.dsn));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
-    return found.empty() ? try_definition(servers, move, workers.dsn) : found;
+    return found.empty() ? try_definition(servers, move, workers.dsn, replaces_copy) : found;
 }
 
 } // namespace

@@ -14,8 +14,7 @@ SELECT format('schema %I is there already: it belongs to role %I', nspname, pg_g
            WHEN n.oid IN ()" +
                            untrusted_schemas("('^' || $1 || '$')") + R"()
                THEN format('If that role has begun a move, connect as that role. Else: DROP SCHEMA %I CASCADE;', nspname)
-           ELSE format('snowflake-shard move %s with --drop-source or --abort, and the servers of that move. If there was none: '
-                       'DROP SCHEMA %I CASCADE;', $2::text, nspname) END
+           ELSE format('It has no record of a move. DROP SCHEMA %I CASCADE;', nspname) END
 FROM pg_namespace AS n WHERE nspname = $1
 UNION ALL
 SELECT format('publication %I of role %I is there already', pubname, pg_get_userbyid(pubowner)), format('DROP PUBLICATION %I;', pubname)
@@ -54,7 +53,7 @@ Named find_named(Connection& connection, const Move& move, const std::string& ow
 Obstacles find_taken_names(Connection& connection, const Move& move)
 {
     Obstacles found;
-    found.read(connection, kTaken, {move.name, move.shard.quoted});
+    found.read(connection, kTaken, {move.name});
     return found;
 }
 

@@ -1,6 +1,7 @@
 #include "move/state.h"
 
 #include "base/quoting.h"
+#include "fleet/in_transit.h"
 #include "postgres/identity.h"
 #include "postgres/trust.h"
 
@@ -67,6 +68,13 @@ std::string write_positions(Servers& servers, const Move& move)
            servers.target.server() + " from " + opened + " on";
 }
 
+void write_moved(Connection& source, const Move& move, bool is_equal)
+{
+    source.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULL, "
+                          "is_way_back = is_way_back AND $2::boolean"),
+                 {text_of(Step::moved), is_equal ? "true" : "false"});
+}
+
 /* No marker: the next fence sends its own. */
 void write_way_back(Connection& connection, const Move& move, Step step)
 {
@@ -102,9 +110,19 @@ bool Standing::has_way_back() const
     return is_followed() && is_at(target, Step::prepared);
 }
 
-bool Standing::is_being_undone() const
+bool Standing::leads_back() const
 {
-    return has_begun() && source && !source->is_of_source() && target && target->is_of_source();
+    return source && source->step == Step::prepared && source->is_way_back &&
+           is_at(target, Step::ready) && target->is_way_back && source->id == target->id;
+}
+
+/* An opened target says that the move cannot be aborted. Else the side that moves away tells it:
+ * the other one keeps the step of a way back while that is being undone. */
+bool Standing::is_told_by_source() const
+{
+    if (!source || is_at(target, Step::open))
+        return false;
+    return !target || is_at(source, Step::open) || source->is_of_source();
 }
 
 void Standing::require_same_servers(Servers& servers, const Move& move) const
@@ -115,9 +133,10 @@ void Standing::require_same_servers(Servers& servers, const Move& move) const
                              const Connection& here, Connection& other) {
         if (state && (!is_one_move || state->is_of_source() != is_source ||
                       !is_address_of(state->other, other)))
-            throw Failure("schema " + move.name + " on " + here.server() +
-                          " is of another move, with server " + visible(state->other.text()) +
-                          "\nHINT:  Give --from and --to as they were given when it began.");
+            throw Failure(
+                "schema " + move.name + " on " + here.server() +
+                " is of another move, with server " + visible(state->other.text()) +
+                "\nHINT:  " + way_on(in_transit(*state, here.address().uri(), state->other.uri())));
     };
     require(source, true, servers.source, servers.target);
     require(target, false, servers.target, servers.source);

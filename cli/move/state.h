@@ -30,6 +30,10 @@ std::string write_positions(Servers& servers, const Move& move);
 
 void make_reversible(Connection& source, const Move& move);
 
+/* The end of a move. is_equal: its rows were compared, and no difference was found. Only then the
+ * closed copy of an undo may be dropped for a new move. */
+void write_moved(Connection& source, const Move& move, bool is_equal);
+
 /* The move is the way back of one that is done, with its sides exchanged: prepared on the source,
  * ready on the target. Its undo has no way back of its own, unless --reversible is given again. */
 void write_way_back(Connection& connection, const Move& move, Step step);
@@ -54,8 +58,15 @@ public:
     bool has_way_back() const;
     /* The source is the side that follows, also if the target's part is lost. */
     bool is_followed() const;
-    /* An undo of the move has begun, and is not at its end. */
-    bool is_being_undone() const;
+    /* The source is open, and the target follows it: the move would be the switch of an undo. */
+    bool leads_back() const;
+    /* A move from the target to the source is at its end, and has left its closed copy on the
+     * target. */
+    bool has_come_back() const { return !source && is_at(target, Step::moved); }
+    /* That move was an undo, whose rows were compared: the source had all of the copy's. */
+    bool is_undone() const { return has_come_back() && target->is_way_back; }
+    /* The record that says most. */
+    bool is_told_by_source() const;
     /* The move is such an undo, or would be: the shard has come from the target, which follows. */
     bool is_undo() const { return source && source->is_of_source() && source->is_way_back; }
 

@@ -166,7 +166,8 @@ Obstacles try_subscription(Connection& subscriber, const Move& move, const std::
         .find_obstacles({subscription_of(subscriber, move, dsn)});
 }
 
-Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn)
+Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn,
+                         bool replaces_copy)
 {
     auto& [source, target] = servers;
     const std::string number = std::to_string(move.shard.number);
@@ -174,6 +175,10 @@ Obstacles try_definition(Servers& servers, const Move& move, const std::string& 
                                           "SELECT snowflake_internal.claim_shard(" + number + ", " +
                                               target.literal(move.shard.schema) + ");"},
                                          subscription_of(target, move, source_dsn)};
+    if (replaces_copy)
+        statements.insert(statements.begin(),
+                          {Kind::shard, "closed copy",
+                           "DROP SCHEMA " + move.shard.quoted + ", " + move.name + " CASCADE;"});
     Trial trial(target, move.shard.schema, sole_owner(source, move.shard));
     try {
         const Archive archive(source, move.shard.schema, false);

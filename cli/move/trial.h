@@ -14,8 +14,11 @@
  * Others do not see these objects. A foreign key locks the table of another schema that it refers
  * to against writing until the rollback. A table that is locked by others is waited for 100 ms,
  * because its writers wait behind this transaction; then it is an obstacle, too. There are no rows,
- * and materialized views are not filled, so no object takes long. */
-Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn);
+ * and materialized views are not filled, so no object takes long.
+ *
+ * replaces_copy: the closed copy of an undone move, and its record, are dropped before. */
+Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn,
+                         bool replaces_copy);
 
 /* The subscription alone. */
 Obstacles try_subscription(Connection& subscriber, const Move& move, const std::string& dsn);

@@ -2,6 +2,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "fleet/in_transit.h"
 #include "handover/dependents.h"
 #include "handover/waiting.h"
 #include "postgres/identity.h"
@@ -80,11 +81,13 @@ int SplitCommand::abort()
         /* Only here the standby must be reached: nobody else knows if it was promoted. */
         Connection& standby = servers_.reached();
         if (!is_in_recovery(standby))
-            throw Failure(standby.server() + " was promoted\nHINT:  --resume finishes the split.");
+            throw Failure(standby.server() + " was promoted\nHINT:  " +
+                          command_of(*now, "--resume") + " finishes the split.");
         if (start_of(standby) == now->standby_start)
-            throw Failure("the promotion of " + standby.server() +
-                          " was requested, and may still come\nHINT:  --resume finishes the "
-                          "split. To go back, start the standby again, and give --abort then.");
+            throw Failure(
+                "the promotion of " + standby.server() +
+                " was requested, and may still come\nHINT:  " + command_of(*now, "--resume") +
+                " finishes the split. To go back, start the standby again, and give --abort then.");
     }
     handover_.remedy = "snowflake-shard split ... --abort goes on";
     require_home(*now);
@@ -118,7 +121,7 @@ std::size_t drop_closed_shards(Connection& connection)
         return 0;
     if (state->is_under_way())
         throw Failure("the split is not at its end on " + connection.server() +
-                      "\nHINT:  --resume finishes it.");
+                      "\nHINT:  " + way_on(*state));
     /* leaves <> is_new: on the new server those that stayed, on the old one those that left. */
     const Result rest = connection.query(R"(
         SELECT shard, nspname, quote_ident(nspname)
@@ -160,7 +163,7 @@ int SplitCommand::drop_rest()
     if (here)
         require_same_servers(*here);
     if (here && here->is_under_way())
-        throw Failure("the split is not at its end\nHINT:  --resume finishes it.");
+        throw Failure("the split is not at its end\nHINT:  " + way_on(*here));
     if (there && (!there->is_new || !is_address_of(there->old_server, old_) ||
                   (here && here->id != there->id)))
         throw Failure("the servers are not those of one split");

@@ -1,6 +1,9 @@
 #include "split/obstacles.h"
 
+#include <map>
+
 #include "base/output.h"
+#include "fleet/in_transit.h"
 #include "fleet/records.h"
 #include "postgres/trust.h"
 #include "split/session.h"
@@ -38,10 +41,6 @@ SELECT CASE WHEN is_trusted THEN format('schema %s is there already: an earlier 
 FROM pg_namespace, LATERAL (SELECT oid NOT IN ()" +
                            untrusted_schemas("'^snowflake_split$'") + R"()) AS t (is_trusted)
 WHERE nspname = 'snowflake_split'
-UNION ALL
-SELECT format('schema %s: a move is not at its end', nspname),
-       'snowflake-shard move with --resume, --abort or --drop-source, as snowflake-shard list and verify show.'
-FROM pg_namespace WHERE nspname ~ '^snowflake_move_[0-9]{1,4}$'
 UNION ALL
 SELECT format('role %I may make no schema in database %I', current_user, current_database()),
        format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
@@ -167,6 +166,23 @@ SELECT format('role %I may not set default_transaction_read_only by ALTER SYSTEM
        format('GRANT ALTER SYSTEM ON PARAMETER default_transaction_read_only TO %I; on the server of --from', current_user)
 WHERE NOT has_parameter_privilege('default_transaction_read_only', 'ALTER SYSTEM'))";
 
+/* The records of moves, and schemas of their name without a record. */
+Obstacles find_moves(Connection& old)
+{
+    std::map<std::string, std::string> hints;
+    const Result schemas =
+        old.query("SELECT nspname FROM pg_namespace WHERE nspname ~ '^snowflake_move_[0-9]{1,4}$'");
+    for (const std::string& schema : texts_of(schemas))
+        hints[schema] = "It has no record of a move. DROP SCHEMA " + schema + " CASCADE;";
+    for (const InTransit& one : read_in_transit(old))
+        if (one.kind == InTransit::Kind::move)
+            hints[name_of_move(one.shard.number)] = way_on(one);
+    Obstacles found;
+    for (const auto& [schema, hint] : hints)
+        found.add(old.server(), "schema " + schema + ": a move is not at its end", hint);
+    return found;
+}
+
 /* Of primary_conninfo, as the receiver uses it. Without an application_name there, it is
  * cluster_name or walreceiver, which the receiver gives as fallback_application_name. Empty if no
  * receiver runs. */
@@ -200,6 +216,7 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
                  "Give the server that is split as --from, and its standby as --standby."}};
     Obstacles found;
     found.read(old, kOnOld, {schemas_of(old, shards), limits.seconds()});
+    found.add(find_moves(old));
     for (Connection* connection : {&old, &standby})
         found.read(*connection, kStatistics);
     found.read(old, kFollowers, {name_of_standby(standby)});

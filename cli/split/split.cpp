@@ -11,6 +11,7 @@
 #include "base/output.h"
 #include "base/shard_states.h"
 #include "fleet/catalog.h"
+#include "fleet/in_transit.h"
 #include "postgres/identity.h"
 #include "postgres/trust.h"
 #include "split/command.h"
@@ -136,9 +137,8 @@ int SplitCommand::begin()
 {
     if (const auto now = state())
         throw Failure(now->is_under_way()
-                          ? "a split has begun: " + text_of(now->step) +
-                                "\nHINT:  --resume goes on, --abort undoes it."
-                          : "the server has been split\nHINT:  --drop-rest ends it.");
+                          ? "a split has begun: " + text_of(now->step) + "\nHINT:  " + way_on(*now)
+                          : "the server has been split\nHINT:  " + way_on(*now));
     Connection& standby = servers_.reached();
     Obstacles obstacles = find_obstacles(old_, standby, shards_, limits_);
     const Obstacles of_routers = routers_.find_obstacles(old_);

@@ -12,23 +12,6 @@
 namespace
 {
 
-/* The state of a shard on this server, for a person. Both servers of a move list the shard:
- * "moving" is either side before the end, "moved" the rows that wait for --drop-source. A way back
- * has words of its own, because it may stand for weeks: one server is open, and the other follows
- * it. */
-std::string state_of(const InTransit& one)
-{
-    switch (one.state) {
-    case InTransit::State::way_back:
-        return one.is_open ? "open with a way back" : "moved, follows";
-    case InTransit::State::moving:
-        return one.is_open && !one.is_source ? "open" : "moving";
-    case InTransit::State::rest:
-        break;
-    }
-    return one.is_open ? "open" : "moved";
-}
-
 /* Open shards, and those that are closed by a move, if their schema is there: a DROP SCHEMA by hand
  * leaves the record of the move. Shards that a split has left closed are omitted, because the other
  * server lists them. The first row of VALUES is never a schema: it gives the columns their types,

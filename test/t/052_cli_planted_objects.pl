@@ -192,7 +192,7 @@ subtest 'a published table that gets another name' => sub {
 	$holder->query_safe('COMMIT');
 	$holder->quit;
 	is(end_command($run), 3, 'its rows are not written to the table of that name');
-	like($run->{err}, qr/table vic\.salaries is published, and not of the shard\. Start anew: --abort$/,
+	like($run->{err}, qr/table vic\.salaries is published, and not of the shard\. Start anew: --abort$/m,
 		'and the error names it');
 	is($one->safe_psql('postgres', 'SELECT count(*) FROM vic.salaries'), '0', 'the table has no row of it');
 	is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($move_error);
