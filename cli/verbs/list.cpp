@@ -1,5 +1,8 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
+#include <map>
+#include <optional>
+
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
@@ -12,31 +15,102 @@
 namespace
 {
 
-/* Open shards, and those that are closed by a move, if their schema is there: a DROP SCHEMA by hand
- * leaves the record of the move. Shards that a split has left closed are omitted, because the other
- * server lists them. The first row of VALUES is never a schema: it gives the columns their types,
- * also if there is no move. */
-std::string shards_sql(Connection& connection)
+/* A shard on a server. */
+struct Listed {
+    int number;
+    std::string schema;
+    Row row;                          /* tables, rows, size, last_id_at, server */
+    std::optional<InTransit> transit; /* by the record of this server */
+    std::string name;                 /* of this server */
+    bool is_hidden = false;
+
+    bool is_open() const { return !transit || transit->is_open; }
+};
+
+using Shards = std::vector<Listed>;
+
+/* Shards that a split has left closed are omitted, because the other server lists them. */
+std::vector<InTransit> read_listed(Connection& connection)
 {
-    std::string moves;
+    std::vector<InTransit> listed;
     for (const InTransit& one : read_in_transit(connection))
         if (one.kind == InTransit::Kind::move || one.state == InTransit::State::moving)
-            moves += ", (" + std::to_string(one.shard.number) + ", " +
-                     connection.literal(one.shard.schema) + ", '" + state_of(one) + "')";
-    return "SELECT shard, schema_name, coalesce(m.state, 'open') AS state FROM (" +
-           open_shards_sql(connection) +
-           ") AS o FULL JOIN (SELECT m.* FROM (VALUES (NULL::bigint, NULL::name, NULL)" + moves +
-           ") AS m (shard, schema_name, state) JOIN pg_namespace ON nspname = schema_name) AS m "
-           "USING (shard, schema_name)";
+            listed.push_back(one);
+    return listed;
+}
+
+/* Open shards, and those that are closed by a move, if their schema is there: a DROP SCHEMA by hand
+ * leaves the record of the move. The first row of VALUES is never a schema: it gives the columns
+ * their types, also if there is no move. */
+std::string shards_sql(Connection& connection, const std::vector<InTransit>& in_transit)
+{
+    std::string moves;
+    for (const InTransit& one : in_transit)
+        moves += ", (" + std::to_string(one.shard.number) + ", " +
+                 connection.literal(one.shard.schema) + ")";
+    return "SELECT shard, schema_name FROM (" + open_shards_sql(connection) +
+           ") AS o UNION SELECT m.* FROM (VALUES (NULL::bigint, NULL::name)" + moves +
+           ") AS m (shard, schema_name) JOIN pg_namespace ON nspname = schema_name";
+}
+
+/* Of a shard in transit one row is shown: where it is open; in the middle of a switch, where it was
+ * closed; else, if the other server is not asked, the closed copy. The command that leads on is
+ * that of the server that is shown, or of the closed copy that only it has a record of. */
+void show_once(Shards& shards)
+{
+    const auto rank = [](const Listed& one) {
+        return one.is_open() ? 2 : one.transit->is_source ? 1 : 0;
+    };
+    std::map<std::pair<int, std::string>, Listed*> shown;
+    for (Listed& one : shards) {
+        const auto [place, is_first] = shown.insert({{one.number, one.schema}, &one});
+        Listed*& other = place->second;
+        /* Two that are open are not one shard in transit, and verify finds them. */
+        if (is_first || (one.is_open() && other->is_open()))
+            continue;
+        Listed& better = rank(one) > rank(*other) ? one : *other;
+        Listed& worse = &better == &one ? *other : one;
+        worse.is_hidden = true;
+        if (!better.transit) {
+            better.transit = worse.transit;
+            better.transit->is_open = true;
+            better.transit->other = address_of(worse.name);
+        }
+        other = &better;
+    }
+}
+
+/* other and next are for shards in transit. A table without any lacks these columns. */
+Table table_of(const Shards& shards, bool json)
+{
+    Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server",
+                    "other", "next"},
+                   {}};
+    bool has_transit = json;
+    for (const Listed& one : shards) {
+        if (one.is_hidden)
+            continue;
+        const bool is_in_transit = one.transit.has_value();
+        has_transit = has_transit || is_in_transit;
+        Row row = {one.number, one.schema, is_in_transit ? state_of(*one.transit) : "open"};
+        row.insert(row.end(), one.row.begin(), one.row.end());
+        row.push_back(is_in_transit ? Value(one.transit->other.text()) : Value());
+        row.push_back(is_in_transit ? Value(next_command(*one.transit)) : Value());
+        table.rows.push_back(row);
+    }
+    if (!has_transit) {
+        table.columns.resize(table.columns.size() - 2);
+        for (Row& row : table.rows)
+            row.resize(table.columns.size());
+    }
+    return table;
 }
 
 } // namespace
 
 int list_shards(const ServerOptions& options)
 {
-    /* A shard that is moving is on two servers, and one that has moved leaves its rows behind.
-     *
-     * Rows are the estimate of the last ANALYZE, and unknown before the first. Rows and size are of
+    /* Rows are the estimate of the last ANALYZE, and unknown before the first. Rows and size are of
      * this server alone, so they are left out where Citus has the rows on another node.
      *
      * A partitioned table is counted once, without its partitions. Its reltuples count their rows
@@ -47,10 +121,13 @@ int list_shards(const ServerOptions& options)
     const auto list = [&](Connection& connection) {
         warn_of_citus(connection);
         warn_of_unread_records(connection);
-        return connection.query("WITH shards AS (" + shards_sql(connection) + R"(), last AS (
+        const std::vector<InTransit> in_transit = read_listed(connection);
+        const Result result =
+            connection.query("WITH shards AS (" + shards_sql(connection, in_transit) +
+                                 R"(), last AS (
                 SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
                 FROM )" + extension_schema(connection) +
-                                    R"(.snowflake_sequences GROUP BY shard
+                                 R"(.snowflake_sequences GROUP BY shard
             ), sizes AS (
                 SELECT relnamespace AS schema,
                        count(*) FILTER (WHERE relkind IN ('r', 'p') AND NOT relispartition) AS tables,
@@ -60,27 +137,42 @@ int list_shards(const ServerOptions& options)
                 AND relnamespace IN (SELECT n.oid FROM pg_namespace AS n JOIN shards ON schema_name = nspname)
                 GROUP BY relnamespace
             ), citus AS ()" + citus_nodes_sql(connection) +
-                                    R"()
-            SELECT shard, schema_name, state, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
+                                 R"()
+            SELECT shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
                    CASE WHEN node IS NULL THEN )" +
-                                    (options.json ? "coalesce(size, 0)"
-                                                  : "pg_size_pretty(coalesce(size, 0))") +
-                                    R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                                 (options.json ? "coalesce(size, 0)"
+                                               : "pg_size_pretty(coalesce(size, 0))") +
+                                 R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
                    coalesce(node || '/' || current_database(), $1::text)
             FROM shards LEFT JOIN last USING (shard)
             LEFT JOIN pg_namespace AS n ON n.nspname = schema_name
             LEFT JOIN sizes ON sizes.schema = n.oid
             LEFT JOIN citus ON citus.schema = n.oid
             ORDER BY shard, schema_name)",
-                                {connection.address().text()});
+                             {connection.address().text()});
+        const std::vector<Column> columns = columns_of(result);
+        Shards shards;
+        for (int i = 0; i < result.rows(); i++) {
+            const Row row = row_of(result, i, columns);
+            Listed one = {static_cast<int>(result.number(i, 0)),
+                          result.text(i, 1),
+                          {row.begin() + 2, row.end()},
+                          {},
+                          connection.address().text()};
+            for (const InTransit& transit : in_transit)
+                if (transit.shard.number == one.number && transit.shard.schema == one.schema)
+                    one.transit = transit;
+            shards.push_back(one);
+        }
+        return shards;
     };
-    Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server"},
-                   {}};
     /* Always goes on without a server that fails: the rows of the others are right by themselves.
      * The exit code is 3. */
     ServerSet servers(options.dsns, Access::reads, true);
-    for (const Result& shards : servers.on_all(list))
-        add_rows(table, shards);
-    print(table, format_of("", options.json));
+    Shards all;
+    for (const Shards& shards : servers.on_all(list))
+        all.insert(all.end(), shards.begin(), shards.end());
+    show_once(all);
+    print(table_of(all, options.json), format_of("", options.json));
     return servers.exit_code(kDone);
 }

@@ -349,6 +349,8 @@ sub run_block
 		my $database = database_of($server);
 		my $address = "$ENV{PGHOST}:$port/$database";
 		my $filled = sprintf('%-*s', length $address, "$server:$port/app");
+		my $uri = $ENV{PGHOST} =~ s/([^\w.~-])/sprintf '%%%02X', ord $1/ger . ":$port/$database";
+		$real =~ s/\Q$uri\E(?!\w)/$server:$port\/app/g;
 		$real =~ s/\Q$address\E(?=  )/$filled/g;
 		$real =~ s/\Q$address\E(?!\w)/$server:$port\/app/g;
 		$real =~ s/\Q$ENV{PGHOST}\E(\h+(?:port=)?$port\h+(?:dbname=)?)$database(?!\w)/$server$1app/g;
