@@ -62,9 +62,10 @@ struct GlobalArguments {
         verb->add_option("--role", global.role,
                          "role with whose rights the SQL works (default: the owner of the global "
                          "tables)");
-        line.add_seconds(verb, "--timeout", global.timeout,
-                         "how long the command waits for locks and followers while nobody can "
-                         "write to the tables (default 10s)");
+        CommandLine::add_seconds(
+            verb, "--timeout", global.timeout,
+            "how long the command waits for locks and followers while nobody can "
+            "write to the tables (default 10s)");
     }
 
     void add_global_verify(CLI::App& above)

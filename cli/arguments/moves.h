@@ -46,8 +46,8 @@ struct MoveArguments {
                          "pages looked at while it is measured")
             ->check(CLI::IsMember({"size", "shards", "rows", "writes", "pages"}))
             ->excludes(weights);
-        line.add_seconds(verb, "--over", plan.over,
-                         "how long --by writes and --by pages measure (default 60s)");
+        CommandLine::add_seconds(verb, "--over", plan.over,
+                                 "how long --by writes and --by pages measure (default 60s)");
         /* One value for each: CLI11 would take the connection strings behind it, too, which are the
          * servers of the plan. */
         line.add_dsn(verb, "--drain", plan.drain,
@@ -59,9 +59,10 @@ struct MoveArguments {
         verb->add_option("--max-moves", plan.max_moves, "no more moves than this")
             ->check(CLI::Range(1, 8192));
         verb->add_option("--exclude", plan.exclude, "shards that stay: 0-7 or 1,5,7-9");
-        line.add_bytes(verb, "--rate", plan.rate,
-                       "bytes copied in a second, to estimate the time of one move after the other "
-                       "(default 50MB)")
+        CommandLine::add_bytes(
+            verb, "--rate", plan.rate,
+            "bytes copied in a second, to estimate the time of one move after the other "
+            "(default 50MB)")
             ->check(CLI::PositiveNumber);
         verb->add_flag("--keep-going", plan.keep_going, kKeepGoing);
         verb->add_option("--format", plan.format, "svg: a picture of the servers and the moves")
@@ -91,12 +92,12 @@ struct MoveArguments {
                          "file that plan --json has written; - is the standard input");
         line.add_dsn(verb, "--from", move.from, "connection string of its server");
         line.add_dsn(verb, "--to", move.to, "connection string of its new server");
-        line.add_jobs(verb, move.jobs,
-                      "number of moves at a time, one for each server (default 1)");
-        line.add_jobs(verb, move.index_jobs,
-                      "number of large indexes that a move builds at a time; each takes "
-                      "maintenance_work_mem of the target (default 2)",
-                      "--index-jobs");
+        CommandLine::add_jobs(verb, move.jobs,
+                              "number of moves at a time, one for each server (default 1)");
+        CommandLine::add_jobs(verb, move.index_jobs,
+                              "number of large indexes that a move builds at a time; each takes "
+                              "maintenance_work_mem of the target (default 2)",
+                              "--index-jobs");
         auto* kind = verb->add_option_group("kind");
         kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
         kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
@@ -119,7 +120,7 @@ struct MoveArguments {
         add_switch(verb, move,
                    "shell command for another router, run when the target is open, with "
                    "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
-        line.add_bytes(
+        CommandLine::add_bytes(
             verb, "--verify", move.verify_size,
             "compare all rows of tables up to this size, others by number (default 1GB)");
     }
@@ -171,11 +172,13 @@ struct MoveArguments {
         verb->add_option("--switch-command", options.switch_command, switch_command);
         verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
-        line.add_bytes(verb, "--max-lag", options.max_lag,
-                       "bytes of WAL that the target may be behind when the switch begins (default "
-                       "1MB)");
-        line.add_seconds(verb, "--timeout", options.timeout,
-                         "how long writes may wait for the switch: 500ms, 2min (default 10s)");
+        CommandLine::add_bytes(
+            verb, "--max-lag", options.max_lag,
+            "bytes of WAL that the target may be behind when the switch begins (default "
+            "1MB)");
+        CommandLine::add_seconds(
+            verb, "--timeout", options.timeout,
+            "how long writes may wait for the switch: 500ms, 2min (default 10s)");
     }
 
     CommandLine& line;

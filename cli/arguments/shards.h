@@ -47,7 +47,7 @@ struct ShardArguments {
             ->required();
         line.add_dsn(verb, "--to", clone.to,
                      "connection string of the server that gets them (default: the template's)");
-        line.add_jobs(verb, clone.jobs, "number of connections (default 1)");
+        CommandLine::add_jobs(verb, clone.jobs, "number of connections (default 1)");
         verb->add_flag("--keep-going", clone.keep_going,
                        "leave out servers that fail: their shards can be made a second time");
     }
@@ -80,9 +80,9 @@ struct ShardArguments {
             ->excludes(sql)
             ->excludes(file)
             ->excludes(once);
-        line.add_jobs(verb, run.jobs, "number of connections to each server (default 1)");
-        line.add_seconds(verb, "--lock-timeout", run.lock_timeout,
-                         "how long a statement may wait for a lock: 500ms, 10s, 2min");
+        CommandLine::add_jobs(verb, run.jobs, "number of connections to each server (default 1)");
+        CommandLine::add_seconds(verb, "--lock-timeout", run.lock_timeout,
+                                 "how long a statement may wait for a lock: 500ms, 10s, 2min");
         auto* tries = verb->add_option(
             "--tries", run.tries,
             "how often a shard is tried if others are in the way: lock timeout, deadlock or "
@@ -117,16 +117,16 @@ struct ShardArguments {
         verb->add_option("--sql", query.sql, "one SELECT, VALUES, TABLE or WITH")->required();
         verb->add_option("--format", query.format, "format of the rows (default table)")
             ->check(CLI::IsMember({"table", "csv", "json"}));
-        line.add_jobs(verb, query.jobs, "number of connections to each server (default 1)");
-        line.add_seconds(verb, "--timeout", query.statement_timeout,
-                         "statement_timeout of each shard: 500ms, 10s, 2min");
+        CommandLine::add_jobs(verb, query.jobs, "number of connections to each server (default 1)");
+        CommandLine::add_seconds(verb, "--timeout", query.statement_timeout,
+                                 "statement_timeout of each shard: 500ms, 10s, 2min");
         auto* since = verb->add_option(
             "--since", query.since,
             "file with the last ID of each shard: the SQL has it as $1, and the ID up to which no "
             "new row can appear as $2; the file is replaced when the rows are printed");
-        line.add_seconds(
-                verb, "--settle-timeout", query.settle_timeout,
-                "how long a shard may wait for transactions that have drawn IDs (default 10s)")
+        CommandLine::add_seconds(
+            verb, "--settle-timeout", query.settle_timeout,
+            "how long a shard may wait for transactions that have drawn IDs (default 10s)")
             ->needs(since);
         auto* then = verb->add_option(
             "--then", query.then,
