@@ -1,4 +1,4 @@
-#include "move/many.h"
+/* snowflake-shard move --shards, --plan. */
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "move/command.h"
 #include "move/list.h"
+#include "move/verb.h"
 #include "postgres/parallel.h"
 
 namespace

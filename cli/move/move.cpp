@@ -11,7 +11,6 @@
 #include "base/quoting.h"
 #include "fleet/catalog.h"
 #include "move/command.h"
-#include "move/many.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
 #include "move/way_back.h"

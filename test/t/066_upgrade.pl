@@ -99,7 +99,8 @@ sub shown
 	foreach my $node ($old, $new)
 	{
 		my $address = $node->host . ':' . $node->port . '/app';
-		$text =~ s/\Q$address\E/${\$node->name}:5432\/app/g;
+		my $uri = $address =~ s/\//%2F/gr =~ s/%2Fapp$/\/app/r;
+		$text =~ s/\Q$_\E/${\$node->name}:5432\/app/g foreach $address, $uri;
 	}
 	return $text =~ s/role "\Q$user\E"/role "postgres"/r;
 }
