@@ -233,6 +233,8 @@ COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
 CREATE FUNCTION snowflake_create_shard(shard integer)
     RETURNS void
     LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
-    RETURN snowflake_create_shard(shard, format('shard%s', shard)::name);
+    SET search_path = pg_catalog, pg_temp
+    -- Bound here, to these types exactly: the schema can hold functions of others.
+    RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());
 COMMENT ON FUNCTION snowflake_create_shard(integer) IS
     'the same, in a schema that is named shard and the number: shard7';
