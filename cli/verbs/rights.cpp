@@ -21,7 +21,9 @@ WITH owned AS (
     FROM pg_namespace AS n JOIN pg_database AS d ON d.datname = current_database()
     JOIN pg_roles AS r ON r.oid = CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END),
 others AS (
-    SELECT oid FROM pg_roles WHERE NOT rolsuper),
+    SELECT r.oid FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
+    JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN datdba ELSE r.oid END
+    WHERE NOT a.rolsuper),
 planted AS (
     SELECT o.oid AS schema, min(format('%s may create objects in it', CASE grantee WHEN 0 THEN 'every role'
                                                                       ELSE format('role %I', pg_get_userbyid(grantee)) END)) AS reason

@@ -218,6 +218,17 @@ subtest 'what run refuses, and what its errors repeat' => sub {
 	}
 };
 
+# public belongs to pg_database_owner, and this role is the owner of the database alone.
+subtest 'a table in public, in a database of a superuser' => sub {
+	$node->safe_psql('postgres',
+		q{CREATE SEQUENCE one_seq; CREATE TABLE public.one (id bigint DEFAULT snowflake_next_id(900, 'one_seq'))});
+	is(run_as('super', 'query', '--shards', '900', '--sql', 'SELECT count(*) FROM one'), 0, 'query') or diag($err);
+	$node->safe_psql('postgres', 'GRANT CREATE ON SCHEMA public TO mallory');
+	is(run_as('super', 'query', '--shards', '900', '--sql', 'SELECT count(*) FROM one'), 3, 'not where others may create');
+	like($err, qr/schema public belongs to superuser \S+, and role mallory may create objects in it/, 'with the role');
+	$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA public FROM mallory; DROP TABLE one');
+};
+
 subtest 'a superuser has the rights of the owner' => sub {
 	foreach my $verb (qw(query run))
 	{
