@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
+#include <map>
 
 #include "base/output.h"
 #include "move/fence.h"
@@ -19,58 +19,50 @@
 namespace
 {
 
-/* A catalogue and an object, because an OID is unique in its catalogue only. */
-using Keys = std::set<std::pair<std::uint32_t, std::uint32_t>>;
-
-/* Primary keys, unique and exclusion constraints, and replica identities. The entry of a constraint
- * in the archive has its OID in pg_constraint. An index without one, which can be a replica
- * identity, has that in pg_class. pg_dump writes REPLICA IDENTITY USING INDEX into the same
- * entry. */
-Keys find_keys(Connection& source, const Shard& shard)
-{
-    const Result rows = source.query(R"(
-        SELECT tableoid, oid FROM pg_constraint
-        WHERE connamespace = $1::regnamespace AND contype IN ('p', 'u', 'x')
-        UNION ALL
-        SELECT c.tableoid, c.oid FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid
-        WHERE relnamespace = $1::regnamespace AND indisreplident)",
-                                     {shard.quoted});
-    Keys keys;
-    for (int i = 0; i < rows.rows(); i++)
-        keys.emplace(rows.number(i, 0), rows.number(i, 1));
-    return keys;
-}
-
-/* Keys, or all others. */
-std::vector<Archive::Item> post_data(Connection& source, const Shard& shard, const Archive& archive,
-                                     bool of_keys)
-{
-    const Keys keys = find_keys(source, shard);
-    std::vector<Archive::Item> items;
-    for (const Archive::Item& item : archive.items(Archive::Section::post_data))
-        if ((keys.count({item.catalog, item.object}) > 0) == of_keys)
-            items.push_back(item);
-    return items;
-}
-
 /* The part of the definition that the target gets first, to be run as a whole in a transaction of
  * the caller: the objects that rows need, which are tables, and the indexes by which the apply
  * worker finds rows. */
 std::string definition_before_rows(Connection& source, const Shard& shard, const Archive& archive)
 {
     return archive.sql(archive.items(Archive::Section::pre_data)) +
-           archive.sql(post_data(source, shard, archive, true));
+           archive.sql(keys_before_rows(source, shard, archive));
 }
 
-/* Megabytes of the tables that are copied, without indexes and TOAST: for the progress alone. */
-std::size_t megabytes(Connection& connection, const Shard& shard)
+/* Megabytes of the rows of tables, without indexes and TOAST: for the progress alone. */
+class CopiedSize
 {
-    const Result size = connection.query(R"(
-        SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint >> 20
-        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r')",
+public:
+    explicit CopiedSize(Connection& source, const Shard& shard)
+    {
+        const Result rows = source.query(R"(
+            SELECT oid::regclass, pg_relation_size(oid)
+            FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r')",
                                          {shard.quoted});
-    return static_cast<std::size_t>(size.number(0, 0));
-}
+        for (int i = 0; i < rows.rows(); i++)
+            total_ += sizes_[rows.text(i, 0)] = rows.number(i, 1);
+    }
+    std::size_t total() const { return static_cast<std::size_t>(total_ >> 20); }
+
+    /* i, d: the copy of the table has not ended. The size of another one is not asked, because it
+     * would wait for the ALTER TABLE that builds a key. */
+    std::size_t on_target(Connection& target, const Move& move) const
+    {
+        const Result rows = target.query(R"(
+            SELECT srrelid::regclass, CASE WHEN srsubstate = 'd' THEN pg_relation_size(srrelid) ELSE 0 END
+            FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
+            WHERE subname = $1 AND srsubstate IN ('i', 'd'))",
+                                         {move.name});
+        std::int64_t left = 0;
+        for (int i = 0; i < rows.rows(); i++)
+            if (const auto table = sizes_.find(rows.text(i, 0)); table != sizes_.end())
+                left += std::max<std::int64_t>(0, table->second - rows.number(i, 1));
+        return static_cast<std::size_t>((total_ - left) >> 20);
+    }
+
+private:
+    std::map<std::string, std::int64_t> sizes_; /* on the source, when the copy begins */
+    std::int64_t total_ = 0;
+};
 
 /* Tables whose rows have been copied, with the slot from which the changes since then are read.
  * srsubstate f is SUBREL_STATE_FINISHEDCOPY. The name is that of ReplicationSlotNameForTablesync(),
@@ -190,20 +182,21 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
     target.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
 }
 
-void await_copy(Servers& servers, const Move& move)
+void await_copy(Servers& servers, const Move& move, int index_jobs)
 {
     warn("target: rows");
-    const std::size_t total = megabytes(servers.source, move.shard);
-    Progress progress("copy (MB)", total);
+    const CopiedSize size(servers.source, move.shard);
+    Progress progress("copy (MB)", size.total());
+    KeysBehindRows keys(servers, move, index_jobs);
     await_replication(servers, move, [&] {
-        progress.reach(std::min(total, megabytes(servers.target, move.shard)));
+        progress.reach(size.on_target(servers.target, move));
         /* In each round: the target may crash at any time of the copy. */
         require_slots_of_tables(servers, move);
         const Result left = servers.target.query(R"(
             SELECT FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
             WHERE subname = $1 AND srsubstate <> 'r')",
                                                  {move.name});
-        return left.rows() == 0;
+        return keys.are_built() && left.rows() == 0;
     });
 }
 
@@ -225,7 +218,7 @@ void finish_definition(Servers& servers, const Move& move, int index_jobs)
     note_fingerprint(source, move);
     const Archive archive(source, move.shard.schema, true);
     /* All other indexes, foreign keys and triggers. This also fills the materialized views. */
-    std::vector<Archive::Item> rest = post_data(source, move.shard, archive, false);
+    std::vector<Archive::Item> rest = all_but_keys(source, move.shard, archive);
     std::vector<std::string> indexes;
     for (const Archive::Item& index : take_large_indexes(servers, move.shard, rest))
         indexes.push_back(archive.sql({index}));

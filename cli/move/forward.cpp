@@ -67,7 +67,7 @@ void MoveCommand::prepare()
     /* A fence that stands says that a switch has begun, so these steps are done. Nobody can write
      * to the shard then, so this goes on to the switch at once. */
     if (const auto source = standing().source; source->step != Step::fenced) {
-        await_copy(servers, move_);
+        await_copy(servers, move_, options_.index_jobs);
         finish_definition(servers, move_, options_.index_jobs);
         if (source->is_reversible) {
             Capacity capacity;

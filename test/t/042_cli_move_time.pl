@@ -1,6 +1,6 @@
 # snowflake-shard move when something hangs: writers are blocked for --timeout at most, whatever has stopped; a wait
 # says what it waits for, and Ctrl-C ends it before the switch; a command that is killed lets go at once, and an index
-# that it has built stays; settings of a role end no statement of a move; no password comes into a log.
+# that it has built stays; keys of a large table wait for its rows; settings of a role end no statement of a move; no password comes into a log.
 
 use strict;
 use warnings;
@@ -281,6 +281,50 @@ subtest 'kill -9 while an index is built: the next command waits for none, and k
 	is((run_shard($program, 'move', @move, '--drop-source'))[0], 0, '--drop-source');
 	($from, $to) = ($to, $from);
 	$from->safe_psql('postgres', 'DROP TABLE insta0.large; DROP FUNCTION insta0.slow');
+};
+
+subtest 'a large table is copied without its keys, which are there before it follows the stream' => sub {
+	$from->safe_psql('postgres', $_) foreach
+		q{CREATE FUNCTION insta0.gate(n bigint) RETURNS boolean LANGUAGE plpgsql AS
+			'BEGIN PERFORM pg_advisory_xact_lock_shared(99) WHERE n = 10000; RETURN true; END'},
+		q{CREATE TABLE insta0."Large" (id bigint PRIMARY KEY CHECK (insta0.gate(id)), u bigint UNIQUE, i bigint, t text,
+			EXCLUDE (i WITH =))},
+		q{INSERT INTO insta0."Large" SELECT i, i, i, repeat('x', 500) FROM generate_series(1, 20000) AS i},
+		q{ALTER TABLE insta0."Large" REPLICA IDENTITY USING INDEX "Large_pkey"};
+	my $keys = q{SELECT count(*) FROM pg_constraint WHERE conrelid = 'insta0."Large"'::regclass AND contype IN ('p', 'u', 'x')};
+	my $waiting = q{SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'ShareRowExclusiveLock' AND
+		relation = to_regclass('insta0."Large"')};
+	my $refused = qr/target relation "insta0.Large" has neither REPLICA IDENTITY index nor PRIMARY KEY/;
+	foreach my $is_killed (0, 1)
+	{
+		my @move = ('insta0', '--from', $from, '--to', $to);
+		my $definition = dump_of($from, 'insta0');
+		my $logged = -s $to->logfile;
+		my $gate = $to->background_psql('postgres');
+		$gate->query_safe('SELECT pg_advisory_lock(99)');
+		my $move = start_command('move', 'target: rows', @move);
+		await('the next lock is asked for while the rows are copied', sub { $to->safe_psql('postgres', $waiting) eq '1' });
+		is($to->safe_psql('postgres', $keys), '0', 'no key is there');
+		kill_command($move->{run}) if $is_killed;
+		await('nobody waits any more', sub { $to->safe_psql('postgres', $waiting) eq '0' }) if $is_killed;
+		$from->safe_psql('postgres', 'UPDATE insta0."Large" SET t = id::text WHERE id % 10 = 1');
+		$gate->quit;
+		if ($is_killed)
+		{
+			await('the worker cannot follow', sub { slurp_file($to->logfile, $logged) =~ $refused });
+			($status, undef, $err) = run_shard($program, 'move', @move, '--resume');
+			is($status, 0, '--resume makes the keys') or diag($err);
+		}
+		else
+		{
+			is(end_command($move), 0, 'the move ends') or diag($move->{err});
+			unlike(slurp_file($to->logfile, $logged), $refused, 'the worker has not come before the key');
+		}
+		is(dump_of($to, 'insta0'), $definition, 'the definition is the same there');
+		is((run_shard($program, 'move', @move, '--drop-source'))[0], 0, '--drop-source');
+		($from, $to) = ($to, $from);
+	}
+	$from->safe_psql('postgres', 'DROP TABLE insta0."Large"; DROP FUNCTION insta0.gate');
 };
 
 subtest 'kill -9 while pg_dump waits for a lock: it ends, too, and leaves no file' => sub {
