@@ -170,7 +170,7 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
     stop_sequences(target, move);
     hide_statements(target);
     target.run(subscription_sql(target, move, workers.dsn,
-                                "slot_name = '" + move.slot + "'" +
+                                "slot_name = '" + move.slot + "'" + format_option(servers, move) +
                                     worker_option(target, source, source, move.shard, workers)));
     if (const std::string table = find_foreign_table(target, move); !table.empty())
         throw MustStartAnew("table " + table + " is published, and not of the shard");

@@ -132,6 +132,26 @@ std::string subscription_sql(Connection& target, const Move& move, const std::st
            move.sql(" PUBLICATION @move@ WITH (create_slot = false, ") + options + ")";
 }
 
+/* Types whose binary format is that of the value alone, in all versions. An OID is in that of an
+ * array of a type that a user made, of a composite type and of regclass. Others may have another
+ * format in another version of the server or of an extension. An enum is its label, and a domain
+ * its type. Before 16 rows are copied as text in any case. */
+std::string format_option(Servers& servers, const Move& move)
+{
+    if (servers.source.version() < 160000 || servers.target.version() < 160000)
+        return "";
+    const Result others = servers.source.query(R"(
+        SELECT FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = attrelid JOIN pg_type AS t ON t.oid = atttypid
+        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND typtype <> 'e'
+            AND CASE typtype WHEN 'd' THEN typbasetype ELSE atttypid END NOT IN (
+                SELECT unnest(ARRAY[oid, typarray]) FROM pg_type
+                WHERE oid = ANY ('{bool,bytea,int2,int4,int8,float4,float8,numeric,text,varchar,bpchar,date,time,
+                                   timetz,timestamp,timestamptz,uuid,json,jsonb,inet,cidr}'::regtype[]))
+        LIMIT 1)",
+                                               {move.shard.quoted});
+    return others.rows() == 0 ? ", binary = true" : "";
+}
+
 void make_publication(Connection& source, const Move& move)
 {
     /* The tables by name: FOR TABLES IN SCHEMA needs a superuser. Partitions are among them, and

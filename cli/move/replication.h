@@ -19,6 +19,11 @@ std::string dsn_of(const Connection& server, const std::string& given = "");
 std::string subscription_sql(Connection& target, const Move& move, const std::string& dsn,
                              const std::string& options);
 
+/* The option of CREATE SUBSCRIPTION by which rows are copied and sent in the binary format, which
+ * takes less of both servers; "" if a column may not be read by the other server as it was
+ * written. */
+std::string format_option(Servers& servers, const Move& move);
+
 void make_publication(Connection& source, const Move& move);
 
 /* Before anybody has subscribed: one that is there can begin later than the publication, or be of

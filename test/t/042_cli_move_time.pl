@@ -294,6 +294,7 @@ subtest 'a large table is copied without its keys, which are there before it fol
 	my $keys = q{SELECT count(*) FROM pg_constraint WHERE conrelid = 'insta0."Large"'::regclass AND contype IN ('p', 'u', 'x')};
 	my $waiting = q{SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'ShareRowExclusiveLock' AND
 		relation = to_regclass('insta0."Large"')};
+	my $format = $to->safe_psql('postgres', 'SHOW server_version_num') < 160000 ? 'f' : 't';
 	my $refused = qr/target relation "insta0.Large" has neither REPLICA IDENTITY index nor PRIMARY KEY/;
 	foreach my $is_killed (0, 1)
 	{
@@ -305,6 +306,7 @@ subtest 'a large table is copied without its keys, which are there before it fol
 		my $move = start_command('move', 'target: rows', @move);
 		await('the next lock is asked for while the rows are copied', sub { $to->safe_psql('postgres', $waiting) eq '1' });
 		is($to->safe_psql('postgres', $keys), '0', 'no key is there');
+		is($to->safe_psql('postgres', 'SELECT subbinary FROM pg_subscription'), $format, 'the format of the rows');
 		kill_command($move->{run}) if $is_killed;
 		await('nobody waits any more', sub { $to->safe_psql('postgres', $waiting) eq '0' }) if $is_killed;
 		$from->safe_psql('postgres', 'UPDATE insta0."Large" SET t = id::text WHERE id % 10 = 1');
