@@ -67,6 +67,7 @@ private:
     InTransit in_transit(const Standing& now);
     /* "\nHINT:  " with the commands that lead on; empty without a record. */
     std::string hint(const Standing& now);
+    std::string how_to_begin();
     std::string how_to_move_back(const Standing& now);
     /* This move with another option, and with the options that it needs again. */
     std::string command_with(const std::string& option) const;

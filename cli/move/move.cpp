@@ -98,6 +98,15 @@ std::string MoveCommand::hint(const Standing& now)
     return !now.source && !now.target ? "" : "\nHINT:  " + way_on(in_transit(now));
 }
 
+/* A command that was killed early has left nothing. */
+std::string MoveCommand::how_to_begin()
+{
+    return "\nHINT:  Nothing has begun, or all has been ended: " +
+           move_command(options_.schema, without_secrets(options_.from),
+                        without_secrets(options_.to), "") +
+           ", with the options of the move, begins one.";
+}
+
 /* Only a move leads it back: from the target, or, as an undo takes the servers, from the source. */
 std::string MoveCommand::how_to_move_back(const Standing& now)
 {
@@ -209,7 +218,7 @@ int MoveCommand::resume()
         return lead_there();
     if (!now.has_begun())
         throw Failure("there is no move of schema " + visible(options_.schema) + " to be resumed" +
-                      hint(now));
+                      (now.source || now.target ? hint(now) : how_to_begin()));
     now.require_same_servers(session_.servers, move_);
     /* A way back that stands has the records of a prepared move. It is at its end, so there is
      * nothing to resume; only --undo begins its switch. */

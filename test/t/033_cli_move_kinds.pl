@@ -301,7 +301,7 @@ subtest 'a source that the target cannot reach, and clocks that differ' => sub {
 };
 
 subtest 'there is no move to go on with' => sub {
-	foreach my $end ([ '--resume', 'there is no move of schema insta0 to be resumed' ],
+	foreach my $end ([ '--resume', "there is no move of schema insta0 to be resumed\nHINT:  Nothing has begun, .*: snowflake-shard move insta0 --from " ],
 		[ '--drop-source', 'schema insta0 of \S+ has not been moved' ])
 	{
 		($status, $out, $err) = move('insta0', $one, $two, $end->[0]);
@@ -489,8 +489,8 @@ subtest 'a difference between the rows, and a lock that the switch does not get'
 	$client->quit;
 	($status, $out, $err) = move('insta0', $one, $two, '--resume', '--timeout', '3s');
 	is($status, 1, 'a difference: exit code 1');
-	# Now and then another row has the same hash, and its key may be the one that is named.
-	my $row = qr/has (?:1 row, key \($largest\)|2 rows, one with key \(\d+\))/;
+	# Now and then other rows have the same hash, and the key of one of them may be the one that is named.
+	my $row = qr/has (?:1 row, key \($largest\)|\d+ rows, one with key \(\d+\))/;
 	like($err, qr/table insta0\.users: \S+ $row, \S+ $row, which is not the same/, 'table and key are named');
 	is( $two->safe_psql('postgres', 'TABLE insta0.lowest UNION ALL TABLE insta0.highest UNION ALL TABLE insta0.full'),
 		"-32768|0|f\n2147483647|0|f\n9223372036854775807|0|t", 'sequences at the ends of their types are carried');
