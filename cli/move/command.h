@@ -67,6 +67,7 @@ private:
     InTransit in_transit(const Standing& now);
     /* "\nHINT:  " with the commands that lead on; empty without a record. */
     std::string hint(const Standing& now);
+    /* The same where no record leads on. */
     std::string how_to_begin();
     std::string how_to_move_back(const Standing& now);
     /* This move with another option, and with the options that it needs again. */
@@ -76,9 +77,10 @@ private:
     int end(const std::string& state, bool is_equal = true)
     {
         end_state_ = state;
-        return !is_equal         ? kFound
-               : is_one_of_many_ ? kDone
-                                 : print_states({{move_.shard, state, ""}}, options_.json);
+        if (!is_equal)
+            return kFound;
+        const std::vector<ShardState> states = {{move_.shard, state, ""}};
+        return is_one_of_many_ ? kDone : print_states(states, options_.json);
     }
 
     const MoveOptions options_;
