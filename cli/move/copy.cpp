@@ -142,9 +142,9 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
 /* One transaction, so a command that is killed leaves nothing, and the next one begins here again.
  * A subscription can be made in it because its slot is there already (create_slot = false).
  *
- * The definition is noted, and then read for the target. If it is changed in between, the two
- * differ, so require_no_change() comes behind both. claim_shard() keeps another schema of the
- * target from the number until the COMMIT. */
+ * If the definition is changed while pg_dump reads it, the archive can have a part of the change,
+ * so require_no_change() comes behind it. claim_shard() keeps another schema of the target from the
+ * number until the COMMIT. */
 void prepare_target(Servers& servers, const Move& move, const Workers& workers)
 {
     auto& [source, target] = servers;
@@ -152,8 +152,8 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
         return;
     warn("target: definition and subscription");
     note_fingerprint(source, move);
-    note_definition(source, move);
-    const Archive archive(source, move.shard.schema, true);
+    const Archive archive = archive_of(source, move);
+    note_definition(source, move, archive);
     const std::string definition = definition_before_rows(source, move.shard, archive);
     require_no_change(source, move);
     target.run("BEGIN ISOLATION LEVEL READ COMMITTED");
@@ -216,7 +216,7 @@ void finish_definition(Servers& servers, const Move& move, int index_jobs)
         return;
     warn("target: indexes, foreign keys, triggers");
     note_fingerprint(source, move);
-    const Archive archive(source, move.shard.schema, true);
+    const Archive archive = archive_of(source, move);
     /* All other indexes, foreign keys and triggers. This also fills the materialized views. */
     std::vector<Archive::Item> rest = all_but_keys(source, move.shard, archive);
     std::vector<std::string> indexes;
@@ -224,7 +224,7 @@ void finish_definition(Servers& servers, const Move& move, int index_jobs)
         indexes.push_back(archive.sql({index}));
     const std::string definition = archive.sql(rest);
     const std::string owner = sole_owner(source, move.shard);
-    require_same_definition(source, move);
+    require_same_definition(source, move, archive);
     require_no_change(source, move);
     std::string analysis;
     for (const std::string& table : tables_of(target, move.shard, "rp"))

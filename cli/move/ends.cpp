@@ -42,7 +42,7 @@ void MoveCommand::remove_copy(const Standing& now)
 {
     /* The subscription first: DROP TABLE fails while rows are copied to the table
      * (RemoveSubscriptionRel()). */
-    drop_subscription(target_, move_);
+    drop_subscription(target_, move_, limits_.deadline());
     /* prepare_target() commits the record together with the schema of the shard. Without
      * a record, a schema of that name is not of this move, and stays. So both are dropped
      * in one transaction, too. */
@@ -96,7 +96,7 @@ int MoveCommand::drop_source()
     /* The record of the source is dropped last. It alone tells that the source follows, so a
      * command that was killed in between goes on, also when the part of the target is gone. */
     if (now.is_followed()) {
-        drop_subscription(source_, move_);
+        drop_subscription(source_, move_, limits_.deadline());
         discard_way_back(target_, move_, limits_);
         drop_state(target_, move_, limits_);
     }

@@ -90,9 +90,11 @@ END $$;
 REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;
 )sql";
 
-std::vector<std::string> read_definition(Connection& source, const Move& move)
+std::vector<std::string> read_definition(Connection& source, const Move& move,
+                                         const Archive& archive)
 {
-    const Entries entries = read_entries(source, {move.shard.schema})[move.shard.schema];
+    const Entries entries =
+        split_dump(source, {move.shard.schema}, archive.text())[move.shard.schema];
     std::vector<std::string> definition;
     for (const Entry& entry : entries)
         definition.push_back(entry.sql);
@@ -121,14 +123,19 @@ void make_fingerprint(Connection& source, const Move& move)
     source.run(move.sql(kFingerprint) + keeping_to_owner(move.name));
 }
 
-void note_definition(Connection& source, const Move& move)
+Archive archive_of(Connection& source, const Move& move)
+{
+    return Archive(source, move.shard.schema, true);
+}
+
+void note_definition(Connection& source, const Move& move, const Archive& archive)
 {
     /* One transaction: after a kill the table has all of a definition. A part of one
      * would read as a change. A move of 1.0 has not made the column. */
     source.run(move.sql("BEGIN; TRUNCATE @move@.definition; "
                         "ALTER TABLE @move@.noted ADD COLUMN IF NOT EXISTS of_definition text; "
-                        "UPDATE @move@.noted SET of_definition = @move@.fingerprint()"));
-    for (const std::string& statement : read_definition(source, move))
+                        "UPDATE @move@.noted SET of_definition = fingerprint"));
+    for (const std::string& statement : read_definition(source, move, archive))
         source.query(move.sql("INSERT INTO @move@.definition VALUES ($1)"), {statement});
     source.run("COMMIT");
 }
@@ -141,12 +148,12 @@ bool is_untouched(Connection& source, const Move& move)
         .flag(0, 0);
 }
 
-void require_same_definition(Connection& source, const Move& move)
+void require_same_definition(Connection& source, const Move& move, const Archive& archive)
 {
     std::vector<std::string> noted =
         texts_of(source.query(move.sql("SELECT sql FROM @move@.definition")));
     std::sort(noted.begin(), noted.end());
-    const std::vector<std::string> present = read_definition(source, move);
+    const std::vector<std::string> present = read_definition(source, move, archive);
     std::vector<std::string> gone;
     std::vector<std::string> added;
     std::set_difference(noted.begin(), noted.end(), present.begin(), present.end(),

@@ -5,18 +5,24 @@
 
 #include "move/session.h"
 #include "postgres/connection.h"
+#include "postgres/dump.h"
 
 /* Creates the tables and functions of a fingerprint in the schema of the move, in a transaction of
  * the caller. */
 void make_fingerprint(Connection& source, const Move& move);
 
-/* Notes the definition when it is copied, as pg_dump writes it. */
-void note_definition(Connection& source, const Move& move);
+/* The archive of a definition, with filled views, as the next two take it. In a database of
+ * thousands of shards pg_dump takes half a second, so one archive is made for several uses. */
+Archive archive_of(Connection& source, const Move& move);
+
+/* Notes the definition when it is copied, as pg_dump writes it. The archive was made behind
+ * note_fingerprint(). */
+void note_definition(Connection& source, const Move& move, const Archive& archive);
 /* By the fingerprint, since note_definition(): another pg_dump may write the same definition in
  * another way. */
 bool is_untouched(Connection& source, const Move& move);
 /* Compares it with the noted one. The error shows the difference. */
-void require_same_definition(Connection& source, const Move& move);
+void require_same_definition(Connection& source, const Move& move, const Archive& archive);
 
 /* Notes which transactions have written the definition, and the position in the WAL. It takes
  * milliseconds, where pg_dump takes tenths of a second, and may change where the definition does

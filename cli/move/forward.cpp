@@ -127,7 +127,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     warn("both: subscription, slot and publication");
     /* The subscription first, because its worker holds the slot. The target must receive nothing
      * from the source any more when the way back begins: rows would go in a circle. */
-    drop_subscription(target_, move_);
+    drop_subscription(target_, move_, limits_.deadline());
     drop_slot_and_publication(source_, move_, limits_.deadline());
     const std::string rows = differences.empty() ? "" : ", rows differ";
     std::string way_back;

@@ -127,14 +127,14 @@ KeysBehindRows::KeysBehindRows(Servers& servers, const Move& move, int jobs)
     if (keys.empty())
         return;
     sole_owner_ = ::sole_owner(servers.source, move.shard);
-    const Archive archive(servers.source, move.shard.schema, false);
+    const Archive archive = archive_of(servers.source, move);
     for (const Key& key : keys)
         if (missing_.count(key.table) == 0)
             missing_[key.table] = {key.name,
                                    archive.sql(choose_items(keys, archive, [&](const Key* k) {
                                        return k && k->table == key.table;
                                    }))};
-    require_same_definition(servers.source, move);
+    require_same_definition(servers.source, move, archive);
 }
 
 KeysBehindRows::~KeysBehindRows()

@@ -5,6 +5,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "handover/transaction.h"
 #include "handover/waiting.h"
 #include "move/fingerprint.h"
 #include "move/owned.h"
@@ -217,7 +218,7 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
         const std::int64_t count = count_failures(servers.target, move);
         if (failures >= 0 && count > failures) {
             /* The worker looks for a table that was dropped, and for ever. */
-            require_same_definition(servers.source, move);
+            require_same_definition(servers.source, move, archive_of(servers.source, move));
             if (failed.empty())
                 failed = "replication has failed " +
                          count_of(static_cast<std::size_t>(count), "time") + "; the log of " +
@@ -250,18 +251,22 @@ void stop_subscription(Servers& servers, const Move& move)
     });
 }
 
-void drop_subscription(Connection& target, const Move& move)
+void drop_subscription(Connection& target, const Move& move, Clock::time_point deadline)
 {
-    if (find_subscription(target, move).is_own())
-        /* Without its slot's name, because the source drops the slot. With it, DROP SUBSCRIPTION
-         * would connect to the source, and is not allowed in a transaction block. Only a disabled
-         * subscription can lose its slot's name. A kill in between rolls all of it back. */
+    if (!find_subscription(target, move).is_own())
+        return;
+    /* Without its slot's name, because the source drops the slot. With it, DROP SUBSCRIPTION would
+     * connect to the source, and is not allowed in a transaction block. Only a disabled
+     * subscription can lose its slot's name. A kill in between rolls all of it back.
+     *
+     * Two commands can deadlock here: each ALTER locks pg_subscription in ROW EXCLUSIVE mode, and
+     * DROP in ACCESS EXCLUSIVE mode. */
+    lock_and_run(target, deadline, [&] {
         target.run(move.sql(R"(
-            BEGIN;
             ALTER SUBSCRIPTION @move@ DISABLE;
             ALTER SUBSCRIPTION @move@ SET (slot_name = NONE);
-            DROP SUBSCRIPTION @move@;
-            COMMIT)"));
+            DROP SUBSCRIPTION @move@)"));
+    });
 }
 
 void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline)

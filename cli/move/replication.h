@@ -52,7 +52,7 @@ void stop_subscription(Servers& servers, const Move& move);
 
 /* Before drop_slot_and_publication(): else the apply worker would connect to the slot again. A
  * Failure if the subscription is of another role. */
-void drop_subscription(Connection& target, const Move& move);
+void drop_subscription(Connection& target, const Move& move, Clock::time_point deadline);
 /* A ServerError if the slot is still in use at the deadline. A publication of another role stays,
  * with a warning. */
 void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline);

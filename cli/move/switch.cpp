@@ -139,8 +139,9 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
 
 } // namespace
 
-/* Behind the fence there is no time for pg_dump, so the definition is compared before it: the
- * fingerprint first, because a change during the dump makes another one, which raise_fence() finds.
+/* Behind the fence there is no time for pg_dump, so the definition is compared before it. pg_dump
+ * runs only if the fingerprint has changed since the copy. note_fingerprint() comes first, because
+ * a change during the dump makes another one, which raise_fence() finds.
  * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
 std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
                          Handover& handover)
@@ -157,8 +158,8 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
             prepare_fence(source, move, limits.deadline());
             note_fingerprint(source, move);
             /* Between a move and its undo there may be weeks, and another pg_dump. */
-            if (!state.is_way_back || !is_untouched(source, move))
-                require_same_definition(source, move);
+            if (!is_untouched(source, move))
+                require_same_definition(source, move, archive_of(source, move));
         }
         Fence fence = {state.marker, Clock::now()};
         switch_by(limits.deadline(), servers, move, snapshot, handover, fence, state.is_reversible);

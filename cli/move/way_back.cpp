@@ -112,7 +112,7 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     std::string changed = "the definition of the shard has been changed on " + target.server();
     if (has_changed(target, back))
         return changed;
-    note_definition(target, back);
+    note_definition(target, back, archive_of(target, back));
     if (has_changed(target, back))
         return changed;
     if (const Obstacles untrusted =
@@ -123,7 +123,7 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     target.run("BEGIN");
     keep_routing(target, back.name, routing);
     target.run("COMMIT");
-    drop_subscription(source, back); /* of a command that was killed here */
+    drop_subscription(source, back, limits.deadline()); /* of a command that was killed here */
     source.run("BEGIN");
     if (std::string problem = subscribe(servers, back, workers); !problem.empty()) {
         source.rollback();

@@ -150,6 +150,11 @@ std::vector<Archive::Item> Archive::items(Section section) const
     return items;
 }
 
+std::string Archive::text() const
+{
+    return without_frame(run_program(pg_restore_, {"--file=-", archive_.path()}));
+}
+
 std::string Archive::sql(const std::vector<Item>& items) const
 {
     const NamelessFile list;

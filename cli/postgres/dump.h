@@ -65,6 +65,8 @@ public:
      * is given; "" for none. */
     std::vector<Item> items(Section section) const;
     std::string sql(const std::vector<Item>& items) const;
+    /* All of it, as dump_schemas() returns it. */
+    std::string text() const;
 
 private:
     const std::string schema_;

@@ -137,8 +137,9 @@ subtest 'an undo by a pg_dump that writes the same definition in another way' =>
 	my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
 	my $other = PostgreSQL::Test::Utils::tempdir();
 	copy($program, "$other/snowflake-shard");
-	append_to_file("$other/pg_dump", qq{#!/bin/sh\n"$bindir/pg_dump" "\$\@" | sed 's/id bigint/id int8/'\n});
-	chmod 0755, "$other/snowflake-shard", "$other/pg_dump";
+	# The text of a definition is that of pg_restore.
+	append_to_file("$other/pg_restore", qq{#!/bin/sh\n"$bindir/pg_restore" "\$\@" | sed 's/id bigint/id int8/'\n});
+	chmod 0755, "$other/snowflake-shard", "$other/pg_restore";
 	my $undo = sub {
 		my ($status, $out, $err) =
 			run_shard("$other/snowflake-shard", 'move', 'insta5', '--from', $one, '--to', $two, '--undo');
