@@ -17,8 +17,6 @@
 /* An undo names the servers as its move did, and goes from --to to --from. */
 MoveOptions in_direction(MoveOptions options);
 
-inline const std::string kWithWayBack = " with a way back";
-
 /* One command on a shard that it has locked. session_ comes before handover_, because the routers
  * that the source keeps are read under its locks. */
 class MoveCommand
@@ -72,7 +70,7 @@ private:
     std::string how_to_move_back(const Standing& now);
     /* This move with another option, and with the options that it needs again. */
     std::string command_with(const std::string& option) const;
-    std::string done() const { return options_.is_undone ? "undone" : "moved"; }
+    std::string done() const { return options_.is_undone ? "undone" : kMoved; }
     /* The exit code: kFound if the rows of both sides differ. */
     int end(const std::string& state, bool is_equal = true)
     {

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "fleet/catalog.h"
 #include "fleet/records.h"
+#include "move/state.h"
 #include "postgres/identity.h"
 #include "postgres/parallel.h"
 #include "postgres/servers.h"
@@ -192,11 +193,32 @@ public:
     {
         std::vector<ListedMove> moves;
         for (const PlanEntry& entry : entries_)
-            moves.push_back({entry, identity(entry.from), identity(entry.to)});
+            moves.push_back({entry, identity(entry.from), identity(entry.to),
+                             end_state(entry, places_.at(entry.from), places_.at(entry.to))});
         return moves;
     }
 
 private:
+    static std::string end_state(const PlanEntry& entry, const Place& source, const Place& target)
+    {
+        const auto has_shard = [&](const Place& place) {
+            return std::any_of(place.shards.begin(), place.shards.end(), [&](const Shard& shard) {
+                return shard.number == entry.number && shard.schema == entry.schema;
+            });
+        };
+        const auto read = [&](const Place& place) -> std::optional<MoveState> {
+            const MoveState* const move = find_move(place, entry.schema);
+            return move == nullptr ? std::nullopt : std::optional(*move);
+        };
+        const Standing now(read(source), read(target));
+        if (!has_shard(target) || (now.source && now.target && now.source->id != now.target->id))
+            return "";
+        const bool has_left = !now.source && !now.target && !has_shard(source);
+        return now.has_way_back()            ? kMoved + kWithWayBack
+               : now.has_moved() || has_left ? kMoved
+                                             : "";
+    }
+
     std::string find_problem(std::size_t i, bool begins) const
     {
         const PlanEntry& entry = entries_[i];

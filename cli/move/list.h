@@ -14,6 +14,7 @@ struct ListedMove {
     PlanEntry entry;
     std::string source;
     std::string target;
+    std::string end_state; /* if it is at its end: kMoved, or with kWithWayBack; else empty */
 };
 
 /* Each connection string of the list is connected to once, all at the same time, and no connection

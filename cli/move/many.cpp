@@ -22,19 +22,27 @@ struct Entry {
     MoveOptions options; /* of the move of one shard */
     int number;
     std::vector<std::string> servers; /* which databases they are */
-    std::string state;
-    std::string error;
-    std::optional<std::int64_t> pause; /* milliseconds */
-    bool is_taken;
-    bool differs; /* rows, or no way back was made */
+    std::string state = "not begun";
+    std::string error = "";
+    std::optional<std::int64_t> pause = {}; /* milliseconds */
+    bool has_moved = false;                 /* before this command */
+    bool is_taken = false;
+    bool differs = false; /* rows, or no way back was made */
 };
 
 using Entries = std::vector<Entry>;
 
-Entry make_entry(const MoveOptions& options, const ListedMove& one)
+Entry make_entry(const MoveOptions& options, const ListedMove& one, bool begins)
 {
-    Entry entry = {options, one.entry.number, {one.source, one.target}, "not begun", "", {}, false,
-                   false};
+    Entry entry = {options, one.entry.number, {one.source, one.target}};
+    /* Clients are led there again, because the command that moved the shard may not have known
+     * their routers. Without one, nothing is left to be done. */
+    const bool has_routers = !options.pgbouncer.empty() || !options.switch_command.empty();
+    if (begins && !one.end_state.empty()) {
+        entry.has_moved = true;
+        entry.is_taken = !has_routers;
+        entry.state = has_routers ? entry.state : one.end_state;
+    }
     entry.options.schema = one.entry.schema;
     entry.options.from = one.entry.from;
     entry.options.to = one.entry.to;
@@ -52,6 +60,8 @@ Obstacles find_obstacles(const Entries& entries, int jobs)
         /* A common counter and no equal shares, because the trial of a large definition takes
          * longer than others. */
         for (std::size_t i = next++; i < entries.size(); i = next++) {
+            if (entries[i].has_moved)
+                continue;
             const Prefix prefix("shard " + std::to_string(entries[i].number) + ": ");
             for (Obstacle& obstacle :
                  MoveCommand(entries[i].options, true).find_obstacles(capacity)) {
@@ -180,12 +190,16 @@ int move_many(const MoveOptions& options)
     const bool begins = !options.is_aborted && !options.is_undone && !options.drops_source;
     Entries entries;
     for (const ListedMove& one : read_list(options, begins))
-        entries.push_back(make_entry(options, one));
+        entries.push_back(make_entry(options, one, begins));
     if (begins) {
         const auto obstacles = find_obstacles(entries, options.jobs);
         if (options.is_dry_run || !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     }
+    const auto moved = static_cast<std::size_t>(std::count_if(
+        entries.begin(), entries.end(), [](const Entry& entry) { return entry.has_moved; }));
+    if (moved > 0)
+        warn(count_of(moved, "shard") + " moved by an earlier command");
     /* Up to here Ctrl-C ends the command at once, because nothing was changed. */
     note_interrupts();
     Queue queue(entries);

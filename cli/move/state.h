@@ -38,12 +38,20 @@ void write_moved(Connection& source, const Move& move, bool is_equal);
  * ready on the target. Its undo has no way back of its own, unless --reversible is given again. */
 void write_way_back(Connection& connection, const Move& move, Step step);
 
+/* The end of a move, for people: "moved", "moved with a way back". */
+inline const std::string kMoved = "moved";
+inline const std::string kWithWayBack = " with a way back";
+
 /* The state of a move, derived from the rows on both servers. They are read once, when the object
  * is made: after a step a new object is needed. */
 class Standing
 {
 public:
     Standing(Servers& servers, const Move& move);
+    Standing(std::optional<MoveState> of_source, std::optional<MoveState> of_target)
+        : source(std::move(of_source)), target(std::move(of_target))
+    {
+    }
 
     const std::optional<MoveState> source;
     const std::optional<MoveState> target;

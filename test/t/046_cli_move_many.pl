@@ -127,6 +127,8 @@ subtest 'the obstacles of all shards are told before the first move' => sub {
 	like(join(' ', map { $_->{pause_ms} } @$rows), qr/^\d+ \d+ \d+$/, 'with their pauses');
 	is(places(), '3 4 5 6 7|0 1 2|', 'they are there');
 	is(many('--shards', '0-3', @pair), '0, 0 moved, 1 moved, 2 moved, 3 moved', 'the same again, and one more');
+	like($err, qr/^snowflake-shard: 3 shards moved by an earlier command$/m, 'which looks at that one alone');
+	unlike($err, qr/shard [0-2]:/, 'and says nothing of the others');
 	is(many('--shards', '0-3', @pair, '--drop-source'), '0, 0 dropped, 1 dropped, 2 dropped, 3 dropped', '--drop-source');
 };
 
@@ -158,6 +160,9 @@ subtest 'a move that fails does not stop the others' => sub {
 		'one move at a time on a server that is spelled in two ways')
 		or diag($err);
 	is(places(), '7|0 1 2 3 4 6|5', 'as it is written');
+	is(many('--plan', $file, '--reversible'),
+		'0, 4 moved with a way back, 5 moved with a way back, 6 moved with a way back', 'the same plan again');
+	like($err, qr/^snowflake-shard: 3 shards moved by an earlier command$/m, 'looks at none');
 	$nodes[2]->stop('immediate');
 	is(many('--plan', $file, '--undo'), '3, 4 undone, 5 failed, 6 undone',
 		'--undo of a plan, one of whose servers is down');
