@@ -233,4 +233,21 @@ subtest 'another collation' => sub {
 };
 
 $_->stop foreach $old, $new;
+
+# Four servers on one machine, with the application of the example.
+subtest 'examples/router: a second day' => sub {
+	local $ENV{PATH} = "$ENV{PATH}:/usr/sbin";
+	plan skip_all => 'python3-psycopg is not installed' if system('python3 -c "import psycopg" 2>/dev/null') != 0;
+	local $ENV{ROUTER_DIR} = PostgreSQL::Test::Utils::tempdir_short() . '/r';
+	delete local @ENV{qw(PGHOST PGPORT PGDATABASE PGUSER)};
+	my $example = "$FindBin::RealBin/../../examples/router";
+	my $said = '';
+	IPC::Run::run([ "$example/second-day", "$versions/$earlier/bin", $bindir ], '<', \undef, '>&', \$said);
+	is($? >> 8, 0, 'shards go to the new version, back, and there again') or diag($said);
+	like($said, qr/^24 moves; .*\n\d{3,} writes, 0 errors, 0 lost, 0 doubled/m, 'no write failed, is lost or doubled');
+	is(join(' ', $said =~ /^(\d+)\.\d/mg), "$version $earlier", 'the version that a client met');
+	IPC::Run::run([ "$example/router", 'down' ], '>&', \$said);
+	is($?, 0, "router down: $said");
+};
+
 done_testing();
