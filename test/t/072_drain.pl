@@ -28,7 +28,7 @@ my ($earlier) = grep { $_ < $version && -e "$versions/$_/lib/snowflake.so" }
 	sort { $a <=> $b } map { m{/(\d+)/bin/postgres$} } glob "$versions/*/bin/postgres" if defined $version;
 
 my $first = 100;
-my ($shards, $written) = $ENV{SNOWFLAKE_TEST_LONG} ? (100, 5) : (4, 3);
+my ($shards, $written) = $ENV{SNOWFLAKE_TEST_LONG} ? (100, 3) : (4, 3);
 my $conf = "wal_level = logical\nmax_connections = 200\nwal_retrieve_retry_interval = 100ms\n"
 	. join '', map { "$_ = " . ($shards + 20) . "\n" }
 	qw(max_wal_senders max_replication_slots max_logical_replication_workers max_worker_processes);
@@ -82,7 +82,9 @@ subtest 'there, back, and there again' => sub {
 		my ($name, $places, @arguments) = @$step;
 		($status, $out, $err) = run_shard($program, 'move', @arguments);
 		is($status, 0, "$name: exit code 0") or diag("$out$err");
-		push @pauses, $out =~ /^ *\d+ +insta\d+ +[a-z ]+? +(\d+) *$/mg;
+		my @blocked = sort { $a <=> $b } $out =~ /^ *\d+ +insta\d+ +[a-z ]+? +(\d+) *$/mg;
+		note("$name: writes were blocked for @blocked ms");
+		push @pauses, @blocked;
 		is(places(), $places, "$name: all shards are open on one server");
 		await_writes();
 	}
