@@ -75,8 +75,13 @@ public:
     bool is_undone() const { return has_come_back() && target->is_way_back; }
     /* The record that says most. */
     bool is_told_by_source() const;
-    /* The move is such an undo, or would be: the shard has come from the target, which follows. */
-    bool is_undo() const { return source && source->is_of_source() && source->is_way_back; }
+    /* The move is such an undo, or would be: the shard has come from the target, which follows. At
+     * the step moved the source says it only if the rows were compared. */
+    bool is_undo() const
+    {
+        return source && source->is_of_source() &&
+               (source->is_way_back || (target && target->is_way_back));
+    }
 
     /* An error if the states are not of one move from this source to this target. A fence must not
      * be lifted by a command that asks the wrong target, and the rows of a source must not be

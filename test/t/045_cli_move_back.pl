@@ -127,6 +127,23 @@ subtest 'the way back is taken once' => sub {
 	moves([ @back, '--drop-source' ], 'dropped', 'which does nothing then');
 };
 
+subtest 'an undo that ended before its rows were compared, and again before its last step' => sub {
+	moves([ @nodes, '--reversible' ], 'moved with a way back', 'there');
+	is(move(@nodes, '--undo', '--switch-command', 'false'), 'exit code 3', 'clients are not led');
+	my $reader = $nodes[0]->background_psql('postgres');
+	$reader->query_safe('BEGIN; SELECT FROM insta5.users LIMIT 1');
+	is_refused([ @nodes, '--undo', '--switch-command', 'true', '--timeout', '100ms' ],
+		qr/the rows are not compared.*\nHINT: [^\n]*--undo goes on/s, 'a reader is in the way of the last step');
+	$reader->quit;
+	is($nodes[1]->safe_psql('postgres', 'SELECT step, is_way_back FROM snowflake_move_5.state'), 'moved|f',
+		'the source says that it has moved');
+	moves([ @nodes, '--undo' ], 'undone', 'the same command goes on');
+	is(place(), '0', 'it is open on the source');
+	like(move(@nodes), qr/^1 .*has moved to .*--drop-source drops the closed copy/s,
+		'a new move does not drop rows that were not compared');
+	moves([ @back, '--drop-source' ], 'dropped', 'as it says');
+};
+
 subtest 'there, back and there again; then the shard stays' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with a way back', 'again: there');
 	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back');
