@@ -125,7 +125,7 @@ void make_fingerprint(Connection& source, const Move& move)
 
 Archive archive_of(Connection& source, const Move& move)
 {
-    return Archive(source, move.shard.schema, true);
+    return {source, move.shard.schema, true};
 }
 
 void note_definition(Connection& source, const Move& move, const Archive& archive)

@@ -129,11 +129,10 @@ KeysBehindRows::KeysBehindRows(Servers& servers, const Move& move, int jobs)
     sole_owner_ = ::sole_owner(servers.source, move.shard);
     const Archive archive = archive_of(servers.source, move);
     for (const Key& key : keys)
-        if (missing_.count(key.table) == 0)
-            missing_[key.table] = {key.name,
-                                   archive.sql(choose_items(keys, archive, [&](const Key* k) {
-                                       return k && k->table == key.table;
-                                   }))};
+        if (const auto [missing, is_new] = missing_.try_emplace(key.table); is_new)
+            missing->second = {key.name, archive.sql(choose_items(keys, archive, [&](const Key* k) {
+                                   return k && k->table == key.table;
+                               }))};
     require_same_definition(servers.source, move, archive);
 }
 

@@ -23,7 +23,7 @@ struct Entry {
     int number;
     std::vector<std::string> servers; /* which databases they are */
     std::string state = "not begun";
-    std::string error = "";
+    std::string error{};
     std::optional<std::int64_t> pause = {}; /* milliseconds */
     bool has_moved = false;                 /* before this command */
     bool is_taken = false;
