@@ -68,8 +68,8 @@ Capacity::Cluster& Capacity::cluster_of(Connection& connection)
 void Capacity::add_move(Servers& servers)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    cluster_of(servers.source).publishing.databases.insert(identify(servers.source).database);
-    cluster_of(servers.target).subscribing.databases.insert(identify(servers.target).database);
+    cluster_of(servers.source).publishing.moves[identify(servers.source).database]++;
+    cluster_of(servers.target).subscribing.moves[identify(servers.target).database]++;
 }
 
 void Capacity::add_way_back(Servers& servers, bool has_slot)
@@ -80,13 +80,16 @@ void Capacity::add_way_back(Servers& servers, bool has_slot)
     cluster_of(servers.source).subscribing.ways_back++;
 }
 
-Obstacles Capacity::find_too_few(int jobs)
+Obstacles Capacity::find_too_few(int jobs, int jobs_per_database)
 {
     Obstacles found;
     for (const auto& [key, cluster] : clusters_) {
         std::vector<std::string> parameters;
         for (const Side& side : {cluster.publishing, cluster.subscribing}) {
-            const int moves = std::min(jobs, static_cast<int>(side.databases.size()));
+            int moves = 0;
+            for (const auto& of_database : side.moves)
+                moves += std::min(of_database.second, jobs_per_database);
+            moves = std::min(moves, jobs);
             parameters.push_back(std::to_string(moves * kOfMove + side.ways_back));
             parameters.push_back(takes(moves, side.ways_back));
         }

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "move/session.h"
@@ -19,12 +18,12 @@ public:
     /* Until --drop-source, so those of a list add up. The slot may have been made already. */
     void add_way_back(Servers& servers, bool has_slot);
 
-    /* jobs: how many moves there are at the same time, of which a database is in one only. */
-    Obstacles find_too_few(int jobs);
+    /* jobs: how many moves there are at the same time, and in how many of them a database is. */
+    Obstacles find_too_few(int jobs, int jobs_per_database);
 
 private:
     struct Side {
-        std::set<std::string> databases; /* of moves */
+        std::map<std::string, int> moves; /* of each database */
         int ways_back = 0;
     };
     struct Cluster {

@@ -72,7 +72,7 @@ void MoveCommand::prepare()
         if (source->is_reversible) {
             Capacity capacity;
             capacity.add_way_back(servers, has_slot(target_, opposite(move_)));
-            capacity.find_too_few(1).raise_first();
+            capacity.find_too_few(1, 1).raise_first();
             /* Before await_lag(): a slot can take long, because it waits for the running
              * transactions of the target. The lag must be small when the switch begins. */
             prepare_way_back(target_, move_);

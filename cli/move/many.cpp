@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
-#include <set>
 #include <sstream>
 
 #include "base/interrupt.h"
@@ -51,7 +51,7 @@ Entry make_entry(const MoveOptions& options, const ListedMove& one, bool begins)
 
 /* All of them, before the first move. Each look locks its shard as a move does, and releases it.
  * begin() looks again, because the last move of a list can begin hours later. */
-Obstacles find_obstacles(const Entries& entries, int jobs)
+Obstacles find_obstacles(const Entries& entries, int jobs, int jobs_per_server)
 {
     std::atomic<std::size_t> next = 0;
     Capacity capacity;
@@ -75,16 +75,19 @@ Obstacles find_obstacles(const Entries& entries, int jobs)
     Obstacles all;
     for (const auto& some : found_by_each)
         all.add(some);
-    all.add(capacity.find_too_few(jobs));
+    all.add(capacity.find_too_few(jobs, jobs_per_server));
     return all;
 }
 
-/* Hands out the moves in their order, but none to a server that is in one, also by another address.
- */
+/* Hands out the moves in their order, but none to a server that is in as many as it takes at a
+ * time, also by another address. */
 class Queue
 {
 public:
-    explicit Queue(Entries& entries) : entries_(entries) {}
+    Queue(Entries& entries, int jobs_per_server)
+        : entries_(entries), jobs_per_server_(jobs_per_server)
+    {
+    }
 
     /* Nothing if all are taken, or after Ctrl-C. */
     Entry* take()
@@ -99,7 +102,8 @@ public:
                              [&](const Entry& entry) { return is_left(entry) && !is_busy(entry); });
             if (found != entries_.end()) {
                 found->is_taken = true;
-                busy_.insert(found->servers.begin(), found->servers.end());
+                for (const std::string& server : found->servers)
+                    running_[server]++;
                 return &*found;
             }
             /* Also woken after Ctrl-C: a move that runs ends, and is given back. */
@@ -111,21 +115,23 @@ public:
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         for (const std::string& server : entry.servers)
-            busy_.erase(server);
+            running_[server]--;
         is_free_.notify_all();
     }
 
 private:
-    bool is_busy(const Entry& entry) const
+    bool is_busy(const Entry& entry)
     {
-        return std::any_of(entry.servers.begin(), entry.servers.end(),
-                           [&](const std::string& server) { return busy_.count(server) > 0; });
+        return std::any_of(
+            entry.servers.begin(), entry.servers.end(),
+            [&](const std::string& server) { return running_[server] >= jobs_per_server_; });
     }
 
     Entries& entries_;
+    const int jobs_per_server_;
     std::mutex mutex_;
     std::condition_variable is_free_;
-    std::set<std::string> busy_;
+    std::map<std::string, int> running_; /* moves of a server */
 };
 
 void move_one(Entry& entry)
@@ -192,7 +198,7 @@ int move_many(const MoveOptions& options)
     for (const ListedMove& one : read_list(options, begins))
         entries.push_back(make_entry(options, one, begins));
     if (begins) {
-        const auto obstacles = find_obstacles(entries, options.jobs);
+        const auto obstacles = find_obstacles(entries, options.jobs, options.jobs_per_server);
         if (options.is_dry_run || !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     }
@@ -202,7 +208,7 @@ int move_many(const MoveOptions& options)
         warn(count_of(moved, "shard") + " moved by an earlier command");
     /* Up to here Ctrl-C ends the command at once, because nothing was changed. */
     note_interrupts();
-    Queue queue(entries);
+    Queue queue(entries, options.jobs_per_server);
     at_once(static_cast<std::size_t>(options.jobs), [&](std::size_t) {
         while (Entry* entry = queue.take()) {
             move_one(*entry);

@@ -198,7 +198,7 @@ int MoveCommand::begin()
         return lead_there();
     Capacity capacity;
     Obstacles obstacles = find_obstacles(capacity);
-    obstacles.add(capacity.find_too_few(1));
+    obstacles.add(capacity.find_too_few(1, 1));
     /* move_many() has printed the obstacles of all shards. These have come since. */
     if (is_one_of_many_)
         obstacles.raise_first();

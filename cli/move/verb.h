@@ -11,6 +11,7 @@ struct MoveOptions : SwitchOptions {
     std::string shards;
     std::string plan;
     int jobs = 1;
+    int jobs_per_server = 1;
     int index_jobs = 2;
     std::string from;
     std::string to;
@@ -28,8 +29,8 @@ struct MoveOptions : SwitchOptions {
 
 int move_shard(const MoveOptions& options);
 
-/* --shards, --plan: a list of moves, of which each server makes one at a time. Prints the obstacles
- * of all moves, or a line for each move when all have ended. Returns 3 if a move failed or was not
- * begun, else 1 if there are obstacles, rows differ or a way back was not made, else 0. UsageError
- * and Failure only before the first move. */
+/* --shards, --plan: a list of moves. Prints the obstacles of all moves, or a line for each move
+ * when all have ended. Returns 3 if a move failed or was not begun, else 1 if there are obstacles,
+ * rows differ or a way back was not made, else 0. UsageError and Failure only before the first
+ * move. */
 int move_many(const MoveOptions& options);

@@ -1,6 +1,6 @@
 # snowflake-shard move --shards and --plan: a list of moves. All obstacles are told before the first; a command that is
-# killed goes on when the same line is given again; each server makes one move at a time; what is printed is what
-# happened.
+# killed goes on when the same line is given again; each server makes one move at a time, or as many as it may; what is
+# printed is what happened.
 
 use strict;
 use warnings;
@@ -144,6 +144,30 @@ subtest 'a server that starts subscriptions slowly is named before the list begi
 	$set->('ALTER SYSTEM RESET wal_retrieve_retry_interval');
 	await('it is gone', sub { $nodes[1]->safe_psql('postgres', 'SHOW wal_retrieve_retry_interval') eq '200ms' });
 	is($count->('--shards', '4-6', @pair), 0, 'a short interval is not named');
+};
+
+subtest 'several moves of a server at a time' => sub {
+	my @both = ('--shards', '6,7', @pair, '--jobs', 2, '--jobs-per-server', 2);
+	my $writer = $nodes[0]->background_psql('postgres');
+	$writer->query_safe('BEGIN; LOCK TABLE insta6.users IN ROW EXCLUSIVE MODE');
+	my $run = background('move', @both, '--reversible', '--timeout', '3min');
+	await('shard 7 has moved', sub { $run->{h}->pump_nb; places() =~ /\|.*7.*\|/ || !$run->{h}->pumpable });
+	is(places(), '4 5 6|0 1 2 3 7|', 'while shard 6 waits for a writer');
+	$writer->quit;
+	$run->{h}->finish;
+	is($run->{h}->result(0), 0, 'and moves then') or diag($run->{err});
+	is(places(), '4 5|0 1 2 3 6 7|', 'both are there');
+	is(many(@both, '--undo'), '0, 6 undone, 7 undone', 'and back');
+	is(many('--shards', '6,7', @pair, '--drop-source'), '0, 6 dropped, 7 dropped', 'their copies are dropped');
+	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 7');
+	$nodes[0]->restart;
+	like(many('--shards', '4-7', @pair, '--jobs', 8, '--jobs-per-server', 8, '--dry-run'),
+		qr/^1, \S+: max_replication_slots = 7, and 0 are in use: 4 moves at the same time take 8\n/,
+		'what they take is asked for before');
+	is(many('--shards', '4-7', @pair, '--jobs', 8, '--jobs-per-server', $_, '--dry-run'), '0', "$_ of them take less")
+		foreach 1, 3;
+	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 20');
+	$nodes[0]->restart;
 };
 
 my (@plan, $file);
