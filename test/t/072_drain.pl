@@ -146,8 +146,8 @@ sub run_to_end
 }
 
 subtest "$kills kills" => sub {
-	my ($is_there, $count) = (1, 0);
-	my @next = @back;
+	my ($is_there, $count, $at_a_time) = (1, 0, 2);
+	my @next = (@back, '--jobs', $at_a_time, '--jobs-per-server', $at_a_time);
 	while ($count < $kills && !@faults)
 	{
 		for (1 .. 1 + rand 5)
@@ -162,6 +162,8 @@ subtest "$kills kills" => sub {
 		push @faults, "open on $places" if $places ne ($is_there ? $all_there : $all_back);
 		# After --undo --reversible the next move copies no rows.
 		@next = !$is_there ? @there : rand() < 0.5 ? @back : (@back, '--reversible');
+		$at_a_time = 1 + int rand 3;
+		push @next, '--jobs', $at_a_time, '--jobs-per-server', $at_a_time;
 	}
 	is(join("\n", @faults), '', join(', ', map { "$killed{$_} $_" } sort keys %killed)
 			. '; at the end at try ' . join(' ', @tries));
