@@ -167,11 +167,15 @@ void require_same_definition(Connection& source, const Move& move, const Archive
 
 void note_fingerprint(Connection& source, const Move& move)
 {
+    source.run(move.sql("UPDATE @move@.noted SET fingerprint = @move@.fingerprint()"));
+}
+
+void note_position(Connection& source, const Move& move)
+{
     /* The insert position, not the written one: an apply worker commits with synchronous_commit =
      * off by default (subsynccommit), so its last commits may not be written yet. A way back begins
      * at this position, and must not send these rows back. */
-    source.run(move.sql("UPDATE @move@.noted SET fingerprint = @move@.fingerprint(), "
-                        "at = pg_current_wal_insert_lsn()"));
+    source.run(move.sql("UPDATE @move@.noted SET at = pg_current_wal_insert_lsn()"));
 }
 
 bool has_changed(Connection& source, const Move& move)

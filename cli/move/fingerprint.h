@@ -24,10 +24,11 @@ bool is_untouched(Connection& source, const Move& move);
 /* Compares it with the noted one. The error shows the difference. */
 void require_same_definition(Connection& source, const Move& move, const Archive& archive);
 
-/* Notes which transactions have written the definition, and the position in the WAL. It takes
- * milliseconds, where pg_dump takes tenths of a second, and may change where the definition does
- * not: REINDEX CONCURRENTLY. */
+/* Notes which transactions have written the definition. It takes milliseconds, where pg_dump takes
+ * tenths of a second, and may change where the definition does not: REINDEX CONCURRENTLY. */
 void note_fingerprint(Connection& source, const Move& move);
+/* Notes the position in the WAL at which a way back begins. */
+void note_position(Connection& source, const Move& move);
 /* Anything but the fence has changed it since. */
 bool has_changed(Connection& source, const Move& move);
 /* Late if it has. */

@@ -87,11 +87,13 @@ void await_marker(Connection& target, const Move& move, const std::string& marke
  * this COMMIT since. No other command can have sent it then: each takes the locks of both servers
  * first, and the session that lifts the fence holds the source's. */
 void open_target(Connection& target, const Move& move, const Fence& fence,
-                 Clock::time_point deadline, bool& is_final)
+                 Clock::time_point deadline, bool is_reversible, bool& is_final)
 {
     warn("target: open");
     std::optional<Watch> of_commit;
     lock_and_run(target, deadline, [&] {
+        if (is_reversible)
+            note_position(target, opposite(move)); /* later WAL is of clients */
         reopen_shard(target, move);
         /* It gave the sequences new files, so these values are part of the transaction. */
         target.query(move.sql(R"(
@@ -132,16 +134,15 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
     /* The fence does not stop ALTER TABLE or GRANT, so this comes as late as possible. */
     require_no_change(source, move);
-    if (is_reversible)
-        note_fingerprint(target, opposite(move)); /* later WAL is of clients */
-    open_target(target, move, fence, deadline, handover.is_final);
+    open_target(target, move, fence, deadline, is_reversible, handover.is_final);
 }
 
 } // namespace
 
 /* Behind the fence there is no time for pg_dump, so the definition is compared before it. pg_dump
  * runs only if the fingerprint has changed since the copy. note_fingerprint() comes first, because
- * a change during the dump makes another one, which raise_fence() finds.
+ * a change during the dump makes another one. It takes tens of milliseconds in a large catalogue,
+ * so it is computed once behind the fence.
  * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
 std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
                          Handover& handover)
@@ -158,9 +159,15 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
             prepare_fence(source, move, limits.deadline());
             note_fingerprint(source, move);
             /* Between a move and its undo there may be weeks, and another pg_dump. */
-            if (!is_untouched(source, move))
+            if (!is_untouched(source, move)) {
                 require_same_definition(source, move, archive_of(source, move));
+                require_no_change(source, move);
+            }
         }
+        /* A change that comes behind it, even while the target is closed, is one for the way back,
+         * too. */
+        if (state.is_reversible)
+            note_fingerprint(target, opposite(move));
         Fence fence = {state.marker, Clock::now()};
         switch_by(limits.deadline(), servers, move, snapshot, handover, fence, state.is_reversible);
         blocked = milliseconds_since(fence.start);
