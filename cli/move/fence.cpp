@@ -35,7 +35,11 @@ namespace
  * statement locks its table (ROW EXCLUSIVE) and then reads the invalidations that have been
  * committed by then, so it finds the new body, also in a transaction with an older snapshot,
  * because catalogues are not read with that. A transaction that had locked a table before close()
- * was committed is in pg_locks after it, and await_writers() waits until it has ended. */
+ * was committed is in pg_locks after it, and await_writers() waits until it has ended.
+ *
+ * The objects of the schema are found by pg_depend, where each of them depends on it, but indexes:
+ * pg_class and pg_proc have no index on the schema alone, and writes would be blocked the longer
+ * the more shards the database has. */
 const char* const kFence = R"sql(
 -- Published. A row of it says that everything before it has been replicated, and carries the positions of the sequences.
 CREATE TABLE @move@.marker (id uuid PRIMARY KEY, positions jsonb NOT NULL);
@@ -64,9 +68,9 @@ BEGIN
                       pg_get_function_result(p.oid)) AS signature, pg_get_functiondef(p.oid) AS definition,
                CASE WHEN p.prorettype = 'record'::regtype THEN format('plpgsql AS %L', body)
                     ELSE format('sql AS %L', format('SELECT @move@.refuse(); SELECT NULL::%s', p.prorettype::regtype)) END AS closed
-        FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE n.oid = home AND p.oid IN (SELECT objid FROM snowflake_internal.calls()
-                                         WHERE classid = 'pg_proc'::regclass AND is_direct)
+        FROM pg_depend AS d JOIN pg_proc AS p ON p.oid = d.objid JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = home AND d.classid = 'pg_proc'::regclass
+        AND EXISTS (SELECT FROM snowflake_internal.call_of(d.classid, d.objid, 0) AS k WHERE k.is_direct)
     LOOP
         -- A DEFAULT of an argument can have a constant of a type whose input calls functions of the shard's owner.
         PERFORM snowflake_internal.run_guarded(format('CREATE OR REPLACE FUNCTION %s LANGUAGE %s', function.signature, function.closed));
@@ -85,9 +89,10 @@ DECLARE
     positions jsonb := '[]';
 BEGIN
     FOR object IN
-        SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        JOIN @move@.state AS s ON s.schema_name = n.nspname
-        WHERE c.relkind = 'S' ORDER BY c.oid
+        SELECT c.oid FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid
+        WHERE d.refclassid = 'pg_namespace'::regclass AND d.classid = 'pg_class'::regclass AND c.relkind = 'S'
+        AND d.refobjid = (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname)
+        ORDER BY c.oid
     LOOP
         SELECT * INTO bounds FROM pg_sequence WHERE seqrelid = object;
         EXECUTE format('ALTER SEQUENCE %s NO CYCLE', object);
@@ -129,17 +134,25 @@ END $$;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA @move@ FROM PUBLIC;
 )sql";
 
+/* By pg_depend, as above. */
+std::string relations_of(Connection& connection, const Move& move)
+{
+    return "SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND "
+           "classid = 'pg_class'::regclass AND refobjid = " +
+           connection.literal(move.shard.quoted) + "::regnamespace";
+}
+
 /* A table that was made between the publication and the copy of the definition has no rows
  * there. Partitions are published by themselves, and a partitioned table has no rows, so only
  * relkind 'r' is compared. */
 void require_published_tables(Connection& source, const Move& move)
 {
-    const Result tables = source.query(R"(
-        SELECT oid::regclass FROM pg_class
-        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND oid NOT IN (
+    const Result tables = source.query("SELECT oid::regclass FROM pg_class WHERE oid IN (" +
+                                           relations_of(source, move) + R"()
+        AND relkind = 'r' AND oid NOT IN (
             SELECT prrelid FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = prpubid
-            WHERE pubname = $2))",
-                                       {move.shard.quoted, move.name});
+            WHERE pubname = $1))",
+                                       {move.name});
     if (tables.rows() > 0)
         throw MustStartAnew("table " + tables.text(0, 0) +
                             " was made during the move, which does not carry it");
@@ -212,10 +225,7 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
     /* After the commit, for the reason above kFence. Partitioned tables are looked at,
      * too: INSERT locks a partition only when it routes the first row there, behind the
      * trigger of the parent. */
-    await_writers(source,
-                  "SELECT oid FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = " +
-                      source.literal(move.shard.quoted) + "::regnamespace",
-                  deadline);
+    await_writers(source, relations_of(source, move), deadline);
     /* One transaction, because stop_sequences() must not run twice: it notes the present bounds for
      * reopen(), and a second run would note the closed ones. The caller does not come here when the
      * record has a marker. */

@@ -21,6 +21,12 @@ namespace
  * are joined by both. Of pg_sequence the fence changes bounds and start, so only type, increment
  * and cache are read.
  *
+ * Objects of the schema are found by the index of pg_depend, where each depends on it, and the rest
+ * by those: the time must not grow with the number of other shards. Only the relation of a
+ * composite type, row types, arrays and indexes depend on their type or table in its place; row
+ * types and arrays change with them alone. Most of the time would go into plans, so they are made
+ * once a session.
+ *
  * The tables exist already on a server that was the source of a move before: --undo --reversible
  * prepares a way back there. */
 const char* const kFingerprint = R"sql(
@@ -30,14 +36,20 @@ CREATE TABLE @move@.noted (fingerprint text, at pg_lsn, of_definition text);
 ALTER TABLE @move@.noted REPLICA IDENTITY FULL;
 INSERT INTO @move@.noted DEFAULT VALUES;
 
-CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql SET search_path = '' AS $$
+CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql
+    SET search_path = '' SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     home CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
-    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE relnamespace = home AND relkind <> 'S');
-    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE typnamespace = home);
+    members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = home);
+    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE oid = ANY (members) AND typnamespace = home);
+    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = home AND relkind <> 'S');
+    sequences CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = home AND relkind = 'S');
+    others CONSTANT oid[] := ARRAY(SELECT typrelid FROM pg_type WHERE oid = ANY (types) AND typrelid <> 0)
+        || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables));
+    relations CONSTANT oid[] := tables || others;
     functions CONSTANT oid[] := ARRAY(
         SELECT p.oid FROM pg_proc AS p
-        WHERE p.pronamespace = home
+        WHERE p.oid = ANY (members) AND p.pronamespace = home
         AND NOT starts_with(p.prosrc, 'SELECT @move@.refuse();')
         AND p.prosrc <> (SELECT f.prosrc FROM pg_proc AS f WHERE f.oid = '@move@.fence()'::regprocedure)
         AND NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_depend AS e ON e.classid = d.refclassid AND e.objid = d.refobjid
@@ -50,18 +62,18 @@ BEGIN
             SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = home
             UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, relam, reltablespace, relpersistence, relrowsecurity,
                                                       relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
-                      FROM pg_class WHERE relnamespace = home
-            UNION ALL SELECT s.tableoid, seqrelid, concat_ws(' ', seqtypid, seqincrement, seqcache)
-                      FROM pg_sequence AS s JOIN pg_class AS c ON c.oid = seqrelid WHERE relnamespace = home
-            UNION ALL SELECT tableoid, attrelid, xmin::text FROM pg_attribute WHERE attrelid = ANY (tables)
+                      FROM pg_class WHERE oid = ANY (relations || sequences)
+            UNION ALL SELECT tableoid, seqrelid, concat_ws(' ', seqtypid, seqincrement, seqcache)
+                      FROM pg_sequence WHERE seqrelid = ANY (sequences)
+            UNION ALL SELECT tableoid, attrelid, xmin::text FROM pg_attribute WHERE attrelid = ANY (relations)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_attrdef WHERE adrelid = ANY (tables)
             UNION ALL SELECT tableoid, indexrelid, xmin::text FROM pg_index WHERE indrelid = ANY (tables)
-            UNION ALL SELECT tableoid, inhrelid, xmin::text FROM pg_inherits WHERE inhrelid = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_constraint WHERE connamespace = home
+            UNION ALL SELECT tableoid, inhrelid, xmin::text FROM pg_inherits WHERE inhrelid = ANY (relations)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_constraint WHERE conrelid = ANY (tables) OR contypid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND tgname <> 'snowflake_move'
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_policy WHERE polrelid = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE stxnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = home
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_proc WHERE oid = ANY (functions)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_type WHERE oid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
