@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "handover/transaction.h"
 #include "handover/writers.h"
+#include "split/schema.h"
 #include "split/sequences.h"
 #include "split/session.h"
 
@@ -42,14 +43,6 @@ const std::string kTablesWithoutTrigger =
      WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t.oid AND tgname = 'snowflake_split' AND tgenabled = 'A')
      ORDER BY t.oid)";
 
-/* Late, because the next try makes the trigger. */
-void require_triggers(Connection& old)
-{
-    const Result tables = old.query(kTablesWithoutTrigger);
-    if (tables.rows() > 0)
-        throw Late("table " + tables.text(0, 0) + " was made just now, and nothing closes it");
-}
-
 } // namespace
 
 /* CREATE TRIGGER takes a SHARE ROW EXCLUSIVE lock: writers of the table wait for it, readers do
@@ -84,18 +77,23 @@ void make_triggers(Connection& old)
     }
 }
 
+/* Late, because the next try makes the trigger. */
+void require_triggers(Connection& old)
+{
+    const Result tables = old.query(kTablesWithoutTrigger);
+    if (tables.rows() > 0)
+        throw Late("table " + tables.text(0, 0) + " was made just now, and nothing closes it");
+}
+
 /* Only writers of the shards that leave are waited for: those that stay go on, because the body of
  * staying() that close() writes lets them write here.
  *
- * The triggers are looked for twice. A table that an open transaction has made is not visible to
- * the first look, and await_writers() does not know it either. The second look finds it if that
- * transaction has ended by then. */
+ * The caller has looked for the triggers before it held clients. A table that an open transaction
+ * had made was not visible to that look, and await_writers() does not know it either. The second
+ * look finds it if that transaction has ended by then. */
 void close_shards(Connection& old, Clock::time_point deadline)
 {
-    lock_and_run(old, deadline, [&] {
-        require_triggers(old);
-        old.query("SELECT snowflake_split.close()");
-    });
+    lock_and_run(old, deadline, [&] { old.query("SELECT snowflake_split.close()"); });
     await_writers(old, "SELECT oid FROM (" + kTables + ") AS t WHERE leaves", deadline);
     require_triggers(old);
 }
@@ -143,14 +141,12 @@ void drop_slot(Connection& connection)
         WHERE slot_name = 'snowflake_split_' || translate(id::text, '-', '_'))");
 }
 
-/* The sequences come before open(), in batches. open() does the same in one transaction, and finds
- * none left: a lock for each of thousands would fill the lock table, when there is no way back any
- * more.
- *
- * Until open() is committed, the triggers and default_transaction_read_only keep clients out. */
+/* The sequences come first, in batches: a lock for each of thousands would fill the lock table,
+ * when there is no way back any more. Until the last commit the triggers and
+ * default_transaction_read_only keep clients out. */
 void open_shards(Connection& standby, Clock::time_point deadline)
 {
     end_sequences(standby, deadline);
     release_sequences(standby, deadline);
-    lock_and_run(standby, deadline, [&] { standby.query("SELECT snowflake_split.open()"); });
+    lock_and_run(standby, deadline, [&] { open_sides(standby); });
 }

@@ -12,6 +12,10 @@
  * Clients write meanwhile. A Failure if others lock a table for a minute. */
 void make_triggers(Connection& old);
 
+/* Late if a table has none. In a catalogue of thousands of shards it takes tens of milliseconds, so
+ * it is called before clients are held, too. */
+void require_triggers(Connection& old);
+
 /* Closes the shards that leave, for every statement that begins later; and returns when the
  * transactions that have begun to write before have ended. Late if one has not, or if a table has
  * no trigger. The shards may be closed then: lower_fence() opens them. */

@@ -23,7 +23,8 @@ namespace
  * refuses bounds that do not hold last_value; setval() then puts the sequence to its end again.
  *
  * reopen() and open() treat the sequences of all shards, so that a user can call them by hand, as
- * docs/moves.md says. The command has treated them in batches before, see sequences.h.
+ * docs/move-failures.md says. The command treats them in batches, see sequences.h, and runs
+ * kOpenSides in place of open(), which would read thousands of sequences again.
  *
  * stay(): on the old server no direct draw was stopped for the shards that stay, so there is only
  * the trigger function. */
@@ -166,18 +167,6 @@ BEGIN
     UPDATE snowflake_split.state SET step = 'prepared', home = NULL, seal = NULL, standby_start = NULL;
 END $$;
 
--- On the server that was promoted: it has the shards that have left from now on, and no others.
-CREATE FUNCTION snowflake_split.open() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
-DECLARE
-    own CONSTANT snowflake_split.state := (SELECT s FROM snowflake_split.state AS s);
-BEGIN
-    PERFORM snowflake_split.set_body('staying', 'false', ', has stayed', format('It is at %s.', own.old_server));
-    PERFORM snowflake_split.end_sequences(snowflake_split.sequences_of(false));
-    PERFORM snowflake_split.release_sequences(snowflake_split.sequences_of(true));
-    PERFORM snowflake_split.open_side('leaving');
-    UPDATE snowflake_split.state SET step = 'split', home = NULL, is_new = true;
-END $$;
-
 -- On the old server, when the other one is open: what stays is open without the slot, too.
 CREATE FUNCTION snowflake_split.stay() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 BEGIN
@@ -194,6 +183,21 @@ BEGIN
     EXECUTE format('ALTER SEQUENCE %s MINVALUE 1 MAXVALUE 2 START 1 RESTART', object);
     PERFORM setval(object, CASE WHEN is_up THEN 2 ELSE 1 END, true);
 END $$;
+)sql";
+
+const std::string kOpenSides = R"sql(
+    PERFORM snowflake_split.set_body('staying', 'false', ', has stayed', format('It is at %s.', s.old_server)) FROM snowflake_split.state AS s;
+    PERFORM snowflake_split.open_side('leaving');
+    UPDATE snowflake_split.state SET step = 'split', home = NULL, is_new = true;
+)sql";
+
+const std::string kOpen = R"sql(
+-- On the server that was promoted: it has the shards that have left from now on, and no others.
+CREATE FUNCTION snowflake_split.open() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
+BEGIN
+    PERFORM snowflake_split.end_sequences(snowflake_split.sequences_of(false));
+    PERFORM snowflake_split.release_sequences(snowflake_split.sequences_of(true));)sql" +
+                          kOpenSides + R"sql(END $$;
 
 -- To fire a trigger takes no privilege, and CREATE OR REPLACE keeps these.
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA snowflake_split FROM PUBLIC;
@@ -203,7 +207,7 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA snowflake_split FROM PUBLIC;
 
 void make_split(Connection& old, const Address& new_server, const std::vector<SplitShard>& shards)
 {
-    old.run(kFence + keeping_to_owner(kSplitSchema));
+    old.run(kFence + kOpen + keeping_to_owner(kSplitSchema));
     old.query("INSERT INTO snowflake_split.state (old_server, new_server) VALUES ($1, $2)",
               {old.address().text(), new_server.text()});
     std::string rows;
@@ -211,4 +215,9 @@ void make_split(Connection& old, const Address& new_server, const std::vector<Sp
         rows += (rows.empty() ? "(" : ", (") + std::to_string(shard.number) + ", " +
                 old.literal(shard.schema) + ", " + (shard.leaves ? "true)" : "false)");
     old.run("INSERT INTO snowflake_split.shards VALUES " + rows);
+}
+
+void open_sides(Connection& standby)
+{
+    standby.run("DO $$ BEGIN" + kOpenSides + "END $$");
 }

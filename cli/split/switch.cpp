@@ -55,6 +55,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     const Watch on_old(old_, late_or_interrupted(old_, deadline));
     const Watch on_keeper(keeper, late_or_interrupted(keeper, deadline));
     const Watch on_standby(standby, late_or_interrupted(standby, deadline));
+    require_triggers(old_);
     {
         const TimedStep step("old: clients are held");
         routers_.pause(deadline);
@@ -130,7 +131,7 @@ void SplitCommand::open_standby()
         throw Failure(standby.server() + " was promoted without the last writes of the shards, and "
                                          "stays closed. It is another server, or was restored from "
                                          "a backup.");
-    /* A command that was killed behind open() has opened them already, and clients may have
+    /* A command that was killed behind open_sides() has opened them already, and clients may have
      * written. */
     if (!there->is_new)
         make_slots(old_, standby);
