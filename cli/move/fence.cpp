@@ -211,9 +211,8 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
                  Clock::time_point deadline, Fence& fence)
 {
     fence.start = Clock::now();
-    /* If a command was killed behind this commit, the fence stands. Only the wait and
-     * the marker are left then. */
-    if (require_state(source, move).step != Step::fenced)
+    /* If a command was killed behind this commit, only the wait and the marker are left. */
+    if (!fence.stands)
         lock_and_run(source, deadline, [&] {
             /* A crash that loses this commit loses those that follow: the source is open. */
             source.run("SET LOCAL synchronous_commit = off");

@@ -27,6 +27,7 @@ void reopen_shard(Connection& connection, const Move& move);
 
 /* The fence during one try of the switch. */
 struct Fence {
+    bool stands;             /* a command that was killed has raised it */
     std::string marker;      /* empty: it was not sent, so nobody opens the target */
     Clock::time_point start; /* writers have waited or failed since then */
 };

@@ -125,6 +125,9 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     handover.routers.pause(deadline);
     /* A marker is there if a killed command has sent it. Then the fence stands. */
     if (fence.marker.empty()) {
+        /* The pause may have waited for a transaction that changed a table. The target would not
+         * take its rows, and the last write would not come. */
+        require_no_change(source, move);
         warn("source: fence");
         raise_fence(source, move, target.server(), deadline, fence);
     }
@@ -141,8 +144,7 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
 
 /* Behind the fence there is no time for pg_dump, so the definition is compared before it. pg_dump
  * runs only if the fingerprint has changed since the copy. note_fingerprint() comes first, because
- * a change during the dump makes another one. It takes tens of milliseconds in a large catalogue,
- * so it is computed once behind the fence.
+ * a change during the dump makes another one. Behind the fence it is computed once.
  * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
 std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
                          Handover& handover)
@@ -159,16 +161,14 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
             prepare_fence(source, move, limits.deadline());
             note_fingerprint(source, move);
             /* Between a move and its undo there may be weeks, and another pg_dump. */
-            if (!is_untouched(source, move)) {
+            if (!is_untouched(source, move))
                 require_same_definition(source, move, archive_of(source, move));
-                require_no_change(source, move);
-            }
         }
         /* A change that comes behind it, even while the target is closed, is one for the way back,
          * too. */
         if (state.is_reversible)
             note_fingerprint(target, opposite(move));
-        Fence fence = {state.marker, Clock::now()};
+        Fence fence = {state.step == Step::fenced, state.marker, Clock::now()};
         switch_by(limits.deadline(), servers, move, snapshot, handover, fence, state.is_reversible);
         blocked = milliseconds_since(fence.start);
         warn("writes were blocked for " + std::to_string(blocked) + " ms");
