@@ -26,7 +26,7 @@ make_real_database($_, 'postgres') foreach $one, $two;
 make_real_shard($one, 'postgres', 5, 'insta5');
 psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
 $one->safe_psql('postgres',
-	'CREATE OPERATOR FAMILY insta5.family USING hash; '
+	'CREATE OPERATOR FAMILY insta5.family USING hash; CREATE TYPE insta5.pair AS (a integer, b text); '
 	. 'CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler');
 my @way = ('insta5', '--from', $one, '--to', $two);
 
@@ -66,7 +66,10 @@ subtest 'changes during the copy stop the move' => sub {
 		'ALTER TABLE insta5.photos DISABLE TRIGGER audit', 'ALTER POLICY all_of_web ON insta5.photos USING (false)',
 		'ALTER TABLE insta5.follows DISABLE RULE no_delete',
 		'ALTER STATISTICS insta5.photos_of_users SET STATISTICS 10', 'ALTER FUNCTION insta5.audit() COST 7',
-		q{ALTER DOMAIN insta5.handle SET DEFAULT 'x'},
+		q{ALTER DOMAIN insta5.handle SET DEFAULT 'x'}, q{ALTER DOMAIN insta5.handle ADD CHECK (VALUE <> 'x') NOT VALID},
+		'ALTER TYPE insta5.pair ADD ATTRIBUTE c integer', 'ALTER TYPE insta5.pair OWNER TO report',
+		'ALTER INDEX insta5.users_name SET (fillfactor = 80)', 'ALTER INDEX insta5.users_name RENAME TO c',
+		'CREATE INDEX ON insta5.users (id)', q{COMMENT ON INDEX insta5.users_name IS 'new'},
 		q{ALTER TYPE insta5.visibility RENAME VALUE 'private' TO 'secret'},
 		'CREATE OPERATOR insta5.<<< (FUNCTION = int4pl, LEFTARG = integer, RIGHTARG = integer)',
 		'CREATE OPERATOR CLASS insta5.c FOR TYPE integer USING hash AS OPERATOR 1 =', 'CREATE COLLATION insta5.c FROM "C"',
@@ -88,6 +91,21 @@ subtest 'changes during the copy stop the move' => sub {
 		my ($before, $after) = split /\n/, $one->safe_psql('postgres', "BEGIN; $fingerprint; $sql; $fingerprint; ROLLBACK");
 		isnt($after, $before, "the fingerprint is another one after: $sql");
 	}
+	# The time behind the fence must not grow with the number of other shards. A small catalogue is read as a whole.
+	$one->safe_psql('postgres', q{CREATE SCHEMA others;
+		DO $$BEGIN
+			FOR i IN 1..300 LOOP
+				EXECUTE format('CREATE TABLE others.t%s (id bigint PRIMARY KEY CHECK (id > 0), v text)', i);
+				EXECUTE format('CREATE FUNCTION others.f%s() RETURNS trigger LANGUAGE plpgsql AS ''BEGIN RETURN NULL; END''', i);
+				EXECUTE format('CREATE TRIGGER audit BEFORE INSERT ON others.t%s EXECUTE FUNCTION others.f%1$s()', i);
+			END LOOP;
+		END$$;
+		ANALYZE});
+	is($one->safe_psql('postgres', q{BEGIN;
+			DO $$BEGIN PERFORM snowflake_move_5.close('', ''), snowflake_move_5.stop_sequences(), snowflake_move_5.fingerprint(); END$$;
+			SELECT relname, seq_scan FROM pg_stat_xact_sys_tables WHERE seq_scan > 0 AND relname IN ('pg_attribute', 'pg_class',
+				'pg_depend', 'pg_index', 'pg_proc', 'pg_type');
+			ROLLBACK}), '', 'the fence reads no whole catalogue');
 	kill 'CONT', $move->{run}{KIDS}[0]{PID};
 	is(end_command($move), 3, 'changes during the copy: exit code 3');
 	like($move->{err}, qr/the definition has changed since it was copied\. Start anew: --abort/, 'the error says so');
