@@ -36,8 +36,8 @@ struct Fence {
  * deadline; it may be repeated. */
 void prepare_fence(Connection& source, const Move& move, Clock::time_point deadline);
 /* Closes the source, waits until everything that was written is committed, and sends the marker. If
- * the fence stands already, it only waits and sends. Late if a writer does not end by the deadline,
- * or if the definition has changed; MustStartAnew if a table is not published. */
+ * the fence stands already, it only waits and sends. Late if a writer does not end by the deadline;
+ * MustStartAnew if a table is not published. */
 void raise_fence(Connection& source, const Move& move, const std::string& target,
                  Clock::time_point deadline, Fence& fence);
 /* Opens the source again. The target must not be open, and be locked. An error says that the fence
