@@ -79,6 +79,20 @@ Obstacles find_obstacles(const Entries& entries, int jobs, int jobs_per_server)
     return all;
 }
 
+/* Of --undo --reversible: the ways back of all shards, before the first is undone. */
+Obstacles find_too_few_ways_back(const Entries& entries)
+{
+    Capacity capacity;
+    for (const Entry& entry : entries) {
+        try {
+            MoveCommand(in_direction(entry.options), true).add_way_back(capacity);
+        } catch (const Failure&) {
+            /* Of one shard, whose undo says it. The others can be undone. */
+        }
+    }
+    return capacity.find_too_few(0, 0);
+}
+
 /* Hands out the moves in their order, but none to a server that is in as many as it takes at a
  * time, also by another address. */
 class Queue
@@ -200,6 +214,9 @@ int move_many(const MoveOptions& options)
     if (begins) {
         const auto obstacles = find_obstacles(entries, options.jobs, options.jobs_per_server);
         if (options.is_dry_run || !obstacles.empty())
+            return print_obstacles(obstacles, options.json);
+    } else if (options.is_undone && options.is_reversible) {
+        if (const auto obstacles = find_too_few_ways_back(entries); !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     }
     const auto moved = static_cast<std::size_t>(std::count_if(

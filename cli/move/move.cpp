@@ -142,14 +142,20 @@ int MoveCommand::lead_there()
     return end(standing().has_way_back() ? done() + kWithWayBack : done());
 }
 
+void MoveCommand::add_way_back(Capacity& capacity)
+{
+    const Standing now = standing();
+    if (now.has_begun() && now.source && now.source->is_of_source() &&
+        (now.source->is_reversible || options_.is_reversible))
+        capacity.add_way_back(session_.servers, has_slot(target_, opposite(move_)));
+}
+
 Obstacles MoveCommand::find_obstacles(Capacity& capacity)
 {
     const Standing now = standing();
     /* The schemas of a move that has begun are on the target, and would be obstacles. */
     if (now.has_begun()) {
-        if (now.source && now.source->is_of_source() &&
-            (now.source->is_reversible || options_.is_reversible))
-            capacity.add_way_back(session_.servers, has_slot(target_, opposite(move_)));
+        add_way_back(capacity);
         return {};
     }
     if (is_there_already(now))

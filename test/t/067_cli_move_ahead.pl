@@ -121,6 +121,20 @@ subtest 'the statements of the hints are enough' => sub {
 	is(obstacles(@plan, '--reversible'), '', 'a plan that goes on counts the rest');
 };
 
+subtest 'the ways back of an undo are counted before the first' => sub {
+	my @undo = ('--shards', '6,7', '--from', $one, '--to', $two, '--undo', '--reversible');
+	$two->safe_psql('postgres', 'ALTER SYSTEM SET max_logical_replication_workers = 1');
+	$two->restart;
+	my ($status, $rows) = shard_json($program, 'move', @undo);
+	is($status, 1, 'the exit code');
+	like($rows->[0]{obstacle}, qr/: max_logical_replication_workers = 1, and 0 are in use: 2 ways back take 2 /,
+		'two ways back');
+	(undef, $rows) = shard_json($program, 'map', $two);
+	is(join(' ', map { $_->{shard} } @$rows), '6 7', 'both shards are where they were');
+	$two->safe_psql('postgres', 'ALTER SYSTEM RESET max_logical_replication_workers');
+	$two->restart;
+};
+
 subtest 'a wrong address is found before the fence' => sub {
 	is_refused([ $one, $two, '--source', $two->connstr('other') ],
 		qr/from \S+, the connection string of the source leads to a server that is not the source/, '--source');

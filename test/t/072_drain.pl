@@ -34,8 +34,9 @@ my ($shards, $written) = $ENV{SNOWFLAKE_TEST_LONG} ? (100, 3) : (4, 3);
 my $conf = "autovacuum = on\nwal_level = logical\nmax_connections = 200\nwal_retrieve_retry_interval = 100ms\n"
 	. join '', map { "$_ = " . ($shards + 20) . "\n" }
 	qw(max_wal_senders max_replication_slots max_logical_replication_workers max_worker_processes);
+my $origins = defined $version && $version >= 18 ? 'max_active_replication_origins = ' . ($shards + 20) . "\n" : '';
 my $old = new_server('old', conf => $conf, defined $earlier ? (install_path => "$versions/$earlier") : ());
-my $new = new_server('new', conf => $conf);
+my $new = new_server('new', conf => $conf . $origins);
 note('from ' . ($earlier // 'this version') . " to this version, $shards shards");
 
 make_real_database($_, 'postgres') foreach $old, $new;
