@@ -30,7 +30,8 @@ public:
     /* Of a move that has not begun; none if it has, or is done. Adds the takings of the move to
      * those of a list. */
     Obstacles find_obstacles(Capacity& capacity);
-    /* Adds the takings of the way back of a move that has begun, or of an undo, if one is wanted. */
+    /* Adds the takings of the way back of a move that has begun, or of an undo, if one is wanted.
+     */
     void add_way_back(Capacity& capacity);
     /* The result of execute(): moved, undone ...; also if an error ended it when the target was
      * open. */
