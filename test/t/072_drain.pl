@@ -30,6 +30,8 @@ my ($earlier) = grep { $_ < $version && -e "$versions/$_/lib/snowflake.so" }
 
 my $first = 100;
 my ($shards, $written) = $ENV{SNOWFLAKE_TEST_LONG} ? (100, 3) : (4, 3);
+# A command moves all shards.
+$PostgreSQL::Test::Utils::timeout_default = 3600 if $ENV{SNOWFLAKE_TEST_LONG};
 # Moves leave dead rows in the catalogues: with autovacuum, as servers have it.
 my $conf = "autovacuum = on\nwal_level = logical\nmax_connections = 200\nwal_retrieve_retry_interval = 100ms\n"
 	. join '', map { "$_ = " . ($shards + 20) . "\n" }
