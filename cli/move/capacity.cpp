@@ -80,6 +80,39 @@ void Capacity::add_way_back(Servers& servers, bool has_slot)
     cluster_of(servers.source).subscribing.ways_back++;
 }
 
+/* The size of a table has its indexes and TOAST; a partitioned table has no storage. */
+void Capacity::add_rows(Servers& servers, const Shard& shard)
+{
+    const Result size = servers.source.query(R"(
+        SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
+        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
+                                             {shard.quoted});
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Space& space = spaces_[identify(servers.target).database];
+    space.dsn = servers.target.dsn_of_server();
+    space.shards++;
+    space.bytes += size.number(0, 0);
+}
+
+/* SQL does not tell how much space is free. */
+void Capacity::tell(const Obstacles& obstacles)
+{
+    warn(count_of(obstacles.size(), "obstacle"));
+    for (const auto& [key, space] : spaces_) {
+        Connection target(space.dsn);
+        const Result sizes = target.query(R"(
+            SELECT pg_size_pretty($1::bigint), pg_size_pretty(pg_tablespace_size(dattablespace)), quote_ident(spcname)
+            FROM pg_database JOIN pg_tablespace AS t ON t.oid = dattablespace WHERE datname = current_database())",
+                                          {std::to_string(space.bytes)});
+        const bool is_one = space.shards == 1;
+        warn(count_of(space.shards, "shard") + (is_one ? " has " : " have ") + sizes.text(0, 0) +
+             ": " + target.server() + " needs as much free space beside the " + sizes.text(0, 1) +
+             " of its tablespace " + visible(sizes.text(0, 2)) +
+             (is_one ? ", and the source keeps WAL until the switch"
+                     : ", and each source keeps WAL until the switch"));
+    }
+}
+
 Obstacles Capacity::find_too_few(int jobs, int jobs_per_database)
 {
     Obstacles found;

@@ -1,5 +1,5 @@
-/* What moves take of the max_... settings of their servers, and whether so many are free. The
- * databases of a cluster share its settings. */
+/* What moves take of their servers: of the max_... settings, and whether so many are free, and
+ * space. The databases of a cluster share its settings. */
 
 #pragma once
 
@@ -17,9 +17,13 @@ public:
     void add_move(Servers& servers);
     /* Until --drop-source, so those of a list add up. The slot may have been made already. */
     void add_way_back(Servers& servers, bool has_slot);
+    /* The rows of a shard, which come to the target. */
+    void add_rows(Servers& servers, const Shard& shard);
 
     /* jobs: how many moves there are at the same time, and in how many of them a database is. */
     Obstacles find_too_few(int jobs, int jobs_per_database);
+    /* Of --dry-run: how many obstacles there are, and the space that each target needs. */
+    void tell(const Obstacles& obstacles);
 
 private:
     struct Side {
@@ -31,9 +35,15 @@ private:
         Side publishing;
         Side subscribing;
     };
+    struct Space {
+        std::string dsn;
+        std::size_t shards = 0;
+        std::int64_t bytes = 0;
+    };
 
     Cluster& cluster_of(Connection& connection);
 
     std::mutex mutex_;
     std::map<std::string, Cluster> clusters_;
+    std::map<std::string, Space> spaces_; /* of each target database */
 };

@@ -53,7 +53,6 @@ private:
 
     bool is_there_already(const Standing& now);
     int lead_there();
-    void tell_size(std::size_t obstacles);
     bool begins() const { return !options_.is_aborted && !options_.drops_source; }
     int go_on();
     void keep_options(const Standing& now);

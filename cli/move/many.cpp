@@ -51,11 +51,11 @@ Entry make_entry(const MoveOptions& options, const ListedMove& one, bool begins)
 
 /* All of them, before the first move. Each look locks its shard as a move does, and releases it.
  * begin() looks again, because the last move of a list can begin hours later. */
-Obstacles find_obstacles(const Entries& entries, int jobs, int jobs_per_server)
+Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
 {
     std::atomic<std::size_t> next = 0;
     Capacity capacity;
-    const auto found_by_each = at_once(static_cast<std::size_t>(jobs), [&](std::size_t) {
+    const auto found_by_each = at_once(static_cast<std::size_t>(options.jobs), [&](std::size_t) {
         Obstacles found;
         /* A common counter and no equal shares, because the trial of a large definition takes
          * longer than others. */
@@ -75,7 +75,9 @@ Obstacles find_obstacles(const Entries& entries, int jobs, int jobs_per_server)
     Obstacles all;
     for (const auto& some : found_by_each)
         all.add(some);
-    all.add(capacity.find_too_few(jobs, jobs_per_server));
+    all.add(capacity.find_too_few(options.jobs, options.jobs_per_server));
+    if (options.is_dry_run)
+        capacity.tell(all);
     return all;
 }
 
@@ -212,7 +214,7 @@ int move_many(const MoveOptions& options)
     for (const ListedMove& one : read_list(options, begins))
         entries.push_back(make_entry(options, one, begins));
     if (begins) {
-        const auto obstacles = find_obstacles(entries, options.jobs, options.jobs_per_server);
+        const auto obstacles = find_obstacles(entries, options);
         if (options.is_dry_run || !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     } else if (options.is_undone && options.is_reversible) {

@@ -168,25 +168,14 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         capacity.add_way_back(session_.servers, false);
     const std::vector<Shard> shards = read_shards(source_);
     find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
+    if (options_.is_dry_run)
+        capacity.add_rows(session_.servers, move_.shard);
     require_one_schema_each(source_, shards, {move_.shard.number});
     Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_));
     obstacles.add(routers_.find_obstacles(source_));
     return obstacles;
-}
-
-/* SQL does not tell how much space is free. The size of a table has its indexes and TOAST; a
- * partitioned table has no storage. */
-void MoveCommand::tell_size(std::size_t obstacles)
-{
-    const Result size = source_.query(R"(
-        SELECT pg_size_pretty(coalesce(sum(pg_total_relation_size(oid)), 0))
-        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
-                                      {move_.shard.quoted});
-    warn(count_of(obstacles, "obstacle") + "; schema " + visible(move_.shard.schema) + " has " +
-         size.text(0, 0) + ": the target needs as much free space, and the source keeps WAL " +
-         "until the switch");
 }
 
 int MoveCommand::begin()
@@ -209,7 +198,7 @@ int MoveCommand::begin()
     if (is_one_of_many_)
         obstacles.raise_first();
     if (options_.is_dry_run)
-        tell_size(obstacles.size());
+        capacity.tell(obstacles);
     if (options_.is_dry_run || !obstacles.empty())
         return print_obstacles(obstacles, options_.json);
     if (now.is_undone())

@@ -38,7 +38,7 @@
 #
 #   an ID, a position      becomes its shard and counter, and its place among the different ones of this output
 #   a time                 becomes its zone, unless it is before 2026 or after tomorrow: such a time is no time of a run
-#   a lead, a duration     becomes a word, as a position of the WAL does
+#   a lead, a duration     becomes a word, as a position of the WAL and the size of a tablespace do
 #
 # A command on the page may name an ID that an output before it shows. It is run with the ID that stood there in this run.
 #
@@ -53,7 +53,7 @@ use POSIX qw(strftime);
 my $max_position = (1 << 53) - 1;
 my $number       = qr/(?<![\w.])(\d{16,19})(?![\w.])/;    # an ID or a position
 my $time         = qr/(\d{4}-\d\d-\d\d)[ T]\d\d:\d\d:\d\d(?:\.\d+)?([+-]\d\d(?::\d\d)?|\ UTC|Z)?/;
-my $span         = qr/-?(?<!\d)\d\d:\d\d:\d\d\.\d+|(?<![\w.])\d+(?=\ ms\ behind)|(?<=blocked\ for\ )\d+(?=\ ms)|(?<=\ moved)\h+\d+(?=\n)|(?<![\w.])\d+\.\d(?=\ s(?!\w))|(?:(?<=before\ )|(?<=from\ ))[\dA-F]+\/[\dA-F]+/;
+my $span         = qr/-?(?<!\d)\d\d:\d\d:\d\d\.\d+|(?<![\w.])\d+(?=\ ms\ behind)|(?<=blocked\ for\ )\d+(?=\ ms)|(?<=\ moved)\h+\d+(?=\n)|(?<=\ beside\ the\ )\d+\ [kMG]B|(?<![\w.])\d+\.\d(?=\ s(?!\w))|(?:(?<=before\ )|(?<=from\ ))[\dA-F]+\/[\dA-F]+/;
 my $tomorrow     = strftime('%Y-%m-%d', gmtime(time + 24 * 60 * 60));
 
 my $block_count  = 0;

@@ -136,7 +136,8 @@ subtest 'a dry run lists all obstacles, and changes nothing' => sub {
 	usleep(200_000);
 	($status, $out, $err) = obstacles($one, $two, '--timeout', '100ms');
 	is($status, 1, '--dry-run: exit code 1');
-	like($err, qr/schema insta0 has \d+ \w+: the target needs as much free space/, '--dry-run: the size is said');
+	like($err, qr/1 shard has \d+ \w+: \S+ needs as much free space beside the \d+ \w+ of its tablespace pg_default/,
+		'--dry-run: the size is said');
 	foreach my $database ('postgres', 'template1')
 	{
 		like($out, qr/a transaction of process \d+ in database $database has been running for/,

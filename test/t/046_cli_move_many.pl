@@ -123,6 +123,10 @@ subtest 'the obstacles of all shards are told before the first move' => sub {
 	is(places(), '0 1 2 3 4 5 6 7||', 'and nothing is moved');
 	$nodes[0]->safe_psql('postgres', 'DROP TABLE insta1.k, insta2.k');
 	is(many('--shards', '0-2', @pair, '--dry-run'), '0', '--dry-run');
+	my $target = $nodes[1]->host . ':' . $nodes[1]->port . '/postgres';
+	like($err, qr/^snowflake-shard: 0 obstacles
+snowflake-shard: 3 shards have \d+ kB: \Q$target\E needs as much free space beside the \d+ \w+ of its tablespace pg_default, and each source/m,
+		'and the space that the target needs');
 	is(many('--shards', '0-2', @pair, '--jobs', 3), '0, 0 moved, 1 moved, 2 moved', 'three shards');
 	like(join(' ', map { $_->{pause_ms} } @$rows), qr/^\d+ \d+ \d+$/, 'with their pauses');
 	is(places(), '3 4 5 6 7|0 1 2|', 'they are there');
