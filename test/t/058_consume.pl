@@ -236,7 +236,7 @@ subtest 'a move of the shard' => sub {
 	ok($writers->pumpable, 'the writers are writing');
 };
 
-$writers->signal('INT');
+$writers->signal('TERM');
 $writers->finish;
 my $settled = $home->safe_psql('postgres', 'SELECT insta5.settled_id()');
 my $photos = $home->safe_psql('postgres', 'SELECT count(*) FROM insta5.photos');

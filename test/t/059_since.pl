@@ -148,7 +148,7 @@ subtest 'killed at random' => sub {
 		usleep(int rand 120_000);
 		kill_command($run);
 	}
-	$writers->signal('INT');
+	$writers->signal('TERM');
 	$writers->finish;
 	command_ok(\@append, 'the last run ends');
 	my %seen;

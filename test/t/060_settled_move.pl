@@ -71,7 +71,7 @@ foreach my $step ([ '--reversible' ], [ '--undo', '--reversible' ], [ '--undo' ]
 	is($run->result(0), 0, "move @$step") or diag("$out$err");
 	consume() foreach 1 .. 5;
 }
-$writers->signal('INT');
+$writers->signal('TERM');
 $writers->finish;
 consume();
 
