@@ -168,9 +168,12 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         capacity.add_way_back(session_.servers, false);
     const std::vector<Shard> shards = read_shards(source_);
     find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
+    require_one_schema_each(source_, shards, {move_.shard.number});
+    /* Alone: to look further would wait, too. */
+    if (const Obstacles locked = find_locked(source_, move_.shard, limits_); !locked.empty())
+        return locked;
     if (options_.is_dry_run)
         capacity.add_rows(session_.servers, move_.shard);
-    require_one_schema_each(source_, shards, {move_.shard.number});
     Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_));

@@ -1,5 +1,7 @@
 #include "move/obstacles.h"
 
+#include <thread>
+
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "handover/dependents.h"
@@ -40,6 +42,17 @@ UNION ALL
 SELECT format('transaction %L of database %I is prepared', gid, database),
        format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
 FROM pg_prepared_xacts)";
+
+/* The processes that have such a lock on the shard $1. A prepared transaction has none. */
+const char* const kLocked = R"(
+SELECT format('%s has an ACCESS EXCLUSIVE lock on %s, and pg_dump would wait for it',
+              coalesce('process ' || pid, 'a prepared transaction'),
+              string_agg(relation::regclass::text, ', ' ORDER BY relation)),
+       coalesce(format('SELECT pg_terminate_backend(%s); or wait', pid), 'SELECT * FROM pg_prepared_xacts;')
+FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+WHERE mode = 'AccessExclusiveLock' AND granted AND relnamespace = $1::regnamespace
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+GROUP BY pid)";
 
 /* Without a worker that copies tables a move would wait for ever. */
 const char* const kSubscribing = R"(
@@ -207,6 +220,18 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
 }
 
 } // namespace
+
+/* Most end soon, such as that of an autovacuum that truncates a table. */
+Obstacles find_locked(Connection& source, const Shard& shard, const Limits& limits)
+{
+    const auto deadline = limits.deadline();
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+        Obstacles found;
+        found.read(source, kLocked, {shard.quoted});
+        if (found.empty() || Clock::now() > deadline)
+            return found;
+    }
+}
 
 Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
                          const Limits& limits)

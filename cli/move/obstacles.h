@@ -7,6 +7,9 @@
 #include "move/session.h"
 #include "postgres/obstacles.h"
 
+/* Locks on the shard that outlast the timeout: for these, later looks would wait without a word. */
+Obstacles find_locked(Connection& source, const Shard& shard, const Limits& limits);
+
 /* workers: those of the target. limits: a transaction that has run longer than the timeout is an
  * obstacle. Changes nothing: the definition is tried in a transaction
  * that is rolled back. Warnings tell of facts that stop no move. */

@@ -301,6 +301,22 @@ subtest 'a source that the target cannot reach, and clocks that differ' => sub {
 	like($err, qr/the clock of .* is \d+ s behind/, '--dry-run: the clocks are apart') if $clock;
 };
 
+# pg_dump and the look at sizes would wait for ever.
+subtest 'a table is locked' => sub {
+	my $locker = $one->background_psql('postgres');
+	$locker->query_safe('BEGIN; LOCK TABLE insta0.users');
+	my $pid = $locker->query_safe('SELECT pg_backend_pid()');
+	my ($found, $text) = obstacles($one, $two, '--timeout', '100ms');
+	is("$found $text", '1 ' . $one->host . ':' . $one->port . "/postgres: process $pid has an ACCESS EXCLUSIVE lock on insta0.users, "
+			. "and pg_dump would wait for it\n    HINT:  SELECT pg_terminate_backend($pid); or wait", '--dry-run: this, alone');
+	my $move = start_command('move', '', 'insta0', '--from', $one, '--to', $two, '--dry-run');
+	await('it waits', sub { $one->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity
+		WHERE application_name = 'snowflake-shard' AND query ~ 'AccessExclusiveLock'}) });
+	$locker->query_safe('ROLLBACK');
+	is((end_command($move))[0], 0, 'a lock that ends in time is no obstacle');
+	$locker->quit;
+};
+
 subtest 'there is no move to go on with' => sub {
 	foreach my $end ([ '--resume', "there is no move of schema insta0 to be resumed\nHINT:  Nothing has begun, .*: snowflake-shard move insta0 --from " ],
 		[ '--drop-source', 'schema insta0 of \S+ has not been moved' ])
