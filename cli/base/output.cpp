@@ -11,14 +11,14 @@
 
 thread_local std::string prefix_of_thread;
 
-Prefix::Prefix(const std::string& text)
+Prefix::Prefix(std::string text) : other_(std::move(text))
 {
-    prefix_of_thread = text;
+    prefix_of_thread.swap(other_);
 }
 
 Prefix::~Prefix()
 {
-    prefix_of_thread.clear();
+    prefix_of_thread.swap(other_);
 }
 
 /* A message has lines of its own, and a message of libpq tabs. All names and texts of others in it

@@ -16,10 +16,13 @@ void warn(const std::string& message);
 class Prefix
 {
 public:
-    explicit Prefix(const std::string& text);
+    explicit Prefix(std::string text);
     Prefix(const Prefix&) = delete;
     Prefix& operator=(const Prefix&) = delete;
     ~Prefix();
+
+private:
+    std::string other_; /* while another one does not live */
 };
 
 /* Of an error, without its HINT. */

@@ -85,6 +85,7 @@ void MoveCommand::prepare()
 void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
 {
     Servers& servers = session_.servers;
+    routers_.tell_who_must_go(source_, target_);
     prepare();
     /* Not earlier: the moves of a list copy at the same time, and take turns only where
      * they hold clients and change a PgBouncer's file. The wait does not notice Ctrl-C, so
@@ -107,7 +108,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;
     try {
-        routers_.lead_to(target_, move_.variables());
+        routers_.lead_to(source_, target_, move_.variables());
     } catch (const Failure&) {
         not_led = std::current_exception();
     }

@@ -138,7 +138,7 @@ int MoveCommand::lead_there()
 {
     warn(move_.shard.title() + ", is at " + target_.server() + " already");
     if (!options_.pgbouncer.empty() || !options_.switch_command.empty())
-        routers_.lead_to(target_, move_.variables());
+        routers_.lead_to(source_, target_, move_.variables());
     return end(standing().has_way_back() ? done() + kWithWayBack : done());
 }
 
@@ -174,6 +174,9 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         return locked;
     if (options_.is_dry_run)
         capacity.add_rows(session_.servers, move_.shard);
+    routers_.tell_who_must_go(source_, target_);
+    if (options_.is_reversible)
+        routers_.tell_who_must_go(target_, source_);
     Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_));

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include "base/match.h"
 #include "postgres/dsn.h"
 
 namespace
@@ -110,6 +111,15 @@ void PgBouncer::require_admin()
     }
 }
 
+std::string PgBouncer::version()
+{
+    const Result version = run("SHOW VERSION");
+    const auto found = version.rows() == 0
+                           ? std::vector<std::string>()
+                           : match(column(version, 0, "version"), "^PgBouncer ([0-9.]+)");
+    return found.empty() ? "" : found[1];
+}
+
 std::string PgBouncer::setting(const std::string& key)
 {
     const Result config = run("SHOW CONFIG");
@@ -181,6 +191,13 @@ void PgBouncer::resume()
     if (const Aliases paused = find_paused(); !paused.empty())
         throw Failure("RESUME has left " + named(paused) + " paused");
     is_held_ = false;
+}
+
+void PgBouncer::drop_clients()
+{
+    is_held_ = true;
+    for (const std::string& alias : pooler_.aliases)
+        run("KILL " + console_name(alias));
 }
 
 void PgBouncer::reload(const Address& place)

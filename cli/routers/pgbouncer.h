@@ -25,6 +25,8 @@ public:
 
     /* An error if there is no console, or if it does not let us pause. */
     void require_admin();
+    /* "1.26.1"; empty before 1.12. */
+    std::string version();
     /* As SHOW CONFIG has it; empty if it is not there. */
     std::string setting(const std::string& key);
     /* Where PgBouncer leads the aliases; nothing for one that it does not know. */
@@ -36,6 +38,8 @@ public:
     void pause(Clock::time_point deadline);
     /* No error if they are not held back. */
     void resume();
+    /* Ends the connections of all clients, and holds new ones back. */
+    void drop_clients();
     /* Reads its files again, and must lead the aliases to this place then. */
     void reload(const Address& place);
 

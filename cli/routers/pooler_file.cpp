@@ -50,12 +50,14 @@ std::string for_each_setting(std::string settings, const std::function<void(cons
 }
 
 /* The defaults are PgBouncer's. */
-Address place_of(const std::string& settings, const std::string& alias)
+AliasLine line_of(const std::string& settings, const std::string& alias, int number)
 {
     std::map<std::string, std::string> values = {{"port", "5432"}, {"dbname", alias}};
     for_each_setting(settings,
                      [&](const Groups& setting) { values[setting[2]] = unquoted(setting[3]); });
-    return {values["host"], values["port"], values["dbname"]};
+    return {number,
+            {values["host"], values["port"], values["dbname"]},
+            values.count("connect_query") > 0};
 }
 
 /* The other settings keep their text, with their quotes, so no list of
@@ -116,7 +118,7 @@ std::map<std::string, std::vector<AliasLine>> lines_of(const std::string& text,
 {
     std::map<std::string, std::vector<AliasLine>> lines;
     edited(text, aliases, [&](const std::string& alias, int number, const Groups& line) {
-        lines[alias].push_back({number, place_of(line[3], alias)});
+        lines[alias].push_back(line_of(line[3], alias, number));
         return line[0];
     });
     return lines;

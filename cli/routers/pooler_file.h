@@ -18,6 +18,7 @@ std::string named(const Aliases& aliases);
 struct AliasLine {
     int number; /* of the line, from 1 */
     Address place;
+    bool has_query; /* connect_query */
 };
 
 /* The lines of these aliases in the section [databases] of this text; none for an alias that it

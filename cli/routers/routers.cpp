@@ -2,11 +2,44 @@
 
 #include <algorithm>
 #include <future>
+#include <set>
 
+#include "base/files.h"
 #include "base/output.h"
 #include "postgres/process.h"
+#include "routers/kept_settings.h"
 #include "routers/pooler_obstacles.h"
 #include "routers/replacement.h"
+
+namespace
+{
+
+bool has_query(const std::string& text, const Aliases& aliases)
+{
+    for (const auto& [alias, lines] : lines_of(text, aliases))
+        if (std::any_of(lines.begin(), lines.end(),
+                        [](const AliasLine& line) { return line.has_query; }))
+            return true;
+    return false;
+}
+
+bool leads_elsewhere(PgBouncer& bouncer, const Address& place)
+{
+    const auto places = bouncer.places();
+    return std::any_of(places.begin(), places.end(),
+                       [&](const auto& one) { return !(one.second == place); });
+}
+
+/* For all moves of this process. */
+bool is_first_time(const std::string& text)
+{
+    static std::mutex mutex;
+    static std::set<std::string> told;
+    const std::lock_guard<std::mutex> lock(mutex);
+    return told.insert(text).second;
+}
+
+} // namespace
 
 Routers::Routers(Routing routing, std::string opened)
     : routing_(std::move(routing)), opened_(std::move(opened))
@@ -59,9 +92,35 @@ Edit Routers::edit_of(const PgBouncer& bouncer, const Address& place)
         /* The text is edited before clients are held, and used while they are; it is edited again
          * if somebody has changed the file since. */
         if (made.before != text || made.place != place.text())
-            made = {text, place.text(), with_place(text, bouncer.pooler().aliases, place)};
+            made = {text, place.text(), with_place(text, bouncer.pooler().aliases, place),
+                    has_query(text, bouncer.pooler().aliases)};
         return made.after;
     };
+}
+
+void Routers::tell_who_must_go(const Connection& source, const Connection& target)
+{
+    for (PgBouncer& bouncer : bouncers_) {
+        std::string version;
+        std::string why;
+        try {
+            version = bouncer.version();
+            why = why_clients_must_go(version, source.version(), target.version(), [&] {
+                return has_query(read_file(bouncer.pooler().file), bouncer.pooler().aliases);
+            });
+        } catch (const Failure&) {
+            continue; /* an obstacle, which says it */
+        }
+        const std::string text =
+            bouncer.name() + " is of version " + version +
+            ". Clients are disconnected when they are led from PostgreSQL " +
+            std::to_string(source.version() / 10000) + " to " +
+            std::to_string(target.version() / 10000) + ": " + why +
+            "\nHINT:  They have to connect again: docs/moves.md#pgbouncer-126.";
+        const Prefix none("");
+        if (!why.empty() && is_first_time(text))
+            warn(text);
+    }
 }
 
 void Routers::wait_for_turn()
@@ -132,12 +191,19 @@ std::string Routers::run_command(const Connection& target, std::vector<std::stri
 /* Clients are let go when all of the routers lead them to the target. If the command fails, no
  * alias is resumed: --resume runs it again while clients are held. If one PgBouncer fails, the
  * others are resumed. All of this may run twice: --resume begins here. */
-void Routers::lead_to(const Connection& target, const std::vector<std::string>& variables)
+void Routers::lead_to(const Connection& source, const Connection& target,
+                      const std::vector<std::string>& variables)
 {
     wait_for_turn();
     const Address place = target.address();
     auto problems = each([&](PgBouncer& bouncer) {
         replace_file(bouncer.pooler().file, edit_of(bouncer, place));
+        /* Before the RELOAD, so that a command that was killed in between does it again. */
+        if (leads_elsewhere(bouncer, place) &&
+            !why_clients_must_go(bouncer.version(), source.version(), target.version(), [&] {
+                 return edited_[&bouncer].has_query;
+             }).empty())
+            bouncer.drop_clients();
         bouncer.reload(place);
     });
     const std::string of_command = run_command(target, variables);

@@ -31,6 +31,9 @@ public:
     void wait_for_turn();
     /* Before the switch: an error if something is in the way by now; the files are prepared. */
     void make_ready(Connection& source, const Connection& target);
+    /* Beforehand: a warning of each PgBouncer that cannot keep the clients of an alias connected
+     * when it leads them from the one server to the other; once in a command. */
+    void tell_who_must_go(const Connection& source, const Connection& target);
 
     /* Late if one of them cannot do it in time. */
     void pause(Clock::time_point deadline);
@@ -40,7 +43,8 @@ public:
 
     /* The target is open. One that fails does not stop the others; its clients stay held. The error
      * names each that has failed. variables: KEY=value, more of the command's environment. */
-    void lead_to(const Connection& target, const std::vector<std::string>& variables);
+    void lead_to(const Connection& source, const Connection& target,
+                 const std::vector<std::string>& variables);
     /* After an abort. The files of PgBouncer themselves were not changed before the target was
      * open. */
     void discard_prepared();
@@ -68,6 +72,7 @@ private:
         std::string before;
         std::string place;
         std::string after;
+        bool has_query; /* a line of an alias has connect_query */
     };
     std::map<const PgBouncer*, Edited> edited_;
     /* When pause() began; zero if this object holds no clients. */

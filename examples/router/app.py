@@ -38,6 +38,16 @@ class Router:
         self.connections = {}
 
     def execute(self, shard, query, parameters):
+        try:
+            return self.run(shard, query, parameters)
+        except psycopg.OperationalError as error:
+            # PgBouncer 1.26 has ended the connection while no transaction was open: docs/moves.md#pgbouncer-126.
+            if "database removed" not in str(error):
+                raise
+            del self.connections[shard]
+            return self.run(shard, query, parameters)
+
+    def run(self, shard, query, parameters):
         if shard not in self.connections:
             # In transaction mode a prepared statement may meet another server connection.
             self.connections[shard] = psycopg.connect(
