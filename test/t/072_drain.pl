@@ -164,6 +164,8 @@ subtest "$kills kills" => sub {
 		$is_there = !$is_there;
 		my $places = places();
 		push @faults, "open on $places" if $places ne ($is_there ? $all_there : $all_back);
+		# Clients that had to connect again were served by the other server then.
+		await_writes();
 		# After --undo --reversible the next move copies no rows.
 		@next = !$is_there ? @there : rand() < 0.5 ? @back : (@back, '--reversible');
 		$at_a_time = 1 + int rand 4;
