@@ -85,7 +85,7 @@ void MoveCommand::prepare()
 void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
 {
     Servers& servers = session_.servers;
-    routers_.tell_who_must_go(source_, target_);
+    routers_.tell_of_disconnected(source_, target_);
     prepare();
     /* Not earlier: the moves of a list copy at the same time, and take turns only where
      * they hold clients and change a PgBouncer's file. The wait does not notice Ctrl-C, so

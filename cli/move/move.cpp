@@ -174,9 +174,9 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         return locked;
     if (options_.is_dry_run)
         capacity.add_rows(session_.servers, move_.shard);
-    routers_.tell_who_must_go(source_, target_);
+    routers_.tell_of_disconnected(source_, target_);
     if (options_.is_reversible)
-        routers_.tell_who_must_go(target_, source_);
+        routers_.tell_of_disconnected(target_, source_);
     Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_));

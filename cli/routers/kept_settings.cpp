@@ -26,8 +26,8 @@ constexpr int kSearchPath = 180000;
  * pool of the alias has ever had: a RELOAD does not remove them. In each connection that a client
  * gets, PgBouncer SETs its value of a setting, and RESETs a setting of which the client has none.
  * KILL removes the pool, with its clients. */
-std::string why_clients_must_go(const std::string& pooler, int source, int target,
-                                const std::function<bool()>& has_query)
+std::string why_disconnected(const std::string& pooler, int source, int target,
+                             const std::function<bool()>& has_query)
 {
     if (!keeps_all_reported(pooler))
         return "";

@@ -193,7 +193,7 @@ void PgBouncer::resume()
     is_held_ = false;
 }
 
-void PgBouncer::drop_clients()
+void PgBouncer::disconnect_clients()
 {
     is_held_ = true;
     for (const std::string& alias : pooler_.aliases)

@@ -39,7 +39,7 @@ public:
     /* No error if they are not held back. */
     void resume();
     /* Ends the connections of all clients, and holds new ones back. */
-    void drop_clients();
+    void disconnect_clients();
     /* Reads its files again, and must lead the aliases to this place then. */
     void reload(const Address& place);
 

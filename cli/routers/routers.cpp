@@ -98,14 +98,14 @@ Edit Routers::edit_of(const PgBouncer& bouncer, const Address& place)
     };
 }
 
-void Routers::tell_who_must_go(const Connection& source, const Connection& target)
+void Routers::tell_of_disconnected(const Connection& source, const Connection& target)
 {
     for (PgBouncer& bouncer : bouncers_) {
         std::string version;
         std::string why;
         try {
             version = bouncer.version();
-            why = why_clients_must_go(version, source.version(), target.version(), [&] {
+            why = why_disconnected(version, source.version(), target.version(), [&] {
                 return has_query(read_file(bouncer.pooler().file), bouncer.pooler().aliases);
             });
         } catch (const Failure&) {
@@ -200,10 +200,10 @@ void Routers::lead_to(const Connection& source, const Connection& target,
         replace_file(bouncer.pooler().file, edit_of(bouncer, place));
         /* Before the RELOAD, so that a command that was killed in between does it again. */
         if (leads_elsewhere(bouncer, place) &&
-            !why_clients_must_go(bouncer.version(), source.version(), target.version(), [&] {
+            !why_disconnected(bouncer.version(), source.version(), target.version(), [&] {
                  return edited_[&bouncer].has_query;
              }).empty())
-            bouncer.drop_clients();
+            bouncer.disconnect_clients();
         bouncer.reload(place);
     });
     const std::string of_command = run_command(target, variables);

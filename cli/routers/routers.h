@@ -33,7 +33,7 @@ public:
     void make_ready(Connection& source, const Connection& target);
     /* Beforehand: a warning of each PgBouncer that cannot keep the clients of an alias connected
      * when it leads them from the one server to the other; once in a command. */
-    void tell_who_must_go(const Connection& source, const Connection& target);
+    void tell_of_disconnected(const Connection& source, const Connection& target);
 
     /* Late if one of them cannot do it in time. */
     void pause(Clock::time_point deadline);
