@@ -170,7 +170,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
     require_one_schema_each(source_, shards, {move_.shard.number});
     /* Alone: to look further would wait, too. */
-    if (const Obstacles locked = find_locked(source_, move_.shard, limits_); !locked.empty())
+    if (Obstacles locked = find_locked(source_, move_.shard, limits_); !locked.empty())
         return locked;
     if (options_.is_dry_run)
         capacity.add_rows(session_.servers, move_.shard);
