@@ -332,7 +332,7 @@ subtest 'a large table is copied without its keys, which are there before it fol
 subtest 'kill -9 while pg_dump waits for a lock: it ends, too, and leaves no file' => sub {
 	local $ENV{TMPDIR} = PostgreSQL::Test::Utils::tempdir();
 	my $holder = $from->background_psql('postgres');
-	$holder->query_safe('BEGIN; LOCK TABLE insta0.log');
+	$holder->query_safe('BEGIN; LOCK TABLE pg_ts_template');
 	my $move = background('move', 'insta0', '--from', $from, '--to', $to);
 	my $dumps = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_dump'};
 	await('pg_dump waits', sub { $from->safe_psql('postgres', "$dumps AND wait_event_type = 'Lock'") eq '1' });
