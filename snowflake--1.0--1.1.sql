@@ -167,6 +167,23 @@ WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 
+-- With 8 in the sequence, a counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of
+-- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
+-- some functions have for it.
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_jump(seq regclass) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    present CONSTANT bigint := (SELECT pg_sequence_last_value(s.seqrelid) FROM pg_sequence AS s WHERE s.seqrelid = seq);
+    far CONSTANT bigint := present | (8191 << 10);
+BEGIN
+    -- If the present value has all these bits, it would be drawn again.
+    PERFORM snowflake_internal.adopt_restart(seq, CASE WHEN far > present THEN far ELSE far + (1 << 23) END);
+    RETURN present + 1;
+END;
+$$;
+
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
     LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1

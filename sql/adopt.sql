@@ -340,6 +340,11 @@ SELECT snowflake_adopt('insta17.next_id()', 17);
 \set VERBOSITY default
 SELECT l.lanname FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang WHERE p.oid = 'insta17.next_id()'::regprocedure;
 
+-- A sequence whose value has all bits that are set for the last call.
+SELECT pg_temp.make_old(25);
+SELECT setval('insta25.table_id_seq', (1 << 23) - 600);
+SELECT snowflake_adopt('insta25.next_id()', 25);
+
 -- At the last moment the schema's name goes to another schema, or that of the sequence's schema does. Neither
 -- is a second function made nor is another sequence drawn from.
 SELECT pg_temp.make_old(18);
@@ -365,5 +370,5 @@ CREATE FUNCTION insta18.constant() RETURNS bigint LANGUAGE sql AS 'SELECT 1::big
 SELECT snowflake_adopt('insta18.constant()', 18);
 
 SET client_min_messages = warning;
-DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21, insta22, insta24, social, theirs CASCADE;
+DROP SCHEMA insta5, insta8, insta9, insta10, insta11, insta12, insta13, insta14, insta15, insta16, insta17, insta18, insta19, insta20, insta21, insta22, insta24, insta25, social, theirs CASCADE;
 DROP ROLE snowflake_regress_user, snowflake_regress_other;

@@ -203,8 +203,10 @@ CREATE FUNCTION snowflake_internal.adopt_jump(seq regclass) RETURNS bigint
 AS $$
 DECLARE
     present CONSTANT bigint := (SELECT pg_sequence_last_value(s.seqrelid) FROM pg_sequence AS s WHERE s.seqrelid = seq);
+    far CONSTANT bigint := present | (8191 << 10);
 BEGIN
-    PERFORM snowflake_internal.adopt_restart(seq, present | (8191 << 10));
+    -- If the present value has all these bits, it would be drawn again.
+    PERFORM snowflake_internal.adopt_restart(seq, CASE WHEN far > present THEN far ELSE far + (1 << 23) END);
     RETURN present + 1;
 END;
 $$;
