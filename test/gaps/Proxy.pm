@@ -1,0 +1,241 @@
+# A proxy between a command and its servers. It listens on a Unix socket for each server, passes all bytes on, and
+# calls back before each message that starts work: this is a gap.
+#
+# The gaps of a server are numbered by their text: "source: COMMIT #3" is the third time. In a text, numbers, LSNs,
+# UUIDs and names of temporary schemas are made equal. A message that is sent again in a loop, with one or two others
+# at most between its rounds, is one gap. Of pg_dump, which reads in one snapshot, only the first messages, the LOCK TABLE and the one
+# behind it are gaps: it has the same locks in all others.
+#
+# While the callback runs, nothing passes. With stall() nothing passes to and from one server until a time.
+
+package Proxy;
+
+use strict;
+use warnings;
+
+use Frames qw(take_startup take_message text_of_query text_of_parse startup_parameters);
+use IO::Select;
+use IO::Socket::UNIX;
+use Socket 'SOCK_STREAM';
+use Time::HiRes 'time';
+
+my $longest_name = 110;
+
+# servers: name => { listen => path of the socket here, upstream => that of the server }
+sub new
+{
+	my ($class, %servers) = @_;
+	my $self = bless { servers => \%servers, ends => {}, select => IO::Select->new() }, $class;
+	foreach my $name (keys %servers)
+	{
+		unlink $servers{$name}{listen};
+		my $listener = IO::Socket::UNIX->new(Type => SOCK_STREAM, Local => $servers{$name}{listen}, Listen => 50)
+		  or die "$servers{$name}{listen}: $!";
+		$self->{listeners}{ fileno $listener } = { socket => $listener, server => $name };
+		$self->{select}->add($listener);
+	}
+	return $self;
+}
+
+# Before a run of a command: counts begin anew. on_gap is called with server and name of each gap, and round, which is 1
+# for the first.
+sub begin
+{
+	my ($self, $on_gap) = @_;
+	$self->{on_gap} = $on_gap;
+	$self->{counts} = {};
+	$self->{not_tried} = {};
+	return;
+}
+
+# One round of the loop: passes on what there is, waiting for at most so many seconds. Other handles that can be read
+# are returned.
+sub pass
+{
+	my ($self, $seconds, @others) = @_;
+	$self->{select}->add(@others);
+	my @ready = $self->{select}->can_read($seconds);
+	$self->{select}->remove(@others);
+	my @readable;
+	foreach my $handle (@ready)
+	{
+		my $number = fileno $handle;
+		if (!defined $number) { next }    # closed in this round
+		elsif (my $listener = $self->{listeners}{$number}) { $self->accept_client($listener) }
+		elsif (my $end = $self->{ends}{$number}) { $self->read_from($end) }
+		else { push @readable, $handle }
+	}
+	$self->{held} = [ grep { !$self->send_held($_) } @{ $self->{held} // [] } ];
+	return @readable;
+}
+
+sub stall
+{
+	my ($self, $server, $seconds) = @_;
+	$self->{stalled}{$server} = time() + $seconds;
+	return;
+}
+
+sub stop
+{
+	my ($self) = @_;
+	$self->close_session($_->{session}) foreach values %{ $self->{ends} };
+	return;
+}
+
+# Of a killed server or command.
+sub close_session
+{
+	my ($self, $session) = @_;
+	foreach my $end (grep { defined } @$session{qw(client upstream)})
+	{
+		delete $self->{ends}{ fileno($end->{socket}) // -1 };
+		$self->{select}->remove($end->{socket});
+		close $end->{socket};
+	}
+	return;
+}
+
+sub accept_client
+{
+	my ($self, $listener) = @_;
+	my $client = $listener->{socket}->accept or return;
+	my $upstream = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $self->{servers}{ $listener->{server} }{upstream});
+	return close $client if !$upstream;    # the server is down: libpq finds that it closed the connection
+	my %session = (server => $listener->{server}, last => [], statements => {});
+	$session{client} = { socket => $client, session => \%session, buffer => '' };
+	$session{upstream} = { socket => $upstream, session => \%session };
+	foreach my $end (@session{qw(client upstream)})
+	{
+		$self->{ends}{ fileno $end->{socket} } = $end;
+		$self->{select}->add($end->{socket});
+	}
+	return;
+}
+
+sub read_from
+{
+	my ($self, $end) = @_;
+	my $session = $end->{session};
+	my $read = sysread $end->{socket}, my $bytes, 65536;
+	return $self->close_session($session) if !$read;
+	if ($end == $session->{upstream}) { $self->send_on($session, 'client', $bytes) }
+	else
+	{
+		$end->{buffer} .= $bytes;
+		$self->take_work($session);
+	}
+	return;
+}
+
+# Whole messages of the client. Those of the extended protocol wait for the message that sends them off.
+sub take_work
+{
+	my ($self, $session) = @_;
+	my $buffer = \$session->{client}{buffer};
+	if (!$session->{is_started})
+	{
+		my $packet = take_startup($buffer) // return;
+		$session->{parameters} = startup_parameters($packet);
+		$session->{is_started} = defined $session->{parameters};
+		$self->send_on($session, 'upstream', $packet);
+	}
+	while (my ($type, $message) = take_message($buffer))
+	{
+		$session->{batch} .= $message;
+		if ($type eq 'Q') { $session->{text} = text_of_query($message) }
+		elsif ($type eq 'P')
+		{
+			my ($name, $text) = text_of_parse($message);
+			$session->{statements}{$name} = $session->{text} = $text;
+		}
+		elsif ($type eq 'B')
+		{
+			my (undef, $name) = unpack 'x5Z*Z*', $message;
+			$session->{text} //= $session->{statements}{$name};
+		}
+		elsif ($type eq 'c') { $session->{text} = 'end of COPY' }
+		next if $type =~ /[PBDEC]/;
+		$self->reach_gap($session, delete $session->{text}) if defined $session->{text} && $type =~ /[QSHc]/;
+		return if !defined fileno $session->{client}{socket};    # closed in the gap
+		$self->send_on($session, 'upstream', delete $session->{batch});
+	}
+	return;
+}
+
+sub send_on
+{
+	my ($self, $session, $to, $bytes) = @_;
+	push @{ $self->{held} }, { session => $session, to => $to, bytes => $bytes };
+	$self->{held} = [ grep { !$self->send_held($_) } @{ $self->{held} } ];
+	return;
+}
+
+# False while the server is stalled.
+sub send_held
+{
+	my ($self, $held) = @_;
+	my $until = $self->{stalled}{ $held->{session}{server} } // 0;
+	return 0 if $until > time();
+	my $socket = $held->{session}{ $held->{to} }{socket};
+	local $SIG{PIPE} = 'IGNORE';
+	while (defined fileno $socket && length $held->{bytes})
+	{
+		my $written = syswrite $socket, $held->{bytes};
+		last if !$written;
+		substr $held->{bytes}, 0, $written, '';
+	}
+	return 1;
+}
+
+sub reach_gap
+{
+	my ($self, $session, $text) = @_;
+	my $application = $session->{parameters}{application_name} // $session->{parameters}{fallback_application_name} // '';
+	my $name = "$session->{server}: " . equal_text($application, $text);
+	return if is_within_dump($session, $application, $text) && ++$self->{not_tried}{$session->{server}};
+	my $round = is_repeated($session->{last}, $name) ? 2 : 1;
+	$self->{counts}{$name}++ if $round == 1;
+	$self->{on_gap}->($session->{server}, "$name #$self->{counts}{$name}", $round);
+	return;
+}
+
+sub equal_text
+{
+	my ($application, $text) = @_;
+	$text =~ s/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/U/g;
+	$text =~ s{\b[0-9A-F]+/[0-9A-F]+\b}{L}g;
+	$text =~ s/\d+/N/g;
+	$text =~ s/^\s*--.*//mg;
+	$text =~ s/\s+/ /g;
+	$text =~ s/^ | $//g;
+	$application =~ s/\d+/N/g;
+	$text = "$application: $text" if $application ne '' && $application ne 'snowflake-shard';
+	return substr $text, 0, $longest_name;
+}
+
+# True for statements of pg_dump that are no gap.
+sub is_within_dump
+{
+	my ($session, $application, $text) = @_;
+	return 0 if $application ne 'pg_dump';
+	my $is_gap = !$session->{dump} || $session->{dump} eq 'locked' || $text =~ /^LOCK TABLE|^BEGIN/;
+	$session->{dump} = $text =~ /^LOCK TABLE/ ? 'locked' : 'begun';
+	return !$is_gap;
+}
+
+# Whether the name closes a cycle of at most three: ... A B A B. Keeps the last names.
+sub is_repeated
+{
+	my ($last, $name) = @_;
+	push @$last, $name;
+	shift @$last if @$last > 6;
+	foreach my $length (1 .. 3)
+	{
+		next if @$last < 2 * $length;
+		return 1 if join("\0", @$last[ -$length .. -1 ]) eq join("\0", @$last[ -2 * $length .. -$length - 1 ]);
+	}
+	return 0;
+}
+
+1;
