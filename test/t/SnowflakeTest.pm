@@ -9,6 +9,7 @@ use warnings;
 use Exporter 'import';
 use IPC::Open2;
 use IPC::SysV qw(IPC_RMID);
+use KeptSessions;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
