@@ -3,8 +3,7 @@
 #
 # The gaps of a server are numbered by their text: "source: COMMIT #3" is the third time. In a text, numbers, LSNs,
 # UUIDs and names of temporary schemas are made equal. A message that is sent again in a loop, with one or two others
-# at most between its rounds, is one gap. Of pg_dump, which reads in one snapshot, only the first messages, the LOCK TABLE and the one
-# behind it are gaps: it has the same locks in all others.
+# at most between its rounds, is one gap.
 #
 # While the callback runs, nothing passes. With stall() nothing passes to and from one server until a time.
 
@@ -16,7 +15,8 @@ use warnings;
 use Frames qw(take_startup take_message text_of_query text_of_parse startup_parameters);
 use IO::Select;
 use IO::Socket::UNIX;
-use Socket 'SOCK_STREAM';
+use Errno;
+use Socket qw(MSG_DONTWAIT SOCK_STREAM);
 use Time::HiRes 'time';
 
 my $longest_name = 110;
@@ -38,13 +38,13 @@ sub new
 }
 
 # Before a run of a command: counts begin anew. on_gap is called with server and name of each gap, and round, which is 1
-# for the first.
+# for the first. It returns true if the client is killed: then the message was not sent.
 sub begin
 {
 	my ($self, $on_gap) = @_;
 	$self->{on_gap} = $on_gap;
 	$self->{counts} = {};
-	$self->{not_tried} = {};
+	$self->{not_tried} = 0;
 	return;
 }
 
@@ -79,7 +79,8 @@ sub stall
 sub stop
 {
 	my ($self) = @_;
-	$self->close_session($_->{session}) foreach values %{ $self->{ends} };
+	my @sessions = map { $_->{session} } values %{ $self->{ends} };
+	$self->close_session($_) foreach @sessions;
 	return;
 }
 
@@ -117,8 +118,9 @@ sub read_from
 {
 	my ($self, $end) = @_;
 	my $session = $end->{session};
-	my $read = sysread $end->{socket}, my $bytes, 65536;
-	return $self->close_session($session) if !$read;
+	# A callback may have read it meanwhile.
+	return if !defined recv($end->{socket}, my $bytes, 65536, MSG_DONTWAIT) && $!{EAGAIN};
+	return $self->close_session($session) if ($bytes // '') eq '';
 	if ($end == $session->{upstream}) { $self->send_on($session, 'client', $bytes) }
 	else
 	{
@@ -156,7 +158,9 @@ sub take_work
 		}
 		elsif ($type eq 'c') { $session->{text} = 'end of COPY' }
 		next if $type =~ /[PBDEC]/;
-		$self->reach_gap($session, delete $session->{text}) if defined $session->{text} && $type =~ /[QSHc]/;
+		my $is_gap = defined $session->{text} && $type =~ /[QSHc]/;
+		my $is_lost = $is_gap && $self->reach_gap($session, delete $session->{text});
+		return $self->close_session($session) if $is_lost;
 		return if !defined fileno $session->{client}{socket};    # closed in the gap
 		$self->send_on($session, 'upstream', delete $session->{batch});
 	}
@@ -193,11 +197,10 @@ sub reach_gap
 	my ($self, $session, $text) = @_;
 	my $application = $session->{parameters}{application_name} // $session->{parameters}{fallback_application_name} // '';
 	my $name = "$session->{server}: " . equal_text($application, $text);
-	return if is_within_dump($session, $application, $text) && ++$self->{not_tried}{$session->{server}};
+	return 0 if !has_gap($session, $application, $text) && ++$self->{not_tried};
 	my $round = is_repeated($session->{last}, $name) ? 2 : 1;
 	$self->{counts}{$name}++ if $round == 1;
-	$self->{on_gap}->($session->{server}, "$name #$self->{counts}{$name}", $round);
-	return;
+	return $self->{on_gap}->($session->{server}, "$name #$self->{counts}{$name}", $round);
 }
 
 sub equal_text
@@ -214,14 +217,21 @@ sub equal_text
 	return substr $text, 0, $longest_name;
 }
 
-# True for statements of pg_dump that are no gap.
-sub is_within_dump
+# A statement that reads and changes nothing but its own session has no gap: that before the next statement is the same.
+my $of_session = qr/^(?:SHOW|SET|RESET|BEGIN|SAVEPOINT|RELEASE)\b(?!.*\bSELECT\b)|^SELECT (?:pg_catalog\.)?set_config\(|^SELECT oid FROM pg_database/is;
+
+# PostgreSQL's own programs: pg_dump reads in one snapshot, and holds its locks from then on. The first LOCK TABLE and the
+# statement behind it are gaps. Of the workers that copy a table, what makes something.
+sub has_gap
 {
 	my ($session, $application, $text) = @_;
-	return 0 if $application ne 'pg_dump';
-	my $is_gap = !$session->{dump} || $session->{dump} eq 'locked' || $text =~ /^LOCK TABLE|^BEGIN/;
-	$session->{dump} = $text =~ /^LOCK TABLE/ ? 'locked' : 'begun';
-	return !$is_gap;
+	return 0 if $text =~ $of_session;
+	return $text =~ /^(?:CREATE_|DROP_|START_|COPY|end of)/ if $application =~ /^pg_\d+_sync_/;
+	return 1 if $application ne 'pg_dump';
+	my $is_lock = $text =~ /^LOCK TABLE/;
+	my $before = $session->{dump} // '';
+	$session->{dump} = $is_lock ? 'locking' : $before eq 'locking' ? 'locked' : $before;
+	return $is_lock ? $before eq '' : $before eq 'locking';
 }
 
 # Whether the name closes a cycle of at most three: ... A B A B. Keeps the last names.

@@ -1,0 +1,96 @@
+# A client that writes to the shard in a process of its own, on whichever server takes the rows, and notes each transaction that
+# was acknowledged. A transaction is a user and two posts.
+
+package Writer;
+
+use strict;
+use warnings;
+
+use DBD::Pg;
+use DBI;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time usleep);
+
+# places: connection strings of DBI
+sub start
+{
+	my ($class, $file, @places) = @_;
+	unlink $file, "$file.stop";
+	my $pid = fork() // die "fork: $!";
+	if ($pid == 0)
+	{
+		$SIG{PIPE} = 'IGNORE';
+		eval { write_rows($file, @places) };
+		POSIX::_exit(0);
+	}
+	return bless { pid => $pid, file => $file }, $class;
+}
+
+# { acknowledged => [tokens], doubtful => { token => 1 }, times => [of the acknowledgements], errors => [...] }
+sub stop
+{
+	my ($self) = @_;
+	return $self->{journal} if $self->{journal};
+	append_to_file("$self->{file}.stop", '');
+	waitpid $self->{pid}, 0;
+	my %journal = (acknowledged => [], doubtful => {}, times => [], errors => []);
+	foreach my $line (-e $self->{file} ? split /\n/, slurp_file($self->{file}) : ())
+	{
+		my ($kind, $token, $more) = split ' ', $line, 3;
+		push @{ $journal{acknowledged} }, $token if $kind eq 'done';
+		push @{ $journal{times} }, $more if $kind eq 'done';
+		$journal{doubtful}{$token} = 1 if $kind eq 'doubt';
+		push @{ $journal{errors} }, "$token: $more" if $kind eq 'error';
+	}
+	return $self->{journal} = \%journal;
+}
+
+# The longest time without an acknowledgement, in seconds.
+sub longest_pause
+{
+	my ($self) = @_;
+	my @times = @{ $self->{journal}{times} };
+	my ($longest) = sort { $b <=> $a } map { $times[$_] - $times[ $_ - 1 ] } 1 .. $#times;
+	return $longest // 0;
+}
+
+sub write_rows
+{
+	my ($file, @places) = @_;
+	open my $log, '>', $file or die "$file: $!";
+	$log->autoflush(1);
+	my ($parent, $place, $session) = (getppid(), 0);
+	for (my $n = 0; !-e "$file.stop" && getppid() == $parent; $n++)
+	{
+		$session //= DBI->connect($places[$place], scalar getpwuid($<), '',
+			{ RaiseError => 0, PrintError => 0, PrintWarn => 0, pg_server_prepare => 0 });
+		if (!$session)
+		{
+			$place = ($place + 1) % @places;
+			usleep(10_000);
+			next;
+		}
+		my $done = $session->do(qq{BEGIN; WITH u AS (INSERT INTO insta5.users (name) VALUES ('w$n') RETURNING id)
+			INSERT INTO insta5.posts (user_id, body) SELECT id, 'w$n ' || i FROM u, generate_series(1, 2) AS i; COMMIT});
+		my $state = $session->state // '';
+		if (defined $done)
+		{
+			print $log "done w$n ", time(), "\n";
+			usleep(5_000);
+			next;
+		}
+		# The session is lost: by a shutdown or a crash the transaction may be committed or not.
+		print $log "doubt w$n\n" if !$session->ping;
+		# Closed, moved away, not there yet, or a copy that has no indexes yet.
+		print $log "error w$n ", $session->errstr =~ s/\s+/ /gr, "\n"
+		  if $session->ping && $state !~ /^(?:25006|42P01|3F000|42883|42P10|2200H|55000|40|55P03|57)/;
+		$session->disconnect;
+		$session = undef;
+		$place = ($place + 1) % @places;
+		usleep(3_000);
+	}
+	return;
+}
+
+1;

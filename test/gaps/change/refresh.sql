@@ -1,0 +1,4 @@
+INSERT INTO insta5.users (name, kind) VALUES ('robot', 'bot');
+REFRESH MATERIALIZED VIEW insta5.kinds;
+-- carried over if
+SELECT count(*) = 2 FROM insta5.kinds;

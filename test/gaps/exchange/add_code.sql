@@ -1,0 +1,1 @@
+CALL mallory.plant_on('@schema@.@table@');
