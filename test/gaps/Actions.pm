@@ -29,11 +29,13 @@ sub parts_of
 	return { first => $first, next => $next, question => $question };
 }
 
-# What the application does, where the shard is open. True if it was acknowledged.
+# What the application does: on server two if it takes rows, else on one. The server, if it was acknowledged.
 sub change
 {
 	my ($fleet, $parts) = @_;
-	return (grep { $fleet->try_sql($_, 'mallory', $parts->{first}) eq '' } qw(one two))[0];
+	my $is_open = $fleet->try_sql('two', 'mallory', q{INSERT INTO insta5.users (name) VALUES ('probe')}) eq '';
+	my $server = $is_open ? 'two' : 'one';
+	return $fleet->try_sql($server, 'mallory', $parts->{first}) eq '' ? $server : undef;
 }
 
 # Of each table by itself, on both servers. How often it worked: an object may be locked, or not there.

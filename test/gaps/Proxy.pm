@@ -1,7 +1,7 @@
 # A proxy between a command and its servers. It listens on a Unix socket for each server, passes all bytes on, and
 # calls back before each message that starts work: this is a gap.
 #
-# The gaps of a server are numbered by their text: "source: COMMIT #3" is the third time. In a text, numbers, LSNs,
+# The gaps of a server are numbered by their text: "one: COMMIT (3)" is the third time. In a text, numbers, LSNs,
 # UUIDs and names of temporary schemas are made equal. A message that is sent again in a loop, with one or two others
 # at most between its rounds, is one gap.
 #
@@ -200,7 +200,7 @@ sub reach_gap
 	return 0 if !has_gap($session, $application, $text) && ++$self->{not_tried};
 	my $round = is_repeated($session->{last}, $name) ? 2 : 1;
 	$self->{counts}{$name}++ if $round == 1;
-	return $self->{on_gap}->($session->{server}, "$name #$self->{counts}{$name}", $round);
+	return $self->{on_gap}->($session->{server}, "$name ($self->{counts}{$name})", $round);
 }
 
 sub equal_text
