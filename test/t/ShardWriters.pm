@@ -19,6 +19,11 @@ use Time::HiRes qw(usleep);
 
 my $writers_started = 0;
 
+# The longest waits of a writer, in microseconds: after a transaction, and between two statements of one. Most of the time
+# of the tests that move shards goes into their writers, so those of a short test begin fewer transactions. These are longer,
+# so that a switch meets as many of them.
+my ($pause, $pause_within) = $ENV{SNOWFLAKE_TEST_LONG} ? (20_000, 0) : (100_000, 40_000);
+
 our @EXPORT = qw(
   make_written_shard
   start_writers
@@ -123,7 +128,7 @@ sub write_rows
 		else { $after->($entry, @$values) }
 		# No errors: a server that is not the shard's, has no such shard, or has a copy without indexes yet.
 		print $log encode_json($entry), "\n" unless $error && $error =~ /25006|42P01|42P10|3F000/;
-		usleep(rand(20_000));
+		usleep(rand($pause));
 		next if defined $values && !$error;
 		close_session($session);
 		$session = undef;
@@ -190,7 +195,7 @@ sub post
 {
 	my ($writer, $token, $user) = @_;
 	my $schema = $writer->{schema};
-	my $times = $writer->{number} == 1 && $writer->{posts}++ % 300 == 30 ? int(9_900_000 / length $token) : 1;
+	my $times = $writer->{number} == 1 && $writer->{posts}++ % 300 == 10 ? int(9_900_000 / length $token) : 1;
 	return { token => $token, user => $user, rows => {}, photo => $token,
 		sql => [
 			"SELECT count(*) AS n1 FROM (SELECT FROM $schema.users WHERE id = $user FOR UPDATE) AS u \\gset",
@@ -268,6 +273,7 @@ sub open_session
 	$session->{pid} =
 		open3($session->{in}, $session->{out}, undef, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $connstr);
 	my ($values) = ask($session, map { "\\set $_ 0" } qw(id1 id2 id3 number n1 n2));
+	$session->{pause} = $pause_within;
 	return $session if defined $values;
 	close_session($session);
 	return;
@@ -279,9 +285,13 @@ sub ask
 {
 	my ($session, @statements) = @_;
 	my $error;
-	print { $session->{in} } join("\n", 'BEGIN;', @statements, 'COMMIT;', '\echo done :id1 :id2 :id3 :number :n1 :n2', '')
-		or return;
-	$session->{in}->flush or return;
+	my @lines = ('BEGIN;', @statements, 'COMMIT;', '\echo done :id1 :id2 :id3 :number :n1 :n2');
+	if ($session->{pause})
+	{
+		send_lines($session, splice @lines, 0, 2 + rand @statements) or return;
+		usleep(rand($session->{pause}));
+	}
+	send_lines($session, @lines) or return;
 	while (defined(my $line = readline $session->{out}))
 	{
 		chomp $line;
@@ -290,6 +300,12 @@ sub ask
 		$error //= $line;
 	}
 	return;
+}
+
+sub send_lines
+{
+	my ($session, @lines) = @_;
+	return print({ $session->{in} } map { "$_\n" } @lines) && $session->{in}->flush;
 }
 
 sub close_session
