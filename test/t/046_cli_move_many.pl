@@ -155,7 +155,7 @@ subtest 'several moves of a server at a time' => sub {
 	my $writer = $nodes[0]->background_psql('postgres');
 	$writer->query_safe('BEGIN; LOCK TABLE insta6.users IN ROW EXCLUSIVE MODE');
 	my $run = background('move', @both, '--reversible', '--timeout', '3min');
-	await('shard 7 has moved', sub { $run->{h}->pump_nb; places() =~ /\|.*7.*\|/ || !$run->{h}->pumpable });
+	await('shard 7 has moved', sub { has_ended($run) || places() =~ /\|.*7.*\|/ });
 	is(places(), '4 5 6|0 1 2 3 7|', 'while shard 6 waits for a writer');
 	$writer->quit;
 	$run->{h}->finish;
@@ -220,7 +220,7 @@ subtest 'what is reported is what happened, and the same line does the rest' => 
 		my $name = $victim->name . " stopped at \"$step\"";
 		$file = plan_file(\@plan);
 		my $run = background('move', '--plan', $file, '--jobs', 2, '--timeout', '5s', '--json');
-		await("shard 5: $step", sub { $run->{h}->pump_nb; $run->{err} =~ /shard 5: $step/ || !$run->{h}->pumpable });
+		await("shard 5: $step", sub { has_ended($run) || $run->{err} =~ /shard 5: $step/ });
 		$victim->stop('immediate');
 		$run->{h}->finish;
 		is($run->{h}->result(0), 3, "$name: exit code 3");
@@ -285,7 +285,7 @@ subtest 'a plan whose command is killed is finished by the same line' => sub {
 		my $steps = 1 + int(rand(5 * keys(%target) / ($trials + 1)));
 		my $run = background(@line);
 		my $at = qr/target: definition|target: rows|source: fence|target: open|both: comparing/;
-		await('a move goes on', sub { $run->{h}->pump_nb; (() = $run->{err} =~ /$at/g) >= $steps || !$run->{h}->pumpable });
+		await('a move goes on', sub { has_ended($run) || (() = $run->{err} =~ /$at/g) >= $steps });
 		usleep(rand(50_000));
 		$killed++ if $run->{h}->pumpable;
 		kill_command($run->{h});

@@ -62,11 +62,7 @@ foreach my $step ([ '--reversible' ], [ '--undo', '--reversible' ], [ '--undo' ]
 	my @line = @$step == 1 && $step->[0] eq '--undo' ? @move[ 0, 1, 2, 5, 4, 3, 6 .. $#move ] : @move;
 	my ($out, $err) = ('', '');
 	my $run = IPC::Run::start([ shard_command($program, @line, @$step) ], '<', \undef, '>', \$out, '2>', \$err);
-	while ($run->pumpable)
-	{
-		consume();
-		$run->pump_nb;
-	}
+	consume() while goes_on($run);
 	$run->finish;
 	is($run->result(0), 0, "move @$step") or diag("$out$err");
 	consume() foreach 1 .. 5;

@@ -246,7 +246,7 @@ subtest 'moves are interrupted' => sub {
 	my @opened = start_moves([ 10, 11 ], '--reversible', @switch);
 	foreach my $move (@fenced)
 	{
-		await('triggers of the fence', sub { $move->{h}->pump_nb; $move->{err} =~ /triggers of the fence/ });
+		await('triggers of the fence', sub { has_ended($move) || $move->{err} =~ /triggers of the fence/ });
 	}
 	$nodes[1]->safe_psql('postgres', "ALTER SUBSCRIPTION snowflake_move_$_ DISABLE") foreach 7 .. 9;
 	$holder->quit;

@@ -29,6 +29,7 @@ our @EXPORT = qw(
   run_shard
   shard_json
   background
+  goes_on
   has_ended
   states
   dump_of
@@ -92,12 +93,19 @@ sub background
 	return \%started;
 }
 
+# Takes in what the process has printed. False if it has ended: pump_nb() dies when it ends after a look at it.
+sub goes_on
+{
+	my ($run) = @_;
+	eval { $run->pump_nb; 1 } or $@ =~ /^process ended prematurely/ or die $@;
+	return $run->pumpable;
+}
+
 # For a wait, which would never end then.
 sub has_ended
 {
 	my ($started) = @_;
-	$started->{h}->pump_nb if $started->{h}->pumpable;
-	return !$started->{h}->pumpable;
+	return !goes_on($started->{h});
 }
 
 # Starts a verb, and waits until it has printed the text.
@@ -116,8 +124,7 @@ sub start_command
 sub await_text
 {
 	my ($command, $text) = @_;
-	await("the command prints \"$text\"",
-		sub { $command->{run}->pump_nb; $command->{err} =~ /$text/ || !$command->{run}->pumpable });
+	await("the command prints \"$text\"", sub { !goes_on($command->{run}) || $command->{err} =~ /$text/ });
 	return;
 }
 
