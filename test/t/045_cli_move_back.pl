@@ -112,6 +112,16 @@ subtest 'verify --rows compares the copy with the shard while clients write' => 
 	$nodes[0]->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta5.empty');
 };
 
+subtest 'back, there again and back again' => sub {
+	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back');
+	is(place(), '0', 'open there');
+	moves([ @nodes, '--reversible' ], 'moved with a way back', 'a new move takes the way back');
+	like($move_error, qr/follows the shard, and has its rows: nothing is copied/, 'and says so');
+	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back again');
+	moves([ @back, '--undo', '--reversible' ], 'undone with a way back', 'the undo is undone');
+	is(place(), '1', 'open there');
+};
+
 subtest 'the way back is taken once' => sub {
 	moves([ @nodes, $_ ], 'moved with a way back', "$_ does nothing") foreach '--resume', '--reversible';
 	like($move_error, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
@@ -125,87 +135,6 @@ subtest 'the way back is taken once' => sub {
 	is_refused([ @back, '--undo' ], qr/no way back.*was made without --reversible/s, 'an undo has no way back of its own');
 	moves([ @back, '--drop-source' ], 'dropped', '--drop-source of the target');
 	moves([ @back, '--drop-source' ], 'dropped', 'which does nothing then');
-};
-
-subtest 'an undo that ended before its rows were compared, and again before its last step' => sub {
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'there');
-	is(move(@nodes, '--undo', '--switch-command', 'false'), 'exit code 3', 'clients are not led');
-	my $reader = $nodes[0]->background_psql('postgres');
-	$reader->query_safe('BEGIN; SELECT FROM insta5.users LIMIT 1');
-	is_refused([ @nodes, '--undo', '--switch-command', 'true', '--timeout', '100ms' ],
-		qr/the rows are not compared.*\nHINT: [^\n]*--undo goes on/s, 'a reader is in the way of the last step');
-	$reader->quit;
-	is($nodes[1]->safe_psql('postgres', 'SELECT step, is_way_back FROM snowflake_move_5.state'), 'moved|f',
-		'the source says that it has moved');
-	moves([ @nodes, '--undo' ], 'undone', 'the same command goes on');
-	is(place(), '0', 'it is open on the source');
-	like(move(@nodes), qr/^1 .*has moved to .*--drop-source drops the closed copy/s,
-		'a new move does not drop rows that were not compared');
-	moves([ @back, '--drop-source' ], 'dropped', 'as it says');
-};
-
-subtest 'there, back and there again; then the shard stays' => sub {
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'again: there');
-	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back');
-	is(place(), '0', 'open there');
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'a new move takes the way back');
-	like($move_error, qr/follows the shard, and has its rows: nothing is copied/, 'and says so');
-	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back again');
-	moves([ @back, '--undo', '--reversible' ], 'undone with a way back', 'the undo is undone');
-	is(place(), '1', 'open there');
-	moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source stops reverse replication');
-	is(place(), '1', 'the shard is where it was');
-	is($nodes[0]->safe_psql('postgres',
-		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)}),
-		'0', 'nothing is left on the source');
-	is($nodes[1]->safe_psql('postgres',
-		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'move') + (SELECT count(*) FROM pg_publication)
-		+ (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_trigger
-			WHERE tgname = 'snowflake_move')}), '0', 'nor on the target');
-	moves([ @nodes ], 'moved', 'a move that is done says so');
-	is_refused([ @nodes, '--undo' ], qr/no way back/, '--undo then');
-};
-
-subtest 'what harms a way back' => sub {
-	$nodes[0]->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS snowflake');
-	moves([ @back, '--reversible' ], 'moved with a way back', 'the other way round');
-	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
-	await('verify finds that nobody follows',
-		sub { place() =~ /^0\nway back: schema snowflake_move_5: .* does not follow shard 5: it does not read slot \w+$/ });
-	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
-	await('it follows again', sub { place() eq '0' });
-	$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users ADD extra text');
-	is_refused([ @back, '--undo' ], qr/definition has changed.*\+ +extra text/s, 'the definition has changed: --undo');
-	unlike($move_error, qr/--resume/, 'and nobody is sent in a circle');
-	like(place(), qr/^0/, 'the shard is open on');
-	$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users DROP extra');
-	$nodes[0]->safe_psql('postgres', q{SELECT pg_terminate_backend(active_pid), pg_sleep(0.1) FROM pg_replication_slots});
-	await('the slot can be dropped',
-		sub { $nodes[0]->psql('postgres', q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots}) == 0 });
-	like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard 5: slot \w+ is gone$/,
-		'verify finds that its slot is gone');
-	is_refused([ @back, '--undo' ], qr/slot \w+ is gone/, '--undo then');
-	is(sqlstate($nodes[0], "INSERT INTO insta5.empty DEFAULT VALUES"), '', 'the shard is written to on');
-	moves([ @back, '--drop-source' ], 'dropped', '--drop-source ends it');
-};
-
-subtest 'what keeps a way back from being made, between the switch and that' => sub {
-	my @ways =
-		([ @nodes, 'CREATE INDEX extra ON insta5.users (id)',
-			qr/no way back is made: the definition of the shard has been changed on/ ],
-		[ @back,
-			q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ 'move_5' AND NOT active},
-			qr/no way back is made: slot \w+ on \S+ has lost WAL, or is gone/ ]);
-	foreach my $way (@ways)
-	{
-		my ($source, $target, $sql, $text) = @$way;
-		is(move($source, $target, '--reversible', '--switch-command',
-			qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$sql")),
-			'exit code 1', "no way back after: $sql") or diag($move_error);
-		like($move_error, $text, 'and why');
-		moves([ $source, $target, '--drop-source' ], 'dropped', '--drop-source');
-	}
-	$nodes[0]->safe_psql('postgres', 'DROP INDEX insta5.extra');
 };
 
 # There and back, and somebody is killed each time. The same command line goes on.
@@ -261,6 +190,107 @@ subtest 'no acknowledged write is lost' => sub {
 	is(@lost, 0, 'each acknowledged transaction is there exactly once, ' . @journal . ' transactions')
 		or diag(join "\n", @lost[0 .. 4]);
 	is(dump_of($nodes[$from], 'insta5'), $definition, 'the definition is the same after all');
+};
+
+# --- the states of a way back: a shard of few tables shows them; a test writes to it between two commands ---
+
+my $write = 'INSERT INTO insta5.users DEFAULT VALUES';
+
+sub write_row
+{
+	my ($node) = @_;
+	return is(sqlstate($node, $write), '', 'the shard is written to');
+}
+
+sub await_slot
+{
+	my ($node, $is_active) = @_;
+	return await("active = $is_active",
+		sub { $node->safe_psql('postgres', 'SELECT active FROM pg_replication_slots') eq $is_active });
+}
+
+$nodes[$from]->safe_psql('postgres', 'DROP SCHEMA insta5 CASCADE');
+$nodes[0]->safe_psql('postgres', q{SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text);
+	CREATE TABLE insta5.empty (id bigint PRIMARY KEY DEFAULT insta5.next_id())});
+write_row($nodes[0]);
+
+subtest 'an undo that ended before its rows were compared, and again before its last step' => sub {
+	moves([ @nodes, '--reversible' ], 'moved with a way back', 'there');
+	is(move(@nodes, '--undo', '--switch-command', 'false'), 'exit code 3', 'clients are not led');
+	my $reader = $nodes[0]->background_psql('postgres');
+	$reader->query_safe('BEGIN; SELECT FROM insta5.users LIMIT 1');
+	is_refused([ @nodes, '--undo', '--switch-command', 'true', '--timeout', '100ms' ],
+		qr/the rows are not compared.*\nHINT: [^\n]*--undo goes on/s, 'a reader is in the way of the last step');
+	$reader->quit;
+	write_row($nodes[0]);
+	is($nodes[1]->safe_psql('postgres', 'SELECT step, is_way_back FROM snowflake_move_5.state'), 'moved|f',
+		'the source says that it has moved');
+	moves([ @nodes, '--undo' ], 'undone', 'the same command goes on');
+	is(place(), '0', 'it is open on the source');
+	like(move(@nodes), qr/^1 .*has moved to .*--drop-source drops the closed copy/s,
+		'a new move does not drop rows that were not compared');
+	moves([ @back, '--drop-source' ], 'dropped', 'as it says');
+};
+
+subtest 'the shard stays' => sub {
+	moves([ @nodes, '--reversible' ], 'moved with a way back', 'again: there');
+	moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source stops reverse replication');
+	is(place(), '1', 'the shard is where it was');
+	is($nodes[0]->safe_psql('postgres',
+		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)}),
+		'0', 'nothing is left on the source');
+	is($nodes[1]->safe_psql('postgres',
+		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'move') + (SELECT count(*) FROM pg_publication)
+		+ (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_trigger
+			WHERE tgname = 'snowflake_move')}), '0', 'nor on the target');
+	moves([ @nodes ], 'moved', 'a move that is done says so');
+	is_refused([ @nodes, '--undo' ], qr/no way back/, '--undo then');
+};
+
+subtest 'what harms a way back' => sub {
+	moves([ @back, '--reversible' ], 'moved with a way back', 'the other way round');
+	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	await_slot($nodes[0], 'f');
+	write_row($nodes[0]);
+	like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard 5: it does not read slot \w+$/,
+		'verify finds that nobody follows');
+	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+	await_slot($nodes[0], 't');
+	is(place(), '0', 'it follows again');
+	$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users ADD extra text');
+	is_refused([ @back, '--undo' ], qr/definition has changed.*\+ +extra text/s, 'the definition has changed: --undo');
+	unlike($move_error, qr/--resume/, 'and nobody is sent in a circle');
+	like(place(), qr/^0/, 'the shard is open on');
+	$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users DROP extra');
+	# Its worker may come back between the two statements.
+	my @drop = ('SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots WHERE active',
+		'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
+	await('the slot can be dropped', sub { $nodes[0]->psql('postgres', join '; ', @drop) == 0 });
+	like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard 5: slot \w+ is gone$/,
+		'verify finds that its slot is gone');
+	is_refused([ @back, '--undo' ], qr/slot \w+ is gone/, '--undo then');
+	is(sqlstate($nodes[0], "INSERT INTO insta5.empty DEFAULT VALUES"), '', 'the shard is written to on');
+	moves([ @back, '--drop-source' ], 'dropped', '--drop-source ends it');
+};
+
+subtest 'what keeps a way back from being made, between the switch and that' => sub {
+	my @ways =
+		([ @nodes, 'CREATE INDEX extra ON insta5.users (id)',
+			qr/no way back is made: the definition of the shard has been changed on/ ],
+		[ @back,
+			q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ 'move_5' AND NOT active},
+			qr/no way back is made: slot \w+ on \S+ has lost WAL, or is gone/ ]);
+	foreach my $way (@ways)
+	{
+		my ($source, $target, $sql, $text) = @$way;
+		is(move($source, $target, '--reversible', '--switch-command',
+			qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$write" -c "$sql")),
+			'exit code 1', "no way back after: $sql") or diag($move_error);
+		like($move_error, $text, 'and why');
+		moves([ $source, $target, '--drop-source' ], 'dropped', '--drop-source');
+	}
+	$nodes[0]->safe_psql('postgres', 'DROP INDEX insta5.extra');
 };
 
 $_->stop foreach @nodes;
