@@ -29,7 +29,7 @@ my ($earlier) = grep { $_ < $version && -e "$versions/$_/lib/snowflake.so" }
 	sort { $a <=> $b } map { m{/(\d+)/bin/postgres$} } glob "$versions/*/bin/postgres" if defined $version;
 
 my $first = 100;
-my ($shards, $written) = $ENV{SNOWFLAKE_TEST_LONG} ? (100, 3) : (3, 2);
+my ($shards, $written) = $ENV{SNOWFLAKE_TEST_LONG} ? (100, 3) : (2, 2);
 # A command moves all shards.
 $PostgreSQL::Test::Utils::timeout_default = 3600 if $ENV{SNOWFLAKE_TEST_LONG};
 # Moves leave dead rows in the catalogues: with autovacuum, as servers have it.
