@@ -26,7 +26,7 @@ seed_random();
 sub crash_cycles
 {
 	my ($fault, $node, $clients, $end, %row) = @_;
-	my $cycles = trials(20, 1000);
+	my $cycles = trials(5, 1000);
 	$node->safe_psql('postgres', 'CREATE SEQUENCE core_s');
 	my $native = observe($node, clients => $clients, arguments => [ '--checkpoint', 50 ]);
 	my $core = observe($node, generator => 'nextval', sequence => 'core_s',
