@@ -142,7 +142,7 @@ my @bursts = ('single', 'rows:300', 'mixed:1000', 'next_ids:20000');
 
 subtest 'commands that move a sequence forward' => sub {
 	command_cycles('forward', 'nextval, setval forward, ALTER, SET LOGGED, advance, crash',
-		operations   => trials(600, 50_000),
+		operations   => trials(240, 50_000),
 		commands     => \@forward,
 		clients      => \@bursts,
 		max_lead     => '1s',
@@ -152,7 +152,7 @@ subtest 'commands that move a sequence forward' => sub {
 
 subtest 'commands that set it back' => sub {
 	command_cycles('set_back', 'setval back, RESTART, TRUNCATE, crash; no ID ahead of the clock',
-		operations => trials(600, 50_000),
+		operations => trials(240, 50_000),
 		commands   => \@set_back,
 		clients    => [ 'single', 'rows:20', 'next_ids:20' ],
 		max_lead   => '0',
@@ -161,7 +161,7 @@ subtest 'commands that set it back' => sub {
 
 subtest 'commands that make it anew' => sub {
 	command_cycles('made_anew', 'the same with bursts, DROP, and a crash while it is UNLOGGED',
-		operations => trials(240, 10_000),
+		operations => trials(120, 10_000),
 		commands   => \@made_anew,
 		clients    => \@bursts,
 		max_lead   => '1s',
