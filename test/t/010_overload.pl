@@ -68,21 +68,21 @@ my %disturbances = (
 	]);
 
 my @clients = ('single', 'statement:5000', 'next_ids:5000', 'rows:300', ('mixed:1000') x 4);
-my $ids = $ENV{SNOWFLAKE_TEST_LONG} ? 10_000_000 : 300_000;
+my ($ids, $rivals) = $ENV{SNOWFLAKE_TEST_LONG} ? (10_000_000, 8) : (100_000, 2);
 
 subtest 'more IDs than the clock gives are asked for, and clients are disturbed' => sub {
 	foreach my $name (sort keys %disturbances)
 	{
 		my ($is_met, $disturb) = @{ $disturbances{$name} };
 		my $fault = "more than 1024 IDs/ms asked for, $name";
-		my $trials = trials(20, 1000);
+		my $trials = trials(6, 1000);
 		my $log_before = -s $node->logfile;
 		my @tolerate = ('--tolerate', '57014');
 		my $native = observe($node, clients => \@clients, arguments => \@tolerate);
 		my $original = observe(
 			$node,
 			generator => 'plpgsql', sequence => 'original_s',
-			clients => [ ('statement:5000') x 8 ], arguments => \@tolerate);
+			clients => [ ('statement:5000') x $rivals ], arguments => \@tolerate);
 		my $trial = 0;
 		until ($trial >= $trials
 			&& ids_seen($native) >= $ids
