@@ -1,9 +1,11 @@
 # Replaying a record of the extension gives the same sequence page as the primary has. With
 # wal_consistency_checking each record carries an image of its page, and the standby compares; a
-# difference is a FATAL error there. All regression and isolation tests run under it, and a load of
+# difference is a FATAL error there. The regression and isolation tests run under it, and a load of
 # several sessions with checkpoints.
 #
-# The records of nextval() are checked in the same way, in those tests and in the load.
+# The records of nextval() are checked in the same way, in those tests and in the load. All records of the
+# extension that change a page are of the resource manager Sequence. In the tests the others have no
+# image, because those of tables and catalogs are gigabytes.
 
 use strict;
 use warnings;
@@ -24,11 +26,11 @@ seed_random();
 my $primary = new_server(
 	'primary',
 	init => { allows_streaming => 1, extra => [ '--encoding', 'UTF8' ] },
-	conf => "wal_consistency_checking = all\nmax_prepared_transactions = 5\nmax_wal_size = 1GB\n");
+	conf => "wal_consistency_checking = sequence\nmax_prepared_transactions = 5\nmax_wal_size = 1GB\n");
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
-# The slot keeps WAL that the standby does not have yet: the tests write gigabytes and make checkpoints.
+# The slot keeps WAL that the standby does not have yet: the tests write much and make checkpoints.
 $primary->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('standby', true)});
 $standby->append_conf('postgresql.conf', "primary_slot_name = 'standby'");
 $standby->start;
@@ -74,6 +76,10 @@ sub sequences_behind
 	return join "\n", @behind, sort keys %position;
 }
 
+# These two take half of the time of all, for the code that they read and not for records: of sequences they write what
+# other tests write, too.
+my %left_out = map { $_ => 1 } qw(adopt_forms security);
+
 # pg_regress and pg_isolation_regress, run as PGXS's installcheck runs them, each in a new database
 # of this name.
 my $database = 'contrib_regression';
@@ -84,7 +90,7 @@ my %harnesses = (
 	'regression tests' => {
 		program => $regress,
 		inputdir => $build,
-		tests => [ glob("$build/sql/*.sql") ] },
+		tests => [ grep { !$left_out{ basename($_, '.sql') } } glob("$build/sql/*.sql") ] },
 	'isolation tests' => {
 		program => $isolation,
 		inputdir => "$build/test/isolation",
@@ -119,6 +125,8 @@ subtest 'the tests pass, and a standby replays their WAL' => sub {
 subtest 'a load of draws, beside changes of the sequence' => sub {
 	my $fault = 'wal_consistency_checking = all, with a standby';
 	my $rounds = trials(3, 100);
+	$primary->append_conf('postgresql.conf', 'wal_consistency_checking = all');
+	$primary->reload;
 	$primary->safe_psql('postgres', 'CREATE SEQUENCE core_s');
 	my $native = observe($primary, clients => [ 'mixed:300', 'mixed:300', 'single' ],
 		arguments => [ '--checkpoint', 100 ]);
