@@ -133,7 +133,7 @@ subtest 'not to a schema in which others can create functions' => sub {
 		'nor where the extension is in another schema on one of them');
 };
 
-my $transactions = 100_000;
+my $transactions = 20_000;
 subtest 'no client sees a row of another shard' => sub {
 	my $done = run_tenants($pooler, $transactions);
 	is($done, $transactions, "$transactions transactions of 16 clients in four shards");
