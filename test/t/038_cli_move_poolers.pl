@@ -19,14 +19,17 @@ use Time::HiRes qw(usleep);
 my $program = shard_program();
 plan skip_all => 'pgbouncer is not installed' unless pgbouncer_program();
 
-# Two servers that log all statements, and shard 5 of an application on the first.
+# Two servers that log all statements, and a shard on the first.
 my $user = getpwuid($<);
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
 	. "log_statement = all\nlog_min_duration_statement = 0\n";
 my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
-make_real_database($_, 'postgres') foreach $one, $two;
-make_real_shard($one, 'postgres', 5, 'insta5');
-psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
+$_->safe_psql('postgres', 'CREATE ROLE web') foreach $one, $two;
+$one->safe_psql('postgres', q{
+	SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text);
+	CREATE TABLE insta5.bookings (id bigint PRIMARY KEY DEFAULT insta5.next_id());
+	INSERT INTO insta5.users (name) SELECT 'before' FROM generate_series(1, 200)});
 my ($status, $out, $err, $rows);
 
 sub arguments
