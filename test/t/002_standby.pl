@@ -28,10 +28,9 @@ my $statement = q{SELECT snowflake_next_id(5, 's') FROM generate_series(1, 300);
 my $block = q{SELECT snowflake_next_ids(5, 's', 300);};
 my @load = ([$single], [ $statement, $single ], [$block]);
 
-# Small WAL segments, because there are many servers. No replication timeouts, because setting a
-# clock could trigger them.
+# No replication timeouts, because setting a clock could trigger them.
 my %replicated = (
-	init => { allows_streaming => 1, extra => ['--wal-segsize=1'] },
+	init => { allows_streaming => 1 },
 	conf => "wal_sender_timeout = 0\nwal_receiver_timeout = 0\n");
 
 # Makes $node a streaming standby of $upstream, from a new base backup. Its old data is removed. Its
@@ -263,7 +262,7 @@ subtest 'an asynchronous standby is cut off, and promoted' => sub {
 	# second. So its IDs are above all others, even those that were never flushed or only seen.
 	promotions(
 		'an asynchronous standby is cut off, and promoted after max_lead',
-		trials(2, 100),
+		trials(1, 100),
 		name         => 'passed',
 		standbys     => 1,
 		clients      => \@any,
@@ -294,7 +293,7 @@ subtest 'standbys with slow clocks are promoted' => sub {
 		my $sometimes_cut_off = sub { cut_off($_[0]) if rand() < 0.5 };
 		promotions(
 			'a synchronous standby with a slow clock is promoted',
-			trials(4, 300),
+			trials(2, 300),
 			name         => 'synchronous',
 			standbys     => 1,
 			synchronous  => 1,
@@ -304,7 +303,7 @@ subtest 'standbys with slow clocks are promoted' => sub {
 			row          => { only_committed => 1 });
 		promotions(
 			'a synchronous standby is promoted, then its own standby, with slow clocks',
-			trials(3, 300),
+			trials(2, 300),
 			name         => 'cascaded',
 			standbys     => 2,
 			synchronous  => 1,
@@ -314,7 +313,7 @@ subtest 'standbys with slow clocks are promoted' => sub {
 			row          => { only_committed => 1 });
 		promotions(
 			'an asynchronous standby with a slow clock is cut off, and promoted',
-			trials(2, 300),
+			trials(1, 300),
 			name         => 'asynchronous',
 			standbys     => 1,
 			slow         => 40 * 60,
