@@ -101,8 +101,7 @@ subtest 'a program with JDBC' => sub {
 	{
 		skip 'no JDK is installed', 1 unless has_program('javac');
 		skip 'the JDBC driver is not installed', 1 unless -e $jdbc_driver;
-		# Without this option a JVM makes a folder in /tmp, whatever TMPDIR says, and leaves it there.
-		run_client('jdbc', 'photos', 'java', '-XX:-UsePerfData', '-cp', $jdbc_driver, "$clients/jdbc/Photos.java",
+		run_client('jdbc', 'photos', java_command(), '-cp', $jdbc_driver, "$clients/jdbc/Photos.java",
 			'jdbc:postgresql://127.0.0.1:' . $node->port . "/jdbc?user=$user&password=$password");
 	}
 };

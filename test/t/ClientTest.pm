@@ -15,6 +15,7 @@ our @EXPORT = qw(
   run
   has_program
   python_with
+  java_command
   install_node
 );
 
@@ -41,6 +42,13 @@ sub python_with
 		return $python if -x $python && (run($python, '-c', 'import ' . join(', ', @modules)))[0] == 0;
 	}
 	return;
+}
+
+# Without the first option a JVM makes a folder in /tmp, whatever TMPDIR says, and leaves it there. With the others it
+# takes less processor time for a program that runs a second.
+sub java_command
+{
+	return ('java', '-XX:-UsePerfData', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC');
 }
 
 # npm installs what the package files beside the programs name, in a folder that has a copy of the programs. Returns the
