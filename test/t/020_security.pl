@@ -70,7 +70,8 @@ subtest 'the installation script takes nothing that is there, and runs nothing' 
 
 # Plants, in a schema, variants of core's functions and operators that the script uses, for all
 # pairs of the types it works with, and without arguments. If a planted variant may be chosen, one
-# of them matches a call better than core's.
+# of them matches a call better than core's. No call of the script has a number of arguments, and no operator has
+# operands, that core does not take.
 my %words = map { lc($_) => 1 } $script =~ /\b([a-z_]+)\(/gi;
 my $names = join ',', map { "'$_'" } sort keys %words;
 my $plant_core = qq{
@@ -89,6 +90,9 @@ my $plant_core = qq{
 				  SELECT t, 'text' FROM unnest(types) AS t UNION ALL
 				  SELECT t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u UNION ALL
 				  SELECT 'text,' || t || ',' || u, 'text' FROM unnest(types) AS t, unnest(types) AS u) AS a(list, r)
+			WHERE EXISTS (SELECT FROM pg_proc AS p, cardinality(string_to_array(a.list, ',')) AS given
+				WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname = n.name
+				  AND given >= p.pronargs - p.pronargdefaults AND (given <= p.pronargs OR p.provariadic <> 0))
 		LOOP
 			EXECUTE format('CREATE FUNCTION %I.%I(%s) RETURNS text LANGUAGE plpgsql AS %L', schema, f.name, f.list,
 				format('BEGIN RAISE LOG %L, current_user; RETURN NULL; END', 'PLANTED ' || schema || '.' || f.name || ' as %'));
@@ -98,6 +102,10 @@ my $plant_core = qq{
 			FROM unnest('{=,<>,<,<=,>,>=,||,+,-,*,/,\%,&,|,<<,>>,~,!~}'::text[]) AS o,
 				 unnest(types || more_types) AS l,
 				 unnest(types || more_types) AS r
+			WHERE EXISTS (SELECT FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace AND oprname = o
+				AND (SELECT bool_and(given::regtype = taken OR taken::regtype::text ~ '^any' OR EXISTS (SELECT FROM pg_cast
+						WHERE castsource = given::regtype AND casttarget = taken AND castcontext = 'i'))
+					FROM (VALUES (l, oprleft), (r, oprright)) AS operand (given, taken)))
 		LOOP
 			EXECUTE format('CREATE FUNCTION %I.%I(%s, %s) RETURNS boolean LANGUAGE plpgsql AS %L',
 				schema, 'operator' || f.name, f.l, f.r,
