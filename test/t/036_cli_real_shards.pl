@@ -60,10 +60,10 @@ sub difference
 
 subtest 'a clone is as the template, and writes into itself' => sub {
 	($status, $rows, $err) =
-		shard_json($program, 'clone', $node, '--template', 'insta5', '--shards', '6-9', '--schema', 'insta{}', '--jobs', 2);
-	is("$status " . states($rows), '0 made 6,7,8,9', 'clone: every shard is made') or diag($err);
+		shard_json($program, 'clone', $node, '--template', 'insta5', '--shards', '6-8', '--schema', 'insta{}', '--jobs', 2);
+	is("$status " . states($rows), '0 made 6,7,8', 'clone: every shard is made') or diag($err);
 	is($err, '', 'clone: without a warning');
-	is(dump_of($node, 'insta6', name => 'insta9', from => 6, to => 9), dump_of($node, 'insta9'),
+	is(dump_of($node, 'insta6', name => 'insta8', from => 6, to => 8), dump_of($node, 'insta8'),
 		'clone: two clones have the same definition');
 	is($node->safe_psql('postgres',
 		q{SELECT string_agg(DISTINCT shard::text, ',' ORDER BY shard::text) FROM snowflake_columns
@@ -117,15 +117,18 @@ subtest 'diff finds each real difference' => sub {
 			q{ALTER POLICY not_private ON %1$s.photos USING (seen_by IN ('public', 'friends'))}, 'a policy' ])
 	{
 		my ($object, $make, $undo, $name) = @$change;
-		foreach my $shard ('insta7', 'insta10')
+		my @shards = ('insta7', 'insta10');
+		$node->safe_psql('postgres', sprintf($make, $_)) foreach @shards;
+		my $difference = difference('insta5');
+		like($difference, qr/^1, /, "diff: $name");
+		foreach my $shard (@shards)
 		{
-			$node->safe_psql('postgres', sprintf($make, $shard));
-			like(difference('insta5'),
-				qr/^1, $shard missing (CHECK CONSTRAINT users a_or_b, )?.*\b\Q$object\E.*, $shard added .*\Q$object\E/,
+			like($difference,
+				qr/ $shard missing (CHECK CONSTRAINT users a_or_b, )?[^,]*\b\Q$object\E.*, $shard added .*\Q$object\E/,
 				"diff: $name in $shard");
-			is(join(' ', grep { $_ ne $shard } map { $_->{schema} } @$rows), '', 'diff: and no other shard');
-			$node->safe_psql('postgres', sprintf($undo, $shard));
 		}
+		is(join(' ', grep { !/^insta(?:7|10)$/ } map { $_->{schema} } @$rows), '', 'diff: and in no other shard');
+		$node->safe_psql('postgres', sprintf($undo, $_)) foreach @shards;
 	}
 	$node->safe_psql('postgres',
 		'GRANT DELETE ON insta8.photos TO report; REVOKE SELECT ON insta8.photos FROM report; '
@@ -137,25 +140,25 @@ subtest 'diff finds each real difference' => sub {
 };
 
 subtest 'run makes the same change in shards that are written in two ways' => sub {
-	($status, $rows, $err) = shard_json($program, 'run', $node, '--shards', '5-10', '--sql',
+	($status, $rows, $err) = shard_json($program, 'run', $node, '--shards', '5-8,10', '--sql',
 		q{ALTER TABLE photos ADD state varchar(8) NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'old'));
 			CREATE INDEX ON photos (id) WHERE state IN ('new', 'old')});
-	is("$status " . states($rows), '0 done 5,6,7,8,9,10', 'run: every shard');
+	is("$status " . states($rows), '0 done 5,6,7,8,10', 'run: every shard');
 	is(difference('insta5'), '0', 'run: and they are equal after it');
 	is(difference('insta7'), '0', 'run: to a clone as well');
 };
 
 subtest 'a clone is a template, also after a dump and a restore' => sub {
 	($status, $rows, $err) =
-		shard_json($program, 'clone', $node, '--template', 'insta6', '--shards', '5-11', '--schema', 'insta{}');
-	is("$status " . states($rows), '0 made 11; there already 5,6,7,8,9,10', 'clone: a clone is a template') or diag($err);
+		shard_json($program, 'clone', $node, '--template', 'insta6', '--shards', '5-8,10-11', '--schema', 'insta{}');
+	is("$status " . states($rows), '0 made 11; there already 5,6,7,8,10', 'clone: a clone is a template') or diag($err);
 	$node->safe_psql('postgres', 'CREATE DATABASE again');
 	IPC::Run::run([ 'pg_dump', '-d', $node->connstr('postgres') ], '|',
 		[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('again') ],
 		'>', \my $ignored) or die 'pg_dump and psql failed';
 	make_real_shard($node, 'again', 12, 'insta12');
 	my $again = $node->connstr('again');
-	($status, $rows, $err) = shard_json($program, 'diff', $again, '--template', 'insta5', '--shards', '5-11');
+	($status, $rows, $err) = shard_json($program, 'diff', $again, '--template', 'insta5', '--shards', '5-8,10-11');
 	is("$status @$rows $err", '0  ', 'diff: after a dump and a restore');
 	($status, $rows, $err) =
 		shard_json($program, 'clone', $again, '--template', 'insta5', '--shards', '13', '--schema', 'insta{}');
