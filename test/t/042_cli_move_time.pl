@@ -232,7 +232,7 @@ subtest 'a row that cannot be written on the target: that replication fails is s
 	await_text($move, $failed);
 	my $failures = 'SELECT apply_error_count FROM pg_stat_subscription_stats';
 	my $before = $to->safe_psql('postgres', $failures);
-	await('it fails more often', sub { $move->{run}->pump_nb; $to->safe_psql('postgres', $failures) > $before + 20 });
+	await('it fails more often', sub { $move->{run}->pump_nb; $to->safe_psql('postgres', $failures) > $before + 5 });
 	is(scalar(() = $move->{err} =~ /$failed/g), 1, 'replication that fails is told once') or diag($move->{err});
 	$move->{run}->signal('INT');
 	await_text($move, 'stopped\n');
@@ -349,7 +349,7 @@ subtest 'settings of the role, and a table whose copy takes longer than they all
 	{
 		$node->safe_psql('postgres', 'CREATE ROLE mover SUPERUSER LOGIN');
 		$node->safe_psql('postgres', "ALTER ROLE mover SET $_")
-			foreach q{statement_timeout = '100ms'}, q{lock_timeout = '1ms'},
+			foreach q{statement_timeout = '20ms'}, q{lock_timeout = '1ms'},
 			q{idle_in_transaction_session_timeout = '100ms'}, q{idle_session_timeout = '1s'},
 			'default_transaction_read_only = on',
 			q{default_transaction_isolation = 'serializable'}, 'session_replication_role = replica',
@@ -358,7 +358,7 @@ subtest 'settings of the role, and a table whose copy takes longer than they all
 			"log_statement = all\nlog_min_duration_statement = 0\nlog_parameter_max_length = -1\n");
 		$node->reload;
 	}
-	$from->safe_psql('postgres', "INSERT INTO insta0.log (t) SELECT repeat('x', 100) FROM generate_series(1, 200000)");
+	$from->safe_psql('postgres', "INSERT INTO insta0.log (t) SELECT repeat('x', 100) FROM generate_series(1, 50000)");
 	my @way = map { $_->connstr('postgres') . ' user=mover password=hushed' } $from, $to;
 	my @logged = map { -s $_->logfile } $one, $two;
 	is((run_shard($program, 'move', 'insta0', '--from', $way[0], '--to', $way[1], '--dry-run', '--source',
