@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes photos through PgBouncer all the time, while shards move, and checks every write at the end.
 
-    app.py DSN [--seconds 10] [--clients 4] [--shards 24]
+    app.py DSN [--seconds 10] [--clients 4] [--shards 24] [--pause 0]
 
 DSN is PgBouncer's, without a database: "host=/tmp/app port=6432 user=app". The database is the alias
 of a shard: shard5. A new photo goes to the shard of its user, user_id % 24. A photo that is there is
-found by its ID alone, which carries the shard. SIGTERM ends the writing before its time.
+found by its ID alone, which carries the shard. After each write a client pauses for so many milliseconds.
+SIGTERM ends the writing before its time.
 
 At the end all rows are compared with those before the start and the writes that were acknowledged. A write
 is lost if its row is not as it left it, and a row is doubled if no write, or another one, has made it.
@@ -88,6 +89,7 @@ class Client(threading.Thread):
                 self.errors.append(str(error).strip())
                 break
             self.slowest = max(self.slowest, time.monotonic() - start)
+            time.sleep(self.options.pause / 1000)
 
     def write(self):
         chance = self.random.random()
@@ -132,6 +134,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--shards", type=int, default=24)
+    parser.add_argument("--pause", type=float, default=0, metavar="MS")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     options = parser.parse_args()
 
