@@ -349,7 +349,7 @@ subtest 'settings of the role, and a table whose copy takes longer than they all
 	{
 		$node->safe_psql('postgres', 'CREATE ROLE mover SUPERUSER LOGIN');
 		$node->safe_psql('postgres', "ALTER ROLE mover SET $_")
-			foreach q{statement_timeout = '20ms'}, q{lock_timeout = '1ms'},
+			foreach q{statement_timeout = '100ms'}, q{lock_timeout = '1ms'},
 			q{idle_in_transaction_session_timeout = '100ms'}, q{idle_session_timeout = '1s'},
 			'default_transaction_read_only = on',
 			q{default_transaction_isolation = 'serializable'}, 'session_replication_role = replica',
@@ -358,7 +358,7 @@ subtest 'settings of the role, and a table whose copy takes longer than they all
 			"log_statement = all\nlog_min_duration_statement = 0\nlog_parameter_max_length = -1\n");
 		$node->reload;
 	}
-	$from->safe_psql('postgres', "INSERT INTO insta0.log (t) SELECT repeat('x', 100) FROM generate_series(1, 50000)");
+	$from->safe_psql('postgres', "INSERT INTO insta0.log (t) SELECT repeat('x', 100) FROM generate_series(1, 200000)");
 	my @way = map { $_->connstr('postgres') . ' user=mover password=hushed' } $from, $to;
 	my @logged = map { -s $_->logfile } $one, $two;
 	is((run_shard($program, 'move', 'insta0', '--from', $way[0], '--to', $way[1], '--dry-run', '--source',
