@@ -42,6 +42,7 @@ sub run
 		kill 'KILL', $run{pid};
 		last;
 	}
+	close $_ foreach $out, $err;
 	waitpid $run{pid}, 0;
 	$run{status} = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
 	$proxy->begin(sub { 0 });

@@ -87,7 +87,7 @@ sub keep_copies
 
 sub reset_servers
 {
-	my ($self) = @_;
+	my ($self, $needs_pooler) = @_;
 	$self->{proxy}->stop();
 	foreach my $name (qw(one two))
 	{
@@ -103,7 +103,7 @@ sub reset_servers
 		else { $self->make_database($name) }
 		$self->{logged}{$name} = -s $node->logfile;
 	}
-	$self->lead_pooler();
+	$self->lead_pooler() if $needs_pooler;
 	return;
 }
 
@@ -137,12 +137,12 @@ sub make_database
 sub lead_pooler
 {
 	my ($self) = @_;
-	return unless $self->{pooler};
 	my $file = $self->{pooler}{file};
 	unlink $file;
 	append_to_file($file, "[databases]\nshard5 = host=$self->{dir}/one port=5432 dbname=app pool_size=4\n");
-	eval { console($self->{pooler}, 'RESUME shard5') };    # an error if it is not paused, or PgBouncer was killed
-	eval { console($self->{pooler}, 'RELOAD') } or start_pooler($self->{pooler});
+	# RESUME is an error if the alias is not paused.
+	my @psql = ('psql', '-XAtq', '-d', $self->{pooler}{dsn}, '-o', '/dev/null', '-c', 'RELOAD', '-c', 'RESUME shard5');
+	system("@{[ map { qq('$_') } @psql ]} 2>/dev/null");
 	return;
 }
 

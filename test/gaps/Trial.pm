@@ -52,7 +52,7 @@ sub run
 sub begin
 {
 	my ($self) = @_;
-	$self->{fleet}->reset_servers();
+	$self->{fleet}->reset_servers($self->{verb}{is_move} && $self->{fleet}{pooler});
 	my ($first) = $self->{verb}{prepare} ? $self->{verb}{prepare}->($self->{fleet}) : ();
 	return unless $first;
 	my $text = $first->{killed_at};
@@ -166,22 +166,23 @@ sub try_change
 	return $reached ? \@faults : undef;
 }
 
-# A callback for the proxy: act() once at the gap, then next() at the gap behind it.
+# A callback for the proxy: act() once at the gap, then next() at the gap behind it on the same server.
 sub in_gap
 {
 	my ($self, $wanted, $act, $next) = @_;
 	my ($is_last) = $wanted =~ s/ last$//;
-	my $done = 0;
+	my ($done, $acted) = (0);
 	return sub {
 		my ($server, $gap, $round, $run) = @_;
 		return 0 if $done > 1 || $self->{is_waiting};
 		if ($done == 1)
 		{
+			return 0 if $server ne $acted;
 			$done = 2;
 			return $next ? $next->($run) : 0;
 		}
 		return 0 if $gap ne $wanted || $is_last && $round == 1;
-		$done = 1;
+		($done, $acted) = (1, $server);
 		$self->wait_for_last_round() if $is_last;
 		return $act->($run, $server);
 	};

@@ -21,6 +21,9 @@ my @moving = (kinds => [qw(exchange kill stall change)], tables => [ 'insta5.use
 my @splitting = (@moving, has_standby => 1, last => sub { split_words(@_, '--drop-rest') });
 my @global = (kinds => [qw(exchange kill)], tables => ['shop.filters'], repeats => 1, is_global => 1);
 
+# Calls code of mallory.
+my $query = q{SELECT id, name, mallory.note('query') FROM users};
+
 sub both { my ($fleet) = @_; return map { $fleet->dsn($_) } qw(one two) }
 
 # Workers write as the role of the subscription.
@@ -62,20 +65,20 @@ sub killed_at
 
 my %verbs = (
 	'run' => { @reading,
-		words => sub { ('run', both(@_), '--shards', '5', '--once', 'a', '--sql', q{INSERT INTO "Old Log" (v) VALUES ('run')}) },
+		words => sub { ('run', both(@_), '--shards', '5', '--once', 'a', '--sql', q{INSERT INTO "Old Log" (v) SELECT 'run' FROM mallory.note('run')}) },
 		check => sub {
 			my ($fleet) = @_;
 			my ($count) = $fleet->column('one', q{SELECT count(*) FROM insta5."Old Log" WHERE v = 'run'});
 			return ($count // 1) == 1 ? () : "the change was made $count times";
 		} },
 	'query' => { @reading,
-		words => sub { ('query', both(@_), '--shards', '5-6', '--sql', 'SELECT count(*) FROM users') } },
+		words => sub { ('query', both(@_), '--shards', '5', '--sql', $query) } },
 	'query --then' => { @reading,
-		words => sub { ('query', both(@_), '--sql', 'SELECT id, name FROM users', '--then', 'SELECT count(*) FROM rows') } },
+		words => sub { ('query', both(@_), '--shards', '5', '--sql', $query, '--then', 'SELECT count(*) FROM rows') } },
 	'query --since' => { @reading,
 		prepare => sub { my ($fleet) = @_; unlink "$fleet->{dir}/since"; () },
 		words => sub { ('query', both(@_), '--shards', '5', '--since', "$_[0]{dir}/since",
-			'--sql', 'SELECT id, name FROM users WHERE id > $1 AND id <= $2') } },
+			'--sql', "$query WHERE id > \$1 AND id <= \$2") } },
 	'clone' => { @reading,
 		words => sub { ('clone', both(@_), '--template', 'insta5', '--shards', '7', '--schema', 'insta{}') },
 		check => sub { my ($fleet, $is_killed) = @_; $is_killed ? missing($fleet, 'one', 'insta7.users') : () } },
