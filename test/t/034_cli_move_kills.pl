@@ -159,7 +159,7 @@ subtest 'one server has the shard after any kill' => sub {
 				'--to', $way[1]->connstr('postgres'), '--timeout', '3s', @routing ],
 			'<', \undef, '>', '/dev/null', '2>', \$text);
 		my $deadline = time() + 60;
-		until (!goes_on($run) || $text =~ /$steps[$step]/ || time() > $deadline) { usleep(500) }
+		until (!goes_on($run) || $text =~ /$steps[$step]/ || time() > $deadline) { usleep(3_000) }
 		usleep(rand(30_000));
 		$victims{$victim}->($run, @way);
 		eval { $run->finish };

@@ -126,7 +126,7 @@ sub run_and_kill
 	my $run = IPC::Run::start([ $program, 'move', @arguments, '--timeout', '3s' ],
 		'<', \undef, '>', \my $out, '2>', \my $err);
 	my $end = time() + rand($shards < 30 ? 0.7 * $shards : 20);
-	until (!goes_on($run) || time() > $end) { usleep(1000) }
+	until (!goes_on($run) || time() > $end) { usleep(10_000) }
 	my $is_running = $run->pumpable;
 	if ($is_running)
 	{
