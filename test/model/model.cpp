@@ -4,7 +4,7 @@
  * may read anything. It fails if a promise about IDs can be broken, or if no promise can be broken
  * although a guard is taken out (cases.h).
  *
- *   model             within a minute and a gigabyte
+ *   model             within half a minute and a gigabyte
  *   model --deep      minutes and four gigabytes: more draws, crashes and checkpoints, with every
  *                     guard in place (the bounds are in world.h)
  *   model --traces    prints each finding as a shortest sequence of steps; without this option,
@@ -30,8 +30,9 @@
  *    where no other session can see the difference.
  *  - An abort and an asynchronous commit promise the same as a transaction that stays open, and any
  *    transaction may stay open.
- *  - Sessions are alike, so states that differ by their order are one. The search ends with the
- *    last write of a page, because IDs are judged there (properties.h).
+ *  - Sessions are alike, so states that differ by their order are one; and so are states that
+ * differ by values that no later step reads (forget.h). The search ends with the last write of a
+ * page, because IDs are judged there (properties.h).
  *
  * Not covered: more draws, crashes and checkpoints than the bounds allow; a disk that loses a page
  * write that the server has not synced; waiting for a synchronous standby (a promoted standby has

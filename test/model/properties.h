@@ -71,15 +71,20 @@ inline Finding finding_of(const Seen& seen, Small first, Small last, Small now)
     return worst;
 }
 
+inline void put_in_order(Seen& seen)
+{
+    std::sort(seen.blocks.begin(), seen.blocks.end(), [](const SeenBlock& a, const SeenBlock& b) {
+        return std::tie(a.first, a.last, a.now) < std::tie(b.first, b.last, b.now);
+    });
+}
+
 /* Every later ID must be above `durable`, so blocks that end at or below it are not needed. */
 inline void forget_settled(Seen& seen)
 {
     for (SeenBlock& block : seen.blocks)
         if (block.last <= seen.durable)
             block = {};
-    std::sort(seen.blocks.begin(), seen.blocks.end(), [](const SeenBlock& a, const SeenBlock& b) {
-        return std::tie(a.first, a.last, a.now) < std::tie(b.first, b.last, b.now);
-    });
+    put_in_order(seen);
 }
 
 inline void note_drawn(Seen& seen, Small last)

@@ -1,44 +1,43 @@
 /*
  * Breadth first through all states of a world, so that the first trace found is the shortest.
  *
- * For a state that was met, a fingerprint of 128 bits is kept, and the step that led to it; whole
+ * For a state that was met, a fingerprint of 96 bits is kept, and the step that led to it; whole
  * states are kept for two depths only. The sessions are alike, so states that differ only by the
  * order of the sessions are the same (unless one of them is the sequence's creator).
  */
 #pragma once
 
 #include "actions.h"
+#include "forget.h"
 
 namespace model
 {
 
+/* Where the state stands in a table, and what is compared there: 96 bits. */
 struct Fingerprint {
-    std::uint64_t low;
-    std::uint64_t high;
-
-    bool operator==(const Fingerprint& other) const
-    {
-        return low == other.low && high == other.high;
-    }
+    std::uint32_t place;
+    std::uint64_t print;
 };
 
-inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word, std::uint64_t factor)
+inline std::uint64_t mix(std::uint64_t one, std::uint64_t other)
 {
-    const auto product = static_cast<unsigned __int128>(hash ^ word) * factor;
+    const auto product = static_cast<unsigned __int128>(one) * other;
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+/* Two words at a time: half of the multiplications. */
 inline Fingerprint fingerprint_of(const void* bytes, std::size_t size)
 {
-    Fingerprint print = {0x243f6a8885a308d3, 0x13198a2e03707344};
+    std::uint64_t low = 0x243f6a8885a308d3;
+    std::uint64_t high = 0x13198a2e03707344;
     const char* from = static_cast<const char*>(bytes);
-    for (std::size_t at = 0; at < size; at += sizeof(std::uint64_t)) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, from + at, std::min(sizeof word, size - at));
-        print.low = mix(print.low + at, word, 0x9e3779b97f4a7c15);
-        print.high = mix(print.high + at, ~word, 0xc2b2ae3d27d4eb4f);
+    for (std::size_t at = 0; at < size; at += 2 * sizeof(std::uint64_t)) {
+        std::uint64_t words[2] = {};
+        std::memcpy(words, from + at, std::min(sizeof words, size - at));
+        low = mix(low ^ words[0] ^ 0x9e3779b97f4a7c15, words[1] ^ 0xd6e8feb86659fd93);
+        high = mix(high ^ words[1] ^ 0xc2b2ae3d27d4eb4f, words[0] ^ 0xa0761d6478bd642f);
     }
-    return print;
+    return {static_cast<std::uint32_t>(low ^ low >> 32), high ^ low};
 }
 
 /* With the sessions in a fixed order. */
@@ -55,7 +54,6 @@ inline Fingerprint fingerprint_of(State state, bool sessions_are_alike)
 }
 
 struct Node {
-    Fingerprint print;
     std::uint32_t parent;
     Action action;
 };
@@ -66,19 +64,26 @@ class Met
 public:
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    Met() : slots_(1 << 16, kNone) {}
+    Met() : slots_(1 << 16, kFree) {}
 
     std::size_t size() const { return nodes_.size(); }
 
+    /* add() will look there soon. The search would else wait for this memory most of the time. */
+    void prefetch(const Fingerprint& print) const
+    {
+        __builtin_prefetch(&slots_[slot_of(print.place)]);
+    }
+
     /* False where the state was met before. */
-    bool add(const Node& node)
+    bool add(const Fingerprint& print, const Node& node)
     {
         if (nodes_.size() * 5 > slots_.size() * 3)
             grow();
-        std::uint32_t& slot = slot_for(node.print);
-        if (slot != kNone)
-            return false;
-        slot = static_cast<std::uint32_t>(nodes_.size());
+        std::size_t at = slot_of(print.place);
+        for (; slots_[at].number != kNone; at = next(at))
+            if (slots_[at].print == print.print && slots_[at].place == print.place)
+                return false;
+        slots_[at] = {print.print, print.place, static_cast<std::uint32_t>(nodes_.size())};
         nodes_.push_back(node);
         return true;
     }
@@ -93,23 +98,33 @@ public:
     }
 
 private:
-    std::uint32_t& slot_for(const Fingerprint& print)
-    {
-        std::size_t at = print.low & (slots_.size() - 1);
-        while (slots_[at] != kNone && !(nodes_[slots_[at]].print == print))
-            at = (at + 1) & (slots_.size() - 1);
-        return slots_[at];
-    }
+    struct Slot {
+        std::uint64_t print;
+        std::uint32_t place;
+        std::uint32_t number;
+    };
+    static constexpr Slot kFree = {0, 0, kNone};
+
+    std::size_t slot_of(std::uint32_t place) const { return place & (slots_.size() - 1); }
+
+    std::size_t next(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
 
     void grow()
     {
-        slots_.assign(slots_.size() * 2, kNone);
-        for (std::uint32_t i = 0; i < nodes_.size(); ++i)
-            slot_for(nodes_[i].print) = i;
+        std::vector<Slot> old(slots_.size() * 2, kFree);
+        old.swap(slots_);
+        for (const Slot& slot : old) {
+            if (slot.number == kNone)
+                continue;
+            std::size_t at = slot_of(slot.place);
+            while (slots_[at].number != kNone)
+                at = next(at);
+            slots_[at] = slot;
+        }
     }
 
     std::vector<Node> nodes_;
-    std::vector<std::uint32_t> slots_;
+    std::vector<Slot> slots_;
 };
 
 struct Outcome {
@@ -144,8 +159,14 @@ Outcome search(const World& world, const Bounds& bounds, const Guards& guards, I
     Met met;
     const bool alike = !has_creator(world);
     std::vector<Open> open = {{first_state(world, bounds), 0}};
-    met.add({fingerprint_of(open[0].state, alike), Met::kNone, {}});
+    met.add(fingerprint_of(open[0].state, alike), {Met::kNone, {}});
 
+    struct Step {
+        State state; /* after it */
+        Fingerprint print;
+        Action action;
+    };
+    std::vector<Step> steps; /* from one state */
     std::vector<Open> next_open;
     const auto follow = [&](const Open& from, Action action) {
         if (outcome.finding != Finding::none)
@@ -166,9 +187,9 @@ Outcome search(const World& world, const Bounds& bounds, const Guards& guards, I
             outcome.way_to_not_promised = met.way_to(from.number);
             outcome.way_to_not_promised.push_back(action);
         }
-        const auto number = static_cast<std::uint32_t>(met.size());
-        if (met.add({fingerprint_of(state, alike), from.number, action}))
-            next_open.push_back({state, number});
+        forget_unread(state);
+        steps.push_back({state, fingerprint_of(state, alike), action});
+        met.prefetch(steps.back().print);
     };
     while (!open.empty() && outcome.finding == Finding::none) {
         ++outcome.depth;
@@ -177,8 +198,14 @@ Outcome search(const World& world, const Bounds& bounds, const Guards& guards, I
             if (!can_still_write(from.state))
                 continue;
             const auto visit = [&](Action action) { follow(from, action); };
+            steps.clear();
             for_each_draw_step(from.state, world, guards, visit);
             for_each_server_step(from.state, world, visit);
+            for (const Step& step : steps) {
+                const auto number = static_cast<std::uint32_t>(met.size());
+                if (met.add(step.print, {from.number, step.action}))
+                    next_open.push_back({step.state, number});
+            }
         }
         open.swap(next_open);
     }
