@@ -163,13 +163,16 @@ DIST = $(EXTENSION)-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' META.json)
 dist: checkver
 	git archive --format=zip --prefix=$(DIST)/ --output=$(DIST).zip HEAD
 
-# The properties of pure code, without a server: headers of the library, and the command's planner.
-UNIT_OBJS = $(patsubst %.cpp,%.o,$(wildcard test/unit/*.cpp)) test/unit/cli/plan/planner.o
-UNIT_COMPILE = $(CXX) -std=c++17 -O1 -g $(OWN_WARNINGS) -Isrc -Icli $(WRITE_HEADERS)
+# Programs of the tests, for a debugger: TEST_DEBUG='-O0 -g'. Information for a debugger takes a third of the compiler's time.
+# The properties of pure code, without a server: headers of the library, and the command's planner. One compilation of all tests
+# reads GoogleTest's headers once.
+UNIT_TESTS = $(sort $(wildcard test/unit/*_test.cpp))
+UNIT_OBJS = test/unit/tests.o test/unit/cli/plan/planner.o
+UNIT_COMPILE = $(CXX) -std=c++17 -O1 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc -Icli $(WRITE_HEADERS)
 .PHONY: unit
 unit: test/unit/unit
-test/unit/%.o: test/unit/%.cpp
-	$(UNIT_COMPILE) -c $< -o $@
+test/unit/tests.o: $(UNIT_TESTS)
+	printf '#include "%s"\n' $(UNIT_TESTS) | $(UNIT_COMPILE) -I. -x c++ -c - -o $@
 test/unit/cli/%.o: cli/%.cpp
 	@mkdir -p $(@D)
 	$(UNIT_COMPILE) -c $< -o $@
@@ -180,13 +183,13 @@ test/unit/unit: $(UNIT_OBJS)
 .PHONY: model
 model: test/model/model
 test/model/model: test/model/model.cpp
-	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -Isrc $(WRITE_HEADERS) $< -o $@
+	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc $(WRITE_HEADERS) $< -o $@
 
 # The client that hunts duplicates, against a running server.
 .PHONY: stress
 stress: test/stress/stress
 test/stress/stress: test/stress/stress.cpp
-	$(CXX) -std=c++17 -O2 -g $(OWN_WARNINGS) -I$(includedir) $(WRITE_HEADERS) $< -o $@ -L$(libdir) -lpq -pthread
+	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -I$(includedir) $(WRITE_HEADERS) $< -o $@ -L$(libdir) -lpq -pthread
 
 # The readers of the command with texts that are nearly good, under sanitizers, without a server. Objects of its own: those of
 # the command are built without.

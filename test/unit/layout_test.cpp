@@ -10,7 +10,7 @@ using namespace snowflake;
 namespace
 {
 
-constexpr int kRounds = 200000;
+constexpr int kLayoutRounds = 200000;
 
 TEST(Layout, PublishedExample)
 {
@@ -25,7 +25,7 @@ TEST(Layout, PublishedExample)
 TEST(Layout, EveryBigintDecodesAndFieldsRoundTrip)
 {
     auto random = seeded_random("EveryBigintDecodesAndFieldsRoundTrip");
-    for (int i = 0; i < kRounds; ++i) {
+    for (int i = 0; i < kLayoutRounds; ++i) {
         const Id id{between(random, INT64_MIN, INT64_MAX)};
         const std::int64_t age = raw(age_of(id));
         ASSERT_GE(age, 0);
@@ -42,7 +42,7 @@ TEST(Layout, EveryBigintDecodesAndFieldsRoundTrip)
 TEST(Layout, BoundsSplitTheIdsAtTheirAge)
 {
     auto random = seeded_random("BoundsSplitTheIdsAtTheirAge");
-    for (int i = 0; i < kRounds; ++i) {
+    for (int i = 0; i < kLayoutRounds; ++i) {
         const Id id{between(random, 0, INT64_MAX - 1)};
         const std::int64_t ages[] = {raw(age_of(id)) + between(random, -1, 1),
                                      between(random, INT64_MIN, INT64_MAX),
@@ -70,7 +70,7 @@ TEST(Layout, TimesSaturateInsteadOfOverflowing)
 TEST(Timestamp, RoundsOutwardsAtTheMicrosecond)
 {
     auto random = seeded_random("RoundsOutwardsAtTheMicrosecond");
-    for (int i = 0; i < kRounds; ++i) {
+    for (int i = 0; i < kLayoutRounds; ++i) {
         const std::int64_t timestamp = between(random, -211813488000000000, 9223371331199999999);
         std::int64_t low = 0;
         std::int64_t high = 0;

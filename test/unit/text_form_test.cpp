@@ -12,7 +12,7 @@ using namespace snowflake;
 namespace
 {
 
-constexpr int kRounds = 100000;
+constexpr int kTextRounds = 100000;
 
 std::string written(std::int64_t id, const TextForm& form)
 {
@@ -37,7 +37,7 @@ TEST(TextForm, WhatIsWrittenIsRead)
 {
     auto random = seeded_random("WhatIsWrittenIsRead");
     for (const TextForm& form : kTextForms)
-        for (int i = 0; i < kRounds; ++i) {
+        for (int i = 0; i < kTextRounds; ++i) {
             const std::int64_t id = random_id(random);
             const std::string text = written(id, form);
             const TextReading reading = read(text, form);
@@ -52,7 +52,7 @@ TEST(TextForm, FixedWidthSortsAsTheIds)
 {
     auto random = seeded_random("FixedWidthSortsAsTheIds");
     for (const TextForm& form : kTextForms)
-        for (int i = 0; form.is_fixed && i < kRounds; ++i) {
+        for (int i = 0; form.is_fixed && i < kTextRounds; ++i) {
             const std::int64_t a = random_id(random);
             const std::int64_t b = random_id(random);
             ASSERT_EQ(a < b, written(a, form) < written(b, form)) << a << ' ' << b;
@@ -64,7 +64,7 @@ TEST(TextForm, NoOtherTextIsRead)
 {
     auto random = seeded_random("NoOtherTextIsRead");
     for (const TextForm& form : kTextForms)
-        for (int i = 0; i < kRounds; ++i) {
+        for (int i = 0; i < kTextRounds; ++i) {
             std::string text = written(random_id(random), form);
             text[static_cast<std::size_t>(
                 between(random, 0, static_cast<std::int64_t>(text.size()) - 1))] =
