@@ -144,7 +144,8 @@ subtest 'the application finds a row that is taken away behind its back, and one
 	my $user = getpwuid($<);
 	my ($home) = $place{0} =~ /(db\d)/;
 	my $application =
-		IPC::Run::start([ 'app.py', "host=$dir port=6432 user=$user", '--seconds', '600', '--pause', '10' ], '<', \undef, '>&', \my $told);
+		IPC::Run::start([ 'app.py', "host=$dir port=6432 user=$user", '--seconds', '600', '--pause', '10' ],
+			'<', \undef, '>&', \my $told);
 	my $before = sql($home, 'SELECT max(id) FROM insta0.photos');
 	await('the application writes', sub { sql($home, 'SELECT max(id) FROM insta0.photos') gt $before });
 	sql($home, q{DELETE FROM insta0.photos WHERE id = (SELECT min(id) FROM insta0.photos)});
