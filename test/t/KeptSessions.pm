@@ -25,6 +25,8 @@ no warnings 'redefine';
 *PostgreSQL::Test::Cluster::safe_psql = sub {
 	my ($node, $database, $sql, @parameters) = @_;
 	my $is_question = $database eq 'postgres' && !@parameters && $sql =~ /^\s*(?:select|table|with)\b/i && $sql !~ $no_question;
+	# It may copy the database, or change what a session has from its beginning.
+	end_session($node) if $sql =~ /\b(?:database|role)\b/i;
 	my $answer = $is_question ? answer_of($node, $sql) : undef;
 	return $answer // $safe_psql->($node, $database, $sql, @parameters);
 };
@@ -40,8 +42,15 @@ sub answer_of
 		$sessions{$key}->query($sql);
 	};
 	return $answer if defined $answer && !$has_failed;
-	my $session = delete $sessions{$key};
-	eval { $session->{run}->kill_kill(grace => 0) } if $session;
+	end_session($node);
+	return;
+}
+
+sub end_session
+{
+	my ($node) = @_;
+	my $session = delete $sessions{ $node->data_dir } or return;
+	eval { $session->quit; 1 } or eval { $session->{run}->kill_kill(grace => 0) };
 	return;
 }
 
