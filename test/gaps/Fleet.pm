@@ -1,5 +1,5 @@
-# The servers of a trial: one and two, behind the proxy, with a PgBouncer, or one and its standby. A trial begins with databases
-# that are copies of a template; for a split, with copies of the stopped servers.
+# The servers of a trial: one and two, behind the proxy, with a PgBouncer, or one and its standby. A trial begins with
+# databases that are copies of a template; for a split, with copies of the stopped servers.
 
 package Fleet;
 
@@ -33,6 +33,7 @@ sub new
 	my @init = (conf => $conf, init => { allows_streaming => 'logical' });
 	my $number = join '_', $$, ++$fleets;    # names of servers are the names of folders, of all processes
 	$self->{nodes}{one} = new_server("one_$number", @init);
+	$self->{version} = $self->{nodes}{one}->safe_psql('postgres', 'SHOW server_version_num');
 	make_template($self->{nodes}{one}, 1);
 	if ($options{has_standby}) { $self->keep_copies("two_$number") }
 	else
@@ -116,7 +117,8 @@ sub make_database
 	{
 		$admin->do('ALTER DATABASE app ALLOW_CONNECTIONS true');
 		my $app = $self->session($name);
-		foreach my $subscription (map { $_->[0] } @{ $app->selectall_arrayref('SELECT quote_ident(subname) FROM pg_subscription
+		foreach my $subscription (map { $_->[0] }
+			@{ $app->selectall_arrayref('SELECT quote_ident(subname) FROM pg_subscription
 			WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())') })
 		{
 			$app->do("ALTER SUBSCRIPTION $subscription $_") foreach 'DISABLE', 'SET (slot_name = NONE)';
@@ -159,7 +161,8 @@ sub routing
 	my ($self) = @_;
 	return () unless $self->{pooler};
 	my $user = getpwuid($<);
-	return ('--pgbouncer', "host=$self->{dir}/pooler port=5432 dbname=pgbouncer user=$user", '--config', $self->{pooler}{file});
+	my $console = "host=$self->{dir}/pooler port=5432 dbname=pgbouncer user=$user";
+	return ('--pgbouncer', $console, '--config', $self->{pooler}{file});
 }
 
 # --- SQL beside the command, not through the proxy ---
@@ -173,15 +176,16 @@ sub session
 	my $place = sprintf 'dbi:Pg:host=%s;port=%s;dbname=%s', $node->host, $node->port, $database;
 	my $session = \$self->{sessions}{"$name $database $user"};
 	undef $$session if $$session && !$$session->ping;
-	$$session //= DBI->connect($place, $user, '', { RaiseError => 1, PrintError => 0, PrintWarn => 0, AutoInactiveDestroy => 1,
-			pg_server_prepare => 0 });
+	$$session //= DBI->connect($place, $user, '', { RaiseError => 1, PrintError => 0, PrintWarn => 0,
+			AutoInactiveDestroy => 1, pg_server_prepare => 0 });
 	return $$session;
 }
 
 sub forget
 {
 	my ($self, $name) = @_;
-	$_->disconnect foreach grep { defined } delete @{ $self->{sessions} }{ grep { /^$name / } keys %{ $self->{sessions} } };
+	my $sessions = $self->{sessions};
+	$_->disconnect foreach grep { defined } delete @$sessions{ grep { /^$name / } keys %$sessions };
 	return;
 }
 

@@ -1,5 +1,6 @@
-# Functions in SQL that look, wait for a lock, and look again. Their gap is the wait: mallory exchanges an object in a transaction
-# that is open, a superuser calls the function, which waits for mallory's lock, and the transaction commits.
+# Functions in SQL that look, wait for a lock, and look again. Their gap is the wait: mallory exchanges an object in a
+# transaction that is open, a superuser calls the function, which waits for mallory's lock, and the transaction
+# commits.
 
 package Functions;
 
@@ -24,7 +25,8 @@ sub try_call
 	my $parts = Actions::parts_of("$folder/exchange/$action.sql");
 	my $text = $parts->{first} =~ s/\@schema\@/insta5/gr =~ s/\@table\@/users/gr =~ s/users\b/"Old Log"/gr;
 	$fleet->reset_servers();
-	my ($caller, $mallory, $observer) = map { $fleet->session('one', @$_) } [], [ user => 'mallory' ], [ database => 'postgres' ];
+	my ($caller, $mallory, $observer) =
+	  map { $fleet->session('one', @$_) } [], [ user => 'mallory' ], [ database => 'postgres' ];
 	$mallory->do($fleet->{setup_of_functions} //= PostgreSQL::Test::Utils::slurp_file("$folder/setup/published.sql"));
 	$fleet->canaries();
 	$mallory->do("BEGIN; $text");

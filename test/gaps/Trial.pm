@@ -1,19 +1,19 @@
-# A trial: a verb runs, something is done in one gap, and then is looked at what must hold.
+# A trial: a verb runs, and something is done in one gap. Rest.pm says what must hold then.
 
 package Trial;
 
 use strict;
 use warnings;
 
+use parent 'Rest';
+
 use Actions;
 use Command;
-use JSON::PP;
 use ShardTest ();
 use Time::HiRes qw(time usleep);
 use Verbs;
 use Writer;
 
-my $most_commands = 6;      # that "list" may name one after the other
 my $stall = 3.5;            # seconds
 my $blocked_at_most = 2;    # seconds: --timeout 1s and one more
 
@@ -21,7 +21,8 @@ my $blocked_at_most = 2;    # seconds: --timeout 1s and one more
 sub new
 {
 	my ($class, $fleet, $verb, $folder) = @_;
-	return bless { fleet => $fleet, verb => $verb, folder => $folder, program => ShardTest::shard_program_if_built() }, $class;
+	my $program = ShardTest::shard_program_if_built();
+	return bless { fleet => $fleet, verb => $verb, folder => $folder, program => $program }, $class;
 }
 
 # The gaps of the verb in their order. Rounds of a loop behind the first are one more gap.
@@ -38,14 +39,6 @@ sub gaps
 		push @gaps, $gap unless $is_known{$gap}++;
 		return 0; });
 	return { gaps => \@gaps, status => $run->{status}, err => $run->{err}, not_tried => $not_tried };
-}
-
-sub words { my ($self) = @_; return $self->{verb}{words}->($self->{fleet}) }
-
-sub run
-{
-	my ($self, $words, $on_gap) = @_;
-	return Command::run($self->{fleet}{proxy}, [ $self->{program}, @$words ], $on_gap);
 }
 
 # Servers as at the beginning, and the verb's prepared state.
@@ -155,7 +148,8 @@ sub try_change
 	my $run = $self->run([ $self->words() ],
 		$self->in_gap($gap, sub { $reached++; $changed = Actions::change($fleet, $parts); 0 }));
 	my @faults = $run->{is_late} ? 'it did not end' : ();
-	push @faults, "it failed without a hint: " . last_lines($run->{err}) if $run->{status} ne 0 && $run->{err} !~ /HINT|--resume|--abort/;
+	push @faults, 'it failed without a hint: ' . Rest::last_lines($run->{err})
+	  if $run->{status} ne 0 && $run->{err} !~ /HINT|--resume|--abort/;
 	push @faults, $self->come_to_rest($run, 0);
 	if ($changed)
 	{
@@ -196,128 +190,6 @@ sub wait_for_last_round
 	Command::pass_until($self->{fleet}{proxy}, 0.3, sub { 0 });
 	$self->{is_waiting} = 0;
 	return;
-}
-
-# --- what must hold in the end ---
-
-# Servers on which the shard can be written to.
-sub places
-{
-	my ($self) = @_;
-	my ($rows) = $self->listed();
-	my %ports = map { ("$self->{fleet}{dir}/$_" => $_) } qw(one two);
-	return grep { defined } map { my $at = $_->{server}; (map { $ports{$_} } grep { $at =~ /^\Q$_\E[:\/]/ } keys %ports)[0] }
-	  grep { $_->{state} =~ /^open/ } @$rows;
-}
-
-# The rows of shard 5 in list, and the fault if there is one.
-sub listed
-{
-	my ($self) = @_;
-	my $run = $self->run([ 'list', Verbs::both($self->{fleet}), '--json' ]);
-	my $rows = eval { decode_json($run->{out}) };
-	return ([], "list: $run->{status} $run->{err}") if !$rows || $run->{status} ne 0;
-	return [ grep { $_->{shard} == 5 } @$rows ];
-}
-
-# The commands that the verb and list name, until the shard is at rest; then those that remove what is left of the move.
-sub come_to_rest
-{
-	my ($self, $run, $is_killed) = @_;
-	return $self->repeat($run) if $self->{verb}{repeats};
-	my $is_at_end = 0;
-	my @told;
-	foreach (1 .. $most_commands)
-	{
-		my ($rows, $fault) = $self->listed();
-		return $fault if $fault;
-		return 'list shows ' . @$rows . ' rows of the shard' if @$rows != 1;
-		my ($state, $next) = @{ $rows->[0] }{qw(state next)};
-		$is_at_end = $state =~ /^open/;
-		last if $is_at_end && !$next;
-		$next .= ' --timeout 5s' if $next =~ /--resume/;
-		$next .= ' --trust-owners' if $next =~ /move .*--resume/ && Verbs::needs_trust($self->{fleet});
-		my $ended = $self->shell($next);
-		push @told, "$state: $ended->{status} " . last_lines($ended->{err});
-		$next = $ended->{err} =~ /(snowflake-shard (?:move|split) [^\n]*? --abort)\b/ ? $1 : undef;
-		push @told, "--abort: $_->{status} " . last_lines($_->{err}) foreach $ended->{status} ne 0 && $next ? $self->shell($next) : ();
-		last if $ended->{is_late};
-	}
-	my @faults = $is_at_end ? () : "it does not come to rest: @told";
-	if ($self->{verb}{last} && $self->has_record_of_split())
-	{
-		my $ended = $self->run([ $self->{verb}{last}->($self->{fleet}) ]);
-		push @faults, "--drop-rest: $ended->{status} " . last_lines($ended->{err}) if $ended->{status} ne 0;
-	}
-	return (@faults, $self->left_objects(), $self->findings(), $self->{verb}{check} ? $self->{verb}{check}->($self->{fleet}, $is_killed) : ());
-}
-
-# Without the steps.
-sub last_lines
-{
-	my ($text) = @_;
-	$text =~ s/^snowflake-shard: (?:source|target|both): .*\n//mg;
-	$text =~ s{/\S+/}{.../}g;
-	return $text;
-}
-
-sub shell
-{
-	my ($self, $command) = @_;
-	my ($folder) = $self->{program} =~ m{(.*)/};
-	local $ENV{PATH} = "$folder:$ENV{PATH}";
-	return Command::run($self->{fleet}{proxy}, [ 'sh', '-c', $command ]);
-}
-
-sub repeat
-{
-	my ($self, $run) = @_;
-	my @faults;
-	if ($run->{status} !~ /^[01]$/)
-	{
-		my $again;
-		foreach (1 .. 3) { $again = $self->run([ $self->words() ]); last if $again->{status} =~ /^[01]$/ }
-		push @faults, "the same command, given again: $again->{status} $again->{err}" if $again->{status} !~ /^[01]$/;
-	}
-	push @faults, $self->{verb}{check}->($self->{fleet}, 1) if $self->{verb}{check};
-	if ($self->{verb}{is_global})
-	{
-		foreach my $verb ('verify', 'drop')
-		{
-			next if $verb eq 'verify' && $self->{verb}{name} =~ /drop/;
-			Command::pass_until($self->{fleet}{proxy}, 0.3, sub { 0 });
-			my $ended = $self->run([ Verbs::global($self->{fleet}, $verb) ]);
-			push @faults, "global $verb: $ended->{status} $ended->{out}$ended->{err}" if $ended->{status} ne 0;
-		}
-	}
-	return (@faults, $self->left_objects(), $self->findings());
-}
-
-sub has_record_of_split
-{
-	my ($self) = @_;
-	my $sql = q{SELECT 1 WHERE to_regnamespace('snowflake_split') IS NOT NULL};
-	return scalar(map { $self->{fleet}->column($_, $sql) } qw(one two));
-}
-
-sub left_objects
-{
-	my ($self) = @_;
-	my $sql = q{SELECT 'publication ' || pubname FROM pg_publication
-		UNION ALL SELECT 'subscription ' || subname FROM pg_subscription
-			WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-		UNION ALL SELECT 'slot ' || slot_name FROM pg_replication_slots WHERE slot_type = 'logical' AND NOT temporary
-		UNION ALL SELECT DISTINCT 'trigger ' || tgname FROM pg_trigger WHERE tgname ~ '^snowflake'
-		UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname ~ '^snowflake_' AND nspname <> 'snowflake_internal'};
-	return map { my $name = $_; map { "left on server $name: $_" } $self->{fleet}->column($name, $sql) } qw(one two);
-}
-
-sub findings
-{
-	my ($self) = @_;
-	my $run = $self->run([ 'verify', Verbs::both($self->{fleet}), '--json' ]);
-	my $rows = eval { decode_json($run->{out}) } // return "verify: $run->{status} $run->{err}";
-	return map { "verify: $_->{object}: $_->{problem}" } @$rows;
 }
 
 # --- the writer ---

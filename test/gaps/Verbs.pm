@@ -16,7 +16,8 @@ use strict;
 use warnings;
 
 my @reading = (kinds => [qw(exchange kill)], tables => ['insta5.users'], repeats => 1);
-my @moving = (kinds => [qw(exchange kill stall change)], tables => [ 'insta5.users', 'shared.countries' ], is_move => 1);
+my @moving =
+  (kinds => [qw(exchange kill stall change)], tables => [ 'insta5.users', 'shared.countries' ], is_move => 1);
 # A split that is at rest keeps its record until --drop-rest, and list does not show it.
 my @splitting = (@moving, has_standby => 1, last => sub { split_words(@_, '--drop-rest') });
 my @global = (kinds => [qw(exchange kill)], tables => ['shop.filters'], repeats => 1, is_global => 1);
@@ -30,7 +31,7 @@ sub both { my ($fleet) = @_; return map { $fleet->dsn($_) } qw(one two) }
 sub needs_trust
 {
 	my ($fleet) = @_;
-	return $fleet->{needs_trust} //= $fleet->{nodes}{one}->safe_psql('postgres', 'SHOW server_version_num') < 160000 ? 1 : 0;
+	return $fleet->{version} < 160000;
 }
 
 sub move
@@ -53,7 +54,8 @@ sub global
 	return ('global', 'run', both($fleet), '--sql', 'ALTER TABLE shop.filters ADD COLUMN IF NOT EXISTS label text')
 	  if $verb eq 'run';
 	return ('global', 'verify', both($fleet)) if $verb eq 'verify';
-	return ('global', $verb, 'shop.filters', $verb eq 'add' && needs_trust($fleet) ? '--trust-owners' : (), '--on', both($fleet));
+	my @trust = $verb eq 'add' && needs_trust($fleet) ? '--trust-owners' : ();
+	return ('global', $verb, 'shop.filters', @trust, '--on', both($fleet));
 }
 
 # A command that was killed before this statement.
@@ -65,7 +67,8 @@ sub killed_at
 
 my %verbs = (
 	'run' => { @reading,
-		words => sub { ('run', both(@_), '--shards', '5', '--once', 'a', '--sql', q{INSERT INTO "Old Log" (v) SELECT 'run' FROM mallory.note('run')}) },
+		words => sub { ('run', both(@_), '--shards', '5', '--once', 'a',
+			'--sql', q{INSERT INTO "Old Log" (v) SELECT 'run' FROM mallory.note('run')}) },
 		check => sub {
 			my ($fleet) = @_;
 			my ($count) = $fleet->column('one', q{SELECT count(*) FROM insta5."Old Log" WHERE v = 'run'});

@@ -1,5 +1,5 @@
-# A client that writes to the shard in a process of its own, on whichever server takes the rows, and notes each transaction that
-# was acknowledged. A transaction is a user and two posts.
+# A client that writes to the shard in a process of its own, on whichever server takes the rows, and notes each
+# transaction that was acknowledged. A transaction is a user and two posts.
 
 package Writer;
 

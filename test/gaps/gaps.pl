@@ -1,10 +1,11 @@
-# snowflake-shard is a sequence of statements on several servers. In every gap between two of them something is done: a hostile role
-# exchanges what was looked at, something is killed, a server does not answer, the application changes the shard. What
-# must hold then is said in Trial.pm.
+# snowflake-shard is a sequence of statements on several servers. In every gap between two of them something is done:
+# a hostile role exchanges what was looked at, something is killed, a server does not answer, the application changes
+# the shard. What must hold then is said in Rest.pm and Trial.pm.
 #
-# SNOWFLAKE_TEST_GAPS: "sample" (default), some trials, chosen by the seed that is printed; "all", every gap. Behind it, in lines, verbs, kinds of actions and
-# a pattern for gaps: move, stall, /pg_dump/. A trial
-# that is listed in the file known fails today; if it does not, it is to be removed there, and this fails.
+# SNOWFLAKE_TEST_GAPS: "sample" (default), some trials, chosen by the seed that is printed; "all", every gap. Behind
+# it, in lines, verbs, kinds of actions and a pattern for gaps: move, stall, /pg_dump/. A trial that is listed in the
+# file known fails today; if it does not, its line is to be removed, and this fails. Without verbs, the sample is chosen
+# from the verbs and kinds of actions that were tried in all gaps, which stand there, too.
 
 use strict;
 use warnings;
@@ -40,7 +41,8 @@ seed_random();
 # A line "tried | verb | kinds of actions" says that these were tried in all gaps.
 my %kinds_of;    # verb => { kind => 1 }
 
-# "verb | action | gap" => what happens today. The gap * stands for all gaps. What begins with "sometimes" depends on timing.
+# "verb | action | gap" => what happens today. The gap * stands for all gaps. What begins with "sometimes" depends on
+# timing.
 sub read_known
 {
 	my %known;
@@ -72,7 +74,8 @@ sub actions_of
 sub is_wanted
 {
 	my ($verb, $kind) = @_;
-	return $extent eq 'all' ? !@kinds || grep { $_ eq $kind } @kinds : $kinds_of{$verb}{$kind};
+	return grep { $_ eq $kind } @kinds if @kinds;
+	return $extent eq 'all' || @wanted || $kinds_of{$verb}{$kind};
 }
 
 # The trials of one process: those whose number is its own. Prints a line for each.
@@ -168,7 +171,10 @@ sub take_line
 	my $known = $known{$name} // $known{"$verb | $action | *"};
 	my $is_known = defined $known;
 	$row->{known}++ if $is_known && $fault;
-	if ($is_known && !$fault && $known !~ /^sometimes/) { fail("$name: it does not fail any longer; remove the line in test/gaps/known") }
+	if ($is_known && !$fault && $known !~ /^sometimes/)
+	{
+		fail("$name: it does not fail any longer; remove the line in test/gaps/known");
+	}
 	elsif ($is_known || !$fault) { pass($name) }
 	else { $row->{wrong}++; fail($name); diag($fault) }
 	return;
@@ -177,7 +183,7 @@ sub take_line
 my @verbs = @wanted ? @wanted : (Verbs::names(), Functions::names());
 if ($extent eq 'sample')
 {
-	@verbs = grep { $kinds_of{$_} } @verbs;
+	@verbs = grep { $kinds_of{$_} } @verbs if !@wanted;
 	@verbs = shuffle(@verbs);
 	splice @verbs, 7 if @verbs > 7;
 }
