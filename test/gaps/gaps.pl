@@ -35,7 +35,7 @@ my ($like) = map { m{^/(.*?)/?$} } @wanted;
 @wanted = grep { !$names{$_} && !m{^/} } @wanted;
 
 shard_program();
-$ENV{SNOWFLAKE_TEST_SEED} //= int(rand(2**31));    # each process chooses the same trials
+$ENV{SNOWFLAKE_TEST_SEED} ||= int(rand(2**31));
 seed_random();
 
 # A line "tried | verb | kinds of actions" says that these were tried in all gaps.
@@ -78,7 +78,8 @@ sub is_wanted
 	return $extent eq 'all' || @wanted || $kinds_of{$verb}{$kind};
 }
 
-# The trials of one process: those whose number is its own. Prints a line for each.
+# The trials of one process: actions whose number is its own, in all gaps. The order of gaps differs from run to run where
+# servers are asked at the same time. Prints a line for each.
 sub try_gaps
 {
 	my ($part, $to, @verbs) = @_;
@@ -102,15 +103,15 @@ sub try_gaps
 		my $found = $trial->gaps();
 		print $to "gaps | $name | " . @{ $found->{gaps} } . " | $found->{status} | $found->{not_tried}\n";
 		my @gaps = grep { !defined $like || /$like/ } @{ $found->{gaps} };
-		my @trials = map { my $action = $_; map { [ $action, $_ ] } @gaps } actions_of($verb);
+		my @actions = grep { $number++ % $jobs == $part } actions_of($verb);
+		my @trials = map { my $action = $_; map { [ $action, $_ ] } @gaps } @actions;
 		if ($extent eq 'sample')
 		{
 			@trials = shuffle(@trials);
-			splice @trials, int($in_sample / @verbs);
+			splice @trials, int($in_sample / @verbs / $jobs);
 		}
 		foreach my $one (@trials)
 		{
-			next if $number++ % $jobs != $part;
 			my ($action, $gap) = @$one;
 			my ($kind, $what) = split / /, $action, 2;
 			my $method = "try_$kind";
@@ -144,7 +145,7 @@ sub start_processes
 			Test::More->builder->output("$PostgreSQL::Test::Utils::log_path/gaps_$part.log");
 			Test::More->builder->failure_output("$PostgreSQL::Test::Utils::log_path/gaps_$part.log");
 			$to->autoflush(1);
-			srand($ENV{SNOWFLAKE_TEST_SEED});
+			srand($ENV{SNOWFLAKE_TEST_SEED} + $part);
 			eval { try_gaps($part, $to, @verbs); 1 } or print $to "died | $@" =~ s/\s+/ /gr, "\n" and exit 1;
 			exit 0;
 		}
