@@ -44,9 +44,15 @@ std::string path_for(const Connection& connection, const std::string& name)
     return find_program(name, connection.version()).path;
 }
 
+/* pg_dump's own message does not name the server, and stands above those of other shards. */
 std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
 {
-    return run_program(path_for(connection, "pg_dump"), options, connection.password());
+    const std::string path = path_for(connection, "pg_dump");
+    try {
+        return run_program(path, options, connection.password());
+    } catch (const Failure& error) {
+        throw Failure(connection.server() + ": " + error.what());
+    }
 }
 
 std::vector<std::string> dump_options(const Connection& connection,
