@@ -224,3 +224,140 @@ CREATE FUNCTION snowflake_create_shard(shard integer)
     RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());
 COMMENT ON FUNCTION snowflake_create_shard(integer) IS
     'the same, in a schema that is named shard and the number: shard7';
+
+-- In a superuser's schema the command works with the rights of a superuser.
+
+CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH superusers AS (
+    -- The owner of the database stands for pg_database_owner, its only member.
+    SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
+    JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE r.oid END
+    WHERE a.rolsuper),
+home AS (SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
+contents AS (
+    SELECT classid, objid FROM pg_depend JOIN home ON home.oid = refobjid WHERE refclassid = 'pg_namespace'::regclass),
+tables AS (
+    SELECT c.oid, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
+    WHERE classid = 'pg_class'::regclass),
+-- An ordinary table of another role is no reason: SQL that names it runs its triggers, as any query of that table does.
+owned (owner, object) AS (
+    SELECT relowner, pg_describe_object('pg_class'::regclass, oid, 0) FROM tables WHERE relkind IN ('v', 'm', 'f')
+    UNION ALL
+    SELECT coalesce(proowner, oprowner, typowner), pg_describe_object(classid, objid, 0) FROM contents
+    LEFT JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
+    LEFT JOIN pg_operator AS o ON classid = 'pg_operator'::regclass AND o.oid = objid
+    LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid AND typtype = 'd'),
+privileges (grantee, does, revoked) AS (
+    SELECT grantee, 'may create objects in it', 'CREATE ON SCHEMA'
+    FROM home CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
+    UNION ALL
+    -- A cascade of a foreign key fires triggers of the table that refers.
+    SELECT grantee, format('may make %s %s', CASE privilege_type WHEN 'TRIGGER' THEN 'triggers on' ELSE 'keys to' END,
+                           pg_describe_object('pg_class'::regclass, tables.oid, 0)),
+           'TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA'
+    FROM tables CROSS JOIN aclexplode(relacl) WHERE writes AND relkind <> 'S' AND privilege_type IN ('TRIGGER', 'REFERENCES')),
+fired (owner, object) AS (
+    SELECT proowner, pg_describe_object('pg_trigger'::regclass, g.oid, 0)
+    FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_proc AS p ON p.oid = tgfoid WHERE writes
+    UNION ALL
+    SELECT c.relowner, pg_describe_object('pg_class'::regclass, c.oid, 0) || ', which refers to it'
+    FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_class AS c ON c.oid = tgconstrrelid WHERE writes),
+reasons (text, hint) AS (
+    SELECT format('%s %s', CASE grantee WHEN 0 THEN 'every role' ELSE format('role %I', pg_get_userbyid(grantee)) END, does),
+           format('REVOKE %s %I FROM %s;', revoked, nspname,
+                  CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
+    FROM privileges, home WHERE grantee NOT IN (SELECT oid FROM superusers)
+    UNION ALL
+    SELECT format('role %I owns %s', pg_get_userbyid(owner), object), NULL
+    FROM (TABLE owned UNION ALL TABLE fired) AS o WHERE owner NOT IN (SELECT oid FROM superusers))
+SELECT format('schema %I belongs to superuser %I, and %s: code of that role would run with the rights of a superuser',
+              nspname, rolname, r.text),
+       concat_ws(' Or: ', r.hint, format('ALTER SCHEMA %I OWNER TO ...; gives it to a role that is no superuser.', nspname))
+FROM reasons AS r, home
+WHERE current_setting('is_superuser') = 'on'
+ORDER BY r.text LIMIT 1
+$$;
+COMMENT ON FUNCTION snowflake_internal.foreign_code(oid, boolean) IS
+    'how code of a role that is no superuser could run with the rights of this session in a superuser''s schema, '
+    'and the statement that ends it; NULL if not. writes: also by writes';
+
+COMMENT ON FUNCTION snowflake_internal.run_as_owner IS
+    'runs statements with the rights of the schema''s owner, in a security-restricted operation, with the schema as '
+    'search_path; with those of the caller where owner.h says so';
+
+CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_is_callers';
+COMMENT ON FUNCTION snowflake_internal.is_callers IS
+    'whether run_as_owner() works with the caller''s rights there; the errors of that function';
+
+CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
+    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
+    home record;
+BEGIN
+    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO home
+    FROM pg_namespace AS n JOIN pg_database AS d ON datname = current_database() WHERE n.oid = schema;
+    IF NOT may_all AND NOT snowflake_internal.is_maintenance(statement) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('schema %I belongs to role %I, whose code could run with the rights of role %I in this statement',
+                             home.nspname, pg_get_userbyid(home.owner), current_user),
+            HINT = format('Connect as role %I. Without that, VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY are possible, '
+                          'and CREATE INDEX CONCURRENTLY with each text constant as ''x''::text: PostgreSQL runs these as the '
+                          'owner of the table.', pg_get_userbyid(home.owner));
+    END IF;
+    RETURN quote_ident(home.nspname);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.path_of_statement IS
+    'search_path for a statement that runs by itself in a schema, if no other code than the caller''s can run in it';
+
+CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
+COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
+    'as run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner';
+
+-- What snowflake-shard calls and reads of the extension's own schema. Other roles may be allowed to create objects there, or
+-- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
+
+CREATE FUNCTION snowflake_internal.shards(OUT schema oid, OUT shard integer, OUT seq oid, OUT epoch_ms bigint)
+    RETURNS SETOF record
+    LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT n.oid, s.shard, s.seq::pg_catalog.oid, s.epoch_ms
+    FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
+END;
+COMMENT ON FUNCTION snowflake_internal.shards() IS 'snowflake_shards';
+
+CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+BEGIN ATOMIC
+    SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
+END;
+COMMENT ON FUNCTION snowflake_internal.sequences() IS 'snowflake_sequences';
+
+CREATE FUNCTION snowflake_internal.check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT * FROM snowflake_check();
+END;
+COMMENT ON FUNCTION snowflake_internal.check() IS 'snowflake_check()';
+
+CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
+COMMENT ON FUNCTION snowflake_internal.id_seq() IS 'snowflake_id_seq';
+
+CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+COMMENT ON FUNCTION snowflake_internal.settled_id(integer, regclass, bigint) IS 'snowflake_settled_id()';

@@ -4,7 +4,8 @@ CREATE FUNCTION snowflake_internal.run_as_owner(schema regnamespace, statements 
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_run_as_owner';
 COMMENT ON FUNCTION snowflake_internal.run_as_owner IS
-    'runs statements with the rights of the schema''s owner, in a security-restricted operation, with the schema as search_path';
+    'runs statements with the rights of the schema''s owner, in a security-restricted operation, with the schema as '
+    'search_path; with those of the caller where owner.h says so';
 
 CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, OUT name text, OUT type oid)
     RETURNS SETOF record
@@ -48,12 +49,48 @@ CREATE FUNCTION snowflake_internal.is_maintenance(statement text) RETURNS boolea
 COMMENT ON FUNCTION snowflake_internal.is_maintenance IS
     'whether it is one statement that PostgreSQL runs with the rights of the table''s owner, and not of its caller';
 
+CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_is_callers';
+COMMENT ON FUNCTION snowflake_internal.is_callers IS
+    'whether run_as_owner() works with the caller''s rights there; the errors of that function';
+
+CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
+    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
+    home record;
+BEGIN
+    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO home
+    FROM pg_namespace AS n JOIN pg_database AS d ON datname = current_database() WHERE n.oid = schema;
+    IF NOT may_all AND NOT snowflake_internal.is_maintenance(statement) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('schema %I belongs to role %I, whose code could run with the rights of role %I in this statement',
+                             home.nspname, pg_get_userbyid(home.owner), current_user),
+            HINT = format('Connect as role %I. Without that, VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY are possible, '
+                          'and CREATE INDEX CONCURRENTLY with each text constant as ''x''::text: PostgreSQL runs these as the '
+                          'owner of the table.', pg_get_userbyid(home.owner));
+    END IF;
+    RETURN quote_ident(home.nspname);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.path_of_statement IS
+    'search_path for a statement that runs by itself in a schema, if no other code than the caller''s can run in it';
+
 -- For the dump of a shard, which makes it a second time.
 CREATE FUNCTION snowflake_internal.run_guarded(statements text) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_run_guarded';
 COMMENT ON FUNCTION snowflake_internal.run_guarded IS
     'runs statements as the caller; an expression of theirs that calls a function of another role is an error, 2F003';
+
+CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
+COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
+    'as run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner';
 
 CREATE FUNCTION snowflake_internal.run_as_role(role name, statements text) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE

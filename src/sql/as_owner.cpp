@@ -8,8 +8,12 @@
  * back: SET ROLE, SET SESSION AUTHORIZATION, temporary tables, PREPARE, LISTEN, DISCARD, cursors
  * WITH HOLD, deferred triggers. Settings that the text changes get their old values at the end. An
  * error ends all of that, too: AbortTransaction() and AbortSubTransaction() restore the user.
+ *
+ * Whether the owner's rights hold, or the caller's, is decided in owner.cpp.
  */
 #include "errors.h"
+#include "owner.h"
+#include "owner_plan.h"
 #include "pg.h"
 
 using namespace snowflake;
@@ -17,92 +21,12 @@ using namespace snowflake;
 namespace
 {
 
-/* That which SET ROLE asks for. object: for the error. */
-void require_right(Oid owner, const char* object)
-{
-    if (!pg::may_become(owner))
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("role %s may not act as role %s, which owns %s",
-                               quote_identifier(GetUserNameFromId(GetUserId(), false)),
-                               quote_identifier(GetUserNameFromId(owner, false)), object)));
-}
-
 [[noreturn]] void not_one_query()
 {
     ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("the text is not one query")));
 }
 
-/* The schema public belongs to pg_database_owner, a role that owns nothing else: its only member,
- * the owner of the database, stands for it. */
-Oid database_owner()
-{
-    const HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-    const Oid owner = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datdba;
-    ReleaseSysCache(tuple);
-    return owner;
-}
-
 constexpr const char* kCursor = "snowflake_rows";
-
-struct Before {
-    Oid user;
-    int context;
-    int settings;
-};
-
-void set(const char* setting, const char* value)
-{
-    set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-}
-
-/* A superuser reads all rows, and must not get fewer here without a word. So the owner reads all of
- * his tables, also if row security is forced on him (SECURITY_NOFORCE_RLS), and a policy of another
- * owner's table is an error (row_security). */
-Before become(Oid owner, const char* object, const char* search_path)
-{
-    require_right(owner, object);
-    Before before = {};
-    GetUserIdAndSecContext(&before.user, &before.context);
-    SetUserIdAndSecContext(owner, before.context | SECURITY_LOCAL_USERID_CHANGE |
-                                      SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
-    before.settings = NewGUCNestLevel();
-    set("search_path", search_path);
-    if (superuser_arg(before.user))
-        set("row_security", "off");
-    return before;
-}
-
-Before become_owner_of_schema(Oid schema)
-{
-    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-                        errmsg("schema with OID %u does not exist", schema)));
-    const auto* row = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple));
-    const Oid owner = row->nspowner == ROLE_PG_DATABASE_OWNER ? database_owner() : row->nspowner;
-    const char* name = pstrdup(quote_identifier(NameStr(row->nspname)));
-    ReleaseSysCache(tuple);
-    return become(owner, psprintf("schema %s", name), name);
-}
-
-Oid owner_of_table(Oid table)
-{
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("table with OID %u does not exist", table)));
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    return owner;
-}
-
-void become_again(const Before& before)
-{
-    AtEOXact_GUC(false, before.settings);
-    SetUserIdAndSecContext(before.user, before.context);
-}
 
 /* A NULL argument is impossible: the functions are STRICT. */
 const char* text_argument(FunctionCallInfo fcinfo, int index)
@@ -113,14 +37,17 @@ const char* text_argument(FunctionCallInfo fcinfo, int index)
 /* Statements are parsed one after the other, as in a script (SPI_execute() makes one-shot plans).
  * Those that run in no function are errors: 25001, as the server has it; 2D000 for BEGIN, COMMIT
  * and the like; 0A000 for COPY FROM STDIN. */
-void run(const char* statements)
+void run(const char* statements, bool is_as_owner)
 {
     SPIExecuteOptions options = {};
     options.dest = CreateDestReceiver(DestNone); /* rows of a SELECT fill no memory */
+    /* pg_stat_activity shows what runs, and not the call of this function. */
+    pgstat_report_activity(STATE_RUNNING, statements);
     SPI_connect();
     /* A trigger that is to fire at COMMIT, without the rights of the owner, is an error here
      * (afterTriggerMarkEvents()). So all fire at the end of their statement. */
-    SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
+    if (is_as_owner)
+        SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
     const int result = SPI_execute_extended(statements, &options);
     if (result == SPI_ERROR_TRANSACTION)
         ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
@@ -211,10 +138,21 @@ void put_all_rows(SPIPlanPtr plan, Datum* parameters, const ReturnSetInfo* resul
 SPIPlanPtr prepare_as_caller(const char* query)
 {
     const int settings = NewGUCNestLevel();
-    set("search_path", "");
+    owner::set("search_path", "");
     const SPIPlanPtr plan = prepare(query, 0);
     AtEOXact_GUC(false, settings);
     return plan;
+}
+
+struct Rows {
+    SPIPlanPtr plan;
+    const ReturnSetInfo* result;
+};
+
+void put_rows_of_table(void* argument)
+{
+    const auto* rows = static_cast<const Rows*>(argument);
+    put_all_rows(rows->plan, nullptr, rows->result);
 }
 
 /* $1 and $2 of a query are the bigint arguments behind it, if the SQL signature has them. */
@@ -239,10 +177,18 @@ PG_FUNCTION_INFO_V1(snowflake_run_as_owner);
 PGDLLEXPORT Datum snowflake_run_as_owner(PG_FUNCTION_ARGS)
 {
     const char* statements = text_argument(fcinfo, 1);
-    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
-    run(statements);
-    become_again(before);
+    owner::Rights rights = {};
+    owner::become_in_schema(rights, PG_GETARG_OID(0));
+    run(statements, rights.are_of_owner());
+    owner::become_again(rights);
     PG_RETURN_VOID();
+}
+
+/* snowflake_internal.is_callers(schema regnamespace) returns boolean */
+PG_FUNCTION_INFO_V1(snowflake_is_callers);
+PGDLLEXPORT Datum snowflake_is_callers(PG_FUNCTION_ARGS)
+{
+    PG_RETURN_BOOL(owner::is_callers(PG_GETARG_OID(0)));
 }
 
 /* snowflake_internal.run_as_role(role name, statements text) returns void */
@@ -251,9 +197,10 @@ PGDLLEXPORT Datum snowflake_run_as_role(PG_FUNCTION_ARGS)
 {
     const char* statements = text_argument(fcinfo, 1);
     const Oid role = get_role_oid(NameStr(*PG_GETARG_NAME(0)), false);
-    const Before before = become(role, "the objects", "");
-    run(statements);
-    become_again(before);
+    owner::Rights rights = {};
+    owner::become_role(rights, role);
+    run(statements, true);
+    owner::become_again(rights);
     PG_RETURN_VOID();
 }
 
@@ -266,7 +213,8 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
     const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     const char* query = text_argument(fcinfo, 1);
     Parameters parameters = parameters_behind(fcinfo, 1);
-    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
+    owner::Rights rights = {};
+    owner::become_in_schema(rights, PG_GETARG_OID(0));
     SPI_connect();
     const Portal portal = open(prepare(query, parameters.count), parameters.values);
     for (int i = 0; i < portal->tupDesc->natts; i++) {
@@ -278,7 +226,7 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
     }
     SPI_cursor_close(portal);
     SPI_finish();
-    become_again(before);
+    owner::become_again(rights);
     return Datum{0};
 }
 
@@ -290,12 +238,13 @@ PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
     const char* query = text_argument(fcinfo, 1);
     Parameters parameters = parameters_behind(fcinfo, 1);
-    const Before before = become_owner_of_schema(PG_GETARG_OID(0));
+    owner::Rights rights = {};
+    owner::become_in_schema(rights, PG_GETARG_OID(0));
     SPI_connect();
     put_all_rows(prepare(query, parameters.count), parameters.values,
                  reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
     SPI_finish();
-    become_again(before);
+    owner::become_again(rights);
     return Datum{0};
 }
 
@@ -304,15 +253,14 @@ PG_FUNCTION_INFO_V1(snowflake_rows_as_table_owner);
 PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
 {
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-    const Oid owner = owner_of_table(PG_GETARG_OID(0));
-    const char* table = psprintf("table %s", errors::name_of(PG_GETARG_OID(0)));
+    const Oid table = PG_GETARG_OID(0);
     const char* query = text_argument(fcinfo, 1);
-    require_right(owner, table);
     SPI_connect();
-    const SPIPlanPtr plan = prepare_as_caller(query);
-    const Before before = become(owner, table, "");
-    put_all_rows(plan, nullptr, reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
-    become_again(before);
+    Rows rows = {prepare_as_caller(query), reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)};
+    owner::Rights rights = {};
+    const Oid owner = owner::become_of_table(rights, table);
+    owner_plan::expect(table, owner, put_rows_of_table, &rows);
+    owner::become_again(rights);
     SPI_finish();
     return Datum{0};
 }

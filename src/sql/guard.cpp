@@ -11,6 +11,9 @@
  * extensions. These have no effect; query_to_xml(), which is volatile, would run any statement.
  * Type input, operator classes and languages have no such call: only a superuser can make those.
  *
+ * replace_guarded() also lets no function be made that was not there: CREATE OR REPLACE FUNCTION
+ * makes the role of the caller the owner of a new function, with a text that another role wrote.
+ *
  * The hook is silent in a security-restricted operation, where PostgreSQL works as the owner of an
  * index or a materialized view, and in event triggers, which only superusers can make.
  */
@@ -23,6 +26,8 @@ namespace
 
 Oid guarded_role = InvalidOid; /* invalid: no statement is guarded now */
 int event_triggers = 0;        /* that run now, one in the other */
+bool only_replaces = false;    /* these functions, and makes no other */
+List* replaced = nullptr;
 object_access_hook_type previous_access_hook = nullptr;
 needs_fmgr_hook_type previous_needs_hook = nullptr;
 fmgr_hook_type previous_function_hook = nullptr;
@@ -42,10 +47,22 @@ bool is_harmless(Oid function)
     return is_harmless;
 }
 
+/* The hook comes when the row is written, for a function that is replaced, too (ProcedureCreate()).
+ */
+void check_made(ObjectAccessType access, Oid catalog, Oid object)
+{
+    if (access == OAT_POST_CREATE && catalog == ProcedureRelationId && only_replaces &&
+        event_triggers == 0 && !list_member_oid(replaced, object))
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("a function that is to be replaced has another name or schema now")));
+}
+
 void check_access(ObjectAccessType access, Oid catalog, Oid object, int part, void* argument)
 {
     if (previous_access_hook != nullptr)
         previous_access_hook(access, catalog, object, part, argument);
+    check_made(access, catalog, object);
     if (access != OAT_FUNCTION_EXECUTE || !OidIsValid(guarded_role) || event_triggers > 0 ||
         GetUserId() != guarded_role || InSecurityRestrictedOperation() || is_harmless(object))
         return;
@@ -92,15 +109,8 @@ void install()
     is_installed = true;
 }
 
-} // namespace
-
-extern "C" {
-
-/* snowflake_internal.run_guarded(statements text) returns void */
-PG_FUNCTION_INFO_V1(snowflake_run_guarded);
-PGDLLEXPORT Datum snowflake_run_guarded(PG_FUNCTION_ARGS)
+void run_guarded(const char* statements)
 {
-    const char* statements = text_to_cstring(PG_GETARG_TEXT_PP(0));
     SPIExecuteOptions options = {};
     options.dest = CreateDestReceiver(DestNone);
     install();
@@ -120,8 +130,65 @@ PGDLLEXPORT Datum snowflake_run_guarded(PG_FUNCTION_ARGS)
     {
         guarded_role = before;
         event_triggers = event_triggers_before;
+        only_replaces = false;
     }
     PG_END_TRY();
+}
+
+List* oids_of(ArrayType* array)
+{
+    Datum* values = nullptr;
+    int count = 0;
+    deconstruct_array(array, OIDOID, sizeof(Oid), true, TYPALIGN_INT, &values, nullptr, &count);
+    List* oids = nullptr;
+    for (int i = 0; i < count; i++)
+        oids = lappend_oid(oids, DatumGetObjectId(values[i]));
+    return oids;
+}
+
+/* DROP, RENAME, SET SCHEMA and OWNER TO wait for the lock until the end of the transaction. */
+void lock_function(Oid function, Oid owner)
+{
+    LockDatabaseObject(ProcedureRelationId, function, 0, ShareUpdateExclusiveLock);
+    const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(tuple) ||
+        reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->proowner != owner)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("the function with OID %u is gone, or belongs to another role than before",
+                        function)));
+    ReleaseSysCache(tuple);
+}
+
+} // namespace
+
+extern "C" {
+
+/* snowflake_internal.run_guarded(statements text) returns void */
+PG_FUNCTION_INFO_V1(snowflake_run_guarded);
+PGDLLEXPORT Datum snowflake_run_guarded(PG_FUNCTION_ARGS)
+{
+    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) returns void.
+ * 55000 if one of the functions is gone, or has another owner; 2202E for arrays of two lengths. */
+PG_FUNCTION_INFO_V1(snowflake_replace_guarded);
+PGDLLEXPORT Datum snowflake_replace_guarded(PG_FUNCTION_ARGS)
+{
+    List* functions = oids_of(PG_GETARG_ARRAYTYPE_P(1));
+    const List* owners = oids_of(PG_GETARG_ARRAYTYPE_P(2));
+    if (list_length(functions) != list_length(owners))
+        ereport(ERROR,
+                (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("each function needs one owner")));
+    ListCell* function = nullptr;
+    ListCell* owner = nullptr;
+    forboth(function, functions, owner, owners)
+        lock_function(lfirst_oid(function), lfirst_oid(owner));
+    replaced = functions;
+    only_replaces = true;
+    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)));
     PG_RETURN_VOID();
 }
 }

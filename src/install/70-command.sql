@@ -1,0 +1,37 @@
+-- What snowflake-shard calls and reads of the extension's own schema. Other roles may be allowed to create objects there, or
+-- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
+
+CREATE FUNCTION snowflake_internal.shards(OUT schema oid, OUT shard integer, OUT seq oid, OUT epoch_ms bigint)
+    RETURNS SETOF record
+    LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT n.oid, s.shard, s.seq::pg_catalog.oid, s.epoch_ms
+    FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
+END;
+COMMENT ON FUNCTION snowflake_internal.shards() IS 'snowflake_shards';
+
+CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+BEGIN ATOMIC
+    SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
+END;
+COMMENT ON FUNCTION snowflake_internal.sequences() IS 'snowflake_sequences';
+
+CREATE FUNCTION snowflake_internal.check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT * FROM snowflake_check();
+END;
+COMMENT ON FUNCTION snowflake_internal.check() IS 'snowflake_check()';
+
+CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
+COMMENT ON FUNCTION snowflake_internal.id_seq() IS 'snowflake_id_seq';
+
+CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+COMMENT ON FUNCTION snowflake_internal.settled_id(integer, regclass, bigint) IS 'snowflake_settled_id()';

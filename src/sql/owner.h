@@ -1,0 +1,50 @@
+/*
+ * Whose rights hold where text or a query of the caller works on objects of an owner. The only
+ * place that decides this: the functions of as_owner.cpp ask it, and the command asks nothing.
+ *
+ * The rights are those of the owner, in a security-restricted operation, if the caller may act as
+ * the owner and the owner is neither the caller nor a superuser. Else they are those of the caller:
+ * code of a superuser has no right to gain, and who may not act as the owner has its own rights
+ * alone, as in psql. For a superuser's schema see require_no_foreign_code().
+ */
+#pragma once
+
+#include "pg.h"
+
+namespace snowflake::owner
+{
+
+/* What become_again() restores. role: for error messages; null if the rights are the caller's. */
+struct Rights {
+    Oid user;
+    int context;
+    int settings;
+    const char* role;
+    const char* object;
+    ErrorContextCallback callback;
+
+    bool are_of_owner() const { return role != nullptr; }
+};
+
+/*
+ * The object is locked in ACCESS SHARE mode to the end of the transaction, and its owner is read
+ * behind the lock. search_path is the schema, or empty for a table. An error of a missing privilege
+ * names the role (CONTEXT). Rights must stay where they are until become_again(): the stack of
+ * error contexts points to them. After an error AbortTransaction() or AbortSubTransaction()
+ * restores the user and the settings.
+ *
+ *   3F000, 42P01   no such schema, no such table
+ *   42501          the caller is a superuser, and others could run code in this superuser's schema
+ */
+void become_in_schema(Rights& rights, Oid schema);
+Oid become_of_table(Rights& rights, Oid table); /* returns the owner */
+/* The role itself; 42501 if the caller may not act as it. */
+void become_role(Rights& rights, Oid role);
+void become_again(const Rights& rights);
+
+/* Whether SQL in the schema has the caller's rights, as text that cannot run in a function has. */
+bool is_callers(Oid schema);
+
+void set(const char* setting, const char* value); /* until AtEOXact_GUC() of the nest level */
+
+} // namespace snowflake::owner
