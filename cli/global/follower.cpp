@@ -67,10 +67,12 @@ Subscription find_subscription(Connection& follower)
     found.quoted = rows.text(0, 4);
     found.change = change_of(rows.text(0, 5)).id;
     const Result tables = follower.query(
-        "SELECT srrelid::regclass, srsubstate FROM pg_subscription_rel WHERE srsubid = $1::oid",
+        "SELECT srrelid::regclass, srsubstate, srrelid FROM pg_subscription_rel WHERE srsubid = "
+        "$1::oid",
         {rows.text(0, 3)});
     for (int i = 0; i < tables.rows(); i++)
         found.tables[tables.text(i, 0)] = tables.text(i, 1);
+    found.oids = array_of(tables, 2);
     const Result problems = follower.query(problem_sql(), {kGlobal + "_"});
     if (problems.rows() > 0) {
         found.problem = problems.text(0, 0);
@@ -205,6 +207,38 @@ void permit_writes(Connection& follower, const std::vector<std::string>& tables)
         });
 }
 
+namespace
+{
+
+/* The owner of a schema can give its name to another schema, with a table of his own, at any time
+ * until the subscription has the table. The owner of the database stands for pg_database_owner. */
+void find_untrusted_schema(Connection& follower, const std::string& table, Obstacles& found)
+{
+    const Result schema = follower.query(
+        "SELECT quote_ident(nspname), quote_ident(pg_get_userbyid(owner)) FROM parse_ident($1) AS "
+        "p "
+        "JOIN pg_namespace AS n ON nspname = p[1] JOIN pg_database AS d ON datname = "
+        "current_database(), LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN "
+        "datdba ELSE nspowner END) AS o (owner) WHERE NOT " +
+            is_trusted("owner"),
+        {table});
+    if (schema.rows() == 0)
+        return;
+    const std::string name = visible(schema.text(0, 0));
+    const std::string role = visible(schema.text(0, 1));
+    found.add(follower.server(),
+              "schema " + name + " of table " + visible(table) + " belongs to role " + role +
+                  ", who could exchange the table. Before PostgreSQL 16 replication runs code of "
+                  "a table with the rights of role " +
+                  visible(follower.user()),
+              "ALTER TABLE " + visible(table) +
+                  " SET SCHEMA ...; to a schema of this role or a superuser, on all servers. Or "
+                  "--trust-owners, if role " +
+                  role + " may do there all that role " + visible(follower.user()) + " may.");
+}
+
+} // namespace
+
 Obstacles find_untrusted_owners(Connection& writer, Connection& follower,
                                 const std::vector<std::string>& tables)
 {
@@ -217,6 +251,7 @@ Obstacles find_untrusted_owners(Connection& writer, Connection& follower,
         Result owner = follower.query(sql, {table});
         if (owner.rows() == 0)
             owner = writer.query(sql, {table});
+        find_untrusted_schema(follower, table, found);
         if (owner.rows() == 0 ||
             follower.query("SELECT FROM pg_roles WHERE oid = to_regrole($1) AND " +
                                is_trusted("oid"),

@@ -17,6 +17,7 @@ struct Subscription {
     std::string slot{};
     bool is_enabled = false;
     std::map<std::string, std::string> tables{};
+    std::string oids{};   /* of the tables, as an array of SQL */
     std::string change{}; /* the ID of the last one that global run has made here */
     /* It is another role's, or one of several, or of another publication; and the statement that
      * mends it. Empty if it is as add makes it. */

@@ -53,10 +53,13 @@ Publication find_publication(Connection& writer)
     found.is_own = found.is_there && row.flag(0, 0);
     if (found.is_own)
         found.change = change_of(row.text(0, 1));
-    found.tables = texts_of(
-        writer.query("SELECT prrelid::regclass FROM pg_publication_rel JOIN pg_publication AS p "
-                     "ON p.oid = prpubid WHERE pubname = $1 ORDER BY prrelid::regclass::text",
-                     {kGlobal}));
+    const Result tables =
+        writer.query("SELECT prrelid::regclass, prrelid FROM pg_publication_rel JOIN "
+                     "pg_publication AS p ON p.oid = prpubid WHERE pubname = $1 ORDER BY "
+                     "prrelid::regclass::text",
+                     {kGlobal});
+    found.tables = texts_of(tables);
+    found.oids = array_of(tables, 1);
     const Result problems = writer.query(problems_sql(), {kGlobal});
     if (problems.rows() > 0) {
         found.problem = problems.text(0, 0);

@@ -12,6 +12,7 @@ struct Publication {
     bool is_there = false;
     bool is_own = false; /* it belongs to this role or to a superuser */
     std::vector<std::string> tables{};
+    std::string oids{}; /* of the tables, as an array of SQL */
     PendingChange change{};
     /* It is another role's, or does not send all rows, columns and changes of named tables; and the
      * statement that mends it. Empty if it is as add makes it. */

@@ -46,7 +46,6 @@ std::string list_of(const Names& names, const std::string& before = "")
 struct Follower {
     Connection& connection;
     Subscription subscription;
-    std::string role;
 };
 
 class Run
@@ -82,7 +81,7 @@ public:
                     find_obstacles(session_, trusting(), publication.tables, {});
                 !obstacles.empty())
                 return print_obstacles(obstacles, options_.json);
-            change_everywhere(publication.tables);
+            change_everywhere(publication);
         }
         report_.rows.insert(report_.rows.begin(),
                             {writer_.address().text(), is_new ? "changed" : "had it already"});
@@ -117,12 +116,7 @@ private:
                 throw Failure(follower->server() + " does not follow " + writer_.server() +
                               ", or has not got all rows yet\nHINT:  snowflake-shard global verify "
                               "says why.");
-            Names tables;
-            for (const auto& [table, state] : found.tables)
-                tables.push_back(table);
-            followers_.push_back(
-                {*follower, found,
-                 options_.role.empty() ? choose_role(*follower, tables) : options_.role});
+            followers_.push_back({*follower, found});
             slots.erase(std::remove(slots.begin(), slots.end(), found.slot), slots.end());
         }
         if (!slots.empty())
@@ -142,10 +136,8 @@ private:
     }
 
     /* All servers have the change in open transactions before the first one commits. */
-    void change_everywhere(const Names& tables)
+    void change_everywhere(const Publication& publication)
     {
-        const std::string role =
-            options_.role.empty() ? choose_role(writer_, tables) : options_.role;
         change_ = {observer_.query("SELECT gen_random_uuid()").text(0, 0), sql_};
         for (const Follower& follower : followers_) /* nobody waits meanwhile */
             await_follower(observer_, follower.subscription.slot, kCatchUp);
@@ -153,15 +145,15 @@ private:
             lock_and_run_naming(writer_, Clock::now() + timeout(), [&] {
                 for (const Follower& follower : followers_)
                     follower.connection.rollback(); /* of the last try */
-                if (!tables.empty())
-                    writer_.run("LOCK TABLE " + list_of(tables, "ONLY ") +
+                if (!publication.tables.empty())
+                    writer_.run("LOCK TABLE " + list_of(publication.tables, "ONLY ") +
                                 " IN SHARE ROW EXCLUSIVE MODE");
                 await_all_rows();
                 for (const Follower& follower : followers_) {
                     follower.connection.run("BEGIN; SET LOCAL lock_timeout = '1s'");
                     change(follower);
                 }
-                run_as(writer_, role, sql_);
+                run_with_owner(writer_, publication.oids);
                 for (const Follower& follower : followers_)
                     require_equal(follower);
                 note_change(writer_, change_);
@@ -185,9 +177,16 @@ private:
             await_follower(observer_, follower.subscription.slot, timeout());
     }
 
+    /* In the transaction that has the locks of the tables. */
+    void run_with_owner(Connection& connection, const std::string& tables) const
+    {
+        run_as(connection, options_.role.empty() ? choose_role(connection, tables) : options_.role,
+               sql_);
+    }
+
     void change(const Follower& follower) const
     {
-        run_as(follower.connection, follower.role, sql_);
+        run_with_owner(follower.connection, follower.subscription.oids);
         note_change(follower.connection, follower.subscription, change_.id);
     }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "definition/restored.h"
 #include "fleet/catalog.h"
@@ -194,31 +193,53 @@ void make_tables(Connection& writer, Connection& follower, const std::vector<std
     restore(follower, dump_tables(writer, names), "");
 }
 
-std::string choose_role(Connection& connection, const std::vector<std::string>& tables)
+namespace
 {
-    std::set<std::string> owners;
+
+/* ACCESS SHARE, which keeps the owner and the name. A name can lead to another table by then: so
+ * the caller looks for the locks of the OIDs. */
+void lock_tables(Connection& connection, const std::string& tables)
+{
+    const std::vector<std::string> names =
+        texts_of(connection.query("SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) "
+                                  "ORDER BY oid",
+                                  {tables}));
+    std::string list;
+    for (const std::string& name : names)
+        list += (list.empty() ? "ONLY " : ", ONLY ") + name;
+    if (!list.empty())
+        connection.run("LOCK TABLE " + list + " IN ACCESS SHARE MODE");
+}
+
+} // namespace
+
+std::string choose_role(Connection& connection, const std::string& tables)
+{
+    lock_tables(connection, tables);
+    const Result owners = connection.query(
+        R"(
+        SELECT DISTINCT rolname, rolname <> current_user AND NOT rolsuper AND pg_has_role(r.oid, $2),
+               EXISTS (SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+                       WHERE l.relation = t.oid AND datname = current_database() AND pid = pg_backend_pid() AND granted)
+        FROM unnest($1::oid[]) AS t (oid) LEFT JOIN pg_class AS c ON c.oid = t.oid LEFT JOIN pg_roles AS r ON r.oid = relowner)",
+        {tables, connection.version() >= 160000 ? "SET" : "MEMBER"});
+    std::string list;
     bool is_other = false;
-    for (const std::string& table : tables) {
-        const Result owner = connection.query(
-            "SELECT rolname, rolname <> current_user AND NOT rolsuper AND pg_has_role(r.oid, $2) "
-            "FROM pg_class AS c JOIN pg_roles AS r ON r.oid = relowner WHERE c.oid = "
-            "to_regclass($1)",
-            {table, connection.version() >= 160000 ? "SET" : "MEMBER"});
-        if (owner.rows() == 0)
-            continue;
-        owners.insert(owner.text(0, 0));
-        is_other = is_other || owner.flag(0, 1);
+    for (int i = 0; i < owners.rows(); i++) {
+        if (!owners.flag(i, 2))
+            throw Failure(connection.server() + ": a global table was dropped or renamed "
+                                                "meanwhile\nHINT:  snowflake-shard global verify "
+                                                "shows it.");
+        list += (list.empty() ? "" : ", ") + owners.text(i, 0);
+        is_other = is_other || owners.flag(i, 1);
     }
     if (!is_other)
         return connection.query("SELECT current_user").text(0, 0);
-    std::string list;
-    for (const std::string& owner : owners)
-        list += (list.empty() ? "" : ", ") + owner;
-    if (owners.size() > 1)
+    if (owners.rows() > 1)
         throw Failure(connection.server() + ": the global tables belong to roles " + visible(list) +
                       "\nHINT:  --role names the one with whose rights the SQL works: the owner of "
                       "the tables that it changes.");
-    return *owners.begin();
+    return list;
 }
 
 void run_as(Connection& connection, const std::string& role, const std::string& sql)

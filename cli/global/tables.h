@@ -58,8 +58,9 @@ void make_tables(Connection& writer, Connection& follower, const std::vector<std
 
 /* The role with whose rights SQL changes these tables: others' code in them must not get the rights
  * of the caller, so it is their owner. A role that may not act as the owner has its own, as in the
- * verb run. Failure if they belong to several. */
-std::string choose_role(Connection& connection, const std::vector<std::string>& tables);
+ * verb run. Failure if they belong to several, or one is gone. tables: their OIDs, an array of SQL,
+ * as they were when the command began. In a transaction of the caller, which locks them. */
+std::string choose_role(Connection& connection, const std::string& tables);
 /* Statements, in a transaction of the caller. In a security-restricted operation also if it is the
  * role of the caller, so that they cannot end the transaction. Names need their schema: search_path
  * is empty. */
