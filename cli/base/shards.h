@@ -9,6 +9,7 @@ struct Shard {
     int number;
     std::string schema;
     std::string quoted{}; /* the schema's name as SQL writes it: "Insta 5" */
+    std::string oid{};    /* of the schema, where read_shards() has found it */
 
     std::string title() const; /* shard 5, schema insta5 */
 };

@@ -86,12 +86,14 @@ Copy::~Copy()
 
 void Copy::renumber(int number)
 {
+    /* Before their definitions: the owner of one can drop it meanwhile. */
+    const Functions functions = functions_of(connection_, shard_.quoted);
     /* With the old number still: the objects that have it are the ones to be changed. */
     const std::string statements = renumbering();
     shard_.number = number;
     named_ = shard_;
     connection_.run("BEGIN");
-    restore(connection_, unmark(statements, shard_), sole_owner_);
+    restore(connection_, unmark(statements, shard_), sole_owner_, functions);
     connection_.run("COMMIT");
 }
 

@@ -22,7 +22,7 @@ std::string open_shards_sql(Connection& connection)
         if (!one.is_open)
             closed += ", " + connection.literal(one.shard.schema);
     return R"(
-        SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name
+        SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name, n.oid AS schema
         FROM snowflake_internal.calls() AS k
         JOIN pg_namespace AS n ON n.oid = k.schema
         LEFT JOIN pg_sequence AS q ON q.seqrelid = k.seq
@@ -41,7 +41,8 @@ std::vector<Shard> read_shards(Connection& connection)
                                          open_shards_sql(connection) + ") AS open ORDER BY 1, 2");
     std::vector<Shard> shards;
     for (int i = 0; i < rows.rows(); i++)
-        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)});
+        shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 3),
+                          rows.text(i, 2)});
     return shards;
 }
 

@@ -1,5 +1,6 @@
 #include "move/fence.h"
 
+#include "base/output.h"
 #include "handover/handover.h"
 #include "handover/transaction.h"
 #include "handover/writers.h"
@@ -43,8 +44,8 @@ namespace
 const char* const kFence = R"sql(
 -- Published. A row of it says that everything before it has been replicated, and carries the positions of the sequences.
 CREATE TABLE @move@.marker (id uuid PRIMARY KEY, positions jsonb NOT NULL);
--- The statements that lift the fence.
-CREATE TABLE @move@.undo (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, statement text NOT NULL);
+-- The statements that lift the fence; for a function that one replaces, which one and whose.
+CREATE TABLE @move@.undo (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, statement text NOT NULL, function oid, owner oid);
 
 -- Its text is no other function's: fingerprint() tells by it which functions close() has replaced.
 CREATE FUNCTION @move@.fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END -- @move@';
@@ -65,7 +66,7 @@ BEGIN
 
     FOR function IN
         SELECT format('%I.%I(%s) RETURNS %s', n.nspname, p.proname, pg_get_function_arguments(p.oid),
-                      pg_get_function_result(p.oid)) AS signature, pg_get_functiondef(p.oid) AS definition,
+                      pg_get_function_result(p.oid)) AS signature, pg_get_functiondef(p.oid) AS definition, p.oid, p.proowner,
                CASE WHEN p.prorettype = 'record'::regtype THEN format('plpgsql AS %L', body)
                     ELSE format('sql AS %L', format('SELECT @move@.refuse(); SELECT NULL::%s', p.prorettype::regtype)) END AS closed
         FROM pg_depend AS d JOIN pg_proc AS p ON p.oid = d.objid JOIN pg_namespace AS n ON n.oid = p.pronamespace
@@ -73,8 +74,10 @@ BEGIN
         AND EXISTS (SELECT FROM snowflake_internal.call_of(d.classid, d.objid, 0) AS k WHERE k.is_direct)
     LOOP
         -- A DEFAULT of an argument can have a constant of a type whose input calls functions of the shard's owner.
-        PERFORM snowflake_internal.run_guarded(format('CREATE OR REPLACE FUNCTION %s LANGUAGE %s', function.signature, function.closed));
-        INSERT INTO @move@.undo (statement) VALUES (function.definition);
+        PERFORM snowflake_internal.replace_guarded(
+            format('CREATE OR REPLACE FUNCTION %s LANGUAGE %s', function.signature, function.closed),
+            ARRAY[function.oid], ARRAY[function.proowner]);
+        INSERT INTO @move@.undo (statement, function, owner) VALUES (function.definition, function.oid, function.proowner);
     END LOOP;
 END $$;
 
@@ -115,19 +118,24 @@ BEGIN
     RETURN positions;
 END $$;
 
-CREATE FUNCTION @move@.reopen() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
+-- Returns the functions that are not as they were: they are gone, or have another owner.
+CREATE FUNCTION @move@.reopen() RETURNS text LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
     undo record;
+    left_out text;
 BEGIN
-    FOR undo IN SELECT u.statement FROM @move@.undo AS u ORDER BY u.number LOOP
-        IF starts_with(undo.statement, 'CREATE OR REPLACE FUNCTION') THEN
-            PERFORM snowflake_internal.run_guarded(undo.statement);
-        ELSE
+    FOR undo IN SELECT u.* FROM @move@.undo AS u ORDER BY u.number LOOP
+        IF undo.function IS NULL THEN
             EXECUTE undo.statement;
+        ELSIF EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = undo.function AND p.proowner = undo.owner) THEN
+            PERFORM snowflake_internal.replace_guarded(undo.statement, ARRAY[undo.function], ARRAY[undo.owner]);
+        ELSE
+            left_out := concat_ws(', ', left_out, substring(undo.statement, '^CREATE OR REPLACE FUNCTION ([^\n]*)'));
         END IF;
     END LOOP;
     DELETE FROM @move@.undo;
     UPDATE @move@.state SET at = pg_catalog.pg_current_wal_insert_lsn();
+    RETURN left_out;
 END $$;
 
 -- To fire a trigger takes no privilege, and refuse() is granted by close().
@@ -195,7 +203,13 @@ std::string stop_sequences(Connection& connection, const Move& move)
 
 void reopen_shard(Connection& connection, const Move& move)
 {
-    connection.query(move.sql("SELECT @move@.reopen()"));
+    const Result left_out = connection.query(move.sql("SELECT @move@.reopen()"));
+    if (!left_out.text(0, 0).empty())
+        warn(connection.server() +
+             ": not restored, because they were dropped or got another owner "
+             "while the shard was closed: function " +
+             visible(left_out.text(0, 0)) +
+             "\nHINT:  Their owners make them again, if they are wanted.");
 }
 
 void prepare_fence(Connection& source, const Move& move, Clock::time_point deadline)

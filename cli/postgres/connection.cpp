@@ -50,8 +50,17 @@ std::string taken(char* text)
  * a message of the command, so it is indented. */
 std::string with_lines_indented(const std::string& text)
 {
-    const std::set<std::string> kBegins = {" ",     "LINE",   "DETAIL",   "HINT",     "CONTEXT",
-                                           "QUERY", "SERVER", "LOCATION", "PL/pgSQL", "SQL "};
+    const std::set<std::string> kBegins = {" ",
+                                           "LINE",
+                                           "DETAIL",
+                                           "HINT",
+                                           "CONTEXT",
+                                           "QUERY",
+                                           "SERVER",
+                                           "LOCATION",
+                                           "PL/pgSQL",
+                                           "SQL ",
+                                           "The SQL works with "};
     std::string indented = text.substr(0, text.find('\n'));
     for (std::size_t at = indented.size(); at < text.size();) {
         const std::size_t end = std::min(text.find('\n', at + 1), text.size());
@@ -84,6 +93,14 @@ std::vector<std::string> texts_of(const Result& rows)
     for (int i = 0; i < rows.rows(); i++)
         texts.push_back(rows.text(i, 0));
     return texts;
+}
+
+std::string array_of(const Result& rows, int column)
+{
+    std::string list;
+    for (int i = 0; i < rows.rows(); i++)
+        list += (i == 0 ? "" : ",") + rows.text(i, column);
+    return "{" + list + "}";
 }
 
 Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQfinish)

@@ -71,6 +71,8 @@ private:
 
 /* The first column of the rows. */
 std::vector<std::string> texts_of(const Result& rows);
+/* A column of numbers as an array of SQL: {1,2}. */
+std::string array_of(const Result& rows, int column);
 
 /* A session. libpq permits one thread at a time, so each thread has a Connection of its own. A lost
  * connection is not made again: a lock or a setting of the session would be lost unseen. */

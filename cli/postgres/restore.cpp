@@ -39,11 +39,26 @@ std::string sole_owner(Connection& connection, const Shard& shard)
     return owner.rows() == 0 ? "" : owner.text(0, 0);
 }
 
-void restore(Connection& connection, const std::string& sql, const std::string& sole_owner)
+Functions functions_of(Connection& connection, const std::string& schema)
+{
+    const Result functions =
+        connection.query("SELECT coalesce(array_agg(oid ORDER BY oid), '{}'), "
+                         "coalesce(array_agg(proowner ORDER BY oid), '{}') FROM pg_proc WHERE "
+                         "pronamespace = $1::regnamespace",
+                         {schema});
+    return {functions.text(0, 0), functions.text(0, 1)};
+}
+
+void restore(Connection& connection, const std::string& sql, const std::string& sole_owner,
+             const std::optional<Functions>& replaced)
 {
     connection.run("SAVEPOINT snowflake_restore");
     try {
-        call(connection, "run_guarded($1)", {sql});
+        if (replaced)
+            call(connection, "replace_guarded($1, $2, $3)",
+                 {sql, replaced->functions, replaced->owners});
+        else
+            call(connection, "run_guarded($1)", {sql});
     } catch (const ServerError& error) {
         if (error.sqlstate != kForeignCode)
             throw;

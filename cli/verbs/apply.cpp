@@ -12,32 +12,16 @@
 namespace
 {
 
-/* Errors of run_as_owner(): a statement that cannot run in a function (active_sql_transaction), and
+/* Errors of run_in_shard(): a statement that cannot run in a function (active_sql_transaction), and
  * one that would end the transaction (invalid_transaction_termination). */
 const std::string kActiveTransaction = "25001";
 const std::string kEndsTransaction = "2D000";
 
+const std::string kEmptyPath = "SET search_path = ''";
+
 const std::string kNoTransactionOfItsOwn =
     "\nHINT:  run begins and ends the transaction of each shard: remove BEGIN, COMMIT and ROLLBACK "
     "from the SQL.";
-
-/* The savepoint is gone if the SQL has ended the transaction. The state of the transaction alone
- * does not show that: after "COMMIT; BEGIN" or COMMIT AND CHAIN the session is in a transaction
- * again, and the record would be written without the lock on it. The server answers with 3B001
- * there, and with 25P01 outside of a transaction. */
-void leave_savepoint(Connection& connection, const std::string& command)
-{
-    try {
-        connection.run(command + " SAVEPOINT snowflake_shard");
-    } catch (const ServerError&) {
-        /* run has not sent its COMMIT: the server rolls the transaction back. */
-        if (!connection.is_alive())
-            throw;
-        throw WrongForAll("the SQL ended its transaction itself, and can have changed a part of "
-                          "the shard." +
-                          kNoTransactionOfItsOwn);
-    }
-}
 
 /* The server may have committed before the connection was lost, so "failed" would be a guess. An
  * error on a connection that is alive, such as that of a deferred constraint, has rolled the change
@@ -66,28 +50,9 @@ void begin(Connection& connection, const Change& change, const RunOptions& optio
         connection.run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
 }
 
-/* The savepoint shows whether the SQL has ended the transaction. */
-void run_as_caller(Connection& connection, const Shard& shard, const std::string& sql)
-{
-    connection.run("SET LOCAL search_path = " + shard.quoted + "; SAVEPOINT snowflake_shard");
-    try {
-        connection.run(sql);
-    } catch (const ServerError& error) {
-        if (connection.is_alive())
-            /* Only a test whether the SQL has committed a part before its error. The caller ends
-             * the transaction. */
-            leave_savepoint(connection, "ROLLBACK TO");
-        throw;
-    }
-    /* Before the record is written: SQL that has ended its transaction must not be recorded. */
-    leave_savepoint(connection, "RELEASE");
-}
-
-bool run_in_transaction(Connection& connection, const Target& target, const Change& change,
+bool run_in_transaction(Connection& connection, const Shard& shard, const Change& change,
                         const RunOptions& options)
 {
-    const Shard& shard = target.shard;
-    const auto run = target.rights.is_as_owner ? run_as_owner : run_as_caller;
     begin(connection, change, options);
     Record record;
     if (!change.name.empty()) {
@@ -99,66 +64,56 @@ bool run_in_transaction(Connection& connection, const Target& target, const Chan
         }
         record.add(change);
     }
-    run(connection, shard, change.sql);
+    run_in_shard(connection, shard, change.sql);
     if (!change.name.empty())
         /* In the same transaction as the change: a crash keeps both or none. */
-        run(connection, shard, writing_of(connection, shard, record));
+        run_in_shard(connection, shard, writing_of(connection, shard, record));
     commit(connection);
     return true;
 }
 
 /* For CREATE INDEX CONCURRENTLY, VACUUM and others that call PreventInTransactionBlock(). Several
  * statements in one message are an implicit transaction block, so the server refuses them there
- * with 25001. The settings are of the session, as there is no transaction; the next shard sets them
- * anew. */
+ * with 25001. The settings are of the session, as there is no transaction. */
 void run_alone(Connection& connection, const Shard& shard, const Change& change,
                const RunOptions& options)
 {
-    connection.run("SET search_path = " + shard.quoted);
+    connection.run("SET search_path = " + path_alone(connection, shard, change.sql));
     if (options.lock_timeout > 0)
         connection.run("SET lock_timeout = " + milliseconds_of(options.lock_timeout));
     try {
         connection.run(change.sql);
     } catch (const ServerError& error) {
-        if (connection.is_alive())
+        if (connection.is_alive()) {
+            connection.run(kEmptyPath);
             throw;
+        }
         /* The statement commits by itself: it may have done so before the connection was lost. */
         throw UnknownOutcome(std::string("the connection was lost: ") + error.what());
     }
     /* A BEGIN. Without a rollback the next shard's statements would run in this transaction. */
     if (connection.is_in_transaction())
         throw WrongForAll("the SQL left a transaction open: it is rolled back.");
+    connection.run(kEmptyPath);
 }
 
-/* Errors by the statements, which are the same in all shards: the run stops, and says how to mend
- * it. Where the SQL runs as the owner, code of the shard can raise the same SQLSTATEs: then the
- * error is of this shard alone. */
-[[noreturn]] void refuse(const Target& target, const std::string& text)
+/* Code of the shard can raise the same SQLSTATEs, so these are errors of this shard alone. */
+std::string hint_of(const ServerError& error, const RunOptions& options)
 {
-    if (target.rights.is_as_owner)
-        throw Failure(text);
-    throw WrongForAll(text);
+    if (error.sqlstate == kActiveTransaction)
+        return options.no_transaction
+                   ? "\nHINT:  --no-transaction takes one statement."
+                   : "\nHINT:  It cannot run in a transaction: use --no-transaction.";
+    return error.sqlstate == kEndsTransaction ? kNoTransactionOfItsOwn : "";
 }
 
-bool run_once(Connection& connection, const Target& target, const Change& change,
+bool run_once(Connection& connection, const Shard& shard, const Change& change,
               const RunOptions& options)
 {
-    try {
-        if (!options.no_transaction)
-            return run_in_transaction(connection, target, change, options);
-        run_alone(connection, target.shard, change, options);
-        return true;
-    } catch (const ServerError& error) {
-        const std::string text = error.what();
-        if (error.sqlstate == kActiveTransaction)
-            refuse(target,
-                   text + (options.no_transaction ? "\nHINT:  --no-transaction takes one statement."
-                                                  : "\nHINT:  It cannot run in a transaction: use "
-                                                    "--no-transaction."));
-        if (error.sqlstate == kEndsTransaction && target.rights.is_as_owner)
-            refuse(target, text + kNoTransactionOfItsOwn);
-        throw;
-    }
+    if (!options.no_transaction)
+        return run_in_transaction(connection, shard, change, options);
+    run_alone(connection, shard, change, options);
+    return true;
 }
 
 /* Others were in the way: lock_not_available (lock_timeout, NOWAIT), deadlock_detected and
@@ -185,14 +140,14 @@ bool wait(int tries)
 
 } // namespace
 
-bool apply(Connection& connection, const Target& target, const std::vector<Change>& changes,
+bool apply(Connection& connection, const Shard& shard, const std::vector<Change>& changes,
            const RunOptions& options)
 {
     bool is_changed = false;
     for (const Change& change : changes)
         for (int tries = 1;; tries++)
             try {
-                is_changed = run_once(connection, target, change, options) || is_changed;
+                is_changed = run_once(connection, shard, change, options) || is_changed;
                 break;
             } catch (const ServerError& error) {
                 /* Before the wait: after ROLLBACK TO the transaction still has the lock of the
@@ -201,7 +156,7 @@ bool apply(Connection& connection, const Target& target, const std::vector<Chang
                 if (tries < options.tries && may_pass(error, options) && wait(tries))
                     continue;
                 throw ServerError((change.name.empty() ? "" : "change " + change.name + ": ") +
-                                      explained(error, target.rights),
+                                      explained(error, connection) + hint_of(error, options),
                                   error.sqlstate);
             }
     return is_changed;

@@ -8,7 +8,7 @@
 
 #include "base/shards.h"
 #include "verbs/changes.h"
-#include "verbs/rights.h"
+#include "verbs/in_shard.h"
 
 /* The SQL is wrong for every shard, so run stops at it, also with --keep-going. No ServerError:
  * apply() does not try it again. */
@@ -23,15 +23,10 @@ struct UnknownOutcome : Failure {
     using Failure::Failure;
 };
 
-struct Target {
-    Shard shard;
-    Rights rights; /* without a problem */
-};
-
 /* Makes those changes that the shard has not had, in their order, each in a transaction of its own.
  * Returns whether there were any. An error is that of one change: the ones before it are made and
  * recorded, it has changed nothing, and the ones behind it are not tried. ServerError: the server
  * refused it, or the connection was lost before COMMIT; WrongForAll, UnknownOutcome, and Failure
  * for the record. The connection may be left in a transaction: the caller rolls it back. */
-bool apply(Connection& connection, const Target& target, const std::vector<Change>& changes,
+bool apply(Connection& connection, const Shard& shard, const std::vector<Change>& changes,
            const RunOptions& options);

@@ -100,8 +100,8 @@ void require_constant_calls(Connection& connection, const Shard& origin)
         R"(SELECT string_agg(DISTINCT E'\n    ' || i.identity, '')
            FROM snowflake_internal.calls() AS k, pg_identify_object(classid, objid, objsubid) AS i
            WHERE k.schema = $1::regnamespace AND is_direct
-               AND (seq IS NULL OR k.shard IS NULL AND seq <> $2::regclass))",
-        {origin.quoted, extension_schema(connection) + ".snowflake_id_seq"});
+               AND (seq IS NULL OR k.shard IS NULL AND seq <> snowflake_internal.id_seq()))",
+        {origin.quoted});
     if (!calls.is_null(0, 0))
         throw Failure("the shard or the sequence is no constant, and would stay that of schema " +
                       visible(origin.schema) + " in every clone:" + calls.text(0, 0) +
@@ -197,7 +197,7 @@ void check_present(const std::vector<Present>& present, const Definition& defini
 void make(Connection& connection, ShardState& target, const Recipe& recipe,
           const std::string& sole_owner)
 {
-    const auto& [number, schema, quoted] = target.shard;
+    const Shard& shard = target.shard;
     try {
         /* READ COMMITTED, so that claim_shard() sees a number that was taken while it waited. The
          * number is claimed first: one that is taken is an error before any work, and
@@ -206,9 +206,10 @@ void make(Connection& connection, ShardState& target, const Recipe& recipe,
          * schema. */
         connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT "
                        "snowflake_internal.claim_shard(" +
-                       std::to_string(number) + ", " + connection.literal(schema) + ")");
-        restore(connection, recipe.dump + unmark(recipe.renumbering, target.shard), sole_owner);
-        connection.run("ALTER SCHEMA " + recipe.schema + " RENAME TO " + quoted + "; COMMIT");
+                       std::to_string(shard.number) + ", " + connection.literal(shard.schema) +
+                       ")");
+        restore(connection, recipe.dump + unmark(recipe.renumbering, shard), sole_owner);
+        connection.run("ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted + "; COMMIT");
         target.state = "made";
     } catch (const ServerError& error) {
         connection.rollback();

@@ -7,7 +7,6 @@
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
 #include "postgres/citus.h"
-#include "postgres/extension.h"
 #include "postgres/servers.h"
 #include "postgres/values.h"
 #include "verbs/verbs.h"
@@ -126,8 +125,7 @@ int list_shards(const ServerOptions& options)
             connection.query("WITH shards AS (" + shards_sql(connection, in_transit) +
                                  R"(), last AS (
                 SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
-                FROM )" + extension_schema(connection) +
-                                 R"(.snowflake_sequences GROUP BY shard
+                FROM snowflake_internal.sequences() GROUP BY shard
             ), sizes AS (
                 SELECT relnamespace AS schema,
                        count(*) FILTER (WHERE relkind IN ('r', 'p') AND NOT relispartition) AS tables,

@@ -24,18 +24,17 @@ AskedServer prepare(Server& server, const QueryOptions& options)
         if (one.state != InTransit::State::rest)
             work.moving.insert(one.shard.number);
     const std::vector<Shard> all = read_shards(server.connection);
-    std::map<std::string, Rights> rights = read_rights(server.connection);
     const std::map<int, std::string> twice = find_twice(server.connection, all);
     std::map<std::string, Source> sources;
     if (!options.since.empty())
         sources = read_sources(server.connection);
     for (const Shard& shard :
          options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards))) {
-        Asked asked = {shard, rights[shard.schema], sources[shard.schema]};
+        Asked asked = {shard, "", sources[shard.oid]};
         /* Both schemas are left out: a role that plants one of them refuses service for a number
          * at most. */
         if (const auto found = twice.find(shard.number); found != twice.end())
-            asked.rights.problem = found->second;
+            asked.problem = found->second;
         work.shards.push_back(asked);
     }
     /* Opened before the first query, so that too many connections are an error of the server, and

@@ -93,8 +93,7 @@ std::string Record::source() const
 std::map<std::string, Record> read_records(Connection& connection)
 {
     const Result rows =
-        connection.query("SELECT n.nspname, " + kSource + " FROM " + kFunctions +
-                         " JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace");
+        connection.query("SELECT p.pronamespace, " + kSource + " FROM " + kFunctions);
     std::map<std::string, Record> records;
     for (int i = 0; i < rows.rows(); i++)
         records.emplace(rows.text(i, 0), Record(rows.text(i, 1)));
@@ -135,9 +134,9 @@ Record read_record(Connection& connection, const Shard& shard)
     /* LEFT JOIN: a shard without the function has an empty record. */
     const Result row = connection.query(
         "SELECT p.oid, " + kSource + " FROM pg_catalog.pg_namespace AS n LEFT JOIN (" + kFunctions +
-            ") ON p.pronamespace = n.oid WHERE n.nspname = $1",
-        {shard.schema});
-    /* It was dropped or renamed after prepare() had read the shards. */
+            ") ON p.pronamespace = n.oid WHERE n.oid = $1::oid",
+        {shard.oid});
+    /* It was dropped after prepare() had read the shards. */
     if (row.rows() == 0)
         throw Failure("its schema is gone");
     return row.is_null(0, 0) ? Record() : Record(row.text(0, 1));

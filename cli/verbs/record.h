@@ -44,7 +44,7 @@ private:
     bool is_readable_ = true;
 };
 
-/* The records of the schemas that have one, by the schema's name. One query for all shards of a
+/* The records of the schemas that have one, by the OID of the schema. One query for all shards of a
  * server, and without locks: a run may be writing one of them. */
 std::map<std::string, Record> read_records(Connection& connection);
 

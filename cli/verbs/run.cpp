@@ -26,7 +26,6 @@ struct Work {
     std::string server;
     std::list<Connection> more; /* connections beside the first */
     std::vector<ShardState> shards;
-    std::map<std::string, Rights> rights; /* by schema */
     /* A pointer, because a std::atomic cannot be moved, and a vector of Work moves its elements. */
     std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
 };
@@ -61,17 +60,17 @@ private:
     std::mutex printing_;
 };
 
-/* A number of two schemas, code that would run with more rights than its owner has (rights.h), a
- * changed text and a record that cannot be read are errors before anything runs. This looks
+/* A number of two schemas, code that would run with more rights than its owner has, a changed text
+ * and a record that cannot be read are errors before anything runs. This looks
  * without a lock: apply() reads the record again under its lock, so a change that another run makes
  * meanwhile is not made twice. */
-ShardState look_at(const Shard& shard, const std::string& server, const Rights& rights,
+ShardState look_at(const Shard& shard, const std::string& server, const std::string& problem,
                    const Record& record, const std::vector<Change>& changes)
 {
     ShardState state = {shard, "had it already", "", server, ""};
     try {
-        if (!rights.problem.empty())
-            throw Failure(rights.problem);
+        if (!problem.empty())
+            throw Failure(problem);
         for (const Change& change : changes)
             if (change.name.empty() || !record.has(change))
                 state.state = "not done";
@@ -82,43 +81,29 @@ ShardState look_at(const Shard& shard, const std::string& server, const Rights& 
     return state;
 }
 
-/* A statement by itself runs in no function, and so not as the owner. PostgreSQL does that itself
- * for some statements. An error before anything runs, because the statement is the same for all. */
-void require_maintenance(Connection& connection, const Shard& shard, const Rights& rights,
-                         const std::string& sql)
-{
-    if (connection.query("SELECT snowflake_internal.is_maintenance($1)", {sql}).flag(0, 0))
-        return;
-    throw Failure(
-        connection.server() + ": schema " + visible(shard.schema) + " belongs to role " +
-        visible(rights.owner) + ", whose code could run with the rights of role " +
-        connection.user() + " in this statement\nHINT:  Connect as role " + visible(rights.owner) +
-        ". Without that, --no-transaction runs VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY, "
-        "and CREATE INDEX CONCURRENTLY with each text constant as 'x'::text: PostgreSQL runs "
-        "these as the owner of the table.");
-}
-
 Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>& changes,
              const RunOptions& options)
 {
     Work work;
     work.server = server.name();
     warn_of_unread_records(server.connection);
-    work.rights = read_rights(server.connection);
     std::map<std::string, Record> records;
     /* Either all changes have names, or there is one without. */
     if (!changes[0].name.empty())
         records = read_records(server.connection);
     const std::vector<Shard> all = read_shards(server.connection);
     const std::map<int, std::string> twice = find_twice(server.connection, all);
+    const std::vector<Shard> chosen = choose_shards(all, numbers);
+    std::map<std::string, std::string> problems = find_foreign_code(server.connection, chosen);
     std::size_t left = 0;
-    for (const Shard& shard : choose_shards(all, numbers)) {
-        Rights& rights = work.rights[shard.schema];
+    for (const Shard& shard : chosen) {
         if (const auto found = twice.find(shard.number); found != twice.end())
-            rights.problem = found->second;
-        if (options.no_transaction && rights.is_as_owner)
-            require_maintenance(server.connection, shard, rights, changes[0].sql);
-        work.shards.push_back(look_at(shard, work.server, rights, records[shard.schema], changes));
+            problems[shard.oid] = found->second;
+        /* An error before anything runs, because the statement is the same for all. */
+        if (options.no_transaction && problems[shard.oid].empty())
+            path_alone(server.connection, shard, changes[0].sql);
+        work.shards.push_back(
+            look_at(shard, work.server, problems[shard.oid], records[shard.oid], changes));
         left += work.shards.back().state == "not done" ? 1 : 0;
     }
     /* Opened before the first change runs: a connection that fails, as at max_connections, is an
@@ -181,7 +166,7 @@ private:
             ShardState& state = work.shards[i];
             if (state.state != "not done")
                 continue;
-            change(connection, state, work.rights.at(state.shard.schema));
+            change(connection, state);
             if (state.state != "not done")
                 reporter_.print(state);
             /* By the error and not by the state: after a lost connection the shard is "not done"
@@ -191,14 +176,13 @@ private:
         }
     }
 
-    void change(Connection& connection, ShardState& state, const Rights& rights)
+    void change(Connection& connection, ShardState& state)
     {
         /* "failed" unless something better is known: that is right for every Failure. */
         const std::string before = std::exchange(state.state, "failed");
         try {
-            state.state = apply(connection, {state.shard, rights}, changes_, options_)
-                              ? "done"
-                              : "had it already";
+            state.state =
+                apply(connection, state.shard, changes_, options_) ? "done" : "had it already";
         } catch (const ServerError& error) {
             state.error = error.what();
             state.sqlstate = error.sqlstate;

@@ -36,7 +36,7 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
             ask(connection, asked);
         } catch (const ServerError& error) {
             connection.rollback();
-            add_error(explained(error, asked.rights), asked.shard);
+            add_error(explained(error, connection), asked.shard);
         } catch (const Failure& error) {
             connection.rollback();
             add_error(error.what(), asked.shard);
@@ -64,8 +64,8 @@ void ShardQuery::add_error(const std::string& error, const Shard& shard)
 
 void ShardQuery::ask(Connection& connection, const Asked& asked)
 {
-    if (!asked.rights.problem.empty())
-        throw Failure(asked.rights.problem);
+    if (!asked.problem.empty())
+        throw Failure(asked.problem);
     Span span = {};
     Parameters parameters;
     if (since_) {
@@ -79,40 +79,28 @@ void ShardQuery::ask(Connection& connection, const Asked& asked)
         since_->note(asked.shard, span);
 }
 
-/* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. It takes
- * one statement, and no other than a query: DECLARE CURSOR refuses a WITH that changes rows,
- * and query() uses the extended protocol, which refuses a second statement behind a
- * semicolon. Returns the columns, if they are known before the first row.
- *
- * With the rights of the owner the library runs the query, and this cursor reads only its
- * result: no code of the shard runs behind the call of rows_as_owner(), in a FETCH. */
+/* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. The library
+ * runs the query, and this cursor reads only its result: no code of the shard runs behind the call
+ * of rows_as_owner(), in a FETCH. */
 std::vector<Column> ShardQuery::declare(Connection& connection, const Asked& asked,
                                         const Parameters& parameters)
 {
-    const std::string cursor = "DECLARE snowflake_shard NO SCROLL CURSOR FOR\n";
-    if (!asked.rights.is_as_owner) {
-        connection.run("SET LOCAL search_path = " + asked.shard.quoted);
-        connection.query(cursor + options_.sql, parameters);
-        return {};
-    }
-    std::vector<Column> columns =
-        read_columns_as_owner(connection, asked.shard, options_.sql, parameters);
-    connection.query(cursor + rows_as_owner_sql(connection, asked.shard, options_.sql, parameters,
-                                                columns.size()));
+    std::vector<Column> columns = read_columns(connection, asked.shard, options_.sql, parameters);
+    connection.query("DECLARE snowflake_shard NO SCROLL CURSOR FOR\n" +
+                     rows_sql(connection, asked.shard, options_.sql, parameters, columns.size()));
     return columns;
 }
 
-void ShardQuery::fetch(Connection& connection, const Asked& asked, std::vector<Column> columns)
+void ShardQuery::fetch(Connection& connection, const Asked& asked,
+                       const std::vector<Column>& columns)
 {
-    const auto& [number, schema, quoted] = asked.shard;
+    const Shard& shard = asked.shard;
+    sink_.begin(shard, columns);
     for (bool is_last = false; !is_last;) {
         const Result result = connection.query("FETCH 1000 FROM snowflake_shard");
-        if (columns.empty())
-            columns = columns_of(result);
-        sink_.begin(asked.shard, columns);
         std::vector<Row> rows;
         for (int i = 0; i < result.rows(); i++) {
-            rows.push_back({number, schema});
+            rows.push_back({shard.number, shard.schema});
             for (Value& value : row_of(result, i, columns))
                 rows.back().push_back(std::move(value));
         }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "postgres/servers.h"
-#include "verbs/rights.h"
+#include "verbs/in_shard.h"
 #include "verbs/row_sink.h"
 #include "verbs/since.h"
 #include "verbs/verbs.h"
@@ -19,8 +19,8 @@
 /* A shard that is asked, and its place in the order of all. */
 struct Asked {
     Shard shard;
-    Rights rights;
-    Source source; /* for --since */
+    std::string problem; /* why it is not asked */
+    Source source;       /* for --since */
     std::size_t place = 0;
 };
 
@@ -58,7 +58,7 @@ private:
     void ask(Connection& connection, const Asked& asked);
     std::vector<Column> declare(Connection& connection, const Asked& asked,
                                 const Parameters& parameters);
-    void fetch(Connection& connection, const Asked& asked, std::vector<Column> columns);
+    void fetch(Connection& connection, const Asked& asked, const std::vector<Column>& columns);
 
     const QueryOptions& options_;
     Since* const since_;

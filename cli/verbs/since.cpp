@@ -13,7 +13,6 @@
 
 #include "base/files.h"
 #include "base/match.h"
-#include "postgres/extension.h"
 #include "postgres/sql_text.h"
 
 namespace
@@ -79,20 +78,13 @@ void sync_output()
 
 std::map<std::string, Source> read_sources(Connection& connection)
 {
-    const std::string schema = extension_schema(connection);
-    const Result there = connection.query(
-        "SELECT to_regprocedure($1 || '.snowflake_settled_id(integer,regclass,bigint)')", {schema});
-    if (there.is_null(0, 0))
-        throw Failure(connection.server() +
-                      ": the extension there has no snowflake_settled_id(), which --since needs"
-                      "\nHINT:  ALTER EXTENSION snowflake UPDATE;");
-    const Result rows = connection.query("SELECT schema_name, seq::oid, epoch_ms FROM " + schema +
-                                         ".snowflake_shards");
+    const Result rows =
+        connection.query("SELECT schema, seq::oid, epoch_ms FROM snowflake_internal.shards()");
     std::map<std::string, Source> sources;
     for (int i = 0; i < rows.rows(); i++) {
         Source& source = sources[rows.text(i, 0)];
-        const bool is_second = !source.function.empty();
-        source = {schema + ".snowflake_settled_id", rows.text(i, 1), rows.text(i, 2), ""};
+        const bool is_second = !source.epoch.empty();
+        source = {rows.text(i, 1), rows.text(i, 2), ""};
         if (is_second || source.sequence.empty() || source.epoch.empty())
             source.problem =
                 "its IDs come from several sequences, or with several epochs: --since reads "
@@ -122,9 +114,9 @@ Span Since::settle(Connection& connection, const Shard& shard, const Source& sou
     connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = " +
                    milliseconds_of(timeout_));
     try {
-        const Result settled =
-            connection.query("SELECT " + source.function + "($1::integer, $2::oid, $3::bigint)",
-                             {std::to_string(shard.number), source.sequence, source.epoch});
+        const Result settled = connection.query(
+            "SELECT snowflake_internal.settled_id($1::integer, $2::oid, $3::bigint)",
+            {std::to_string(shard.number), source.sequence, source.epoch});
         connection.run("COMMIT");
         return {first, std::max(first, settled.number(0, 0))};
     } catch (const ServerError& error) {

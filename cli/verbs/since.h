@@ -12,13 +12,12 @@
 
 /* The sequence of a shard's function, with the arguments of snowflake_settled_id(). */
 struct Source {
-    std::string function; /* snowflake_settled_id, with its schema */
     std::string sequence; /* an OID */
     std::string epoch;
     std::string problem; /* why there is no such sequence; empty if there is */
 };
 
-/* By schema. A Failure if the extension of the server has no snowflake_settled_id(). */
+/* By the OID of the schema. */
 std::map<std::string, Source> read_sources(Connection& connection);
 
 /* The rows of one run are those of the IDs behind first, up to last. */

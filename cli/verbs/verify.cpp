@@ -172,15 +172,13 @@ Result find_invalid_indexes(Connection& connection)
  * would be a finding. shard_settings() returns NULL for a value that is no shard. */
 std::vector<int> read_settings(Connection& connection)
 {
-    const Result rows = connection.query(
-        R"(
+    const Result rows = connection.query(R"(
         SELECT DISTINCT shard
-        FROM snowflake_internal.shard_settings() CROSS JOIN (SELECT $1::regclass::oid AS seq) AS d
+        FROM snowflake_internal.shard_settings() CROSS JOIN snowflake_internal.id_seq() AS seq
         WHERE shard IS NOT NULL
           AND ((snowflake_internal.stored_value(seq)).is_called
                OR EXISTS (SELECT FROM snowflake_internal.calls() AS k
-                          WHERE k.shard IS NULL AND k.seq = d.seq)))",
-        {extension_schema(connection) + ".snowflake_id_seq"});
+                          WHERE k.shard IS NULL AND k.seq = seq.seq)))");
     std::vector<int> settings;
     for (int i = 0; i < rows.rows(); i++)
         settings.push_back(static_cast<int>(rows.number(i, 0)));
@@ -196,9 +194,8 @@ Report verify_server(Connection& connection, bool is_full, Progress& progress)
     const std::vector<Shard> shards = read_shards(connection);
     Report report = {connection.address().text(), shards, read_settings(connection)};
     add_rows(report.findings,
-             connection.query("SELECT 'check', $1::text, object, problem, hint FROM " +
-                                  extension_schema(connection) +
-                                  ".snowflake_check() WHERE severity = 'error'",
+             connection.query("SELECT 'check', $1::text, object, problem, hint FROM "
+                              "snowflake_internal.check() WHERE severity = 'error'",
                               {report.server}));
     check_ids(connection, is_full, progress, report);
     add_rows(report.findings, find_invalid_indexes(connection));
