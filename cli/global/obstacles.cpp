@@ -7,6 +7,8 @@
 #include "global/publication.h"
 #include "global/tables.h"
 #include "move/comparison.h"
+#include "move/replication.h"
+#include "move/trial.h"
 #include "postgres/trust.h"
 
 namespace
@@ -96,6 +98,8 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
     Names slots = slots_of_followers(writer);
     for (Connection* const follower : session.followers()) {
         found.add(find_on_follower(writer, *follower, tables, options.trusts_owners));
+        if (find_subscription(*follower).tables.empty())
+            found.add(try_connection(*follower, dsn_of(writer, options.source)));
         slots.erase(std::remove(slots.begin(), slots.end(), find_subscription(*follower).slot),
                     slots.end());
     }

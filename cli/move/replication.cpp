@@ -10,6 +10,7 @@
 #include "move/fingerprint.h"
 #include "move/owned.h"
 #include "postgres/dsn.h"
+#include "postgres/security.h"
 #include "postgres/settings.h"
 
 namespace
@@ -111,6 +112,7 @@ std::string dsn_of(const Connection& server, const std::string& given)
     if (dsn.empty()) {
         const std::string password = server.password();
         dsn = server.address().dsn() + " " + dsn_setting("user", server.user()) +
+              security_of(server) +
               (password.empty() ? "" : " " + dsn_setting("password", password));
     }
     /* Settings of the role must not end the copy of a table, or hide rows from it: with
@@ -127,6 +129,7 @@ std::string dsn_of(const Connection& server, const std::string& given)
 std::string subscription_sql(Connection& target, const Move& move, const std::string& dsn,
                              const std::string& options)
 {
+    find_missing_crl(target, dsn).raise_first();
     /* With create_slot = false, CREATE SUBSCRIPTION may run in a transaction block: the target gets
      * definition, state and subscription in one commit, and the trial can roll it back. */
     return move.sql("CREATE SUBSCRIPTION @move@ CONNECTION ") + target.literal(dsn) +

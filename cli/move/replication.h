@@ -10,12 +10,12 @@
 #include "move/session.h"
 
 /* The connection string of a server for a subscription: as given, else as this command reaches it,
- * with the password that libpq has used (also of PGPASSWORD or ~/.pgpass, which the other server
- * does not have). */
+ * as secure (security_of()), and with the password that libpq has used (also of PGPASSWORD or
+ * ~/.pgpass, which the other server does not have). */
 std::string dsn_of(const Connection& server, const std::string& given = "");
 
 /* The statement that subscribes the target to the source, which it reaches by the connection
- * string. options: slot_name = ..., and others. */
+ * string. options: slot_name = ..., and others. Failure if the target lacks its sslcrl. */
 std::string subscription_sql(Connection& target, const Move& move, const std::string& dsn,
                              const std::string& options);
 

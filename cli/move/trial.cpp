@@ -5,6 +5,7 @@
 #include "move/replication.h"
 #include "postgres/dump.h"
 #include "postgres/restore.h"
+#include "postgres/security.h"
 #include "postgres/settings.h"
 
 namespace
@@ -17,6 +18,7 @@ struct Statement {
     Kind kind;
     std::string title;
     std::string sql;
+    std::string hint = "";
 };
 
 class Trial
@@ -138,8 +140,7 @@ private:
             return "Grant the right there, to this role or to the owner of the object; or move the "
                    "shard as a superuser.";
         if (statement.kind == Kind::subscription)
-            return "Let pg_hba.conf of the other server allow it, and give --source or --target if "
-                   "that server has another address there.";
+            return statement.hint;
         return "Create the missing object on the target, or change the shard.";
     }
 
@@ -155,21 +156,40 @@ Statement subscription_of(Connection& subscriber, const Move& move, const std::s
     /* It connects to the publisher, which shows whether that can be reached, and makes no slot
      * there. slot_name = NONE is allowed only with enabled = false. */
     return {Kind::subscription, "SUBSCRIPTION " + move.name,
-            subscription_sql(subscriber, move, dsn, "slot_name = NONE, enabled = false") + ";"};
+            subscription_sql(subscriber, move, dsn, "slot_name = NONE, enabled = false") + ";",
+            how_to_connect(dsn)};
 }
 
 } // namespace
 
 Obstacles try_subscription(Connection& subscriber, const Move& move, const std::string& dsn)
 {
+    if (Obstacles found = find_missing_crl(subscriber, dsn); !found.empty())
+        return found;
     return Trial(subscriber, move.shard.schema, "")
         .find_obstacles({subscription_of(subscriber, move, dsn)});
+}
+
+/* The publication need not be there: that is a warning. */
+Obstacles try_connection(Connection& subscriber, const std::string& dsn)
+{
+    if (Obstacles found = find_missing_crl(subscriber, dsn); !found.empty())
+        return found;
+    const std::string name = "snowflake_trial";
+    return Trial(subscriber, name, "")
+        .find_obstacles({{Kind::subscription, "SUBSCRIPTION",
+                          "CREATE SUBSCRIPTION " + name + " CONNECTION " + subscriber.literal(dsn) +
+                              " PUBLICATION " + name +
+                              " WITH (create_slot = false, slot_name = NONE, enabled = false);",
+                          how_to_connect(dsn)}});
 }
 
 Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn,
                          bool replaces_copy)
 {
     auto& [source, target] = servers;
+    if (Obstacles found = find_missing_crl(target, source_dsn); !found.empty())
+        return found;
     const std::string number = std::to_string(move.shard.number);
     std::vector<Statement> statements = {{Kind::shard, "shard " + number,
                                           "SELECT snowflake_internal.claim_shard(" + number + ", " +

@@ -20,5 +20,8 @@
 Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn,
                          bool replaces_copy);
 
+/* A connection of the server, by a subscription of nothing. */
+Obstacles try_connection(Connection& subscriber, const std::string& dsn);
+
 /* The subscription alone. */
 Obstacles try_subscription(Connection& subscriber, const Move& move, const std::string& dsn);

@@ -253,28 +253,40 @@ std::string Connection::literal(const std::string& text) const
     return taken(PQescapeLiteral(handle_.get(), text.c_str(), text.size()));
 }
 
+std::vector<Parameter> Connection::parameters() const
+{
+    std::vector<Parameter> found;
+    const Options options(PQconninfo(handle_.get()), PQconninfoFree);
+    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++) {
+        const std::string value = option->val == nullptr ? "" : option->val;
+        if (!value.empty())
+            found.push_back({option->keyword, value,
+                             option->compiled != nullptr && value == option->compiled,
+                             *option->dispchar == '*'});
+    }
+    return found;
+}
+
 std::string Connection::dsn_without_password() const
 {
     /* The address that answered, of several that were given: pg_dump must reach the same server. */
     std::string dsn = dsn_setting("host", host()) + " " + dsn_setting("port", port());
-    const std::set<std::string> left_out = {"host", "hostaddr", "port", "client_encoding"};
-    const Options options(PQconninfo(handle_.get()), PQconninfoFree);
-    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++) {
-        const std::string key = option->keyword;
-        std::string value = option->val == nullptr ? "" : option->val;
-        /* pg_dump does not change these settings, and the server's functions, such as
-         * pg_get_viewdef(), obey them. Only where needed: some versions of PgBouncer refuse
-         * options. */
-        if (key == "options")
-            value += dump_options_;
+    const std::set<std::string> left_out = {"host", "hostaddr", "port", "client_encoding",
+                                            "options"};
+    std::string options;
+    for (const Parameter& one : parameters()) {
         /* The host's name can be one that only the certificate has. */
-        if (key == "hostaddr" && !value.empty())
-            dsn += " " + dsn_setting(key, PQhostaddr(handle_.get()));
-        const bool is_secret = *option->dispchar == '*'; /* also that of a key's file */
-        if (!value.empty() && !is_secret && left_out.count(key) == 0)
-            dsn += " " + dsn_setting(key, value);
+        if (one.key == "hostaddr")
+            dsn += " " + dsn_setting(one.key, PQhostaddr(handle_.get()));
+        if (one.key == "options")
+            options = one.value;
+        if (!one.is_secret && left_out.count(one.key) == 0)
+            dsn += " " + dsn_setting(one.key, one.value);
     }
-    return dsn;
+    /* pg_dump does not change these settings, and the server's functions, such as
+     * pg_get_viewdef(), obey them. Only where needed: some versions of PgBouncer refuse options. */
+    options += dump_options_;
+    return dsn + (options.empty() ? "" : " " + dsn_setting("options", options));
 }
 
 std::string Connection::dsn_of_server() const

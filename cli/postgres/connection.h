@@ -74,6 +74,14 @@ std::vector<std::string> texts_of(const Result& rows);
 /* A column of numbers as an array of SQL: {1,2}. */
 std::string array_of(const Result& rows, int column);
 
+/* A parameter of libpq, as the connection has it. */
+struct Parameter {
+    std::string key;
+    std::string value;
+    bool is_default; /* of the compiled libpq */
+    bool is_secret;
+};
+
 /* A session. libpq permits one thread at a time, so each thread has a Connection of its own. A lost
  * connection is not made again: a lock or a setting of the session would be lost unseen. */
 class Connection
@@ -121,6 +129,8 @@ public:
     Address address() const { return {host(), port(), database()}; }
     /* The same for messages. */
     std::string server() const { return visible(address().text()); }
+    /* From the string, the environment, a service file or libpq's defaults; not the empty ones. */
+    std::vector<Parameter> parameters() const;
     /* A connection string for another program, to the same server of a list. ps may show it. */
     std::string dsn_without_password() const;
     /* The same with the password: to this server, and to another address. */

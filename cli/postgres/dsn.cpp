@@ -107,15 +107,20 @@ std::string dsn_with_options(const std::string& dsn, const std::string& more)
     return text + dsn_setting("options", all + more);
 }
 
+std::string setting_of(const std::string& dsn, const std::string& key)
+{
+    const Options options = read(dsn);
+    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++)
+        if (option->val != nullptr && key == option->keyword)
+            return option->val;
+    return "";
+}
+
 /* Of the string alone, without PGPASSWORD and password files. From PostgreSQL 16 on, a subscription
  * of a role that is no superuser needs the password there (password_required). */
 bool has_password(const std::string& dsn)
 {
-    const Options options = read(dsn);
-    for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++)
-        if (option->val != nullptr && std::string(option->keyword) == "password")
-            return true;
-    return false;
+    return !setting_of(dsn, "password").empty();
 }
 
 /* libpq marks secrets by a * for programs that show its options. Only the settings that were given,

@@ -13,6 +13,9 @@ void check_dsn(const std::string& dsn, const std::string& place = "");
 /* The connection string with more settings for the session (-c name=value), behind its own. */
 std::string dsn_with_options(const std::string& dsn, const std::string& more);
 
+/* Of the string alone; "" if it is not there. */
+std::string setting_of(const std::string& dsn, const std::string& key);
+
 bool has_password(const std::string& dsn);
 
 /* Its settings without secrets, for messages and plans. */
