@@ -291,8 +291,12 @@ std::string Connection::dsn_without_password() const
 
 std::string Connection::dsn_of_server() const
 {
-    return dsn_without_password() +
-           (password().empty() ? "" : " " + dsn_setting("password", password()));
+    std::string dsn = dsn_without_password();
+    for (const Parameter& one : parameters())
+        if (one.is_secret && one.key != "password")
+            dsn += " " + dsn_setting(one.key, one.value);
+    /* Of a password file, too. */
+    return dsn + (password().empty() ? "" : " " + dsn_setting("password", password()));
 }
 
 std::string trimmed(const std::string& message)

@@ -133,7 +133,7 @@ public:
     std::vector<Parameter> parameters() const;
     /* A connection string for another program, to the same server of a list. ps may show it. */
     std::string dsn_without_password() const;
-    /* The same with the password: to this server, and to another address. */
+    /* The same with the password, and that of a key: to this server, and to another address. */
     std::string dsn_of_server() const;
     std::string dsn_to(const Address& other) const { return dsn_of_server() + " " + other.dsn(); }
 

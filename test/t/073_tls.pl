@@ -44,6 +44,7 @@ sub make_certificate
 
 openssl(qw(req -x509 -nodes -days 2 -newkey rsa:2048 -subj /CN=CA -keyout), "$dir/ca.key", '-out', "$dir/ca.crt");
 make_certificate('127.0.0.1', '-nodes');
+make_certificate('carol', '-passout', 'pass:mumble');
 
 # Default files are in HOME. The servers have a HOME of their own.
 mkdir "$dir/$_" foreach qw(command server);
@@ -132,7 +133,8 @@ sub finds
 $nodes[0]->safe_psql('postgres', q{
 	SELECT snowflake_create_shard(n, 'insta' || n) FROM generate_series(5, 6) AS n;
 	CREATE TABLE insta5.log (id bigint PRIMARY KEY, t text); INSERT INTO insta5.log VALUES (1, 'a secret');
-	CREATE TABLE filters (id integer PRIMARY KEY, t text); INSERT INTO filters VALUES (1, 'a secret')});
+	CREATE TABLE filters (id integer PRIMARY KEY, t text); INSERT INTO filters VALUES (1, 'a secret');
+	CREATE ROLE carol LOGIN SUPERUSER});
 # The subscription of a move is dropped at its end.
 $nodes[1]->safe_psql('postgres', q{
 	CREATE TABLE made (dsn text);
@@ -215,6 +217,17 @@ subtest 'subscriptions of servers that can connect' => sub {
 	$nodes[1]->safe_psql('postgres', 'TRUNCATE made');
 	moves([ qw(service=0 service=1) ], 'moved', 'move with a service file');
 	like($nodes[1]->safe_psql('postgres', 'TABLE made'), $secure, 'its subscription');
+};
+
+subtest 'more connections of the command' => sub {
+	$nodes[0]->safe_psql('postgres', q{SELECT snowflake_create_shard(7, 'insta7')});
+	unlink $nodes[0]->data_dir . '/pg_hba.conf';
+	$nodes[0]->append_conf('pg_hba.conf',
+		"local all all trust\nhostssl all all 127.0.0.1/32 trust clientcert=verify-full\n");
+	$nodes[0]->reload;
+	($status, $out, $err) = run_shard($program, 'query', '--jobs', '2', '--sql', 'SELECT 1 AS one',
+		"$verified[0] user=carol sslcert=$dir/carol.crt sslkey=$dir/carol.key sslpassword=mumble");
+	is($status, 0, 'the key of a certificate has a password') or diag($err);
 };
 
 done_testing();
