@@ -13,6 +13,7 @@
 #include "global/session.h"
 #include "global/tables.h"
 #include "move/comparison.h"
+#include "postgres/dsn.h"
 #include "postgres/extension.h"
 
 namespace
@@ -94,8 +95,8 @@ private:
 
     std::string servers() const
     {
-        return "--on " + shell_quoted(writer_.address().dsn()) + " " +
-               shell_quoted(follower_.address().dsn());
+        return "--on " + shell_quoted(printed_dsn(writer_.address(), writer_.dsn())) + " " +
+               shell_quoted(printed_dsn(follower_.address(), follower_.dsn()));
     }
     std::string add_command(const std::string& tables) const
     {

@@ -50,12 +50,9 @@ Report read_server(Connection& connection, const Sample& sample)
     std::vector<PlacedShard> shards = read_sizes(connection);
     for (PlacedShard& shard : shards)
         shard.load = load[shard.schema];
-    const std::string others =
-        without_secrets(connection.dsn(), {"host", "hostaddr", "port", "dbname"});
-    return {
-        {connection.server(), connection.address().dsn() + (others.empty() ? "" : " " + others)},
-        std::move(shards),
-        read_in_transit(connection)};
+    return {{connection.server(), printed_dsn(connection.address(), connection.dsn())},
+            std::move(shards),
+            read_in_transit(connection)};
 }
 
 } // namespace

@@ -136,3 +136,9 @@ std::string without_secrets(const std::string& dsn, const std::set<std::string>&
             shown += (shown.empty() ? "" : " ") + dsn_setting(option->keyword, option->val);
     return shown;
 }
+
+std::string printed_dsn(const Address& address, const std::string& given)
+{
+    const std::string others = without_secrets(given, {"host", "hostaddr", "port", "dbname"});
+    return address.dsn() + (others.empty() ? "" : " " + others);
+}

@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "base/address.h"
+
 /* UsageError if libpq cannot read it, or would take a part of a password for another setting.
  * place: where it was given, such as --from. */
 void check_dsn(const std::string& dsn, const std::string& place = "");
@@ -17,6 +19,10 @@ std::string dsn_with_options(const std::string& dsn, const std::string& more);
 std::string setting_of(const std::string& dsn, const std::string& key);
 
 bool has_password(const std::string& dsn);
+
+/* The address that answered, and the other settings of the string that was given, without secrets:
+ * for plans and commands. */
+std::string printed_dsn(const Address& address, const std::string& given);
 
 /* Its settings without secrets, for messages and plans. */
 std::string without_secrets(const std::string& dsn, const std::set<std::string>& left_out = {});

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "fleet/records.h"
+#include "postgres/dsn.h"
 #include "postgres/trust.h"
 #include "split/session.h"
 #include "split/standby.h"
@@ -284,7 +285,7 @@ void tell_of_global_tables(Connection& old, Connection& standby, const std::stri
         const auto quoted_dsn = [&](const Connection& server) {
             Address address = server.address();
             address.database = databases.text(i, 0);
-            return shell_quoted(address.dsn());
+            return shell_quoted(printed_dsn(address, server.dsn()));
         };
         const std::string servers = quoted_dsn(old) + " " + quoted_dsn(standby);
         const std::string place = "database " + visible(databases.text(i, 0));

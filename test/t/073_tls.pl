@@ -204,6 +204,11 @@ subtest 'subscriptions of servers that can connect' => sub {
 		is($status, 0, 'global add with the environment') or diag($err);
 	}
 	like(subscription($nodes[1]), $secure, 'its subscription is as secure');
+	my $name = $nodes[1]->safe_psql('postgres', 'SELECT subname FROM pg_subscription');
+	$nodes[1]->safe_psql('postgres', "DROP SUBSCRIPTION $name");
+	($status, my $rows) = shard_json($program, 'global', 'verify', @verified);
+	like($rows->[0]{hint}, qr/global add --on '[^']* $secure' '[^']* $secure'/, 'a command that is printed, too')
+		or diag(explain($rows));
 	is((run_shard($program, 'global', 'drop', '--on', @verified))[0], 0, 'the follower is dropped');
 
 	$nodes[1]->safe_psql('postgres', 'TRUNCATE made');
