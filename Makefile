@@ -194,7 +194,7 @@ test/stress/stress: test/stress/stress.cpp
 # The readers of the command with texts that are nearly good, under sanitizers, without a server. Objects of its own: those of
 # the command are built without.
 MUTATIONS_READERS = base/address base/files base/match base/quoting base/shards definition/marks fleet/catalog plan/plan_file plan/weights \
-	postgres/connection postgres/dsn postgres/server_file postgres/sql_text routers/pooler_file verbs/record
+	postgres/connection postgres/dsn postgres/error_text postgres/server_file postgres/sql_text routers/pooler_file verbs/record
 MUTATIONS_OBJS = $(patsubst %.cpp,%.o,$(wildcard test/mutations/*.cpp)) $(patsubst %,test/mutations/cli/%.o,$(MUTATIONS_READERS))
 # Sections of their own: the linker leaves out the functions that need a server, and all that they call.
 MUTATIONS_FLAGS = -std=c++17 -O1 -g -ffunction-sections -fsanitize=address,undefined -fno-sanitize-recover=all

@@ -2,9 +2,10 @@
 
 #include <sstream>
 
+#include "base/failure.h"
 #include "base/files.h"
 #include "base/match.h"
-#include "postgres/connection.h"
+#include "postgres/error_text.h"
 
 std::map<int, double> read_weights(const std::string& file)
 {

@@ -9,6 +9,7 @@
 #include <poll.h>
 
 #include "postgres/dsn.h"
+#include "postgres/error_text.h"
 
 namespace
 {
@@ -44,34 +45,6 @@ std::string taken(char* text)
     if (text == nullptr)
         throw Failure("a name or text is not UTF-8, or memory is out");
     return text;
-}
-
-/* The lines of a server's message. A line in a name or in a RAISE of other roles must not look like
- * a message of the command, so it is indented. */
-std::string with_lines_indented(const std::string& text)
-{
-    const std::set<std::string> kBegins = {" ",
-                                           "LINE",
-                                           "DETAIL",
-                                           "HINT",
-                                           "CONTEXT",
-                                           "QUERY",
-                                           "SERVER",
-                                           "LOCATION",
-                                           "PL/pgSQL",
-                                           "SQL ",
-                                           "The SQL works with "};
-    std::string indented = text.substr(0, text.find('\n'));
-    for (std::size_t at = indented.size(); at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at + 1), text.size());
-        const std::string line = text.substr(at + 1, end - at - 1);
-        const bool is_known =
-            std::any_of(kBegins.begin(), kBegins.end(),
-                        [&](const std::string& begin) { return line.rfind(begin, 0) == 0; });
-        indented += (is_known || line.empty() ? "\n" : "\n    ") + line;
-        at = end;
-    }
-    return indented;
 }
 
 } // namespace
@@ -114,6 +87,8 @@ Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQf
     handle_.reset(PQconnectdbParams(keys, values, 1));
     if (!is_alive())
         throw Failure(trimmed(PQerrorMessage(handle_.get())));
+    notices_.server(server());
+    notices_.receive_from(handle_.get());
     /* So that await_result() can run check_() meanwhile: a deadline or Ctrl-C must end a statement.
      */
     PQsetnonblocking(handle_.get(), 1);
@@ -297,11 +272,6 @@ std::string Connection::dsn_of_server() const
             dsn += " " + dsn_setting(one.key, one.value);
     /* Of a password file, too. */
     return dsn + (password().empty() ? "" : " " + dsn_setting("password", password()));
-}
-
-std::string trimmed(const std::string& message)
-{
-    return message.substr(0, message.find_last_not_of(" \n") + 1);
 }
 
 Watch::Watch(Connection& connection, std::function<void()> check)

@@ -15,6 +15,7 @@
 #include "base/address.h"
 #include "base/failure.h"
 #include "base/quoting.h"
+#include "postgres/notices.h"
 
 /* Others were in the way until the deadline. At the switch, move and split then open the source
  * again, and try three times. */
@@ -110,6 +111,9 @@ public:
     void rollback();
     /* Waits until a statement that was given up has ended, and its transaction. */
     void settle();
+    /* The object of the statements from now on, such as "shard 5: ": their notices are printed with
+     * it, at the next label or at the end. Without one, with the address of the server. */
+    void label(const std::string& label) { notices_.label(label); }
 
     std::string identifier(const std::string& name) const;
     std::string literal(const std::string& text) const;
@@ -147,6 +151,7 @@ private:
     void check();
 
     std::string dsn_;
+    Notices notices_; /* before the handle, which gives them */
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
     std::function<void()> check_;
     std::future<void> cancel_; /* of a statement that was given up */
@@ -168,6 +173,3 @@ private:
     Connection& connection_;
     std::function<void()> before_;
 };
-
-/* A message of libpq without the newline at its end. */
-std::string trimmed(const std::string& message);

@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include "postgres/error_text.h"
+
 CopyIn::CopyIn(Connection& connection, const std::string& sql) : connection_(connection)
 {
     connection.settle();

@@ -4,6 +4,7 @@
 
 #include "base/match.h"
 #include "postgres/dsn.h"
+#include "postgres/error_text.h"
 
 namespace
 {
