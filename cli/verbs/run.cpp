@@ -180,6 +180,7 @@ private:
     {
         /* "failed" unless something better is known: that is right for every Failure. */
         const std::string before = std::exchange(state.state, "failed");
+        connection.label("shard " + std::to_string(state.shard.number) + ": ");
         try {
             state.state =
                 apply(connection, state.shard, changes_, options_) ? "done" : "had it already";
@@ -195,6 +196,7 @@ private:
         /* Also of a transaction that the SQL has left open. Never an error, so the next shard
          * starts clean. */
         connection.rollback();
+        connection.label("");
     }
 
     const RunOptions& options_;

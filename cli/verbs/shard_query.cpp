@@ -32,6 +32,7 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
     for (std::size_t i = 0;
          connection.is_alive() && (i = (*server.next)++) < server.shards.size();) {
         const Asked& asked = server.shards[i];
+        connection.label("shard " + std::to_string(asked.shard.number) + ": ");
         try {
             ask(connection, asked);
         } catch (const ServerError& error) {
@@ -44,6 +45,7 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
         /* Also after an error, because the shards behind this one wait for it. */
         sink_.end(asked.place);
     }
+    connection.label("");
     /* The shards that are left are of the other connections to the server. The last one that is
      * lost gives each its error, and ends it: shards of other servers wait for it. */
     if (connection.is_alive() || --*server.alive > 0)
