@@ -9,6 +9,9 @@ namespace
 {
 
 const std::string kMark = "\n--\n-- Name: ";
+const std::string kType = "; Type: ";
+const std::string kSchema = "; Schema: ";
+const std::string kOwner = "; Owner: ";
 
 /* GRANT and REVOKE statements: one for each privilege that a new object would not have, or would
  * have, in a fixed order. pg_dump leaves out the initial privileges of the schema public, and keeps
@@ -66,14 +69,6 @@ void add_privileges(Connection& connection, const std::vector<std::string>& sche
         entries[rows.text(i, 1)].push_back({"ACL", rows.text(i, 0), rows.text(i, 0) + "\n"});
 }
 
-/* The last of each: a name may have the same words in it, and it comes first in a heading. pg_dump
- * writes a newline in a name as a space, so a name cannot end the heading. */
-std::string between(const std::string& text, const std::string& left, const std::string& right)
-{
-    const std::size_t begin = text.rfind(left) + left.size();
-    return text.substr(begin, text.rfind(right) - begin);
-}
-
 /* Moves the last line off the end of the text if it sets this. pg_dump writes settings above the
  * heading of the entry that they are for, so they are at the end of the entry before. */
 void cut_setting(std::string& text, const std::string& name, std::string& setting)
@@ -96,10 +91,11 @@ void cut_setting(std::string& text, const std::string& name, std::string& settin
 class Splitter
 {
 public:
-    /* The heading of a schema has the schema "-" and the name that stands here as SCHEMA insta5, as
-     * it does in the headings of the schema's comment and privileges. */
-    explicit Splitter(std::map<std::string, std::string> schema_of)
-        : schema_of_(std::move(schema_of))
+    /* only: the schema of a dump of one schema, whose name may be anything. Else no name of a
+     * schema has a semicolon. The heading of a schema has the schema "-" and the name that stands
+     * here as SCHEMA insta5, as it does in the headings of the schema's comment and privileges. */
+    Splitter(std::map<std::string, std::string> schema_of, const std::string& only)
+        : schema_of_(std::move(schema_of)), only_(only)
     {
     }
 
@@ -135,16 +131,46 @@ private:
         cut_setting(text, "default_tablespace = ", tablespace_);
     }
 
+    /* Where the part with the schema begins. The last one, because a name can have the same words,
+     * and comes first. pg_dump writes a newline in a name as a space, so a name cannot end the
+     * heading. */
+    std::size_t find_schema(const std::string& heading) const
+    {
+        std::string shown = only_;
+        std::replace_if(
+            shown.begin(), shown.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+        const std::size_t at = heading.rfind(kSchema + shown + kOwner);
+        return only_.empty()             ? heading.rfind(kSchema)
+               : at == std::string::npos ? heading.rfind(kSchema + "-" + kOwner)
+                                         : at;
+    }
+
+    /* Of a heading, and of the schema in it. */
+    std::string schema_of(const std::string& name, const std::string& type,
+                          const std::string& schema)
+    {
+        if (!only_.empty())
+            return only_;
+        return schema == "-" ? schema_of_[(type == "SCHEMA" ? "SCHEMA " : "") + name] : schema;
+    }
+
     void add(const std::string& heading, std::string sql)
     {
-        const std::string type = between(heading, "; Type: ", "; Schema: ");
-        const std::string schema = between(heading, "; Schema: ", "; Owner: ");
-        const std::string name = heading.substr(0, heading.rfind("; Type: "));
+        const std::size_t schema_at = find_schema(heading);
+        const std::size_t type_at = heading.rfind(kType, schema_at);
+        if (schema_at == std::string::npos || type_at == std::string::npos)
+            throw Failure("pg_dump has written a heading that cannot be read: " + visible(heading));
+        const std::string name = heading.substr(0, type_at);
+        const std::string type =
+            heading.substr(type_at + kType.size(), schema_at - type_at - kType.size());
+        const std::size_t begin = schema_at + kSchema.size();
+        const std::string schema =
+            schema_of(name, type, heading.substr(begin, heading.find(kOwner, begin) - begin));
         /* From the settings above this heading. cut_settings() then takes those of the next entry
          * off the end of this one. heap is left out: pg_dump writes it or not, depending on the
          * tables before. */
         std::string set;
-        if (heading.rfind("; Tablespace: ") != std::string::npos)
+        if (heading.find("; Tablespace: ", begin + only_.size()) != std::string::npos)
             set = tablespace_;
         /* pg_dump writes no such setting for a partitioned table: the one above it is that of a
          * table before, which can be in another shard. */
@@ -161,16 +187,28 @@ private:
              sql.find("EXECUTE FUNCTION snowflake_split.") != std::string::npos))
             return;
         if (type != "ACL") /* see add_privileges() */
-            schemas_[schema == "-" ? schema_of_[(type == "SCHEMA" ? "SCHEMA " : "") + name]
-                                   : schema]
-                .push_back({type, name, set + sql + "\n\n"});
+            schemas_[schema].push_back({type, name, set + sql + "\n\n"});
     }
 
     std::map<std::string, std::string> schema_of_;
+    const std::string only_;
     std::map<std::string, Entries> schemas_;
     std::string tablespace_;
     std::string access_method_;
 };
+
+/* They come behind the schema in a heading, so it could not be told from theirs. A role that may
+ * make roles or tablespaces has made it on purpose. */
+void require_readable_names(Connection& connection)
+{
+    const Result rows = connection.query(R"(
+        SELECT 'role ' || quote_ident(rolname) FROM pg_roles WHERE rolname ~ '; (Type|Schema): '
+        UNION ALL
+        SELECT 'tablespace ' || quote_ident(spcname) FROM pg_tablespace WHERE spcname ~ '; (Type|Schema): ')");
+    if (rows.rows() > 0)
+        throw Failure(connection.server() + ": the name of " + visible(rows.text(0, 0)) +
+                      " looks like a heading of pg_dump\nHINT:  Give it another name.");
+}
 
 } // namespace
 
@@ -183,13 +221,29 @@ split_dump(Connection& connection, const std::vector<std::string>& schemas, cons
     for (const std::string& schema : schemas)
         for (const std::string& name : {schema, connection.identifier(schema)})
             schema_of["SCHEMA " + name] = schema;
-    std::map<std::string, Entries> entries = Splitter(schema_of).split(dump);
+    require_readable_names(connection);
+    std::map<std::string, Entries> entries =
+        Splitter(schema_of, schemas.size() == 1 ? schemas[0] : "").split(dump);
     add_privileges(connection, schemas, entries);
     return entries;
 }
 
+/* A schema whose name has a semicolon is dumped alone: in a heading among others, it could not be
+ * told from theirs. */
 std::map<std::string, Entries> read_entries(Connection& connection,
                                             const std::vector<std::string>& schemas)
 {
-    return split_dump(connection, schemas, dump_schemas(connection, schemas));
+    std::map<std::string, Entries> entries;
+    std::vector<std::string> together;
+    const auto read = [&](const std::vector<std::string>& some) {
+        entries.merge(split_dump(connection, some, dump_schemas(connection, some)));
+    };
+    for (const std::string& schema : schemas)
+        if (schema.find(';') == std::string::npos)
+            together.push_back(schema);
+        else
+            read({schema});
+    if (!together.empty())
+        read(together);
+    return entries;
 }
