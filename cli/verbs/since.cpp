@@ -1,7 +1,6 @@
 #include "verbs/since.h"
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -11,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files.h"
 #include "base/match.h"
 #include "postgres/sql_text.h"
 
@@ -33,12 +31,10 @@ std::pair<int, std::int64_t> read_line(const std::string& line)
     return {shard.get<int>(), std::stoll(id.get<std::string>())};
 }
 
-std::map<int, std::int64_t> read_lines(const std::string& file)
+std::map<int, std::int64_t> read_lines(const KeptFile& file)
 {
     std::map<int, std::int64_t> read;
-    if (!std::filesystem::exists(file))
-        return read;
-    std::istringstream lines(read_given_file(file));
+    std::istringstream lines(file.read());
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
         number++;
@@ -46,7 +42,7 @@ std::map<int, std::int64_t> read_lines(const std::string& file)
             if (!read.insert(read_line(line)).second)
                 throw UsageError("the shard is there twice");
         } catch (const UsageError& error) {
-            throw UsageError("file " + file + ", line " + std::to_string(number) + ": " +
+            throw UsageError("file " + file.name() + ", line " + std::to_string(number) + ": " +
                              error.what());
         }
     }
@@ -142,5 +138,5 @@ void Since::save()
     for (const auto& [shard, id] : noted_)
         text +=
             R"({"shard": )" + std::to_string(shard) + R"(, "id": ")" + std::to_string(id) + "\"}\n";
-    write_file(file_, text);
+    file_.replace(text);
 }

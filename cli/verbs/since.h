@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/files.h"
 #include "base/shards.h"
 #include "postgres/connection.h"
 
@@ -29,11 +30,11 @@ struct Span {
 class Since
 {
 public:
-    /* The file has a line of JSON for each shard. It need not be there: then all shards begin at 0.
+    /* The file has a line of JSON for each shard. If it is missing, all shards begin at 0.
      * UsageError if a line cannot be read. timeout: seconds. */
     Since(std::string file, double timeout);
 
-    /* No file was there: CSV has its heading once, because each run is appended. */
+    /* The file was missing or empty: CSV has its heading once, because each run is appended. */
     bool is_first() const { return read_.empty(); }
     /* Before the rows: ends the line that a killed run has left in the file that this appends to.
      */
@@ -46,7 +47,7 @@ public:
     void save();
 
 private:
-    const std::string file_;
+    const KeptFile file_;
     const double timeout_;
     std::map<int, std::int64_t> read_;
     std::map<int, std::int64_t> noted_;

@@ -14,6 +14,7 @@ use lib $FindBin::RealBin;
 use FaultTest;
 use IPC::Run;
 use JSON::PP;
+use POSIX ();
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -89,13 +90,54 @@ subtest 'what it refuses' => sub {
 	}
 	my ($status, undef, $err) = run_shard($program, 'query', $node->connstr('postgres'),
 		'--since', "$dir/none/f.json", '--sql', $sql);
-	ok($status == 3 && $err =~ /cannot write .*none\/f\.json\.new: No such file or directory/, 'a folder that is not there');
+	ok($status == 3 && $err =~ /cannot open .*none\/f\.json: No such file or directory/, 'a folder that is not there');
 	my $before = slurp_file($file);
 	$node->safe_psql('postgres', "INSERT INTO insta0.photos (caption) VALUES ('full')");
 	IPC::Run::run([ 'sh', '-c', '"$0" "$@" >/dev/full', $program, @query, '--format', 'csv' ], '2>', \$err);
 	like($err, qr/the output cannot be written: .*\nThe file of --since is unchanged/, 'a full disk');
 	is(slurp_file($file), $before, 'the file is as it was');
 	like((run_shard($program, @query, '--format', 'csv'))[1], qr/,full$/m, 'and the row is printed by the next run');
+};
+
+# Others may have put a link or a FIFO into a folder where they may write. The command runs as the owner of the folder.
+subtest 'a file that is none' => sub {
+	my $shared = PostgreSQL::Test::Utils::tempdir;
+	append_to_file("$shared/precious", "precious\n");
+	symlink 'precious', "$shared/link.json" or die $!;
+	POSIX::mkfifo("$shared/fifo.json", 0600) or die $!;
+	mkdir "$shared/folder.json" or die $!;
+	foreach my $case ([ 'link', 2, qr/link\.json is a symbolic link/ ], [ 'fifo', 2, qr/fifo\.json is no regular file/ ],
+		[ 'folder', 3, qr/folder\.json: Is a directory/ ])
+	{
+		my ($name, $wanted, $message) = @$case;
+		my ($status, $out, $err) = run_shard($program, 'query', $node->connstr('postgres'),
+			'--since', "$shared/$name.json", '--sql', $sql);
+		ok($status == $wanted && $out eq '' && $err =~ $message, "a $name is refused") or diag("$status $out$err");
+	}
+	symlink 'precious', "$shared/f.json.new" or die $!;
+	is((run_shard($program, 'query', $node->connstr('postgres'), '--since', "$shared/f.json", '--sql', $sql))[0], 0,
+		'a link in the place of the new file');
+	is(slurp_file("$shared/precious"), "precious\n", 'is not written through');
+	ok(!-l "$shared/f.json" && -s "$shared/f.json", 'and the file is a file');
+};
+
+subtest 'two commands with one file' => sub {
+	my $writer = $node->background_psql('postgres');
+	$writer->query_safe("BEGIN; INSERT INTO insta2.photos (caption) VALUES ('locked')");
+	my $first = background(@query, '--settle-timeout', '100s');
+	await('the first waits', sub { has_ended($first) || $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'virtualxid'}) });
+	my ($status, $out, $err) = run_shard($program, @query);
+	ok($status == 3 && $out eq '' && $err =~ /another command works with .*photos\.json just now/, 'the second is refused')
+	  or diag("$status $out$err");
+	kill_command($first->{h});
+	$writer->query_safe('COMMIT');
+	$writer->quit;
+	($status, $out, $err) = run_shard($program, @query, '--format', 'csv');
+	ok($status == 0 && $out =~ /,locked$/m, 'a killed one leaves no lock') or diag("$status $err");
+	chmod 0640, $file;
+	run_shard($program, @query);
+	is((stat $file)[2] & 0777, 0640, 'the file keeps its permissions');
 };
 
 subtest 'a shard that waits is left out' => sub {
