@@ -5,6 +5,7 @@
 #include "definition/marks.h"
 #include "definition/restored.h"
 #include "postgres/dump.h"
+#include "postgres/sql_text.h"
 
 namespace
 {
@@ -89,7 +90,8 @@ std::map<std::string, std::size_t> count_tables(Connection& connection)
 {
     const Result rows = connection.query(R"(
         SELECT nspname, count(*) FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
-        WHERE relkind IN ('r', 'p') GROUP BY nspname)");
+        WHERE relkind IN ('r', 'p') AND )" +
+                                         is_utf8_sql("nspname") + " GROUP BY nspname");
     std::map<std::string, std::size_t> counts;
     for (int i = 0; i < rows.rows(); i++)
         counts[rows.text(i, 0)] = static_cast<std::size_t>(rows.number(i, 1));

@@ -1,9 +1,40 @@
 #include "fleet/catalog.h"
 
 #include <map>
+#include <mutex>
+#include <set>
 
+#include "base/output.h"
 #include "fleet/in_transit.h"
 #include "postgres/extension.h"
+#include "postgres/sql_text.h"
+
+namespace
+{
+
+/* Once for each server, as some verbs ask several times. */
+void warn_of_unreadable(Connection& connection, const std::string& shards)
+{
+    if (!connection.is_ascii())
+        return;
+    const Result rows = connection.query(
+        "SELECT shard, encode(convert_to(schema_name, 'SQL_ASCII'), 'escape') FROM (" + shards +
+        ") AS s ORDER BY 1, 2");
+    static std::mutex lock;
+    static std::set<std::string> told;
+    const std::lock_guard<std::mutex> locked(lock);
+    if (rows.rows() == 0 || !told.insert(connection.server()).second)
+        return;
+    std::string schemas;
+    for (int i = 0; i < rows.rows(); i++)
+        schemas += (i == 0 ? "" : ", ") + rows.text(i, 1) + " of shard " + rows.text(i, 0);
+    warn(connection.server() +
+         ": left out, because the name of the schema or of its owner is not "
+         "UTF-8: " +
+         schemas + "\nHINT:  Give it another name.");
+}
+
+} // namespace
 
 /* A shard that moves is in two databases, and open in one. A sequence that Citus has copied makes
  * no IDs here. is_direct: a table of another schema whose DEFAULT calls insta5.next_id() does not
@@ -21,7 +52,7 @@ std::string open_shards_sql(Connection& connection)
     for (const InTransit& one : read_in_transit(connection))
         if (!one.is_open)
             closed += ", " + connection.literal(one.shard.schema);
-    return R"(
+    const std::string sql = R"(
         SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name, n.oid AS schema
         FROM snowflake_internal.calls() AS k
         JOIN pg_namespace AS n ON n.oid = k.schema
@@ -30,7 +61,11 @@ std::string open_shards_sql(Connection& connection)
           AND snowflake_internal.is_citus_copy(q.seqmin, q.seqmax) IS NOT TRUE
           AND n.nspname !~ '^pg_(toast_)?temp_'
           AND n.nspname NOT IN ()" +
-           closed + ")";
+                            closed + ") AND ";
+    const std::string readable =
+        is_utf8_sql("n.nspname") + " AND " + is_utf8_sql("pg_get_userbyid(n.nspowner)");
+    warn_of_unreadable(connection, sql + "NOT (" + readable + ")");
+    return sql + readable;
 }
 
 std::vector<Shard> read_shards(Connection& connection)
@@ -90,12 +125,14 @@ std::string makers_sql(const std::string& shards)
             LEFT JOIN pg_proc AS p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
             LEFT JOIN pg_type AS t ON m.classid = 'pg_type'::regclass AND t.oid = m.objid
             WINDOW of_schema AS (PARTITION BY m.shard, m.nspname ORDER BY m.classid, m.objid, m.objsubid)
-        )
+        ), texts (shard, schema, owner, objects) AS (
         SELECT shard, quote_ident(nspname), quote_ident(pg_get_userbyid(nspowner)),
                string_agg(format(E'\n    %I: %s %s of role %I. To remove it: %s', nspname, type, identity,
                                  pg_get_userbyid(owner), removal), '' ORDER BY n) FILTER (WHERE n <= 3)
                || CASE WHEN max(count) > 3 THEN format(E'\n    %I: and %s more', nspname, max(count) - 3) ELSE '' END
-        FROM described GROUP BY shard, nspname, nspowner ORDER BY shard, nspname)";
+        FROM described GROUP BY shard, nspname, nspowner)
+        SELECT shard, schema, owner, )" +
+           as_utf8_sql("objects") + " FROM texts ORDER BY 1, 2";
 }
 
 } // namespace

@@ -123,6 +123,12 @@ public:
     /* As it was given: it may have a password. */
     const std::string& dsn() const { return dsn_; }
     int version() const { return PQserverVersion(handle_.get()); }
+    /* Names there can have any bytes; only those that are UTF-8 can be read. */
+    bool is_ascii() const
+    {
+        const char* encoding = PQparameterStatus(handle_.get(), "server_encoding");
+        return encoding != nullptr && std::string(encoding) == "SQL_ASCII";
+    }
     int process_id() const { return PQbackendPID(handle_.get()); }
     std::string host() const { return PQhost(handle_.get()); }
     std::string port() const { return PQport(handle_.get()); }

@@ -58,9 +58,11 @@ std::string run_pg_dump(const Connection& connection, const std::vector<std::str
 std::vector<std::string> dump_options(const Connection& connection,
                                       const std::vector<std::string>& schemas)
 {
-    /* The text is run by a Connection, whose client_encoding is always UTF8. */
-    std::vector<std::string> options = {"--encoding=UTF8", "--no-publications", "-d",
-                                        connection.dsn_without_password()};
+    /* The text is run by a Connection, whose client_encoding is always UTF8. From SQL_ASCII nothing
+     * is converted: UTF8 would only refuse names of other shards, because pg_dump reads all. */
+    std::vector<std::string> options = {
+        std::string("--encoding=") + (connection.is_ascii() ? "SQL_ASCII" : "UTF8"),
+        "--no-publications", "-d", connection.dsn_without_password()};
     for (const std::string& schema : schemas) /* a quoted pattern matches the name itself */
         options.push_back("--schema=" + connection.identifier(schema));
     return options;

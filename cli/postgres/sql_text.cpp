@@ -59,3 +59,18 @@ std::string milliseconds_of(double seconds)
 {
     return std::to_string(std::max(1L, std::lround(seconds * 1000)));
 }
+
+std::string is_utf8_sql(const std::string& name)
+{
+    return "(getdatabaseencoding() <> 'SQL_ASCII' OR " + name + R"( ~ E'^('
+        '[\\u0001-\\u007f]|[\\u00c2-\\u00df][\\u0080-\\u00bf]|'
+        '\\u00e0[\\u00a0-\\u00bf][\\u0080-\\u00bf]|[\\u00e1-\\u00ec\\u00ee\\u00ef][\\u0080-\\u00bf]{2}|'
+        '\\u00ed[\\u0080-\\u009f][\\u0080-\\u00bf]|\\u00f0[\\u0090-\\u00bf][\\u0080-\\u00bf]{2}|'
+        '[\\u00f1-\\u00f3][\\u0080-\\u00bf]{3}|\\u00f4[\\u0080-\\u008f][\\u0080-\\u00bf]{2})*$'))";
+}
+
+std::string as_utf8_sql(const std::string& text)
+{
+    return "CASE WHEN " + is_utf8_sql(text) + " THEN " + text + " ELSE regexp_replace(" + text +
+           R"(, E'[^\\u0001-\\u007f]', '?', 'g') END)";
+}

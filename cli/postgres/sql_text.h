@@ -31,3 +31,11 @@ struct Range {
     std::size_t begin;
     std::size_t end;
 };
+
+/* Whether a name can be sent to the command: a database of encoding SQL_ASCII takes any bytes, and
+ * the server refuses to send those that are not UTF-8. There each byte is a character of the
+ * pattern. */
+std::string is_utf8_sql(const std::string& name);
+
+/* A text with such names in it, for messages: ? in the place of bytes that cannot be sent. */
+std::string as_utf8_sql(const std::string& text);

@@ -14,6 +14,7 @@
 #include "postgres/citus.h"
 #include "postgres/extension.h"
 #include "postgres/servers.h"
+#include "postgres/sql_text.h"
 #include "postgres/values.h"
 #include "verbs/copies.h"
 #include "verbs/verbs.h"
@@ -194,8 +195,9 @@ Report verify_server(Connection& connection, bool is_full, Progress& progress)
     const std::vector<Shard> shards = read_shards(connection);
     Report report = {connection.address().text(), shards, read_settings(connection)};
     add_rows(report.findings,
-             connection.query("SELECT 'check', $1::text, object, problem, hint FROM "
-                              "snowflake_internal.check() WHERE severity = 'error'",
+             connection.query("SELECT 'check', $1::text, " + as_utf8_sql("object") + ", " +
+                                  as_utf8_sql("problem") + ", " + as_utf8_sql("hint") +
+                                  " FROM snowflake_internal.check() WHERE severity = 'error'",
                               {report.server}));
     check_ids(connection, is_full, progress, report);
     add_rows(report.findings, find_invalid_indexes(connection));

@@ -1,4 +1,5 @@
-# Texts of other roles in the command: NOTICEs that code of a shard raises, names that look like the headings of pg_dump.
+# Texts of other roles in the command: NOTICEs that code of a shard raises, names that look like the headings of pg_dump,
+# names that are not UTF-8.
 
 use strict;
 use warnings;
@@ -6,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
 use Test::More;
@@ -67,6 +69,44 @@ subtest 'names that look like headings of a dump' => sub {
 	is($status, 3, 'a role of such a name is refused');
 	like($err, qr/role "a; Type: ACL; Schema: insta7; Owner: b".*\nHINT:  .*another name/, 'and named') or diag($err);
 	$node->safe_psql('postgres', 'DROP ROLE "a; Type: ACL; Schema: insta7; Owner: b"');
+};
+
+# Only a database of encoding SQL_ASCII takes them. Its server does not send them to a client of another encoding.
+subtest 'names that are not UTF-8' => sub {
+	my $dsn = $node->connstr('ascii');
+	my $script = PostgreSQL::Test::Utils::tempdir . '/names.sql';
+	my $run = sub {
+		open my $file, '>:raw', $script or die $!;
+		print $file @_;
+		close $file;
+		command_ok([ 'psql', '-Xqc', 'SET client_encoding = SQL_ASCII', '-v', 'ON_ERROR_STOP=1', '-f', $script, $dsn ], 'psql');
+	};
+	$node->safe_psql('postgres', q{CREATE DATABASE ascii ENCODING SQL_ASCII LOCALE 'C' TEMPLATE template0});
+	$run->('CREATE EXTENSION snowflake;', map { "SELECT snowflake_create_shard($_, 'insta$_');" } 5, 6);
+	$run->(qq{SELECT snowflake_create_shard(7, 'gr\xc3\xbcn')});
+	# Names of that kind, in objects that are no shard, in a shard, and as its owner.
+	foreach my $case (
+		[ qq{CREATE SCHEMA "x\xff"; CREATE TABLE "x\xff".t ()}, '5-7', '' ],
+		[ qq{SELECT snowflake_create_shard(8, 'insta8\xff')}, '5-7', qr/left out, .* not UTF-8: insta8\\377 of shard 8\nHINT/ ],
+		[ qq{CREATE ROLE "r\xff"; ALTER SCHEMA insta6 OWNER TO "r\xff"}, '5, 7', qr/insta6 of shard 6, insta8\\377 of shard 8\n/ ])
+	{
+		my ($sql, $shards, $warning) = @$case;
+		$run->($sql);
+		foreach my $verb ([ 'list' ], [ 'query', '--sql', 'SELECT 1' ], [ 'verify' ], [ 'diff', '--template', 'insta5' ])
+		{
+			my ($status, $out, $err) = run_shard($program, $verb->[0], $dsn, @$verb[ 1 .. $#$verb ]);
+			ok($status == 0 && ($warning ? $err =~ $warning && $err !~ /left out.*left out/s : $err eq ''),
+				"$verb->[0] works on the others") or diag("$status $out$err");
+		}
+		my ($status, $rows, $err) = shard_json($program, 'query', $dsn, '--sql', 'SELECT 1');
+		is(join(', ', map { $_->{shard} } @$rows), $shards eq '5-7' ? '5, 6, 7' : $shards, 'these have answered') or diag($err);
+	}
+	# An object of such a name that takes the number of another shard.
+	$run->(qq{CREATE SCHEMA twin; CREATE SEQUENCE twin.s;
+		CREATE TABLE twin."t\xff" (id bigint DEFAULT snowflake_next_id(5, 'twin.s'))});
+	my ($status, $rows, $err) = shard_json($program, 'query', $dsn, '--sql', 'SELECT 1');
+	is(join(', ', map { $_->{shard} } @$rows), 7, 'the others answer') or diag($err);
+	like($err, qr/shard 5 has several schemas .*twin\."t\?"/s, 'the object is shown');
 };
 
 $node->stop;
