@@ -1,5 +1,6 @@
 /*
  * Sequences that make no IDs on this server: their MINVALUE and MAXVALUE say so. Pure arithmetic.
+ * SQL gives any two values: min < max first, so that no difference overflows.
  */
 #pragma once
 
@@ -11,7 +12,7 @@ namespace snowflake
 /* snowflake-shard move leaves a shard that has left one value, which is drawn already. */
 constexpr bool is_closed(std::int64_t min, std::int64_t max)
 {
-    return min == max - 1;
+    return min < max && min == max - 1;
 }
 
 /*
@@ -25,7 +26,7 @@ constexpr int kCitusGroupShift = 48;
 constexpr bool is_citus_copy(std::int64_t min, std::int64_t max)
 {
     constexpr std::int64_t kRange = std::int64_t{1} << kCitusGroupShift;
-    return min > 1 && min % kRange == 1 && max - min == kRange;
+    return min > 1 && min % kRange == 1 && min < max && max - min == kRange;
 }
 
 static_assert(is_citus_copy(281474976710657, 562949953421313), "group 1");
