@@ -61,6 +61,40 @@ SELECT * FROM insta5.of_a_day;
 SELECT * FROM insta5.shards;
 ROLLBACK;
 
+-- Overloads of its functions that another role has made there before do not stop it, nor an update.
+BEGIN;
+CREATE ROLE snowflake_regress_planter;
+CREATE SCHEMA planted;
+GRANT ALL ON SCHEMA planted TO snowflake_regress_planter;
+CREATE TABLE names AS
+    SELECT DISTINCT proname, arguments
+    FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND extname = 'snowflake',
+    LATERAL (VALUES ('text'), ('text, text'), ('text, text, text'), ('anyelement'), ('anyelement, anyelement'),
+             ('smallint, text DEFAULT NULL'), ('timestamp, bigint DEFAULT 0')) AS a (arguments)
+    WHERE pronamespace = 'public'::regnamespace AND (proname, arguments) <> ('snowflake_from_text', 'text, text');
+GRANT SELECT ON names TO snowflake_regress_planter;
+DROP EXTENSION snowflake;
+SET LOCAL ROLE snowflake_regress_planter;
+DO $$
+DECLARE
+    name record;
+BEGIN
+    FOR name IN SELECT * FROM public.names LOOP
+        EXECUTE format('CREATE FUNCTION planted.%I(%s) RETURNS bigint LANGUAGE sql AS ''SELECT 1::bigint''', name.proname, name.arguments);
+    END LOOP;
+END
+$$;
+RESET ROLE;
+CREATE EXTENSION snowflake SCHEMA planted;
+SELECT count(*) AS members FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+    AND objid IN (SELECT oid FROM pg_proc WHERE proowner = 'snowflake_regress_planter'::regrole);
+DROP EXTENSION snowflake;
+CREATE EXTENSION snowflake SCHEMA planted VERSION '1.0';
+ALTER EXTENSION snowflake UPDATE;
+SELECT extversion <> '1.0' AS updated FROM pg_extension WHERE extname = 'snowflake';
+ROLLBACK;
+
 -- What it made goes away with it. A schema that is there already is not used.
 BEGIN;
 DROP EXTENSION snowflake;
