@@ -1,5 +1,7 @@
 #include "verbs/gathered_rows.h"
 
+#include <set>
+
 #include "base/quoting.h"
 #include "postgres/row_text.h"
 #include "postgres/sql_text.h"
@@ -22,6 +24,24 @@ std::string line_of(const Row& row)
         line += (line.empty() ? "" : "\t") +
                 (value.kind == Kind::null ? "\\N" : copy_value(value.text));
     return line + "\n";
+}
+
+/* Of a table, without those of the shard. */
+constexpr std::size_t kMaxColumns = 1600 - 2;
+
+/* The server's error would not say which shard has them. */
+void require_possible(const std::vector<Column>& columns)
+{
+    const std::set<std::string> kSystem = {"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"};
+    for (const Column& column : columns)
+        if (kSystem.count(column.name) > 0)
+            throw Failure("the column " + column.name +
+                          " has the name of a system column, which rows of --then cannot have"
+                          "\nHINT:  Give it another name: AS ...");
+    if (columns.size() > kMaxColumns)
+        throw Failure("the query has " + std::to_string(columns.size()) +
+                      " columns, and a table for --then takes " + std::to_string(kMaxColumns) +
+                      "\nHINT:  Let the query return fewer, or put several into an array.");
 }
 
 /* A table of another kind can be made neither on a standby nor without the right. */
@@ -60,6 +80,7 @@ void GatheredRows::begin(const Shard& shard, const std::vector<Column>& columns)
     if (!problem_.empty())
         throw ThenError(problem_);
     if (names_.empty()) {
+        require_possible(columns);
         first_ = shard;
         make_table(names, types);
         return;

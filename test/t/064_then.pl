@@ -179,4 +179,18 @@ subtest 'no code of another role runs with the query over the rows' => sub {
 		'nor a table of the same name');
 };
 
+# PostgreSQL refuses the temporary table with an error that names no shard.
+subtest 'columns that no table can have' => sub {
+	my $query = sub { run_shard($program, 'query', $node->connstr('one'), '--then', 'TABLE rows', '--sql', @_) };
+	my ($status, $out, $err) = $query->('SELECT 1 AS one, 2 AS ctid');
+	is($status, 3, 'a system column is refused');
+	like($err, qr/^snowflake-shard: shards 0-3: the column ctid .*\nHINT:  Give it another name: AS \.\.\.$/m,
+		'with its name, the shards, and what to do');
+	($status, $out, $err) = $query->('SELECT ' . join(', ', map { "$_ AS c$_" } 1 .. 1599));
+	is($status, 3, 'too many columns are refused');
+	like($err, qr/^snowflake-shard: shards 0-3: the query has 1599 columns, and a table .* 1598/m, 'with their number and the shards');
+	($status, $out, $err) = $query->('SELECT ' . join(', ', map { "$_ AS c$_" } 1 .. 1598));
+	is($status, 0, 'so many are not too many') or diag($err);
+};
+
 done_testing();
