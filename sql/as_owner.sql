@@ -141,8 +141,6 @@ SET ROLE regress_super;
 SELECT snowflake_internal.run_guarded($$ SET search_path = ''; CREATE TABLE regress_shard.made (a integer DEFAULT regress_shard.f(1) CHECK (regress_shard.f(a) = 1),
     b integer GENERATED ALWAYS AS (length(word)) STORED, word text REFERENCES public.regress_secret, c regress_shard.checked DEFAULT 'x');
     CREATE INDEX ON regress_shard.made (regress_shard.f(a)); DROP TABLE regress_shard.made $$);
-SHOW search_path;
-RESET search_path;
 SELECT snowflake_internal.run_guarded('CREATE TABLE regress_shard.made (a regress_shard.checked[] DEFAULT ''{1}'')');
 SELECT snowflake_internal.run_guarded('CREATE TABLE regress_shard.made (); CREATE TABLE regress_shard.other_made (a regress_shard.queried[] DEFAULT ''{1}'')');
 SELECT to_regclass('regress_shard.made') IS NULL AS is_rolled_back;
@@ -162,7 +160,18 @@ SELECT snowflake_internal.run_as_role('regress_hostile', 'SELECT 1');
 SELECT snowflake_internal.run_as_role('regress_nobody', 'SELECT 1');
 RESET ROLE;
 
+-- Its text is read as a dump is written, whatever the session has set, and its settings end with it.
+SET standard_conforming_strings = off;
+SET escape_string_warning = off;
+SELECT snowflake_internal.run_guarded($$ SET standard_conforming_strings = on; SET search_path = ''; SET application_name = 'guarded';
+    CREATE TABLE public.regress_escaped (a text DEFAULT 'one\', b text DEFAULT '; SET application_name = regress_forged; --') $$);
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'public.regress_escaped'::regclass ORDER BY adnum;
+SELECT current_setting('standard_conforming_strings'), current_setting('search_path'), current_setting('application_name') LIKE 'pg_regress%' AS is_kept;
+SET escape_string_warning = on;
+SET standard_conforming_strings = on;
+
 SET client_min_messages = warning;
+DROP TABLE public.regress_escaped;
 DROP SCHEMA regress_shard CASCADE;
 DROP FUNCTION public.try;
 DROP TABLE ways, regress_secret;

@@ -109,6 +109,9 @@ void install()
     is_installed = true;
 }
 
+/* The whole text is parsed before the first statement of it runs, so its own SET of
+ * standard_conforming_strings would come too late: with off, a backslash in a constant of the shard
+ * would end it elsewhere than pg_dump meant. Settings that the text changes end with it. */
 void run_guarded(const char* statements)
 {
     SPIExecuteOptions options = {};
@@ -121,9 +124,13 @@ void run_guarded(const char* statements)
         SPI_connect();
         guarded_role = GetUserId();
         event_triggers = 0;
+        const int settings = NewGUCNestLevel();
+        set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION,
+                          GUC_ACTION_SAVE, true, 0, false);
         const int result = SPI_execute_extended(statements, &options);
         if (result < 0)
             elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
+        AtEOXact_GUC(false, settings);
         SPI_finish();
     }
     PG_FINALLY();
