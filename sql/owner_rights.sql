@@ -91,6 +91,14 @@ SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'WITH e AS MATERIALIZ
 ALTER TABLE regress_of_ann.child OWNER TO regress_eve;
 SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM regress_of_ann.one') AS r (a text);
 SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM ONLY regress_of_ann.one') AS r (a text);
+-- Catalogues may be read, too.
+SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT count(*) FROM ONLY regress_of_ann.one, pg_stat_activity WHERE pid = pg_backend_pid()') AS r (a text);
+-- Row security that is forced on the owner hides no row from a superuser, and goes on for all others.
+ALTER TABLE regress_of_ann.one ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT * FROM snowflake_internal.rows_as_owner('regress_of_ann', 'SELECT count(*) FROM ONLY one') AS r (a text);
+SET ROLE regress_ann;
+SELECT * FROM snowflake_internal.rows_as_owner('regress_of_ann', 'SELECT count(*) FROM ONLY one') AS r (a text);
+RESET ROLE; SET ROLE regress_super;
 -- The expectation is of one query.
 SELECT count(*) FROM regress_of_ann.evil;
 

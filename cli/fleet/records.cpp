@@ -25,17 +25,42 @@ std::size_t parse_step(const Steps& steps, const std::string& text, const std::s
     throw Failure(what + " is at step \"" + text + "\", which this snowflake-shard does not know");
 }
 
-/* The schemas that match a pattern, an expression of SQL, and have a table state. A schema of that
- * name can be planted, with a view or an index that runs its owner's code when it is read, and with
- * statements that the command would run. So all of it must belong to trusted roles. This query
- * reads catalogs only. */
-std::vector<std::string> find_records(Connection& connection, const std::string& pattern)
+/* A table of a record. */
+struct RecordTable {
+    std::string oid;
+    std::string schema;
+};
+
+/* Those of the schemas that match a pattern, an expression of SQL. A schema of that name can be
+ * planted, with a view or an index that runs its owner's code when it is read, and with statements
+ * that the command would run. So all of it must belong to trusted roles. This query reads catalogs
+ * only. */
+std::vector<RecordTable> find_records(Connection& connection, const std::string& pattern,
+                                      const std::string& table = "state")
 {
-    return texts_of(connection.query(R"(
-        SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.relname = 'state' AND c.relkind = 'r' AND n.nspname ~ )" +
-                                     pattern + " AND n.oid NOT IN (" + untrusted_schemas(pattern) +
-                                     ")"));
+    const Result rows =
+        connection.query(R"(
+        SELECT c.oid, n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relname = $1 AND c.relkind = 'r' AND n.nspname ~ )" +
+                             pattern + " AND n.oid NOT IN (" + untrusted_schemas(pattern) + ")",
+                         {table});
+    std::vector<RecordTable> tables;
+    for (int i = 0; i < rows.rows(); i++)
+        tables.push_back({rows.text(i, 0), rows.text(i, 1)});
+    return tables;
+}
+
+/* A SELECT of columns c1, c2 ..., all of them text, of that table and no other: when a command
+ * ends, any role can make a schema of the same name. */
+std::string rows_sql(Connection& connection, const RecordTable& found, const std::string& table,
+                     const std::string& columns, int count)
+{
+    std::string list;
+    for (int i = 1; i <= count; i++)
+        list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
+    return "SELECT * FROM snowflake_internal.rows_as_table_owner(" + found.oid + "::oid, " +
+           connection.literal("SELECT " + columns + " FROM " + found.schema + "." + table) +
+           ") AS r (" + list + ")";
 }
 
 } // namespace
@@ -76,15 +101,17 @@ namespace
 std::vector<MoveState> read_matching_moves(Connection& connection, const std::string& pattern)
 {
     std::string sql;
-    for (const std::string& record : find_records(connection, pattern))
-        sql += (sql.empty() ? "" : " UNION ALL ") + ("SELECT substring('" + record) +
-               "', '[0-9]+$')::integer, schema_name, id, other, step, marker, is_reversible, "
-               "is_way_back FROM " +
-               record + ".state";
+    for (const RecordTable& record : find_records(connection, pattern))
+        sql += (sql.empty() ? "" : " UNION ALL ") +
+               rows_sql(connection, record, "state",
+                        "substring('" + record.schema +
+                            "', '[0-9]+$'), schema_name, id, other, step, marker, is_reversible, "
+                            "is_way_back",
+                        8);
     std::vector<MoveState> moves;
     if (sql.empty())
         return moves;
-    const Result states = connection.query(sql + " ORDER BY 1");
+    const Result states = connection.query("SELECT * FROM (" + sql + ") AS s ORDER BY c1::integer");
     for (int i = 0; i < states.rows(); i++)
         moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
                          states.text(i, 2), address_of(states.text(i, 3)),
@@ -132,12 +159,15 @@ void warn_of_unread_records(Connection& connection)
  * again at the end. */
 std::optional<SplitState> read_split(Connection& connection)
 {
-    if (find_records(connection, "'^snowflake_split$'").empty())
+    const std::vector<RecordTable> found = find_records(connection, "'^snowflake_split$'");
+    if (found.empty())
         return {};
-    const Result row = connection.query(R"(
-        SELECT id, old_server, new_server, step, is_new, seal, standby_start,
-               pg_is_in_recovery() OR home IS NULL OR EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = home)
-        FROM snowflake_split.state)");
+    const Result row = connection.query(
+        rows_sql(connection, found[0], "state",
+                 "id, old_server, new_server, step, is_new, seal, standby_start, "
+                 "pg_is_in_recovery() OR home IS NULL OR EXISTS (SELECT FROM pg_replication_slots "
+                 "WHERE slot_name = home)",
+                 8));
     if (row.rows() == 0)
         return {};
     return SplitState{row.text(0, 0),
@@ -152,8 +182,14 @@ std::optional<SplitState> read_split(Connection& connection)
 
 std::vector<SplitShard> read_split_shards(Connection& connection)
 {
-    const Result rows = connection.query("SELECT shard, schema_name, quote_ident(schema_name), "
-                                         "leaves FROM snowflake_split.shards ORDER BY 1");
+    const std::vector<RecordTable> found =
+        find_records(connection, "'^snowflake_split$'", "shards");
+    if (found.empty())
+        return {};
+    const Result rows =
+        connection.query(rows_sql(connection, found[0], "shards",
+                                  "shard, schema_name, quote_ident(schema_name), leaves", 4) +
+                         " ORDER BY c1::integer");
     std::vector<SplitShard> shards;
     for (int i = 0; i < rows.rows(); i++)
         shards.push_back({{static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)},

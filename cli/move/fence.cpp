@@ -99,7 +99,8 @@ BEGIN
     LOOP
         SELECT * INTO bounds FROM pg_sequence WHERE seqrelid = object;
         EXECUTE format('ALTER SEQUENCE %s NO CYCLE', object);
-        EXECUTE format('SELECT last_value, is_called FROM %s', object) INTO drawn;
+        -- By the OID: a query of its name could be one of a view.
+        SELECT * INTO STRICT drawn FROM snowflake_internal.stored_value(object);
         is_up := bounds.seqincrement > 0;
         bits := CASE bounds.seqtypid WHEN 'smallint'::regtype THEN 15 WHEN 'integer'::regtype THEN 31 ELSE 63 END;
         -- Two values, the last of which is drawn: the present one, but at the end of the type.

@@ -42,9 +42,12 @@ void require_owner(Oid table, const Seen& seen)
                         quote_identifier(GetUserNameFromId(seen.expected.owner, false)))));
 }
 
-/* The planner reads the children of a table, too (expand_inherited_rtentry()). */
+/* The planner reads the children of a table, too (expand_inherited_rtentry()). Catalogues and their
+ * views, which initdb makes, have code of PostgreSQL alone. */
 void look_at_table(const RangeTblEntry* entry, Seen& seen)
 {
+    if (entry->relid < FirstNormalObjectId)
+        return;
     seen.has_table = seen.has_table || entry->relid == seen.expected.table;
     require_owner(entry->relid, seen);
     if (!entry->inh)
