@@ -330,6 +330,7 @@ COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
 CREATE FUNCTION snowflake_internal.shards(OUT schema oid, OUT shard integer, OUT seq oid, OUT epoch_ms bigint)
     RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT n.oid, s.shard, s.seq::pg_catalog.oid, s.epoch_ms
     FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
@@ -339,21 +340,24 @@ COMMENT ON FUNCTION snowflake_internal.shards() IS 'snowflake_shards';
 CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
 END;
 COMMENT ON FUNCTION snowflake_internal.sequences() IS 'snowflake_sequences';
 
-CREATE FUNCTION snowflake_internal.check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT * FROM snowflake_check();
 END;
-COMMENT ON FUNCTION snowflake_internal.check() IS 'snowflake_check()';
+COMMENT ON FUNCTION snowflake_internal.findings() IS 'snowflake_check()';
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
     LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
     RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
 COMMENT ON FUNCTION snowflake_internal.id_seq() IS 'snowflake_id_seq';
 

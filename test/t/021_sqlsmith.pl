@@ -26,7 +26,7 @@ my $enough_for_all = 300_000;
 plan skip_all => 'sqlsmith is not installed'
 	unless grep { -x "$_/sqlsmith" } split /:/, $ENV{PATH};
 
-my $queries = trials(1_000, 1_000_000);
+my $queries = trials(1_600, 1_000_000);
 my $seed = $ENV{SNOWFLAKE_TEST_SEED} // int(rand(2**30));
 note("SNOWFLAKE_TEST_SEED=$seed");
 
