@@ -324,6 +324,15 @@ CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oi
 COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
     'as run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner';
 
+-- The rows of a moved table, as snowflake-shard carries them.
+
+CREATE FUNCTION snowflake_internal.copy_rows(tbl regclass, columns text[], format text, rows bytea) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_copy_rows';
+REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) IS
+    'inserts rows in a format of COPY, with the rights of the table''s owner; returns their number';
+
 -- What snowflake-shard calls and reads of the extension's own schema. Other roles may be allowed to create objects there, or
 -- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
 
