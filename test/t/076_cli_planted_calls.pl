@@ -1,5 +1,5 @@
-# The command calls functions of PostgreSQL and of the extension, and no other. A role that may create in the schema of
-# the extension has made a better match for every call in the sources of the command, operators and casts, and the
+# The command calls functions of PostgreSQL and of the extension, and no other. A role that may create in the schema
+# of the extension has made a better match for every call in the sources of the command, operators and casts, and the
 # search_path of the command's role begins with that schema. No verb runs any of it.
 
 use strict;

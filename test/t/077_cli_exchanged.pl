@@ -1,0 +1,359 @@
+# The command looks at an object and then acts on it, and the owner of the object, mallory, exchanges it in between:
+# behind a proxy that stops the command before the act, or while the act waits for a lock. Code of mallory runs as
+# mallory alone, and no function of mallory's gets another owner.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/../gaps";
+
+use Command;
+use IPC::Run;
+use PlantedTest;
+use PostgreSQL::Test::Utils;
+use Proxy;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my %options = (conf => "max_wal_senders = 10\n", init => { allows_streaming => 'logical' });
+my %nodes = map { $_ => new_server($_, %options) } qw(one two);
+my @nodes = @nodes{qw(one two)};
+my $is_before_16 = $nodes{one}->safe_psql('postgres', 'SHOW server_version_num') < 160000;
+
+my $dir = PostgreSQL::Test::Utils::tempdir_short();
+mkdir "$dir/$_" foreach keys %nodes;
+my $proxy = Proxy->new(map { $_ => { listen => "$dir/$_/.s.PGSQL.5432",
+			upstream => $nodes{$_}->host . '/.s.PGSQL.' . $nodes{$_}->port } } keys %nodes);
+my ($one, $two) = my @both = map { "host=$dir/$_ port=5432 dbname=postgres" } qw(one two);
+
+# --- helpers -------------------------------------------------------------------------------------
+
+sub as_role
+{
+	my ($role, $node, $sql, $database) = @_;
+	my ($code, $out, $err) = $node->psql($database // 'postgres', "SET client_min_messages = error; $sql",
+		extra_params => [ '-U', $role ]);
+	return $code == 0 ? $out : die "$sql: $err";
+}
+
+sub as_mallory { return as_role('mallory', @_) }
+
+# False if it is refused, or the command holds a lock of the object.
+sub try_as_mallory
+{
+	my ($node, $sql, $database) = @_;
+	return eval { as_mallory($node, "SET lock_timeout = '100ms'; $sql", $database); 1 };
+}
+
+# Runs the command. act->(server, run) is called in the first gap with the pattern in its name, and returns true if it
+# has killed the command. next->(server) is called in the next gap of that server, or at the end.
+sub run_behind
+{
+	my ($words, $where, $act, $next) = @_;
+	my ($acted, $is_done);
+	my $run = Command::run($proxy, [ $program, @$words ], sub {
+		my ($server, $gap, $round, $run) = @_;
+		if (!defined $acted && $gap =~ $where)
+		{
+			$acted = $server;
+			return $act->($server, $run);
+		}
+		if (defined $acted && $server eq $acted && $next && !$is_done++) { $next->($server) }
+		return 0; });
+	$next->($acted) if defined $acted && $next && !$is_done;
+	$run->{acted} = defined $acted;
+	return $run;
+}
+
+# The names of the gaps of a command, from the first one with the pattern on.
+sub gaps_of
+{
+	my ($words, $from) = @_;
+	my (@gaps, %is_known);
+	my $run = Command::run($proxy, [ $program, @$words ], sub {
+		push @gaps, $_[1] if (@gaps || $_[1] =~ $from) && !$is_known{ $_[1] }++;
+		return 0; });
+	is($run->{status}, 0, "@$words[0, 1] without an exchange") or diag($run->{err});
+	return @gaps;
+}
+
+# No planted code has run as another role than its owner. On a server where mallory's definition is made again, its
+# foreign key reads eve's table as mallory, as ALTER TABLE of mallory has done before (RI_Initial_Check()).
+sub is_contained
+{
+	my ($name, @made_on) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my @foreign;
+	foreach my $node (@nodes)
+	{
+		my $is_made = grep { $_ == $node } @made_on;
+		push @foreign, grep { !/ of (\w+) as \1$/ && !($is_made && / of eve as mallory$/) }
+		  split /, /, planted_code_run($node);
+	}
+	return is(join(', ', @foreign), '', "$name: code runs as its owner alone");
+}
+
+# In each gap of the command, beginning with that of the pattern: act, and next in the gap behind it. If the command
+# has a lock then, next is done when it has ended.
+sub try_in_gaps
+{
+	my ($name, $words, $from, $act, $next) = @_;
+	my @gaps = gaps_of($words, $from);
+	cmp_ok(scalar @gaps, q{>}, 1, "$name has gaps");
+	foreach my $gap (@gaps)
+	{
+		my $run = run_behind($words, qr/^\Q$gap\E$/, sub { $act->(@_); 0 }, $next);
+		$next->($gap =~ /^(\w+)/);
+		is_contained("$name, $gap") or diag($run->{err});
+	}
+	return;
+}
+
+# --- what there is -------------------------------------------------------------------------------
+
+my $note = q{
+	CREATE FUNCTION ROLE.note(place text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS
+		$$BEGIN RAISE LOG 'PLANTED % of ROLE as %', place, current_user; RETURN 1; END$$;
+	CREATE FUNCTION ROLE.fired() RETURNS trigger LANGUAGE plpgsql AS
+		$$BEGIN PERFORM ROLE.note('trigger'); RETURN NEW; END$$;};
+foreach my $node (@nodes)
+{
+	foreach my $role (qw(mallory eve))
+	{
+		$node->safe_psql('postgres',
+			"CREATE ROLE $role LOGIN; CREATE SCHEMA $role AUTHORIZATION $role; GRANT CREATE ON DATABASE postgres TO $role");
+		as_role($role, $node, $note =~ s/ROLE/$role/gr);
+	}
+	as_role('eve', $node, q{
+		CREATE TABLE eve.countries (id integer PRIMARY KEY); INSERT INTO eve.countries VALUES (1);
+		CREATE INDEX ON eve.countries (id, (eve.note('index')));
+		GRANT USAGE ON SCHEMA eve TO mallory; GRANT ALL ON eve.countries TO mallory});
+	as_mallory($node, 'CREATE SCHEMA shop');
+	$node->safe_psql('postgres', 'GRANT CREATE ON SCHEMA public TO mallory');
+}
+$nodes{one}->safe_psql('postgres', q{CREATE TABLE shop.filters (id integer PRIMARY KEY, name text);
+	INSERT INTO shop.filters VALUES (1, 'a'); SELECT snowflake_create_shard(6, 'insta6');
+	CREATE TABLE insta6.users (id bigint PRIMARY KEY DEFAULT insta6.next_id(), name text)});
+as_mallory($nodes{one}, q{
+	SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text, country integer);
+	CREATE INDEX ON insta5.users (id, (mallory.note('index')));
+	CREATE TRIGGER fired BEFORE INSERT ON insta5.users FOR EACH ROW EXECUTE FUNCTION mallory.fired();
+	INSERT INTO insta5.users (name, country) VALUES ('a', 1);
+	ALTER TABLE insta5.users ADD FOREIGN KEY (country) REFERENCES eve.countries});
+
+# It draws, so a move closes it.
+my $other_id = q{CREATE FUNCTION insta5.other_id() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+	BEGIN ATOMIC SELECT mallory.note('function'); SELECT snowflake_next_id(5, 'insta5.table_id_seq'); END};
+as_mallory($nodes{one}, $other_id);
+planted_code_run(@nodes);
+
+my $away = sub { try_as_mallory($nodes{ $_[0] }, 'ALTER SCHEMA insta5 RENAME TO away') };
+my $back = sub { try_as_mallory($nodes{ $_[0] }, 'ALTER SCHEMA away RENAME TO insta5') };
+
+# --- query, run and list -------------------------------------------------------------------------
+
+subtest 'a schema is renamed away when the shards have been read' => sub {
+	my $calls = qr{quote_ident\(schema_name\)};
+	my @query = ('query', $one, '--shards', '5', '--sql');
+	try_in_gaps('query', [ @query, q{SELECT mallory.note('query')} ], $calls, $away, $back);
+	my @run = ('run', $one, '--shards', '5', '--sql', q{INSERT INTO users (name) VALUES ('b')});
+	try_in_gaps('run', \@run, $calls, $away, $back);
+};
+
+subtest 'the schema of the extension is exchanged' => sub {
+	my $node = $nodes{one};
+	$node->safe_psql('postgres', 'CREATE DATABASE owned OWNER mallory');
+	as_role('mallory', $node, q{
+		CREATE SCHEMA mallory; CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext;
+		SELECT ext.snowflake_create_shard(9, 'insta9');
+		CREATE TABLE insta9.users (id bigint DEFAULT insta9.next_id(), name text);
+		INSERT INTO insta9.users (name) VALUES ('a');} . $note =~ s/ROLE/mallory/gr, 'owned');
+	planted_code_run(@nodes);
+	my $exchange = sub { try_as_mallory($node, q{
+		ALTER SCHEMA ext RENAME TO away; CREATE SCHEMA ext;
+		CREATE FUNCTION ext.snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+			RETURNS SETOF record LANGUAGE sql AS $$SELECT mallory.note('check')::text, ''::text, ''::text, ''::text$$;
+		CREATE FUNCTION ext.snowflake_settled_id(integer, oid, bigint) RETURNS bigint
+			LANGUAGE sql AS $$SELECT mallory.note('settled')::bigint$$;
+		CREATE VIEW ext.snowflake_shards AS SELECT *, mallory.note('shards') FROM away.snowflake_shards;
+		CREATE VIEW ext.snowflake_sequences AS SELECT *, mallory.note('sequences') FROM away.snowflake_sequences},
+		'owned') };
+	my $restore = sub { try_as_mallory($node, q{
+		ALTER SCHEMA away RENAME TO back; DROP SCHEMA ext CASCADE; ALTER SCHEMA back RENAME TO ext}, 'owned') };
+	my $owned = "host=$dir/one port=5432 dbname=owned";
+	my $since = [ 'query', $owned, '--since', "$dir/since", '--sql', 'SELECT id FROM users WHERE id > $1 AND id <= $2' ];
+	foreach my $words ([ 'list', $owned ], [ 'verify', $owned ], $since)
+	{
+		my @gaps = gaps_of($words, qr/^one/);
+		my $exchanged = 0;
+		foreach my $gap (@gaps)
+		{
+			my $run = run_behind($words, qr/^\Q$gap\E$/, sub { $exchanged += $exchange->() || 0; 0 });
+			$restore->();
+			is_contained("$words->[0], $gap") or diag($run->{err});
+		}
+		is($exchanged, scalar @gaps, "$words->[0]: the schema was exchanged in each gap");
+	}
+};
+
+subtest 'a planted snowflake_settled_id() fits better' => sub {
+	as_mallory($nodes{one}, q{CREATE FUNCTION public.snowflake_settled_id(integer, oid, bigint) RETURNS bigint
+		LANGUAGE sql AS $$SELECT mallory.note('settled')::bigint$$});
+	my @since = ('--since', "$dir/since5", '--sql', 'SELECT id FROM users WHERE id > $1 AND id <= $2');
+	my ($status, $out, $err) = run_shard($program, 'query', $nodes{one}, '--shards', '5', @since);
+	is($status, 0, 'query --since') or diag($err);
+	is_contained('query --since');
+};
+
+subtest 'a trigger may be made in the shard of a superuser' => sub {
+	my @run = ('run', $nodes{one}, '--shards', '6', '--sql', q{INSERT INTO users (name) VALUES ('a')});
+	$nodes{one}->safe_psql('postgres',
+		'GRANT USAGE ON SCHEMA insta6 TO mallory; GRANT TRIGGER ON insta6.users TO mallory');
+	foreach my $made (0, 1)
+	{
+		my ($status, $out, $err) = run_shard($program, @run);
+		is($status, 3, 'run is refused') or diag($out);
+		like($err, qr/role mallory (?:may make triggers on table insta6\.users|owns trigger fired)/, 'and says why');
+		is($nodes{one}->safe_psql('postgres', 'SELECT count(*) FROM insta6.users'), '0', 'nothing was inserted');
+		as_mallory($nodes{one}, 'CREATE TRIGGER fired BEFORE INSERT ON insta6.users FOR EACH ROW '
+			  . 'EXECUTE FUNCTION mallory.fired()') if !$made;
+	}
+	is_contained('run');
+	$nodes{one}->safe_psql('postgres', 'DROP SCHEMA insta6 CASCADE');
+};
+
+# --- move and clone ------------------------------------------------------------------------------
+
+my @move = ('move', 'insta5', '--from', $one, '--to', $two);
+
+subtest 'a foreign key leads to a table of another owner' => sub {
+	my $run = Command::run($proxy, [ $program, @move, '--dry-run' ]);
+	is($run->{status}, 0, 'move --dry-run') or diag($run->{err});
+	like($run->{err}, qr/foreign key users_country_fkey of table insta5\.users was not checked, because .* another owner/,
+		'a warning says that the key was not checked');
+	is_contained('move --dry-run', $nodes{two});
+};
+
+# The owners of the functions of this name.
+sub owners_of
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres',
+		q{SELECT string_agg(DISTINCT proowner::regrole::text, ' ') FROM pg_proc WHERE proname = 'other_id'});
+}
+
+my $dropped = qr/not restored, because they were dropped or got another owner .*insta5\.other_id\(\)/;
+
+subtest 'a function of a closed shard is dropped' => sub {
+	my $closed = run_behind(\@move, qr/^one: .*stop_sequences\(/, sub { kill 'KILL', $_[1]{pid} });
+	ok($closed->{acted}, 'a move is killed behind the fence');
+	as_mallory($nodes{one}, 'DROP FUNCTION insta5.other_id()');
+	my $run = Command::run($proxy, [ $program, @move, '--abort' ]);
+	is($run->{status}, 0, 'move --abort');
+	like($run->{err}, $dropped, 'it names the function');
+	is(owners_of($nodes{one}), '', 'which is not made again');
+	as_mallory($nodes{one}, $other_id);
+	$run = Command::run($proxy, [ $program, @move, '--reversible' ]);
+	is($run->{status}, 0, 'move --reversible') or diag($run->{err});
+	as_mallory($nodes{one}, 'DROP FUNCTION insta5.other_id()');
+	$run = Command::run($proxy, [ $program, @move, '--undo' ]);
+	is($run->{status}, 0, 'move --undo');
+	like($run->{err}, $dropped, 'it names the function');
+	is(owners_of($nodes{one}), '', 'which is not made again');
+	is_contained('move', $nodes{two});
+	Command::run($proxy, [ $program, 'move', 'insta5', '--from', $two, '--to', $one, '--drop-source' ]);
+	as_mallory($nodes{one}, $other_id);
+};
+
+subtest 'a function of the copy of a shard is dropped' => sub {
+	my @clone = ('clone', $one, '--template', 'insta5', '--shards', '7', '--schema', 'insta{}');
+	my $run = run_behind(\@clone, qr/replace_guarded\(/, sub {
+		my $copy = $nodes{one}->safe_psql('postgres',
+			q{SELECT nspname FROM pg_namespace WHERE nspname ~ '^snowflake_copy_'});
+		as_mallory($nodes{one}, "DROP FUNCTION $copy.other_id()");
+		return 0; });
+	ok($run->{acted}, 'the function is dropped');
+	isnt($run->{status}, 0, 'clone fails');
+	like($run->{err}, qr/the function with OID \d+ is gone, or belongs to another role than before/, 'and says why');
+	is(owners_of($nodes{one}), 'mallory', 'no function has another owner');
+	is_contained('clone', $nodes{one});
+};
+
+# --- global tables -------------------------------------------------------------------------------
+
+my @servers = ($one, $two);
+my @add = ('global', 'add', 'shop.filters', '--on', @servers);
+
+subtest 'the schema of a global table belongs to another role' => sub {
+	plan skip_all => 'from 16 on, workers write as the owner of the table' if !$is_before_16;
+	my $run = Command::run($proxy, [ $program, @add ]);
+	is($run->{status}, 1, 'global add');
+	like($run->{out}, qr/schema shop of table shop\.filters belongs to role mallory, who could exchange the table/,
+		'it is an obstacle');
+};
+
+subtest 'the table is exchanged while its comparison waits for a lock' => sub {
+	my $run = Command::run($proxy, [ $program, @add, $is_before_16 ? '--trust-owners' : () ]);
+	is($run->{status}, 0, 'global add') or diag("$run->{out}$run->{err}");
+	my ($text, $holder) = ('');
+	$run = run_behind([ 'global', 'verify', @servers ], qr/^one: .*rows_as_table_owner\(/, sub {
+		$holder = IPC::Run::start([ 'psql', '-XAtq', '-d', $nodes{one}->connstr('postgres'), '-c', q{
+			BEGIN;
+			LOCK TABLE shop.filters IN ACCESS EXCLUSIVE MODE;
+			SELECT 'locked'}, '-c', q{
+			DO $$
+			BEGIN
+				WHILE NOT EXISTS (SELECT FROM pg_locks WHERE relation = 'shop.filters'::regclass AND NOT granted) LOOP
+					PERFORM pg_sleep(0.01);
+				END LOOP;
+			END $$}, '-c', q{
+			SET LOCAL ROLE mallory;
+			ALTER SCHEMA shop RENAME TO away; CREATE SCHEMA shop;
+			CREATE TABLE shop.filters (id integer PRIMARY KEY, name text);
+			CREATE INDEX ON shop.filters (id, (mallory.note('index')));
+			COMMIT} ], '>', \$text, '2>&1');
+		await('the table is locked', sub { goes_on($holder); $text =~ /locked/ });
+		return 0; });
+	$holder->finish;
+	is($text, "locked\n", 'the table is exchanged');
+	like($run->{out} . $run->{err}, qr/table shop\.filters belongs to role mallory, and the query works with the rights/,
+		'the new table is not read');
+	is_contained('global verify');
+	as_mallory($nodes{one}, 'DROP SCHEMA shop CASCADE; ALTER SCHEMA away RENAME TO shop');
+};
+
+subtest 'a global table is exchanged' => sub {
+	$_->safe_psql('postgres', 'ALTER TABLE shop.filters OWNER TO mallory') foreach @nodes;
+	my @run = ('global', 'run', @servers, '--sql', q{SELECT mallory.note('global run')});
+	my $look = qr/oid = ANY \(\$N::oid|IN ACCESS SHARE MODE|DISTINCT rolname|run_as_role\(/;
+	my $refused = 0;
+	my $rename = sub { try_as_mallory($nodes{ $_[0] }, 'ALTER SCHEMA shop RENAME TO away'); return 0 };
+	my $restore = sub { try_as_mallory($nodes{ $_[0] }, 'ALTER SCHEMA away RENAME TO shop') };
+	foreach my $gap (grep { /$look/ } gaps_of(\@run, qr/./))
+	{
+		my $run = run_behind(\@run, qr/^\Q$gap\E$/, $rename, $restore);
+		$restore->($gap =~ /^(\w+)/);
+		$refused += $run->{err} =~ /a global table was dropped or renamed meanwhile|"shop(?:\.filters)?" does not exist/;
+		is_contained("global run, $gap") or diag($run->{err});
+	}
+	cmp_ok($refused, '>', 0, 'a table that is not there is an error');
+	my $run = run_behind(\@run, qr/^two: .*oid = ANY/, sub {
+		as_mallory($nodes{two}, q{
+			DROP TABLE shop.filters; CREATE TABLE shop.filters (id integer PRIMARY KEY, name text);
+			CREATE TRIGGER fired AFTER UPDATE ON shop.filters FOR EACH STATEMENT EXECUTE FUNCTION mallory.fired()});
+		return 0; });
+	isnt($run->{status}, 0, 'a table that is another one');
+	like($run->{err}, qr/a global table was dropped or renamed meanwhile/, 'is an error, too');
+	is_contained('global run');
+};
+
+is($_->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolsuper AND rolname IN ('mallory', 'eve')}), '0',
+	'no role has become a superuser')
+  foreach @nodes;
+
+$_->stop foreach @nodes;
+done_testing();
