@@ -333,7 +333,7 @@ REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, 
 COMMENT ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) IS
     'inserts rows in a format of COPY, with the rights of the table''s owner; returns their number';
 
--- What snowflake-shard calls and reads of the extension's own schema. Other roles may be allowed to create objects there, or
+-- The calls and reads of snowflake-shard in the extension's own schema. Other roles may be allowed to create objects there, or
 -- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
 
 CREATE FUNCTION snowflake_internal.shards(OUT schema oid, OUT shard integer, OUT seq oid, OUT epoch_ms bigint)

@@ -1,4 +1,4 @@
-/* What moves take of their servers: of the max_... settings, and whether so many are free, and
+/* The needs of moves on their servers: of the max_... settings, and whether so many are free, and
  * space. The databases of a cluster share its settings. */
 
 #pragma once

@@ -31,7 +31,8 @@ public:
     KeysBehindRows& operator=(const KeysBehindRows&) = delete;
     ~KeysBehindRows();
 
-    /* To be called several times a second: begins what can begin. Raises an error of the work. */
+    /* To be called several times a second: begins each piece of work that can begin. Raises an
+     * error of the work. */
     bool are_built();
 
 private:

@@ -2,7 +2,7 @@
  *
  * Objects of a shard can hold code of its owner: a view, a trigger, the CHECK of a domain. So a
  * function of the library runs the SQL. It takes the OID of the schema, which stays the same
- * whatever its owner does with the name, and decides there with whose rights: see src/sql/owner.h.
+ * when the owner changes the name, and decides there with whose rights: see src/sql/owner.h.
  */
 
 #pragma once

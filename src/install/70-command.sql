@@ -1,4 +1,4 @@
--- What snowflake-shard calls and reads of the extension's own schema. Other roles may be allowed to create objects there, or
+-- The calls and reads of snowflake-shard in the extension's own schema. Other roles may be allowed to create objects there, or
 -- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
 
 CREATE FUNCTION snowflake_internal.shards(OUT schema oid, OUT shard integer, OUT seq oid, OUT epoch_ms bigint)

@@ -41,7 +41,7 @@ void run(const char* statements, bool is_as_owner)
 {
     SPIExecuteOptions options = {};
     options.dest = CreateDestReceiver(DestNone); /* rows of a SELECT fill no memory */
-    /* pg_stat_activity shows what runs, and not the call of this function. */
+    /* pg_stat_activity shows the statements, and not the call of this function. */
     pgstat_report_activity(STATE_RUNNING, statements);
     SPI_connect();
     /* A trigger that is to fire at COMMIT, without the rights of the owner, is an error here

@@ -67,7 +67,7 @@ void tell_role(void* argument)
 
 /* Policies hide no row from a superuser, and must not here without a word. So the owner reads all
  * of his tables, also if row security is forced on him (SECURITY_NOFORCE_RLS), and a policy of
- * another owner's table is an error (row_security). Other callers get what the owner gets. */
+ * another owner's table is an error (row_security). Other callers see the owner's rows. */
 void restrict_to(owner::Rights& rights, Oid role)
 {
     const bool is_superuser = superuser_arg(rights.user);
@@ -105,8 +105,8 @@ char* text_of(int column)
     return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column);
 }
 
-/* The look is of this moment: whoever may create something there is told, also if nothing is there
- * yet. A trigger fires in no READ ONLY transaction, because it needs a write. */
+/* The catalogue of this moment: a role that may create something there is a problem, also if
+ * nothing is there yet. A trigger fires in no READ ONLY transaction, because it needs a write. */
 void require_no_foreign_code(Oid schema)
 {
     Oid types[] = {OIDOID, BOOLOID};

@@ -14,7 +14,8 @@
 namespace snowflake::owner
 {
 
-/* What become_again() restores. role: for error messages; null if the rights are the caller's. */
+/* The state that become_again() restores. role: for error messages; null if the rights are the
+ * caller's. */
 struct Rights {
     Oid user;
     int context;

@@ -92,7 +92,7 @@ namespace
 }
 
 /*
- * SHARE is what CREATE INDEX CONCURRENTLY waits with: it conflicts with the RowExclusiveLock of
+ * CREATE INDEX CONCURRENTLY waits with SHARE, too: it conflicts with the RowExclusiveLock of
  * draws, and this only asks who holds one. Readers, other consumers (ACCESS SHARE) and the draws
  * that come later are not waited for.
  */
