@@ -23,8 +23,8 @@ Oid database_owner()
     return owner;
 }
 
-/* DROP SCHEMA waits for the lock. RENAME and OWNER TO take none: the name and the owner are those
- * of this moment, and the OID stays. */
+/* DROP SCHEMA waits for the lock, RENAME only in some releases (15.20 does), and OWNER TO never:
+ * the name and the owner are those of this moment, and the OID stays. */
 Owned lock_schema(Oid schema)
 {
     LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
