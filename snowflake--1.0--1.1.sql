@@ -257,8 +257,9 @@ privileges (grantee, does, revoked) AS (
     -- A cascade of a foreign key fires triggers of the table that refers.
     SELECT grantee, format('may make %s %s', CASE privilege_type WHEN 'TRIGGER' THEN 'triggers on' ELSE 'keys to' END,
                            pg_describe_object('pg_class'::regclass, tables.oid, 0)),
-           'TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA'
-    FROM tables CROSS JOIN aclexplode(relacl) WHERE writes AND relkind <> 'S' AND privilege_type IN ('TRIGGER', 'REFERENCES')),
+           'TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA' -- of their columns, too
+    FROM tables CROSS JOIN LATERAL (SELECT relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = tables.oid) AS a (acl)
+    CROSS JOIN aclexplode(acl) WHERE writes AND relkind <> 'S' AND privilege_type IN ('TRIGGER', 'REFERENCES')),
 fired (owner, object) AS (
     SELECT proowner, pg_describe_object('pg_trigger'::regclass, g.oid, 0)
     FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_proc AS p ON p.oid = tgfoid WHERE writes

@@ -209,6 +209,18 @@ subtest 'a planted snowflake_settled_id() fits better' => sub {
 	is_contained('query --since');
 };
 
+subtest 'a foreign key may be made to the shard of a superuser' => sub {
+	my $users = q{(id) ON insta6.users};
+	$nodes{one}->safe_psql('postgres', "GRANT REFERENCES $users TO mallory");
+	my ($status, $out, $err) = run_shard($program, 'run', $nodes{one}, '--shards', '6', '--sql', 'DELETE FROM users');
+	is($status, 3, 'run is refused') or diag($out);
+	like($err, qr/role mallory may make keys to table insta6\.users/, 'by a privilege on a column, too');
+	my ($revoke) = $err =~ /HINT:  (REVOKE .*?;)/;
+	$nodes{one}->safe_psql('postgres', $revoke);
+	($status, $out, $err) = run_shard($program, 'run', $nodes{one}, '--shards', '6', '--sql', 'DELETE FROM users');
+	is($status, 0, 'the hint takes it away') or diag($err);
+};
+
 subtest 'a trigger may be made in the shard of a superuser' => sub {
 	my @run = ('run', $nodes{one}, '--shards', '6', '--sql', q{INSERT INTO users (name) VALUES ('a')});
 	$nodes{one}->safe_psql('postgres',
