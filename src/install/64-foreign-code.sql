@@ -4,7 +4,7 @@ CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT 
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH superusers AS (
+WITH RECURSIVE superusers AS (
     -- The owner of the database stands for pg_database_owner, its only member.
     SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
     JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE r.oid END
@@ -14,10 +14,14 @@ contents AS (
     SELECT classid, objid FROM pg_depend JOIN home ON home.oid = refobjid WHERE refclassid = 'pg_namespace'::regclass),
 tables AS (
     SELECT c.oid, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
-    WHERE classid = 'pg_class'::regclass),
+    WHERE classid = 'pg_class'::regclass
+    UNION -- SQL that names a table reads and changes its children, too
+    SELECT c.oid, c.relowner, c.relkind, c.relacl
+    FROM tables JOIN pg_inherits ON inhparent = tables.oid JOIN pg_class AS c ON c.oid = inhrelid),
 -- An ordinary table of another role is no reason: SQL that names it runs its triggers, as any query of that table does.
 owned (owner, object) AS (
     SELECT relowner, pg_describe_object('pg_class'::regclass, oid, 0) FROM tables WHERE relkind IN ('v', 'm', 'f')
+    OR EXISTS (SELECT FROM pg_inherits JOIN pg_class AS p ON p.oid = inhparent WHERE inhrelid = tables.oid AND p.relowner <> tables.relowner)
     UNION ALL
     SELECT coalesce(proowner, oprowner, typowner), pg_describe_object(classid, objid, 0) FROM contents
     LEFT JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid

@@ -209,6 +209,19 @@ subtest 'a planted snowflake_settled_id() fits better' => sub {
 	is_contained('query --since');
 };
 
+subtest 'a table in the shard of a superuser has a child of another owner' => sub {
+	as_mallory($nodes{one}, q{CREATE TABLE mallory.child (id bigint NOT NULL, name text);
+		CREATE INDEX ON mallory.child (id, (mallory.note('index')))});
+	planted_code_run(@nodes);
+	$nodes{one}->safe_psql('postgres', 'ALTER TABLE mallory.child INHERIT insta6.users');
+	my ($status, $out, $err) =
+	  run_shard($program, 'query', $nodes{one}, '--shards', '6', '--sql', 'SELECT id FROM users WHERE id > 3');
+	is($status, 3, 'query is refused') or diag($out);
+	like($err, qr/role mallory owns table mallory\.child/, 'and names the child');
+	is_contained('query');
+	$nodes{one}->safe_psql('postgres', 'DROP TABLE mallory.child');
+};
+
 subtest 'a foreign key may be made to the shard of a superuser' => sub {
 	my $users = q{(id) ON insta6.users};
 	$nodes{one}->safe_psql('postgres', "GRANT REFERENCES $users TO mallory");
