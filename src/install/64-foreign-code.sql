@@ -1,9 +1,12 @@
 -- In a superuser's schema the command works with the rights of a superuser.
 
 CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
+BEGIN
 WITH RECURSIVE superusers AS (
     -- The owner of the database stands for pg_database_owner, its only member.
     SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
@@ -54,9 +57,11 @@ reasons (text, hint) AS (
 SELECT format('schema %I belongs to superuser %I, and %s: code of that role would run with the rights of a superuser',
               nspname, rolname, r.text),
        concat_ws(' Or: ', r.hint, format('ALTER SCHEMA %I OWNER TO ...; gives it to a role that is no superuser.', nspname))
+INTO problem, hint
 FROM reasons AS r, home
 WHERE current_setting('is_superuser') = 'on'
-ORDER BY r.text LIMIT 1
+ORDER BY r.text LIMIT 1;
+END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.foreign_code(oid, boolean) IS
     'how code of a role that is no superuser could run with the rights of this session in a superuser''s schema, '
