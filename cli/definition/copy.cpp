@@ -21,7 +21,8 @@ void drop_schema(Connection& connection, const std::string& name)
     const std::string deadlock_detected = "40P01";
     for (int tries = 3;; tries--)
         try {
-            return connection.run("DROP SCHEMA IF EXISTS " + name + " CASCADE");
+            connection.run("DROP SCHEMA IF EXISTS " + name + " CASCADE");
+            return;
         } catch (const ServerError& error) {
             if (error.sqlstate != deadlock_detected || tries == 0)
                 throw;

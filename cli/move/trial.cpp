@@ -112,7 +112,8 @@ private:
                 target_.run(create);
             } catch (const ServerError&) {
                 /* The savepoint is still there. */
-                return target_.run("ROLLBACK TO statement");
+                target_.run("ROLLBACK TO statement");
+                return;
             }
             return try_statement(statement);
         }

@@ -79,14 +79,26 @@ std::string array_of(const Result& rows, int column)
 Connection::Connection(const std::string& dsn) : dsn_(dsn), handle_(nullptr, PQfinish)
 {
     check_dsn(dsn);
+    open(dsn);
+}
+
+void Connection::reopen()
+{
+    open(dsn_of_server());
+}
+
+void Connection::open(const std::string& dsn)
+{
     /* With expand_dbname a DSN may be a database's name alone, as for psql. client_encoding comes
      * after dbname, so it overrides that of the string and of PGCLIENTENCODING: dumps and names are
      * UTF-8 on all servers, and compare as bytes. */
     const char* keys[] = {"dbname", "fallback_application_name", "client_encoding", nullptr};
     const char* values[] = {dsn.c_str(), "snowflake-shard", "UTF8", nullptr};
-    handle_.reset(PQconnectdbParams(keys, values, 1));
-    if (!is_alive())
-        throw Failure(trimmed(PQerrorMessage(handle_.get())));
+    std::unique_ptr<PGconn, void (*)(PGconn*)> handle(PQconnectdbParams(keys, values, 1), PQfinish);
+    if (PQstatus(handle.get()) != CONNECTION_OK)
+        throw Failure(trimmed(PQerrorMessage(handle.get())));
+    handle_ = std::move(handle);
+    cancel_ = {};
     notices_.server(server());
     notices_.receive_from(handle_.get());
     /* So that await_result() can run check_() meanwhile: a deadline or Ctrl-C must end a statement.
@@ -125,20 +137,35 @@ Result Connection::query(const std::string& sql, const std::vector<std::string>&
                                     nullptr, values.data(), nullptr, nullptr, 0) == 1);
 }
 
-void Connection::run(const std::string& sql)
+void Connection::query_each(const std::string& sql, const TakeRow& take)
 {
     settle();
-    finish(PQsendQuery(handle_.get(), sql.c_str()) == 1);
+    finish(Result(nullptr),
+           PQsendQuery(handle_.get(), sql.c_str()) == 1 && PQsetSingleRowMode(handle_.get()) == 1,
+           take);
+}
+
+Result Connection::run(const std::string& sql)
+{
+    settle();
+    return finish(PQsendQuery(handle_.get(), sql.c_str()) == 1);
 }
 
 /* The last result, as PQexec() returns it; last was taken before. All results are taken, also
  * behind an error: libpq sends no further statement before PQgetResult() has returned NULL. */
-Result Connection::finish(Result last, bool is_sent)
+Result Connection::finish(Result last, bool is_sent, const TakeRow& take)
 {
     bool has_copy = false;
     while (PGresult* next = is_sent ? await_result() : nullptr) {
         const ExecStatusType status = PQresultStatus(next);
-        last = Result(next);
+        Result result(next);
+        if (status == PGRES_SINGLE_TUPLE) {
+            or_give_up([&] { take(result); });
+            continue;
+        }
+        /* A server that ends the session says why, before libpq finds the connection closed. */
+        if (status != PGRES_FATAL_ERROR || last.sqlstate().empty())
+            last = std::move(result);
         end_copy(handle_.get(), status);
         has_copy = has_copy || status == PGRES_COPY_IN || status == PGRES_COPY_OUT;
     }
@@ -177,9 +204,14 @@ PGresult* Connection::await_result()
 
 void Connection::check()
 {
+    if (check_)
+        or_give_up(check_);
+}
+
+void Connection::or_give_up(const std::function<void()>& function)
+{
     try {
-        if (check_)
-            check_();
+        function();
     } catch (...) {
         /* Until settle() has ended, rollback() does nothing: the handler of the error does not wait
          * for a server that hangs. */

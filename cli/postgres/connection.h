@@ -84,7 +84,8 @@ struct Parameter {
 };
 
 /* A session. libpq permits one thread at a time, so each thread has a Connection of its own. A lost
- * connection is not made again: a lock or a setting of the session would be lost unseen. */
+ * connection is made again by reopen() only: a lock or a setting of the session would be lost
+ * unseen. */
 class Connection
 {
 public:
@@ -99,13 +100,20 @@ public:
     /* To the same database by the given string. With several hosts in it, it can reach another one:
      * dsn_of_server() names the one that answered. */
     Connection another() const { return Connection(dsn_); }
+    /* A new session with the server that has answered. Throws Failure if there is none. */
+    void reopen();
 
     /* One statement with parameters $1, $2 ... as text. The extended protocol permits no second
      * statement. A parameter is never NULL: statements use NULLIF($1, ''). Throws ServerError. */
     Result query(const std::string& sql, const std::vector<std::string>& parameters = {});
+    /* The same, but each row is passed on when it comes, so that memory holds one at a time.
+     * Returns no rows. If take() throws, the statement is given up. */
+    using TakeRow = std::function<void(const Result& row)>;
+    void query_each(const std::string& sql, const TakeRow& take);
     /* Any number of statements without parameters. Those without a BEGIN of their own are one
-     * transaction (the simple protocol). The first that fails ends the rest. Throws ServerError. */
-    void run(const std::string& sql);
+     * transaction (the simple protocol). The first that fails ends the rest. Returns the result of
+     * the last one. Throws ServerError. */
+    Result run(const std::string& sql);
     /* Ends a transaction that failed; never an error. That of a statement that was given up ends
      * before the next statement. */
     void rollback();
@@ -151,10 +159,12 @@ private:
     friend class Watch;
     friend class CopyIn;
 
+    void open(const std::string& dsn);
     Result finish(bool is_sent) { return finish(Result(nullptr), is_sent); }
-    Result finish(Result last, bool is_sent);
+    Result finish(Result last, bool is_sent, const TakeRow& take = nullptr);
     PGresult* await_result();
     void check();
+    void or_give_up(const std::function<void()>& function);
 
     std::string dsn_;
     Notices notices_; /* before the handle, which gives them */

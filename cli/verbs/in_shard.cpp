@@ -79,6 +79,16 @@ std::string rows_sql(Connection& connection, const Shard& shard, const std::stri
            arguments_of(connection, shard, sql, parameters) + ") AS r (" + list + ")";
 }
 
+void reopen_if_lost(Connection& connection)
+{
+    try {
+        if (!connection.is_alive())
+            connection.reopen();
+    } catch (const Failure&) {
+        /* The error of the statement that lost it is told, and says more. */
+    }
+}
+
 /* search_path has no schema but the shard's: behind it, DROP TABLE IF EXISTS would find a table of
  * another schema in each shard that lacks one of that name. */
 std::string explained(const ServerError& error, Connection& connection)

@@ -34,6 +34,10 @@ std::vector<Column> read_columns(Connection& connection, const Shard& shard, con
 std::string rows_sql(Connection& connection, const Shard& shard, const std::string& sql,
                      const Parameters& parameters, std::size_t columns);
 
+/* Code of one shard can end the session, by exit_on_error for example: the other shards get a new
+ * one. Does nothing if the server gives none. */
+void reopen_if_lost(Connection& connection);
+
 /* The text of an error of such SQL: without the query, whose line is enough, and with the schema of
  * the extension where its name lacks it. The connection is in no transaction, or lost. */
 std::string explained(const ServerError& error, Connection& connection);

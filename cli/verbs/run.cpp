@@ -156,9 +156,9 @@ private:
 
     void work_on(Connection& connection, Work& work)
     {
-        /* A connection that is lost takes no more shards; with --keep-going the server's other
-         * connections take them. After an error or Ctrl-C each connection ends the shard that it is
-         * at. */
+        /* A connection that is lost, and cannot be opened again, takes no more shards; with
+         * --keep-going the server's other connections take them. After an error or Ctrl-C each
+         * connection ends the shard that it is at. */
         while (connection.is_alive() && !is_stopped_ && !is_interrupted()) {
             const std::size_t i = (*work.next)++;
             if (i >= work.shards.size())
@@ -172,6 +172,8 @@ private:
             /* By the error and not by the state: after a lost connection the shard is "not done"
              * with an error. */
             is_stopped_ = is_stopped_ || (!state.error.empty() && !options_.keep_going);
+            if (!is_stopped_)
+                reopen_if_lost(connection);
             progress_.step();
         }
     }

@@ -44,6 +44,7 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
         }
         /* Also after an error, because the shards behind this one wait for it. */
         sink_.end(asked.place);
+        reopen_if_lost(connection);
     }
     connection.label("");
     /* The shards that are left are of the other connections to the server. The last one that is

@@ -1,0 +1,71 @@
+# The owner of one shard cannot stop snowflake-shard for the shards of others: by ending the session, by catching a
+# cancel, by a lock, or by large rows.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $program = shard_program();
+my $node = new_server('one');
+my ($status, $out, $err);
+
+# Shards 0 to 3, each of a role of its own: o0 to o3.
+$node->safe_psql('postgres', qq{CREATE ROLE o$_ LOGIN; GRANT CREATE ON DATABASE postgres TO o$_}) foreach 0 .. 3;
+as_owner($_, qq{
+	SELECT snowflake_create_shard($_, 's$_');
+	CREATE TABLE s$_.t (id bigint PRIMARY KEY DEFAULT s$_.next_id(), text text);
+	INSERT INTO s$_.t (text) VALUES ('a')}) foreach 0 .. 3;
+
+sub as_owner
+{
+	my ($shard, $sql) = @_;
+	return $node->safe_psql('postgres', $sql, extra_params => [ '-U', "o$shard" ]);
+}
+
+# The function s0.n() of all shards returns 1, but for those that are given.
+sub behave
+{
+	my (%body) = @_;
+	as_owner($_, "CREATE OR REPLACE FUNCTION s$_.n() RETURNS integer LANGUAGE plpgsql AS \$f\$"
+		. ($body{$_} // 'BEGIN RETURN 1; END') . '$f$') foreach 0 .. 3;
+	return;
+}
+
+sub query
+{
+	return run_shard($program, 'query', $node, '--format', 'csv', @_);
+}
+
+my @n = ('--sql', 'SELECT n()');
+my $end_session = q{BEGIN SET LOCAL exit_on_error = on; RAISE 'the end'; END};
+my $go_on = q{BEGIN LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN END; END LOOP; END};
+my $server = $node->host . ':' . $node->port . '/postgres';
+
+subtest 'a session that the code of a shard ends is opened again' => sub {
+	behave(1 => $end_session);
+	foreach my $jobs (1, 2)
+	{
+		($status, $out, $err) = query(@n, '--jobs', $jobs);
+		is("$status $out", "3 shard,schema,n\n0,s0,1\n2,s2,1\n3,s3,1\n", "query --jobs $jobs: the rows of all others");
+		like($err, qr/\Asnowflake-shard: shard 1: FATAL:  the end\n.*^SERVER:  \Q$server\E\n\z/ms,
+			"query --jobs $jobs: the shard is named, with the error");
+	}
+	my @run = ('run', $node, '--shards', '0-3', '--sql', 'CREATE TABLE c AS SELECT n()');
+	my ($code, $rows) = shard_json($program, @run);
+	is("$code " . states($rows), '3 done 0; not done 1,2,3', 'run: stops at the shard');
+	as_owner(0, 'DROP TABLE s0.c');
+	($code, $rows) = shard_json($program, @run, '--keep-going');
+	is("$code " . states($rows), '3 done 0,2,3; not done 1', 'run --keep-going: all others are done');
+	like($rows->[-1]{message}, qr/^FATAL:  the end/, 'and the message says why');
+};
+
+done_testing();
