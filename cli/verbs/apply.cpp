@@ -42,10 +42,13 @@ void commit(Connection& connection)
 /* READ COMMITTED, so that the record that is read under the lock is the last one. A snapshot of
  * REPEATABLE READ would be taken by the SELECT of the lock, before it waits, and would not show the
  * record of the run that held the lock. A change without a record keeps the session's
- * default_transaction_isolation. */
+ * default_transaction_isolation. client_connection_check_interval: the backend of a command that is
+ * killed ends, and does not finish the statement. */
 void begin(Connection& connection, const Change& change, const RunOptions& options)
 {
-    connection.run(change.name.empty() ? "BEGIN" : "BEGIN ISOLATION LEVEL READ COMMITTED");
+    connection.run(std::string("BEGIN") +
+                   (change.name.empty() ? "" : " ISOLATION LEVEL READ COMMITTED") +
+                   "; SET LOCAL client_connection_check_interval = '500ms'");
     if (options.lock_timeout > 0)
         connection.run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
 }

@@ -111,6 +111,7 @@ void GatheredRows::make_table(const std::vector<std::string>& names, const Types
                        value_text_settings("SET LOCAL") +
                        "SET LOCAL search_path = pg_catalog, pg_temp;"
                        "SET LOCAL idle_in_transaction_session_timeout = 0;"
+                       "SET LOCAL client_connection_check_interval = '500ms';"
                        "CREATE TEMPORARY TABLE rows (" +
                        columns + ") ON COMMIT DROP");
         try_query();

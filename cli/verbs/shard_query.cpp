@@ -5,6 +5,7 @@
 
 void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
 {
+    end_sessions_at_interrupt();
     on_all_connections(servers, asked, [&](Connection& connection, AskedServer& server) {
         work_on(connection, server);
     });
@@ -15,16 +16,18 @@ void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
  * idle_in_transaction_session_timeout = 0: between two FETCHes the session waits for the turn
  * of its shard, and the timeout of a role would end it there. statement_timeout is of each
  * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
- * count. */
+ * count. client_connection_check_interval: the backend of a command that is killed ends, and does
+ * not finish the query. */
 std::string ShardQuery::beginning() const
 {
     std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
-                      "SET LOCAL idle_in_transaction_session_timeout = 0";
+                      "SET LOCAL idle_in_transaction_session_timeout = 0; "
+                      "SET LOCAL client_connection_check_interval = '500ms'";
     if (!options_.then.empty())
         sql += "; " + value_text_settings("SET LOCAL");
     if (options_.statement_timeout > 0)
         sql += "; SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout);
-    return sql;
+    return sql + "; SELECT pg_backend_pid()";
 }
 
 void ShardQuery::work_on(Connection& connection, AskedServer& server)
@@ -75,8 +78,16 @@ void ShardQuery::ask(Connection& connection, const Asked& asked)
         span = since_->settle(connection, asked.shard, asked.source);
         parameters = {std::to_string(span.first), std::to_string(span.last)};
     }
-    connection.run(beginning());
-    fetch(connection, asked, declare(connection, asked, parameters));
+    const Result process = connection.run(beginning());
+    OwnerSession session(connection, static_cast<int>(process.number(0, 0)),
+                         options_.statement_timeout);
+    try {
+        fetch(connection, session, asked, declare(connection, session, asked, parameters));
+    } catch (const ServerError&) {
+        if (!session.was_ended())
+            throw;
+        throw Failure("its code went on after --timeout, so the session was ended");
+    }
     connection.run("COMMIT");
     if (since_)
         since_->note(asked.shard, span);
@@ -85,20 +96,23 @@ void ShardQuery::ask(Connection& connection, const Asked& asked)
 /* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. The library
  * runs the query, and this cursor reads only its result: no code of the shard runs behind the call
  * of rows_as_owner(), in a FETCH. */
-std::vector<Column> ShardQuery::declare(Connection& connection, const Asked& asked,
-                                        const Parameters& parameters)
+std::vector<Column> ShardQuery::declare(Connection& connection, OwnerSession& session,
+                                        const Asked& asked, const Parameters& parameters)
 {
+    session.begin_statement();
     std::vector<Column> columns = read_columns(connection, asked.shard, options_.sql, parameters);
     connection.query("DECLARE snowflake_shard NO SCROLL CURSOR FOR\n" +
                      rows_sql(connection, asked.shard, options_.sql, parameters, columns.size()));
     return columns;
 }
 
-void ShardQuery::fetch(Connection& connection, const Asked& asked,
+void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Asked& asked,
                        const std::vector<Column>& columns)
 {
     const Shard& shard = asked.shard;
+    session.end_statement();
     sink_.begin(shard, columns);
+    session.begin_statement();
     for (bool is_last = false; !is_last;) {
         const Result result = connection.query("FETCH 1000 FROM snowflake_shard");
         std::vector<Row> rows;
@@ -109,6 +123,7 @@ void ShardQuery::fetch(Connection& connection, const Asked& asked,
         }
         /* A full batch may be the last one: then the next FETCH returns no row. */
         is_last = result.rows() < 1000;
+        session.end_statement();
         sink_.add(asked.place, std::move(rows));
     }
 }

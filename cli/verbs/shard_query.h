@@ -12,6 +12,7 @@
 
 #include "postgres/servers.h"
 #include "verbs/in_shard.h"
+#include "verbs/owner_session.h"
 #include "verbs/row_sink.h"
 #include "verbs/since.h"
 #include "verbs/verbs.h"
@@ -56,9 +57,10 @@ private:
     void work_on(Connection& connection, AskedServer& server);
     void add_error(const std::string& error, const Shard& shard);
     void ask(Connection& connection, const Asked& asked);
-    std::vector<Column> declare(Connection& connection, const Asked& asked,
+    std::vector<Column> declare(Connection& connection, OwnerSession& session, const Asked& asked,
                                 const Parameters& parameters);
-    void fetch(Connection& connection, const Asked& asked, const std::vector<Column>& columns);
+    void fetch(Connection& connection, OwnerSession& session, const Asked& asked,
+               const std::vector<Column>& columns);
 
     const QueryOptions& options_;
     Since* const since_;

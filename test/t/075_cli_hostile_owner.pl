@@ -68,4 +68,38 @@ subtest 'a session that the code of a shard ends is opened again' => sub {
 	like($rows->[-1]{message}, qr/^FATAL:  the end/, 'and the message says why');
 };
 
+subtest 'query --timeout ends code that catches the cancel' => sub {
+	behave(1 => $go_on);
+	my $start = time();
+	($status, $out, $err) = query(@n, '--timeout', '500ms');
+	is("$status $out", "3 shard,schema,n\n0,s0,1\n2,s2,1\n3,s3,1\n", 'the rows of all others');
+	is($err, "snowflake-shard: shard 1: its code went on after --timeout, so the session was ended\n", 'the shard is named');
+	cmp_ok(time() - $start, '<', 10, 'in time');
+};
+
+# A backend in the code of a shard, which has set the check for a lost client off.
+my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'};
+
+subtest 'no session stays after the command' => sub {
+	behave(1 => $go_on =~ s/BEGIN/BEGIN SET LOCAL client_connection_check_interval = 0;/r);
+	foreach my $signal ('INT', 'TERM')
+	{
+		local $SIG{INT} = 'DEFAULT';
+		my $query = background('query', $node, @n);
+		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'});
+		$query->{h}->signal($signal);
+		eval { $query->{h}->finish };
+		is($query->{h}->full_result(0), $signal eq 'INT' ? 2 : 15, "SIG$signal ends the command");
+		ok($node->poll_query_until('postgres', $sessions, '0'), 'and its session');
+	}
+	behave(1 => $go_on);
+	foreach my $verb ([ 'query', $node ], [ 'run', $node, '--shards', '1' ])
+	{
+		my $command = background(@$verb, @n);
+		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'});
+		kill_command($command->{h});
+		ok($node->poll_query_until('postgres', $sessions, '0'), "kill -9 of $verb->[0]: the session ends, too");
+	}
+};
+
 done_testing();
