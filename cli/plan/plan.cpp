@@ -123,6 +123,7 @@ std::vector<PlannedShard> shards_of(const Distribution& distribution, const Plan
     warn_of("left out until --drop-source or --drop-rest", distribution.kept);
     staying.insert(distribution.moving.begin(), distribution.moving.end());
     staying.insert(distribution.kept.begin(), distribution.kept.end());
+    staying.insert(distribution.locked.begin(), distribution.locked.end());
     std::map<int, double> weights = weigh(distribution, options);
     std::vector<PlannedShard> shards;
     for (const PlacedShard& shard : distribution.shards)
@@ -221,5 +222,5 @@ int plan_shards(const PlanOptions& options)
         print_text(plan, options);
     /* Also 0 if the servers cannot be balanced: the plan is the best that was found, and the last
      * line of the text says so. */
-    return servers.exit_code(kDone);
+    return servers.exit_code(plan.distribution.locked.empty() ? kDone : kFailed);
 }

@@ -1,11 +1,14 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
+#include <atomic>
 #include <map>
 #include <optional>
 
+#include "base/output.h"
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
+#include "fleet/locked.h"
 #include "postgres/citus.h"
 #include "postgres/servers.h"
 #include "postgres/values.h"
@@ -115,51 +118,59 @@ int list_shards(const ServerOptions& options)
      * A partitioned table is counted once, without its partitions. Its reltuples count their rows
      * again, so only tables with rows are added up; reltuples = -1 is a table that was never
      * analyzed. pg_total_relation_size() has indexes and TOAST, is 0 for a partitioned table, and
-     * NULL for one that was dropped meanwhile. It takes ACCESS SHARE on each relation, so list
-     * waits for a session with ACCESS EXCLUSIVE, and only tables of shards are asked. */
+     * NULL for one that was dropped meanwhile. It takes ACCESS SHARE on each relation, so the size
+     * of a shard with a relation in ACCESS EXCLUSIVE mode is left out, and only tables of shards
+     * are asked. */
+    std::atomic<bool> has_locked = false;
     const auto list = [&](Connection& connection) {
         warn_of_citus(connection);
         warn_of_unread_records(connection);
         const std::vector<InTransit> in_transit = read_listed(connection);
-        const Result result =
-            connection.query("WITH shards AS (" + shards_sql(connection, in_transit) +
-                                 R"(), last AS (
+        const auto [result, locked] =
+            query_unlocked(connection,
+                           "WITH shards AS (" + shards_sql(connection, in_transit) +
+                               R"(), last AS (
                 SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
                 FROM snowflake_internal.sequences() GROUP BY shard
             ), sizes AS (
                 SELECT relnamespace AS schema,
                        count(*) FILTER (WHERE relkind IN ('r', 'p') AND NOT relispartition) AS tables,
                        sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows,
-                       sum(pg_total_relation_size(oid))::bigint AS size
+                       sum(CASE WHEN relnamespace <> ALL ($1::oid[]) THEN pg_total_relation_size(oid) END)::bigint
+                           AS size
                 FROM pg_class WHERE relkind IN ('r', 'p', 'm')
                 AND relnamespace IN (SELECT n.oid FROM pg_namespace AS n JOIN shards ON schema_name = nspname)
                 GROUP BY relnamespace
             ), citus AS ()" + citus_nodes_sql(connection) +
-                                 R"()
-            SELECT shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
-                   CASE WHEN node IS NULL THEN )" +
-                                 (options.json ? "coalesce(size, 0)"
-                                               : "pg_size_pretty(coalesce(size, 0))") +
-                                 R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-                   coalesce(node || '/' || current_database(), $1::text)
+                               R"()
+            SELECT n.oid, shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
+                   CASE WHEN node IS NULL AND n.oid <> ALL ($1) THEN )" +
+                               (options.json ? "coalesce(size, 0)"
+                                             : "pg_size_pretty(coalesce(size, 0))") +
+                               R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                   coalesce(node || '/' || current_database(), $2::text)
             FROM shards LEFT JOIN last USING (shard)
             LEFT JOIN pg_namespace AS n ON n.nspname = schema_name
             LEFT JOIN sizes ON sizes.schema = n.oid
             LEFT JOIN citus ON citus.schema = n.oid
             ORDER BY shard, schema_name)",
-                             {connection.address().text()});
+                           {connection.address().text()});
+        has_locked = has_locked || !locked.empty();
         const std::vector<Column> columns = columns_of(result);
         Shards shards;
         for (int i = 0; i < result.rows(); i++) {
             const Row row = row_of(result, i, columns);
-            Listed one = {static_cast<int>(result.number(i, 0)),
-                          result.text(i, 1),
-                          {row.begin() + 2, row.end()},
+            Listed one = {static_cast<int>(result.number(i, 1)),
+                          result.text(i, 2),
+                          {row.begin() + 3, row.end()},
                           {},
                           connection.address().text()};
             for (const InTransit& transit : in_transit)
                 if (transit.shard.number == one.number && transit.shard.schema == one.schema)
                     one.transit = transit;
+            if (const auto found = locked.find(result.text(i, 0)); found != locked.end())
+                warn(one.name + ": " + Shard{one.number, one.schema}.title() +
+                     ": its size is not known, because it is " + found->second);
             shards.push_back(one);
         }
         return shards;
@@ -172,5 +183,5 @@ int list_shards(const ServerOptions& options)
         all.insert(all.end(), shards.begin(), shards.end());
     show_once(all);
     print(table_of(all, options.json), format_of("", options.json));
-    return servers.exit_code(kDone);
+    return servers.exit_code(has_locked ? kFailed : kDone);
 }

@@ -1,5 +1,6 @@
 #include "verbs/shard_query.h"
 
+#include "fleet/locked.h"
 #include "postgres/row_text.h"
 #include "postgres/sql_text.h"
 
@@ -27,8 +28,22 @@ std::string ShardQuery::beginning() const
         sql += "; " + value_text_settings("SET LOCAL");
     if (options_.statement_timeout > 0)
         sql += "; SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout);
-    return sql + "; SELECT pg_backend_pid()";
+    return sql + "; " + lock_timeout_sql("10s", true) + "; SELECT pg_backend_pid()";
 }
+
+namespace
+{
+
+std::string holder_of(const ServerError& error, Connection& connection, const Shard& shard)
+{
+    if (error.sqlstate != kLockTimeout || !connection.is_alive())
+        return "";
+    const Locked locked = find_locked(connection);
+    const auto found = locked.find(shard.oid);
+    return found == locked.end() ? "" : "\nDETAIL:  It is " + found->second;
+}
+
+} // namespace
 
 void ShardQuery::work_on(Connection& connection, AskedServer& server)
 {
@@ -40,7 +55,8 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
             ask(connection, asked);
         } catch (const ServerError& error) {
             connection.rollback();
-            add_error(explained(error, connection), asked.shard);
+            add_error(explained(error, connection) + holder_of(error, connection, asked.shard),
+                      asked.shard);
         } catch (const Failure& error) {
             connection.rollback();
             add_error(error.what(), asked.shard);

@@ -353,7 +353,7 @@ subtest 'plan: a server is stopped' => sub {
 	foreach my $keep_going ([], ['--keep-going'])
 	{
 		my $lock = $two->background_psql('postgres', on_error_stop => 0);
-		$lock->query_safe('BEGIN; LOCK TABLE insta5.users');
+		$lock->query_safe('BEGIN; LOCK TABLE pg_depend');    # the lock of a shard is waited for a second only
 		my $plan = background('plan', $one, $two, $three, '--json', @$keep_going);
 		$two->poll_query_until('postgres', sprintf($waiting, 1, q{wait_event_type = 'Lock'}));
 		$two->stop('immediate');

@@ -102,4 +102,35 @@ subtest 'no session stays after the command' => sub {
 	}
 };
 
+subtest 'a lock of one owner delays no other shard' => sub {
+	behave();
+	as_owner(1, 'CREATE TABLE s1.without_index (id bigint DEFAULT s1.next_id(), t text)');
+	my $holder = $node->background_psql('postgres');
+	$holder->query_safe('SET ROLE o1; BEGIN; REINDEX TABLE s1.without_index');
+	my $pid = $holder->query_safe('SELECT pg_backend_pid()');
+	my $by = qr/locked by process $pid \(role "?[\w-]+"?\)/;
+	($status, $out, $err) = run_shard($program, 'plan', $node);
+	is($status, 3, 'plan: the index of a TOAST table is locked');
+	like($err, qr/\Asnowflake-shard: \Q$server\E: shard 1, schema s1: its size counts as 0, because it is $by: [^\n]*\n/,
+		'and the shard is named');
+	$holder->query_safe('LOCK TABLE s1.t');
+	my ($code, $rows);
+	($code, $rows, $err) = shard_json($program, 'list', $node);
+	is("$code " . join(' ', map { defined $_->{size} ? 'size' : 'none' } @$rows), '3 size none size size',
+		'list: the sizes of the others are there');
+	like($err, qr/\Asnowflake-shard: \Q$server\E: shard 1, schema s1: its size is not known, because it is $by: LOCK TABLE s1\.t/,
+		'and the shard is named');
+	is((run_shard($program, 'map', $node, '--format', 'svg'))[0], 3, 'map: exit code 3');
+	local $ENV{PGOPTIONS} = '-c lock_timeout=300ms';    # in place of 10 s
+	($status, $out, $err) = query('--sql', 'SELECT count(*) FROM t');
+	is("$status $out", "3 shard,schema,count\n0,s0,1\n2,s2,1\n3,s3,1\n", 'query: the rows of all others');
+	like($err, qr/\Asnowflake-shard: shard 1: ERROR:  canceling .* lock timeout.*^DETAIL:  It is $by: LOCK TABLE s1\.t/ms,
+		'and the shard is named');
+	($status, $out, $err) = run_shard($program, 'verify', $node);
+	is("$status $out", "3 4 shards on 1 server, 0 findings\n", 'verify: looks at the others');
+	like($err, qr/^snowflake-shard: \Q$server\E: shard 1, schema s1: its IDs are not all looked at, because it is $by/m,
+		'and the shard is named');
+	$holder->quit;
+};
+
 done_testing();
