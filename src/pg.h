@@ -77,6 +77,7 @@ extern "C" {
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "tcop/dest.h"
+#include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/array.h"

@@ -11,9 +11,10 @@
 namespace
 {
 
-/* How many rows the widths of a table are taken of. They are kept until then, and nothing is
- * printed. */
+/* How many rows the widths of a table are taken of, and how many bytes. They are kept until then,
+ * and nothing is printed. */
 constexpr std::size_t kFirstRows = 1000;
+constexpr std::size_t kFirstSize = 8 << 20;
 
 /* Characters, not bytes: the text is UTF-8, where every byte of a character but the first is
  * 10xxxxxx. */
@@ -80,6 +81,14 @@ Value::Value(std::int64_t number) : text(std::to_string(number))
     kind = kind_of_number(text);
 }
 
+std::size_t size_of(const Row& row)
+{
+    std::size_t size = 0;
+    for (const Value& value : row)
+        size += sizeof(Value) + value.text.capacity();
+    return size;
+}
+
 Value text_or_null(const std::string& text)
 {
     return text.empty() ? Value() : Value(text);
@@ -124,7 +133,8 @@ void RowPrinter::print(const Row& row)
     if (has_rows_)
         return print_table_row(row);
     first_rows_.push_back(row);
-    if (first_rows_.size() == kFirstRows)
+    first_size_ += size_of(row);
+    if (first_rows_.size() == kFirstRows || first_size_ >= kFirstSize)
         print_first_rows();
 }
 

@@ -35,6 +35,9 @@ Kind kind_of_number(const std::string& text);
 
 using Row = std::vector<Value>;
 
+/* Its bytes in memory. */
+std::size_t size_of(const Row& row);
+
 struct Table {
     std::vector<std::string> columns;
     std::vector<Row> rows;
@@ -73,6 +76,7 @@ private:
     const bool has_heading_;
     Row heading_;
     std::vector<Row> first_rows_; /* that the widths are taken of */
+    std::size_t first_size_ = 0;
     std::vector<std::size_t> widths_;
     std::vector<bool> is_number_;
     bool has_rows_ = false;

@@ -31,8 +31,9 @@ Row row_of(const Result& result, int row, const std::vector<Column>& columns)
     Row values;
     for (int i = 0; i < result.columns(); i++) {
         const unsigned int type = columns[static_cast<std::size_t>(i)].type;
-        const std::string text = result.text(row, i);
-        values.emplace_back(result.is_null(row, i) ? Kind::null : kind_of(type, text), text);
+        std::string text = result.text(row, i);
+        const Kind kind = result.is_null(row, i) ? Kind::null : kind_of(type, text);
+        values.emplace_back(kind, std::move(text));
     }
     return values;
 }

@@ -1,8 +1,10 @@
 #include "verbs/gathered_rows.h"
 
 #include <set>
+#include <utility>
 
 #include "base/quoting.h"
+#include "postgres/cursor.h"
 #include "postgres/row_text.h"
 #include "postgres/sql_text.h"
 
@@ -176,15 +178,19 @@ void GatheredRows::print_query()
         (options_.statement_timeout > 0 ? milliseconds_of(options_.statement_timeout) : "DEFAULT") +
         "; SET TRANSACTION READ ONLY");
     connection.query(declare());
+    const std::vector<Column> columns = columns_of(connection.query("FETCH 0 FROM snowflake_then"));
     RowPrinter printer(format_of(options_.format, options_.json));
-    for (bool is_first = true, is_last = false; !is_last; is_first = false) {
-        const Result rows = connection.query("FETCH 1000 FROM snowflake_then");
-        const std::vector<Column> columns = columns_of(rows);
-        if (is_first)
+    /* Not before the first rows: the query can still fail, and then nothing is printed. */
+    bool has_begun = false;
+    const auto begin = [&] {
+        if (!std::exchange(has_begun, true))
             printer.begin(names_behind({}, columns));
-        for (int i = 0; i < rows.rows(); i++)
-            printer.print(row_of(rows, i, columns));
-        is_last = rows.rows() < 1000;
-    }
+    };
+    read_cursor(connection, "snowflake_then", columns, [&](const std::vector<Row>& rows) {
+        begin();
+        for (const Row& row : rows)
+            printer.print(row);
+    });
+    begin();
     printer.end();
 }

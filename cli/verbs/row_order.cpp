@@ -9,22 +9,15 @@ namespace
  * than memory. */
 constexpr std::size_t kMaxWaiting = 16 << 20;
 
-std::size_t size_of(const std::vector<Row>& rows)
-{
-    std::size_t size = 0;
-    for (const Row& row : rows)
-        for (const Value& value : row)
-            size += sizeof(Value) + value.text.capacity();
-    return size;
-}
-
 } // namespace
 
 /* The one whose turn it is never waits, so the others go on some time. Rows that are larger than
  * the bound by themselves wait for their turn, and are printed then. */
 void RowOrder::add(std::size_t shard, std::vector<Row> rows)
 {
-    const std::size_t size = size_of(rows);
+    std::size_t size = 0;
+    for (const Row& row : rows)
+        size += size_of(row);
     std::unique_lock<std::mutex> lock(lock_);
     turn_.wait(lock, [&] { return shard == now_ || bytes_ + size <= kMaxWaiting; });
     Waiting& waiting = waiting_[shard];

@@ -1,6 +1,7 @@
 #include "verbs/shard_query.h"
 
 #include "fleet/locked.h"
+#include "postgres/cursor.h"
 #include "postgres/row_text.h"
 #include "postgres/sql_text.h"
 
@@ -129,17 +130,11 @@ void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Aske
     session.end_statement();
     sink_.begin(shard, columns);
     session.begin_statement();
-    for (bool is_last = false; !is_last;) {
-        const Result result = connection.query("FETCH 1000 FROM snowflake_shard");
-        std::vector<Row> rows;
-        for (int i = 0; i < result.rows(); i++) {
-            rows.push_back({shard.number, shard.schema});
-            for (Value& value : row_of(result, i, columns))
-                rows.back().push_back(std::move(value));
-        }
-        /* A full batch may be the last one: then the next FETCH returns no row. */
-        is_last = result.rows() < 1000;
+    read_cursor(connection, "snowflake_shard", columns, [&](std::vector<Row> rows) {
         session.end_statement();
+        for (Row& row : rows)
+            row.insert(row.begin(), {shard.number, shard.schema});
         sink_.add(asked.place, std::move(rows));
-    }
+    });
+    session.end_statement();
 }

@@ -97,39 +97,66 @@ void require_columns(TupleDesc expected, TupleDesc actual)
                         actual->natts, expected->natts)));
 }
 
+/* Takes the rows one by one: a batch of wide ones could need more memory than there is. */
+struct Receiver {
+    DestReceiver base; /* first: PostgreSQL knows this part only */
+    const ReturnSetInfo* result;
+    MemoryContext row;
+    FmgrInfo* outputs;
+    Datum* values;
+    bool* nulls;
+};
+
 /* The output functions of the types run here, with the rights of the owner, too. */
-void put_rows(const SPITupleTable* table, std::uint64_t count, const ReturnSetInfo* result)
+bool receive_row(TupleTableSlot* slot, DestReceiver* self)
 {
-    const int columns = table->tupdesc->natts;
-    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<std::size_t>(columns)));
-    auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * static_cast<std::size_t>(columns)));
-    for (std::uint64_t row = 0; row < count; row++) {
-        for (int i = 0; i < columns; i++) {
-            const char* value = SPI_getvalue(table->vals[row], table->tupdesc, i + 1);
-            nulls[i] = value == nullptr;
-            values[i] = value == nullptr ? Datum{0} : CStringGetTextDatum(value);
-        }
-        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    auto* receiver = reinterpret_cast<Receiver*>(self);
+    const MemoryContext context = MemoryContextSwitchTo(receiver->row);
+    slot_getallattrs(slot);
+    for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++) {
+        const bool is_null = slot->tts_isnull[i];
+        receiver->nulls[i] = is_null;
+        receiver->values[i] = is_null ? Datum{0}
+                                      : CStringGetTextDatum(OutputFunctionCall(
+                                            &receiver->outputs[i], slot->tts_values[i]));
     }
+    tuplestore_putvalues(receiver->result->setResult, receiver->result->setDesc, receiver->values,
+                         receiver->nulls);
+    MemoryContextSwitchTo(context);
+    MemoryContextReset(receiver->row);
+    return true;
+}
+
+Receiver* make_receiver(TupleDesc columns, const ReturnSetInfo* result)
+{
+    const auto count = static_cast<std::size_t>(columns->natts);
+    auto* receiver = static_cast<Receiver*>(palloc0(sizeof(Receiver)));
+    receiver->base.receiveSlot = receive_row;
+    receiver->base.rStartup = [](DestReceiver*, int, TupleDesc) {};
+    receiver->base.rShutdown = [](DestReceiver*) {};
+    receiver->base.mydest = DestTuplestore;
+    receiver->result = result;
+    receiver->row =
+        AllocSetContextCreate(CurrentMemoryContext, "rows_as_owner", ALLOCSET_DEFAULT_SIZES);
+    receiver->outputs = static_cast<FmgrInfo*>(palloc(sizeof(FmgrInfo) * count));
+    receiver->values = static_cast<Datum*>(palloc(sizeof(Datum) * count));
+    receiver->nulls = static_cast<bool*>(palloc(sizeof(bool) * count));
+    for (int i = 0; i < columns->natts; i++) {
+        Oid output = InvalidOid;
+        bool is_varlena = false;
+        getTypeOutputInfo(TupleDescAttr(columns, i)->atttypid, &output, &is_varlena);
+        fmgr_info(output, &receiver->outputs[i]);
+    }
+    return receiver;
 }
 
 /* All rows are in the result, in memory of work_mem or a temporary file, before the caller gets the
  * first: no code of the shard runs behind the end of the restricted operation. */
 void put_all_rows(SPIPlanPtr plan, Datum* parameters, const ReturnSetInfo* result)
 {
-    constexpr long kBatch = 1000;
     const Portal portal = open(plan, parameters);
     require_columns(result->setDesc, portal->tupDesc);
-    const MemoryContext batch =
-        AllocSetContextCreate(CurrentMemoryContext, "rows_as_owner", ALLOCSET_DEFAULT_SIZES);
-    do {
-        SPI_cursor_fetch(portal, true, kBatch);
-        const MemoryContext context = MemoryContextSwitchTo(batch);
-        put_rows(SPI_tuptable, SPI_processed, result);
-        MemoryContextSwitchTo(context);
-        MemoryContextReset(batch);
-        SPI_freetuptable(SPI_tuptable);
-    } while (SPI_processed > 0);
+    PortalRunFetch(portal, FETCH_FORWARD, FETCH_ALL, &make_receiver(portal->tupDesc, result)->base);
     SPI_cursor_close(portal);
 }
 

@@ -73,7 +73,8 @@ subtest 'query --timeout ends code that catches the cancel' => sub {
 	my $start = time();
 	($status, $out, $err) = query(@n, '--timeout', '500ms');
 	is("$status $out", "3 shard,schema,n\n0,s0,1\n2,s2,1\n3,s3,1\n", 'the rows of all others');
-	is($err, "snowflake-shard: shard 1: its code went on after --timeout, so the session was ended\n", 'the shard is named');
+	is($err, "snowflake-shard: shard 1: its code went on after --timeout, so the session was ended\n",
+		'the shard is named');
 	cmp_ok(time() - $start, '<', 10, 'in time');
 };
 
@@ -108,29 +109,46 @@ subtest 'a lock of one owner delays no other shard' => sub {
 	my $holder = $node->background_psql('postgres');
 	$holder->query_safe('SET ROLE o1; BEGIN; REINDEX TABLE s1.without_index');
 	my $pid = $holder->query_safe('SELECT pg_backend_pid()');
-	my $by = qr/locked by process $pid \(role "?[\w-]+"?\)/;
+	my $by = qr/because it is locked by process $pid \(role "?[\w-]+"?\)/;
+	my $shard = qr/\Q$server\E: shard 1, schema s1/;
 	($status, $out, $err) = run_shard($program, 'plan', $node);
 	is($status, 3, 'plan: the index of a TOAST table is locked');
-	like($err, qr/\Asnowflake-shard: \Q$server\E: shard 1, schema s1: its size counts as 0, because it is $by: [^\n]*\n/,
+	like($err, qr/\Asnowflake-shard: $shard: its size counts as 0, $by: [^\n]*\n/,
 		'and the shard is named');
 	$holder->query_safe('LOCK TABLE s1.t');
 	my ($code, $rows);
 	($code, $rows, $err) = shard_json($program, 'list', $node);
 	is("$code " . join(' ', map { defined $_->{size} ? 'size' : 'none' } @$rows), '3 size none size size',
 		'list: the sizes of the others are there');
-	like($err, qr/\Asnowflake-shard: \Q$server\E: shard 1, schema s1: its size is not known, because it is $by: LOCK TABLE s1\.t/,
+	like($err, qr/\Asnowflake-shard: $shard: its size is not known, $by: LOCK TABLE s1\.t/,
 		'and the shard is named');
 	is((run_shard($program, 'map', $node, '--format', 'svg'))[0], 3, 'map: exit code 3');
 	local $ENV{PGOPTIONS} = '-c lock_timeout=300ms';    # in place of 10 s
 	($status, $out, $err) = query('--sql', 'SELECT count(*) FROM t');
 	is("$status $out", "3 shard,schema,count\n0,s0,1\n2,s2,1\n3,s3,1\n", 'query: the rows of all others');
-	like($err, qr/\Asnowflake-shard: shard 1: ERROR:  canceling .* lock timeout.*^DETAIL:  It is $by: LOCK TABLE s1\.t/ms,
+	like($err,
+		qr/\Asnowflake-shard: shard 1: ERROR: .* lock timeout.*^DETAIL:  It is locked by process $pid .*: LOCK TABLE s1\.t/ms,
 		'and the shard is named');
 	($status, $out, $err) = run_shard($program, 'verify', $node);
 	is("$status $out", "3 4 shards on 1 server, 0 findings\n", 'verify: looks at the others');
-	like($err, qr/^snowflake-shard: \Q$server\E: shard 1, schema s1: its IDs are not all looked at, because it is $by/m,
+	like($err, qr/^snowflake-shard: $shard: its IDs are not all looked at, $by/m,
 		'and the shard is named');
 	$holder->quit;
+};
+
+subtest 'wide rows need little memory' => sub {
+	my $wide = q{SELECT repeat('x', 8000000) FROM generate_series(1, 16)};
+	my ($kb) = $node->safe_psql('postgres', qq{
+		SELECT count(*) FROM snowflake_internal.rows_as_owner('s1'::regnamespace, \$\$$wide\$\$) AS r (a text);
+		SELECT pg_read_file('/proc/self/status')}) =~ /VmHWM:\s+(\d+) kB/;
+	cmp_ok($kb, '<', 100_000, 'the server: 16 rows of 8 MB');
+
+	# A sanitizer needs more than this before it begins.
+	my @limited = ('sh', '-c', 'ulimit -v 262144 && "$@" | wc -c', 'sh', $program);
+	IPC::Run::run([ @limited, '--version' ], '>', \$out, '2>', \$err);
+	plan skip_all => 'the program does not start with so little memory' if $out == 0;
+	IPC::Run::run([ @limited, shard_command('query', $node, '--shards', 1, '--sql', $wide) ], '>', \$out, '2>', \$err);
+	cmp_ok($out, '>', 128_000_000, 'query') or diag($err);
 };
 
 done_testing();
