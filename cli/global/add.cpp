@@ -16,8 +16,8 @@
 #include "global/publication.h"
 #include "global/session.h"
 #include "global/tables.h"
-#include "handover/transaction.h"
-#include "handover/waiting.h"
+#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "move/comparison.h"
 #include "move/replication.h"
 

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "global/tables.h"
-#include "handover/transaction.h"
-#include "handover/waiting.h"
+#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "postgres/settings.h"
 #include "postgres/trust.h"
 

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "global/tables.h"
-#include "handover/transaction.h"
-#include "handover/waiting.h"
+#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "postgres/settings.h"
 #include "postgres/trust.h"
 

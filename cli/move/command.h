@@ -8,7 +8,7 @@
 
 #include "base/shard_states.h"
 #include "fleet/in_transit.h"
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "move/capacity.h"
 #include "move/obstacles.h"
 #include "move/state.h"
@@ -17,7 +17,7 @@
 /* An undo names the servers as its move did, and goes from --to to --from. */
 MoveOptions in_direction(MoveOptions options);
 
-/* One command on a shard that it has locked. session_ comes before handover_, because the routers
+/* One command on a shard that it has locked. session_ comes before cutover_, because the routers
  * that the source keeps are read under its locks. */
 class MoveCommand
 {
@@ -39,7 +39,7 @@ public:
     /* How long writes were blocked, in milliseconds, if execute() has blocked them. */
     std::optional<std::int64_t> pause() const { return pause_; }
     /* The last lines of an error: the aliases that are paused. */
-    std::string paused() { return handover_.paused(); }
+    std::string paused() { return cutover_.paused(); }
 
 private:
     /* Read anew each time, because each step changes the records. */
@@ -89,9 +89,9 @@ private:
     Connection& source_ = session_.servers.source;
     Connection& target_ = session_.servers.target;
     const Move& move_ = session_.move;
-    Handover handover_;
-    Routers& routers_ = handover_.routers;
-    const Limits& limits_ = handover_.limits;
+    Cutover cutover_;
+    Routers& routers_ = cutover_.routers;
+    const Limits& limits_ = cutover_.limits;
     const Workers on_target_;
     const Workers on_source_; /* of a way back */
     std::string end_state_;

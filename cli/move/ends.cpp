@@ -1,8 +1,8 @@
 /* The other ends of a move: --abort before the switch, --drop-source behind it. */
 
 #include "fleet/catalog.h"
-#include "handover/dependents.h"
-#include "handover/waiting.h"
+#include "cutover/dependents.h"
+#include "cutover/waiting.h"
 #include "move/command.h"
 #include "move/fence.h"
 #include "move/replication.h"
@@ -24,17 +24,17 @@ int MoveCommand::abort()
      * the target before the fence is lowered. */
     if (now.is_switched())
         throw Failure("the shard is open on " + target_.server() + hint(now));
-    handover_.remedy = command_with("--abort") + " goes on";
+    cutover_.remedy = command_with("--abort") + " goes on";
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());
-    handover_.let_go();
+    cutover_.let_go();
     discard_way_back(target_, move_, limits_);
     /* --undo --reversible has set is_reversible. The way back stands again without it. */
     if (now.is_undo())
         write_way_back(source_, move_, Step::prepared);
     else
         remove_copy(now);
-    handover_.end_abort("the move");
+    cutover_.end_abort("the move");
     return end("aborted");
 }
 

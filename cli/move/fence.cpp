@@ -1,9 +1,9 @@
 #include "move/fence.h"
 
 #include "base/output.h"
-#include "handover/handover.h"
-#include "handover/transaction.h"
-#include "handover/writers.h"
+#include "cutover/cutover.h"
+#include "cutover/transaction.h"
+#include "cutover/writers.h"
 #include "move/fingerprint.h"
 #include "move/state.h"
 #include "postgres/trust.h"

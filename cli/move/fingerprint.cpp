@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "definition/entries.h"
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "postgres/trust.h"
 
 namespace

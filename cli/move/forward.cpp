@@ -34,7 +34,7 @@ int MoveCommand::go_on()
                                       " stops reverse replication."
                                 : command_with("--abort") + " removes the copy.")));
     } catch (const std::exception& error) {
-        throw Failure(std::string(error.what()) + "\nHINT:  " + handover_.remedy + "." +
+        throw Failure(std::string(error.what()) + "\nHINT:  " + cutover_.remedy + "." +
                       (end_state_.empty() ? " Before the target is open, " +
                                                 command_with("--abort") + " undoes the move."
                                           : ""));
@@ -97,7 +97,7 @@ void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
     routers_.make_ready(source_, target_);
     /* Connected before the fence, because writes would be blocked meanwhile. */
     snapshot.emplace(options_.to);
-    pause_ = switch_over(servers, move_, *snapshot, handover_);
+    pause_ = switch_over(servers, move_, *snapshot, cutover_);
 }
 
 /* The target is open. The rows are compared also if clients are not led there: they can be compared

@@ -47,7 +47,7 @@ Routing routing_of(const MoveOptions& options, Connection& source, const Move& m
 MoveCommand::MoveCommand(const MoveOptions& options, bool is_one_of_many)
     : options_(options), is_one_of_many_(is_one_of_many),
       session_(options.from, options.to, options.schema),
-      handover_(routing_of(options, source_, move_, is_one_of_many), "the shard is", options,
+      cutover_(routing_of(options, source_, move_, is_one_of_many), "the shard is", options,
                 command_with(options.is_undone ? "--undo" : "--resume") + " goes on"),
       on_target_{dsn_of(source_, options.source), options.trusts_owners},
       on_source_{dsn_of(target_, options.target), options.trusts_owners}
@@ -190,7 +190,7 @@ int MoveCommand::begin()
     if (now.leads_back() && is_address_of(now.source->other, target_)) {
         /* The target has all rows. So the move is the switch of an undo. */
         warn(target_.server() + " follows the shard, and has its rows: nothing is copied");
-        handover_.remedy = command_with("--undo") + " goes on";
+        cutover_.remedy = command_with("--undo") + " goes on";
         return options_.is_dry_run ? print_obstacles({}, options_.json) : go_on();
     }
     if (now.has_begun())

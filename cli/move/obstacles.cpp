@@ -4,7 +4,7 @@
 
 #include "base/output.h"
 #include "fleet/in_transit.h"
-#include "handover/dependents.h"
+#include "cutover/dependents.h"
 #include "move/owned.h"
 #include "move/replicable.h"
 #include "move/rights.h"

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "move/rights.h"
 #include "move/session.h"
 #include "postgres/obstacles.h"

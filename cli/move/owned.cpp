@@ -1,6 +1,6 @@
 #include "move/owned.h"
 
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "postgres/trust.h"
 
 namespace

@@ -5,8 +5,8 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "handover/transaction.h"
-#include "handover/waiting.h"
+#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "move/fingerprint.h"
 #include "move/owned.h"
 #include "postgres/dsn.h"

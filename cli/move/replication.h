@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "move/session.h"
 
 /* The connection string of a server for a subscription: as given, else as this command reaches it,

@@ -5,7 +5,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "handover/transaction.h"
+#include "cutover/transaction.h"
 #include "move/copy.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
@@ -115,14 +115,14 @@ void open_target(Connection& target, const Move& move, const Fence& fence,
 
 /* The fence is raised here, and the target opened, by the deadline. */
 void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, Connection& snapshot,
-               Handover& handover, Fence& fence, bool is_reversible)
+               Cutover& cutover, Fence& fence, bool is_reversible)
 {
     auto& [source, target] = servers;
     const Watch on_source(source, late_at(source, deadline));
     const Watch on_target(target, late_at(target, deadline));
     const Watch on_snapshot(snapshot, late_at(snapshot, deadline));
     /* Before the fence: clients wait in PgBouncer, and do not get its error. */
-    handover.routers.pause(deadline);
+    cutover.routers.pause(deadline);
     /* A marker is there if a killed command has sent it. Then the fence stands. */
     if (fence.marker.empty()) {
         /* The pause may have waited for a transaction that changed a table. The target would not
@@ -137,7 +137,7 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
     snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
     /* The fence does not stop ALTER TABLE or GRANT, so this comes as late as possible. */
     require_no_change(source, move);
-    open_target(target, move, fence, deadline, is_reversible, handover.is_final);
+    open_target(target, move, fence, deadline, is_reversible, cutover.is_final);
 }
 
 } // namespace
@@ -147,11 +147,11 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
  * a change during the dump makes another one. Behind the fence it is computed once.
  * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
 std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
-                         Handover& handover)
+                         Cutover& cutover)
 {
     Connection& source = servers.source;
     Connection& target = servers.target;
-    const Limits& limits = handover.limits;
+    const Limits& limits = cutover.limits;
     std::int64_t blocked = 0;
     Switch one;
     one.close = [&] {
@@ -169,13 +169,13 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
         if (state.is_reversible)
             note_fingerprint(target, opposite(move));
         Fence fence = {state.step == Step::fenced, state.marker, Clock::now()};
-        switch_by(limits.deadline(), servers, move, snapshot, handover, fence, state.is_reversible);
+        switch_by(limits.deadline(), servers, move, snapshot, cutover, fence, state.is_reversible);
         blocked = milliseconds_since(fence.start);
         warn("writes were blocked for " + std::to_string(blocked) + " ms");
     };
     one.open_again = [&] {
         lower_fence(source, move, limits.deadline());
-        handover.routers.resume();
+        cutover.routers.resume();
     };
     one.catch_up = [&] {
         await_answer(target);
@@ -186,6 +186,6 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
     one.unknown = "It is not known whether the shard is open on " + target.server() +
                   ". Nobody can write to it before --resume.";
     withstand_settings(snapshot);
-    handover.attempt(one);
+    cutover.attempt(one);
     return blocked;
 }

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/output.h"
-#include "handover/transaction.h"
+#include "cutover/transaction.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/obstacles.h"

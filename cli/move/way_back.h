@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "move/rights.h"
 #include "move/session.h"
 #include "routers/routing.h"

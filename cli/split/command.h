@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "split/session.h"
 #include "split/verb.h"
 
@@ -21,7 +21,7 @@ public:
 
     int execute();
     /* The last lines of an error: the aliases that are paused. */
-    std::string paused() { return handover_.paused(); }
+    std::string paused() { return cutover_.paused(); }
 
 private:
     int begin();
@@ -59,14 +59,14 @@ private:
     }
 
     /* The order of the members matters: servers_ takes the locks, and the record that shards_ and
-     * handover_ read must not change any more. */
+     * cutover_ read must not change any more. */
     const SplitOptions options_;
     SplitServers servers_;
     Connection& old_ = servers_.old;
     std::vector<SplitShard> shards_;
-    Handover handover_;
-    Routers& routers_ = handover_.routers;
-    const Limits& limits_ = handover_.limits;
+    Cutover cutover_;
+    Routers& routers_ = cutover_.routers;
+    const Limits& limits_ = cutover_.limits;
     Clock::time_point closed_at_; /* zero: this command has not closed the shards */
     Clock::time_point opened_at_; /* zero: nor opened them on the new server */
     std::string read_only_;       /* why the new server is; empty: it can be written to */

@@ -3,8 +3,8 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "fleet/in_transit.h"
-#include "handover/dependents.h"
-#include "handover/waiting.h"
+#include "cutover/dependents.h"
+#include "cutover/waiting.h"
 #include "postgres/identity.h"
 #include "split/command.h"
 #include "split/fence.h"
@@ -89,10 +89,10 @@ int SplitCommand::abort()
                 " was requested, and may still come\nHINT:  " + command_of(*now, "--resume") +
                 " finishes the split. To go back, start the standby again, and give --abort then.");
     }
-    handover_.remedy = "snowflake-shard split ... --abort goes on";
+    cutover_.remedy = "snowflake-shard split ... --abort goes on";
     require_home(*now);
     lower_fence(old_, deadline_of_opening());
-    handover_.let_go();
+    cutover_.let_go();
     /* Before the record is removed: if this fails, --abort can be repeated. */
     if (servers_.standby != nullptr)
         make_writable(*servers_.standby);
@@ -102,7 +102,7 @@ int SplitCommand::abort()
     remove_fence(old_);
     /* The record is removed all the same, because the shards are open. So --abort does not go on:
      * the error names the aliases, and the user resumes them. */
-    handover_.end_abort("the split");
+    cutover_.end_abort("the split");
     return end("aborted");
 }
 

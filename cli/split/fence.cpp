@@ -2,8 +2,8 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "handover/transaction.h"
-#include "handover/writers.h"
+#include "cutover/transaction.h"
+#include "cutover/writers.h"
 #include "split/schema.h"
 #include "split/sequences.h"
 #include "split/session.h"

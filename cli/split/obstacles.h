@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fleet/records.h"
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 #include "postgres/obstacles.h"
 
 /* More than this is an obstacle; less is waited for. */

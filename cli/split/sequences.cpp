@@ -1,7 +1,7 @@
 #include "split/sequences.h"
 
 #include "base/output.h"
-#include "handover/transaction.h"
+#include "cutover/transaction.h"
 
 namespace
 {

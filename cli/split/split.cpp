@@ -87,7 +87,7 @@ Routing routing_of(const SplitOptions& options, Connection& old,
 
 SplitCommand::SplitCommand(const SplitOptions& options)
     : options_(options), servers_(options), shards_(shards_of(options, old_)),
-      handover_(routing_of(options, old_, shards_), "the shards are", options,
+      cutover_(routing_of(options, old_, shards_), "the shards are", options,
                 "snowflake-shard split ... --resume goes on")
 {
 }

@@ -4,8 +4,8 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "handover/transaction.h"
-#include "handover/waiting.h"
+#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "split/session.h"
 
 namespace

@@ -4,7 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "handover/transaction.h"
+#include "cutover/transaction.h"
 #include "postgres/settings.h"
 #include "split/command.h"
 #include "split/fence.h"
@@ -85,7 +85,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     });
     /* Behind the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
      * is allowed, and takes the note away if it was committed. */
-    handover_.is_final = true;
+    cutover_.is_final = true;
 }
 
 /* THE POINT OF NO RETURN is the promotion, and it may come from the moment on when it is requested.
@@ -179,5 +179,5 @@ void SplitCommand::switch_over()
     one.opened = "The shards are open on the old server again.";
     one.hint = "\nHINT:  --resume goes on, --abort undoes what has been done.";
     one.unknown = unknown_outcome();
-    handover_.attempt(one);
+    cutover_.attempt(one);
 }

@@ -1,4 +1,4 @@
-#include "handover/transaction.h"
+#include "cutover/transaction.h"
 
 #include <algorithm>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "handover/dependents.h"
+#include "cutover/dependents.h"
 
 namespace
 {

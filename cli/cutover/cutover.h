@@ -46,8 +46,8 @@ struct Switch {
 };
 
 /* One command on shards that it has locked. */
-struct Handover {
-    Handover(Routing routing, const std::string& opened, const SwitchOptions& options,
+struct Cutover {
+    Cutover(Routing routing, const std::string& opened, const SwitchOptions& options,
              std::string first_remedy);
 
     /* Up to three tries, each of which blocks writes for about --timeout at most. An error says

@@ -1,4 +1,4 @@
-#include "handover/writers.h"
+#include "cutover/writers.h"
 
 #include <thread>
 

@@ -1,7 +1,7 @@
-#include "handover/waiting.h"
+#include "cutover/waiting.h"
 
 #include "base/output.h"
-#include "handover/transaction.h"
+#include "cutover/transaction.h"
 #include "postgres/settings.h"
 
 namespace

@@ -1,4 +1,4 @@
-#include "handover/handover.h"
+#include "cutover/cutover.h"
 
 #include <thread>
 
@@ -42,14 +42,14 @@ std::string Limits::seconds() const
     return std::to_string(std::chrono::duration<double>(timeout).count());
 }
 
-Handover::Handover(Routing routing, const std::string& opened, const SwitchOptions& options,
+Cutover::Cutover(Routing routing, const std::string& opened, const SwitchOptions& options,
                    std::string first_remedy)
     : routers(std::move(routing), opened), limits(options), remedy(std::move(first_remedy))
 {
 }
 
 /* Only Late is worth another try: a transaction, a lock or the other server took too long. */
-void Handover::attempt(const Switch& one) const
+void Cutover::attempt(const Switch& one) const
 {
     for (int left = kTries;; left--) {
         try {
@@ -76,13 +76,13 @@ void Handover::attempt(const Switch& one) const
     }
 }
 
-void Handover::let_go()
+void Cutover::let_go()
 {
     is_resumed = routers.resume();
     routers.discard_prepared();
 }
 
-void Handover::end_abort(const std::string& what)
+void Cutover::end_abort(const std::string& what)
 {
     remedy = "RESUME in its console lets them go on";
     if (!is_resumed)
