@@ -174,3 +174,12 @@ std::string doubled(const std::string& text, char quote)
         doubled.append(c == quote ? 2 : 1, c);
     return doubled;
 }
+
+std::string joined(const std::vector<std::string>& texts, const std::string& separator,
+                   const std::string& before)
+{
+    std::string list;
+    for (const std::string& text : texts)
+        list += (list.empty() ? "" : separator) + before + text;
+    return list;
+}

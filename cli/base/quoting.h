@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 /* A word that can be pasted into bash or zsh. */
 std::string shell_quoted(const std::string& text);
@@ -27,3 +28,7 @@ std::string visible(const std::string& text, const std::string& kept = "");
 
 /* Each quote twice, as SQL and CSV want it between quotes. */
 std::string doubled(const std::string& text, char quote = '\'');
+
+/* before: in front of each. */
+std::string joined(const std::vector<std::string>& texts, const std::string& separator,
+                   const std::string& before = "");

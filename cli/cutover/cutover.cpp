@@ -43,7 +43,7 @@ std::string Limits::seconds() const
 }
 
 Cutover::Cutover(Routing routing, const std::string& opened, const SwitchOptions& options,
-                   std::string first_remedy)
+                 std::string first_remedy)
     : routers(std::move(routing), opened), limits(options), remedy(std::move(first_remedy))
 {
 }

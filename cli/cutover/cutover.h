@@ -48,7 +48,7 @@ struct Switch {
 /* One command on shards that it has locked. */
 struct Cutover {
     Cutover(Routing routing, const std::string& opened, const SwitchOptions& options,
-             std::string first_remedy);
+            std::string first_remedy);
 
     /* Up to three tries, each of which blocks writes for about --timeout at most. An error says
      * whether clients can write again. */

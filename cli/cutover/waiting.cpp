@@ -1,5 +1,9 @@
 #include "cutover/waiting.h"
 
+#include <algorithm>
+#include <memory>
+#include <thread>
+
 #include "base/output.h"
 #include "cutover/transaction.h"
 #include "postgres/settings.h"
@@ -38,6 +42,12 @@ void Wait::tell()
     if (text != told_ && !text.empty())
         warn(text);
     told_ = std::move(text);
+}
+
+void Pause::operator()()
+{
+    std::this_thread::sleep_for(length_);
+    length_ = std::min(2 * length_, std::chrono::milliseconds(100));
 }
 
 std::string describe_blockers(Connection& connection, int process)

@@ -24,6 +24,17 @@ private:
     std::string told_;
 };
 
+/* Between two rounds of a wait in which nobody is blocked: a few milliseconds at first, because
+ * most waits are short. */
+class Pause
+{
+public:
+    void operator()();
+
+private:
+    std::chrono::milliseconds length_ = std::chrono::milliseconds(4);
+};
+
 /* An expression of SQL: the transactions that the process pid waits for, as text, or NULL. */
 std::string blockers_of(const std::string& pid);
 /* The transactions that a process waits for; empty if there are none. */

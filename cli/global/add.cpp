@@ -16,10 +16,11 @@
 #include "global/publication.h"
 #include "global/session.h"
 #include "global/tables.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
-#include "move/comparison.h"
-#include "move/replication.h"
+#include "replication/comparison.h"
+#include "replication/publication.h"
+#include "replication/slot.h"
+#include "replication/subscription.h"
 
 namespace
 {
@@ -104,12 +105,12 @@ private:
                 throw Failure(follower->server() + " and " + first->second->server() +
                               " have the same slot, " + subscription.slot +
                               ", and it was not disabled during a split: one of them misses "
-                              "changes\nHINT:  On the new one: ALTER SUBSCRIPTION " +
-                              subscription.quoted + " DISABLE; ALTER SUBSCRIPTION " +
-                              subscription.quoted + " SET (slot_name = NONE); DROP SUBSCRIPTION " +
-                              subscription.quoted + "; Then add it again: its rows are compared.");
+                              "changes\nHINT:  On the new one: " +
+                              removal_of(subscription.quoted) +
+                              " Then add it again: its rows are compared.");
             const std::string name = new_name(*follower);
-            copy_slot(writer_, subscription.slot, name);
+            writer_.query("SELECT pg_copy_logical_replication_slot($1, $2)",
+                          {subscription.slot, name});
             follower->run("BEGIN; ALTER SUBSCRIPTION " + subscription.quoted +
                           " SET (slot_name = '" + name + "'); ALTER SUBSCRIPTION " +
                           subscription.quoted + " RENAME TO " + name + "; COMMIT");
@@ -154,8 +155,7 @@ private:
     void end(Connection& follower, const Subscription& subscription)
     {
         stop_subscription(follower, subscription);
-        if (is_name_of_slot(subscription.slot))
-            drop_slot(writer_, subscription.slot);
+        drop_slot(writer_, subscription.slot);
         drop_subscription(follower, subscription);
     }
 
@@ -196,11 +196,8 @@ private:
      * transactions that could wait for the lock. */
     void follow_equal(Connection& follower, const Subscription& subscription)
     {
-        std::string list;
-        for (const std::string& table : tables_)
-            list += (list.empty() ? "ONLY " : ", ONLY ") + table;
         lock_and_run_naming(writer_, Clock::now() + kTimeout, [&] {
-            writer_.run("LOCK TABLE " + list + " IN SHARE MODE");
+            writer_.run("LOCK TABLE " + only(tables_) + " IN SHARE MODE");
             const std::string position =
                 writer_.query("SELECT pg_current_wal_insert_lsn()").text(0, 0);
             for (const std::string& table : tables_)
@@ -209,9 +206,7 @@ private:
                     throw Failure(follower.server() + ": table " + visible(table) + ": " +
                                   visible(difference) +
                                   "\nHINT:  Make the rows equal, or delete all of them there.");
-            follower.query("SELECT pg_replication_origin_advance('pg_' || oid, $2::pg_lsn) FROM "
-                           "pg_subscription WHERE subname = $1",
-                           {subscription.name, position});
+            begin_at(follower, subscription.name, position);
             enable(follower, subscription);
             refresh(follower, subscription, false);
         });
@@ -220,7 +215,7 @@ private:
     /* A worker that fails tries again for ever, and says why in the log of its server alone. */
     void await_rows(Connection& follower)
     {
-        const std::int64_t failures = count_failures(follower, find_subscription(follower));
+        const std::int64_t failures = count_failures(follower, find_subscription(follower).name);
         Subscription now;
         Wait wait([&] {
             std::string left;
@@ -228,7 +223,7 @@ private:
                 if (state != "r")
                     left += (left.empty() ? "" : ", ") + table;
             return follower.server() + ": not all rows are there of " + visible(left) +
-                   (count_failures(follower, now) > failures
+                   (count_failures(follower, now.name) > failures
                         ? "; replication has failed, and is tried again: the log of that server "
                           "says why"
                         : "");

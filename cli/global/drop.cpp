@@ -101,7 +101,7 @@ private:
                 warn(follower.server() + ": the slot is left on the server of --on, and keeps WAL" +
                      "\nHINT:  SELECT pg_drop_replication_slot(" +
                      follower.literal(subscription.slot) + ");");
-            else if (is_name_of_slot(subscription.slot))
+            else
                 drop_slot(session_.writer(), subscription.slot);
             drop_subscription(follower, subscription);
         }

@@ -1,26 +1,19 @@
 #include "global/follower.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "global/tables.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
 #include "postgres/settings.h"
 #include "postgres/trust.h"
+#include "replication/subscription.h"
 
 namespace
 {
 
 constexpr auto kTimeout = std::chrono::seconds(10);
 
-const std::string kHere =
-    "subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
-
-/* Without its slot's name, because DROP SUBSCRIPTION would connect to a server that its owner has
- * chosen. */
-const std::string kRemoval = "'ALTER SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET "
-                             "(slot_name = NONE); DROP SUBSCRIPTION %1$I;', subname";
+const std::string kRemoval = "'" + removal_of("%1$I") + "', subname";
 
 /* refuse_writes() makes it like this. 62: BEFORE, FOR EACH STATEMENT, of all four kinds. O: it
  * fires, and not for replicas. */
@@ -34,17 +27,17 @@ std::string problem_sql()
 SELECT format('subscription %I is of role %I, which is neither this role nor a superuser', subname, pg_get_userbyid(subowner)), format()" +
            kRemoval + R"()
 FROM pg_subscription WHERE starts_with(subname, $1) AND NOT )" +
-           is_trusted("subowner") + " AND " + kHere + R"(
+           is_trusted("subowner") + " AND " + kOfDatabase + R"(
 UNION ALL
 SELECT format('subscription %I is not of the publication snowflake_global alone', subname),
        format('ALTER SUBSCRIPTION %I SET PUBLICATION snowflake_global;', subname)
 FROM pg_subscription WHERE starts_with(subname, $1) AND subpublications <> '{snowflake_global}' AND )" +
-           kHere + R"(
+           kOfDatabase + R"(
 UNION ALL
 SELECT format('subscription %I is the second one', subname), format()" +
            kRemoval + R"()
 FROM pg_subscription AS s WHERE starts_with(subname, $1) AND )" +
-           kHere + R"(
+           kOfDatabase + R"(
 AND EXISTS (SELECT FROM pg_subscription AS o WHERE starts_with(o.subname, $1) AND o.subdbid = s.subdbid AND o.oid < s.oid))";
 }
 
@@ -57,7 +50,7 @@ Subscription find_subscription(Connection& follower)
                                        "quote_ident(subname), obj_description(oid, "
                                        "'pg_subscription') FROM pg_subscription WHERE "
                                        "starts_with(subname, $1) AND " +
-                                           kHere + " ORDER BY oid LIMIT 1",
+                                           kOfDatabase + " ORDER BY oid LIMIT 1",
                                        {kGlobal + "_"});
     if (rows.rows() == 0)
         return found;
@@ -104,8 +97,8 @@ Subscription make_subscription(Connection& follower, const std::string& dsn)
     const std::string name = new_name(follower);
     follower.run("BEGIN");
     hide_statements(follower);
-    follower.run("CREATE SUBSCRIPTION " + name + " CONNECTION " + follower.literal(dsn) +
-                 " PUBLICATION " + kGlobal + " WITH (connect = false, slot_name = '" + name + "')");
+    follower.run(subscription_sql(follower, name, kGlobal, dsn,
+                                  "connect = false, slot_name = '" + name + "'"));
     follower.run("COMMIT");
     return find_subscription(follower);
 }
@@ -113,11 +106,8 @@ Subscription make_subscription(Connection& follower, const std::string& dsn)
 void stop_subscription(Connection& follower, const Subscription& subscription)
 {
     follower.run("ALTER SUBSCRIPTION " + subscription.quoted + " DISABLE");
-    while (follower
-               .query("SELECT FROM pg_stat_subscription WHERE subname = $1 AND pid IS NOT NULL",
-                      {subscription.name})
-               .rows() > 0)
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (Pause pause; has_worker(follower, subscription.name);)
+        pause();
 }
 
 void note_change(Connection& follower, const Subscription& subscription, const std::string& id)
@@ -128,22 +118,7 @@ void note_change(Connection& follower, const Subscription& subscription, const s
 
 void drop_subscription(Connection& follower, const Subscription& subscription)
 {
-    const std::string& name = subscription.quoted;
-    follower.run("BEGIN; ALTER SUBSCRIPTION " + name + " DISABLE; ALTER SUBSCRIPTION " + name +
-                 " SET (slot_name = NONE); DROP SUBSCRIPTION " + name + "; COMMIT");
-}
-
-/* By the end of the names, because PostgreSQL 19 has renamed one of the columns, and has one more.
- */
-std::int64_t count_failures(Connection& follower, const Subscription& subscription)
-{
-    return follower
-        .query(R"(
-            SELECT coalesce(sum(value::bigint), 0)
-            FROM pg_stat_subscription_stats AS s CROSS JOIN jsonb_each_text(to_jsonb(s))
-            WHERE subname = $1 AND key LIKE '%\_error\_count')",
-               {subscription.name})
-        .number(0, 0);
+    drop_subscription(follower, subscription.quoted, Clock::now() + kTimeout);
 }
 
 /* The function has the rights of the role that writes. Without EXECUTE for PUBLIC no other role can

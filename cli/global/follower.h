@@ -42,9 +42,6 @@ void note_change(Connection& follower, const Subscription& subscription, const s
 /* Without its slot. */
 void drop_subscription(Connection& follower, const Subscription& subscription);
 
-/* How often its workers have failed, since its statistics were made. */
-std::int64_t count_failures(Connection& follower, const Subscription& subscription);
-
 /* Triggers that raise an error for each statement that writes to one of the tables, with the
  * address of the writer. The workers of the subscription are replicas, for which they do not fire.
  * In a transaction of the caller. */

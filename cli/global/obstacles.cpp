@@ -6,10 +6,11 @@
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/tables.h"
-#include "move/comparison.h"
-#include "move/replication.h"
-#include "move/trial.h"
 #include "postgres/trust.h"
+#include "replication/comparison.h"
+#include "replication/slot.h"
+#include "replication/subscription.h"
+#include "replication/trial.h"
 
 namespace
 {
@@ -99,7 +100,8 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
     for (Connection* const follower : session.followers()) {
         found.add(find_on_follower(writer, *follower, tables, options.trusts_owners));
         if (find_subscription(*follower).tables.empty())
-            found.add(try_connection(*follower, dsn_of(writer, options.source)));
+            found.add(
+                try_subscription(*follower, "snowflake_trial", dsn_of(writer, options.source)));
         slots.erase(std::remove(slots.begin(), slots.end(), find_subscription(*follower).slot),
                     slots.end());
     }

@@ -35,14 +35,6 @@ void note_change(Connection& writer, const PendingChange& change);
  * name. */
 std::vector<std::string> slots_of_followers(Connection& writer);
 
-/* A subscription can be altered to name any slot: no other than one of these is dropped. */
-bool is_name_of_slot(const std::string& slot);
-
-/* It waits for the transactions that are running in the whole cluster. */
-void make_slot(Connection& writer, const std::string& slot);
-/* It is there, of the kind that make_slot() makes, and has lost no WAL. */
-bool has_slot(Connection& writer, const std::string& slot);
-/* When its subscription is stopped. Nothing if it is gone; Failure if another server reads it. */
+/* When its subscription is stopped. Nothing if it is gone, or none of these: a subscription can be
+ * altered to name any slot. Failure if another server reads it. */
 void drop_slot(Connection& writer, const std::string& slot);
-/* The copy begins where the slot is. */
-void copy_slot(Connection& writer, const std::string& slot, const std::string& copy);

@@ -21,8 +21,9 @@
 #include "global/tables.h"
 #include "cutover/transaction.h"
 #include "cutover/waiting.h"
-#include "move/comparison.h"
 #include "postgres/settings.h"
+#include "replication/publication.h"
+#include "replication/slot.h"
 #include "verbs/changes.h"
 
 namespace
@@ -33,14 +34,6 @@ constexpr auto kCatchUp = std::chrono::seconds(60);
 constexpr auto kPatience = std::chrono::seconds(10);
 
 using Names = std::vector<std::string>;
-
-std::string list_of(const Names& names, const std::string& before = "")
-{
-    std::string list;
-    for (const std::string& name : names)
-        list += (list.empty() ? "" : ", ") + before + name;
-    return list;
-}
 
 /* Of a follower, as they were when the command began. */
 struct Follower {
@@ -67,7 +60,7 @@ public:
         if (!change_.id.empty() && change_.sql != sql_) {
             if (const Names missing = servers_without_change(); !missing.empty())
                 throw Failure("an earlier change is on " + writer_.server() + ", and not on " +
-                              list_of(missing) +
+                              joined(missing, ", ") +
                               "\nHINT:  Complete it first: snowflake-shard global run with all "
                               "servers, and --sql or --file with: " +
                               visible(change_.sql));
@@ -146,7 +139,7 @@ private:
                 for (const Follower& follower : followers_)
                     follower.connection.rollback(); /* of the last try */
                 if (!publication.tables.empty())
-                    writer_.run("LOCK TABLE " + list_of(publication.tables, "ONLY ") +
+                    writer_.run("LOCK TABLE " + only(publication.tables) +
                                 " IN SHARE ROW EXCLUSIVE MODE");
                 await_all_rows();
                 for (const Follower& follower : followers_) {
@@ -229,8 +222,8 @@ private:
                 errors += std::string("\n") + error.what();
             }
         if (!missing.empty())
-            throw Failure("the change is on " + list_of(done) + ", and was not seen on " +
-                          list_of(missing) + ":" + errors +
+            throw Failure("the change is on " + joined(done, ", ") + ", and was not seen on " +
+                          joined(missing, ", ") + ":" + errors +
                           "\nHINT:  Run the same command again: it completes the change. Until "
                           "then, the rows of the global tables may not get there.");
         note_change(writer_, {});

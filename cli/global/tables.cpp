@@ -9,6 +9,7 @@
 #include "postgres/error_text.h"
 #include "postgres/restore.h"
 #include "postgres/row_text.h"
+#include "replication/publication.h"
 
 namespace
 {
@@ -204,11 +205,8 @@ void lock_tables(Connection& connection, const std::string& tables)
         texts_of(connection.query("SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) "
                                   "ORDER BY oid",
                                   {tables}));
-    std::string list;
-    for (const std::string& name : names)
-        list += (list.empty() ? "ONLY " : ", ONLY ") + name;
-    if (!list.empty())
-        connection.run("LOCK TABLE " + list + " IN ACCESS SHARE MODE");
+    if (!names.empty())
+        connection.run("LOCK TABLE " + only(names) + " IN ACCESS SHARE MODE");
 }
 
 } // namespace

@@ -12,9 +12,11 @@
 #include "global/publication.h"
 #include "global/session.h"
 #include "global/tables.h"
-#include "move/comparison.h"
 #include "postgres/dsn.h"
 #include "postgres/extension.h"
+#include "replication/comparison.h"
+#include "replication/slot.h"
+#include "replication/subscription.h"
 
 namespace
 {
@@ -144,14 +146,11 @@ private:
     bool is_read()
     {
         const Clock::time_point deadline = Clock::now() + kRestart;
-        const std::int64_t failures = count_failures(follower_, subscription_);
+        const std::int64_t failures = count_failures(follower_, subscription_.name);
         for (;; std::this_thread::sleep_for(kPoll)) {
-            if (writer_
-                    .query("SELECT FROM pg_replication_slots WHERE slot_name = $1 AND active",
-                           {subscription_.slot})
-                    .rows() > 0)
+            if (::is_read(writer_, subscription_.slot))
                 return true;
-            if (Clock::now() > deadline || count_failures(follower_, subscription_) > failures)
+            if (Clock::now() > deadline || count_failures(follower_, subscription_.name) > failures)
                 break;
         }
         add_failed("no worker of it reads slot " + subscription_.slot + " on " + writer_.server());
@@ -160,7 +159,8 @@ private:
 
     void add_failed(const std::string& problem)
     {
-        const auto failures = static_cast<std::size_t>(count_failures(follower_, subscription_));
+        const auto failures =
+            static_cast<std::size_t>(count_failures(follower_, subscription_.name));
         add("worker", "subscription " + subscription_.name,
             problem + "; its workers have failed " + count_of(failures, "time"),
             "The log of this server says why. A row that was written here can be in the way: its "

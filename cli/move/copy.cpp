@@ -12,6 +12,7 @@
 #include "move/replication.h"
 #include "move/rights.h"
 #include "move/state.h"
+#include "replication/publication.h"
 #include "postgres/dump.h"
 #include "postgres/restore.h"
 #include "postgres/settings.h"
@@ -136,7 +137,7 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
     if (read_state(target, move))
         require_slot(source, move);
     else
-        make_slot(source, move);
+        make_slot_anew(source, move);
 }
 
 /* One transaction, so a command that is killed leaves nothing, and the next one begins here again.
@@ -169,7 +170,7 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
                 "It is being moved from " + source.server() + ".");
     stop_sequences(target, move);
     hide_statements(target);
-    target.run(subscription_sql(target, move, workers.dsn,
+    target.run(subscription_sql(target, move.name, move.name, workers.dsn,
                                 "slot_name = '" + move.slot + "'" + format_option(servers, move) +
                                     worker_option(target, source, source, move.shard, workers)));
     if (const std::string table = find_foreign_table(target, move); !table.empty())

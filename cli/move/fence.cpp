@@ -7,6 +7,7 @@
 #include "move/fingerprint.h"
 #include "move/state.h"
 #include "postgres/trust.h"
+#include "replication/publication.h"
 
 namespace
 {

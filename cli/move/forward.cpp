@@ -4,7 +4,7 @@
 #include "base/output.h"
 #include "move/capacity.h"
 #include "move/command.h"
-#include "move/comparison.h"
+#include "replication/comparison.h"
 #include "move/copy.h"
 #include "move/replication.h"
 #include "move/switch.h"
@@ -71,7 +71,7 @@ void MoveCommand::prepare()
         finish_definition(servers, move_, options_.index_jobs);
         if (source->is_reversible) {
             Capacity capacity;
-            capacity.add_way_back(servers, has_slot(target_, opposite(move_)));
+            capacity.add_way_back(servers, has_slot(target_, move_.back_slot));
             capacity.find_too_few(1, 1).raise_first();
             /* Before await_lag(): a slot can take long, because it waits for the running
              * transactions of the target. The lag must be small when the switch begins. */

@@ -48,7 +48,7 @@ MoveCommand::MoveCommand(const MoveOptions& options, bool is_one_of_many)
     : options_(options), is_one_of_many_(is_one_of_many),
       session_(options.from, options.to, options.schema),
       cutover_(routing_of(options, source_, move_, is_one_of_many), "the shard is", options,
-                command_with(options.is_undone ? "--undo" : "--resume") + " goes on"),
+               command_with(options.is_undone ? "--undo" : "--resume") + " goes on"),
       on_target_{dsn_of(source_, options.source), options.trusts_owners},
       on_source_{dsn_of(target_, options.target), options.trusts_owners}
 {
@@ -147,7 +147,7 @@ void MoveCommand::add_way_back(Capacity& capacity)
     const Standing now = standing();
     if (now.has_begun() && now.source && now.source->is_of_source() &&
         (now.source->is_reversible || options_.is_reversible))
-        capacity.add_way_back(session_.servers, has_slot(target_, opposite(move_)));
+        capacity.add_way_back(session_.servers, has_slot(target_, move_.back_slot));
 }
 
 Obstacles MoveCommand::find_obstacles(Capacity& capacity)

@@ -9,7 +9,7 @@
 #include "move/replicable.h"
 #include "move/rights.h"
 #include "move/state.h"
-#include "move/trial.h"
+#include "replication/trial.h"
 #include "postgres/dump.h"
 
 namespace
@@ -216,7 +216,9 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
         found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
-    return found.empty() ? try_definition(servers, move, workers.dsn, replaces_copy) : found;
+    return found.empty()
+               ? try_definition(source, target, move.shard, move.name, workers.dsn, replaces_copy)
+               : found;
 }
 
 } // namespace
@@ -270,7 +272,7 @@ Obstacles find_obstacles_of_way_back(Servers& servers, const Move& move, const W
     /* The source has the definition, so only the subscription is tried; and not under a name that
      * is taken, which is an obstacle of find_obstacles(). */
     if (found.empty() && find_taken_names(source, move).empty())
-        found = try_subscription(source, opposite(move), workers.dsn);
+        found = try_subscription(source, move.name, workers.dsn);
     return found;
 }
 

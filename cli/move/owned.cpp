@@ -2,13 +2,14 @@
 
 #include "cutover/cutover.h"
 #include "postgres/trust.h"
+#include "replication/publication.h"
+#include "replication/subscription.h"
 
 namespace
 {
 
 /* pg_subscription and pg_replication_slots have those of all databases. The name of a slot has the
- * database in it: see name_slot(). Without its slot's name, because DROP SUBSCRIPTION would connect
- * to a server that its owner has chosen. */
+ * database in it: see name_slot(). */
 const std::string kTaken = R"(
 SELECT format('schema %I is there already: it belongs to role %I', nspname, pg_get_userbyid(nspowner)), CASE
            WHEN n.oid IN ()" +
@@ -21,17 +22,18 @@ SELECT format('publication %I of role %I is there already', pubname, pg_get_user
 FROM pg_publication WHERE pubname = $1
 UNION ALL
 SELECT format('subscription %I of role %I is there already', subname, pg_get_userbyid(subowner)),
-       format('ALTER SUBSCRIPTION %1$I DISABLE; ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP SUBSCRIPTION %1$I;', subname)
-FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subname = $1 AND datname = current_database()
+       format(')" + removal_of("%1$I") +
+                           R"(', subname)
+FROM pg_subscription WHERE subname = $1 AND )" +
+                           kOfDatabase + R"(
 UNION ALL
 SELECT format('slot %s is there already', slot_name), format('SELECT pg_drop_replication_slot(%L);', slot_name)
 FROM pg_replication_slots, pg_database AS d WHERE datname = current_database() AND slot_name = format('%s_%s', $1::text, d.oid))";
 
 /* $1: the name. */
 const std::string kPublication = "pubowner AS owner FROM pg_publication WHERE pubname = $1";
-const std::string kSubscription = R"(
-    subowner AS owner FROM pg_subscription WHERE subname = $1
-    AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))";
+const std::string kSubscription =
+    "subowner AS owner FROM pg_subscription WHERE subname = $1 AND " + kOfDatabase;
 
 Named find_named(Connection& connection, const Move& move, const std::string& owner,
                  const std::string& object, const std::string& remedy)
@@ -71,21 +73,20 @@ Named find_publication(Connection& publisher, const Move& move)
 
 Named find_subscription(Connection& subscriber, const Move& move)
 {
-    return find_named(subscriber, move, kSubscription, "subscription",
-                      "ALTER SUBSCRIPTION @move@ DISABLE; ALTER SUBSCRIPTION @move@ SET (slot_name "
-                      "= NONE); DROP SUBSCRIPTION @move@;");
+    return find_named(subscriber, move, kSubscription, "subscription", removal_of("@move@"));
 }
 
-/* prqual and prattrs: a WHERE, and a list of columns. A table that is missing is found before the
+/* A table that is missing is found before the
  * fence, and a table of others by find_foreign_table(). */
 void require_own_publication(Connection& publisher, const Move& move)
 {
     if (!find_publication(publisher, move).is_own())
         throw MustStartAnew("publication " + move.name + " on " + publisher.server() + " is gone");
     const Result changed = publisher.query(R"(
-        SELECT FROM pg_publication AS p WHERE pubname = $1 AND (
-            puballtables OR EXISTS (SELECT FROM pg_publication_namespace WHERE pnpubid = p.oid)
-            OR EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = p.oid AND (prqual IS NOT NULL OR prattrs IS NOT NULL))))",
+        SELECT FROM pg_publication AS p WHERE pubname = $1 AND ()" +
+                                               kIsForAll + R"(
+            OR EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = p.oid AND )" +
+                                               kIsPartial + "))",
                                            {move.name});
     if (changed.rows() > 0)
         throw MustStartAnew("publication " + move.name + " on " + publisher.server() +
@@ -98,7 +99,8 @@ std::string find_foreign_table(Connection& subscriber, const Move& move)
     const Result found = subscriber.query(R"(
         SELECT srrelid::regclass FROM pg_subscription_rel
         JOIN pg_subscription AS s ON s.oid = srsubid JOIN pg_class AS c ON c.oid = srrelid
-        WHERE subname = $1 AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+        WHERE subname = $1 AND )" + kOfDatabase +
+                                              R"(
         AND srrelid <> to_regclass($1 || '.marker') AND NOT (relnamespace = $2::regnamespace AND relkind = 'r')
         ORDER BY srrelid LIMIT 1)",
                                           {move.name, move.shard.quoted});
@@ -110,7 +112,8 @@ bool has_found_publication(Connection& subscriber, const Move& move)
     return subscriber
                .query(R"(
         SELECT FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
-        WHERE subname = $1 AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+        WHERE subname = $1 AND )" +
+                          kOfDatabase + R"(
         AND srrelid = to_regclass($1 || '.marker'))",
                       {move.name})
                .rows() > 0;

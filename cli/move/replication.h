@@ -8,16 +8,8 @@
 
 #include "cutover/cutover.h"
 #include "move/session.h"
-
-/* The connection string of a server for a subscription: as given, else as this command reaches it,
- * as secure (security_of()), and with the password that libpq has used (also of PGPASSWORD or
- * ~/.pgpass, which the other server does not have). */
-std::string dsn_of(const Connection& server, const std::string& given = "");
-
-/* The statement that subscribes the target to the source, which it reaches by the connection
- * string. options: slot_name = ..., and others. Failure if the target lacks its sslcrl. */
-std::string subscription_sql(Connection& target, const Move& move, const std::string& dsn,
-                             const std::string& options);
+#include "replication/slot.h"
+#include "replication/subscription.h"
 
 /* The option of CREATE SUBSCRIPTION by which rows are copied and sent in the binary format, which
  * takes less of both servers; "" if a column may not be read by the other server as it was
@@ -27,12 +19,10 @@ std::string format_option(Servers& servers, const Move& move);
 void make_publication(Connection& source, const Move& move);
 
 /* Before anybody has subscribed: one that is there can begin later than the publication, or be of
- * somebody else, and is dropped. It can wait for long: for every transaction that runs in the
- * cluster. */
-void make_slot(Connection& source, const Move& move);
-/* It is there, of the kind that make_slot() makes, and has lost no WAL. */
-bool has_slot(Connection& source, const Move& move);
-/* MustStartAnew if not: a new slot would begin later, and the changes in between would be lost. */
+ * somebody else, and is dropped. */
+void make_slot_anew(Connection& publisher, const Move& move);
+/* MustStartAnew if it is gone: a new slot would begin later, and the changes in between would be
+ * lost. */
 void require_slot(Connection& source, const Move& move);
 
 /* Waits for something that the subscription does. A worker that fails tries again for ever, and
@@ -50,8 +40,7 @@ void stop_subscription(Servers& servers, const Move& move);
 /* The removal of these objects. Those that are gone are passed over, because it can be interrupted
  * and repeated. */
 
-/* Before drop_slot_and_publication(): else the apply worker would connect to the slot again. A
- * Failure if the subscription is of another role. */
+/* A Failure if the subscription is of another role. */
 void drop_subscription(Connection& target, const Move& move, Clock::time_point deadline);
 /* A ServerError if the slot is still in use at the deadline. A publication of another role stays,
  * with a warning. */

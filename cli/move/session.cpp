@@ -8,6 +8,7 @@
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/settings.h"
+#include "replication/slot.h"
 
 namespace
 {
@@ -43,12 +44,6 @@ Move name_move(Servers& servers, const std::string& schema)
 }
 
 } // namespace
-
-std::string name_slot(Connection& connection, const std::string& move)
-{
-    const std::string sql = "SELECT oid FROM pg_database WHERE datname = current_database()";
-    return move + "_" + connection.query(sql).text(0, 0);
-}
 
 Servers::Servers(const std::string& from, const std::string& to) : source(from), target(to)
 {
@@ -86,13 +81,4 @@ std::string Move::sql(std::string text) const
     for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;)
         text.replace(at, mark.size(), name);
     return text;
-}
-
-std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
-                                   const std::string& kinds)
-{
-    return texts_of(connection.query(R"(
-        SELECT oid::regclass FROM pg_class
-        WHERE relnamespace = $1::regnamespace AND strpos($2, relkind::text) > 0 ORDER BY oid)",
-                                     {shard.quoted, kinds}));
 }

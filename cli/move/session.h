@@ -33,9 +33,6 @@ struct Servers {
     Connection target;
 };
 
-/* The slot of a move. It is the whole cluster's, so it has the database in its name. */
-std::string name_slot(Connection& connection, const std::string& move);
-
 /* Connects to both servers, and locks the shard on them, so that no other command moves it. */
 struct Session {
     Session(const std::string& from, const std::string& to, const std::string& schema);
@@ -43,7 +40,3 @@ struct Session {
     Servers servers;
     const Move move;
 };
-
-/* The shard's tables of these kinds (r: with rows, p: partitioned), as SQL writes their names. */
-std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
-                                   const std::string& kinds = "r");

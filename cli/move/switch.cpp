@@ -146,8 +146,7 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
  * runs only if the fingerprint has changed since the copy. note_fingerprint() comes first, because
  * a change during the dump makes another one. Behind the fence it is computed once.
  * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
-std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
-                         Cutover& cutover)
+std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot, Cutover& cutover)
 {
     Connection& source = servers.source;
     Connection& target = servers.target;

@@ -1,9 +1,8 @@
 #include "move/way_back.h"
 
-#include <thread>
-
 #include "base/output.h"
 #include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/obstacles.h"
@@ -24,7 +23,7 @@ void prepare_way_back(Connection& target, const Move& move)
     make_fingerprint(target, back);
     make_publication(target, back);
     target.run("COMMIT");
-    make_slot(target, back);
+    make_slot_anew(target, back);
 }
 
 void discard_way_back(Connection& target, const Move& move, const Limits& limits)
@@ -36,24 +35,17 @@ namespace
 {
 
 /* Not an error: the shard is open on the target, and the worker tries again for ever. */
-void await_follower(Connection& target, const Move& back, Clock::time_point deadline)
+void await_reader(Connection& target, const Move& back, Clock::time_point deadline)
 {
-    const std::string sql = "SELECT FROM pg_replication_slots WHERE slot_name = $1 AND active";
-    for (; target.query(sql, {back.slot}).rows() == 0;
-         std::this_thread::sleep_for(std::chrono::milliseconds(20)))
+    for (Pause pause; !is_read(target, back.slot); pause())
         if (Clock::now() > deadline)
             return warn("the source does not follow yet; its log says why");
 }
 
-/* The changes that the target has received from the source must not be sent back. The slot begins
- * before them, and an advanced slot can return to its old position in a crash. So the position is
- * in the replication origin of the subscription, which is WAL-logged. */
-void begin_at(Connection& source, const Move& back, const std::string& position)
+/* The changes that the target has received from the source must not be sent back. */
+void enable_at(Connection& source, const Move& back, const std::string& position)
 {
-    source.query(R"(
-        SELECT pg_replication_origin_advance('pg_' || oid, $2::pg_lsn) FROM pg_subscription
-        WHERE subname = $1 AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()))",
-                 {back.name, position});
+    begin_at(source, back.name, position);
     source.run("BEGIN");
     write_way_back(source, back, Step::ready);
     source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
@@ -67,7 +59,7 @@ std::string subscribe(Servers& servers, const Move& back, const Workers& workers
     source.run(
         /* The source has the rows (copy_data). The worker must not run before its position is set
          * (enabled). */
-        subscription_sql(source, back, workers.dsn,
+        subscription_sql(source, back.name, back.name, workers.dsn,
                          "slot_name = '" + back.slot + "', copy_data = false, enabled = false" +
                              worker_option(source, target, source, back.shard, workers)));
     if (const std::string table = find_foreign_table(source, back); !table.empty())
@@ -95,7 +87,7 @@ void try_way_back(Servers& servers, const Move& move, const Workers& workers)
         throw Failure(problem);
 }
 
-/* The steps may run again after a kill: until begin_at() commits, the source is fenced and the
+/* The steps may run again after a kill: until enable_at() commits, the source is fenced and the
  * target open, and --resume comes here. The triggers become plain ones before the worker runs: a
  * trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
 std::string make_way_back(Servers& servers, const Move& move, const Workers& workers,
@@ -104,7 +96,7 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     auto& [source, target] = servers;
     const Move back = opposite(move);
     warn("source: subscription of the way back");
-    if (!has_slot(target, back))
+    if (!has_slot(target, back.slot))
         return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
     /* Behind note_definition(): if the fingerprint is still the one of the opening, the noted
      * definition is that of the opening, too, which is the source's. Before it, because pg_dump may
@@ -132,9 +124,9 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
     for (const std::string& statement : fence_triggers(source, back, ""))
         lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
-    begin_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
+    enable_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
     finish_way_back(target, source, move);
-    await_follower(target, back, limits.deadline());
+    await_reader(target, back, limits.deadline());
     return "";
 }
 

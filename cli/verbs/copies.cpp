@@ -4,8 +4,9 @@
 
 #include "base/output.h"
 #include "fleet/in_transit.h"
-#include "move/comparison.h"
-#include "move/session.h"
+#include "replication/comparison.h"
+#include "replication/publication.h"
+#include "replication/slot.h"
 
 namespace
 {

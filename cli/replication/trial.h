@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "move/session.h"
+#include "base/shards.h"
 #include "postgres/obstacles.h"
 
 /* Makes the subscription and the definition. If there is an error, they are made again object by
@@ -16,12 +16,11 @@
  * because its writers wait behind this transaction; then it is an obstacle, too. There are no rows,
  * and materialized views are not filled, so no object takes long.
  *
- * replaces_copy: the closed copy of an undone move, and its record, are dropped before. */
-Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn,
+ * move: the name of its subscription and schema. replaces_copy: the closed copy of an undone move,
+ * and its record, are dropped before. */
+Obstacles try_definition(Connection& source, Connection& target, const Shard& shard,
+                         const std::string& move, const std::string& source_dsn,
                          bool replaces_copy);
 
-/* A connection of the server, by a subscription of nothing. */
-Obstacles try_connection(Connection& subscriber, const std::string& dsn);
-
-/* The subscription alone. */
-Obstacles try_subscription(Connection& subscriber, const Move& move, const std::string& dsn);
+/* The subscription alone: whether the server can connect by the string. */
+Obstacles try_subscription(Connection& subscriber, const std::string& name, const std::string& dsn);

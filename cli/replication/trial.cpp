@@ -1,12 +1,12 @@
-#include "move/trial.h"
+#include "replication/trial.h"
 
 #include <set>
 
-#include "move/replication.h"
 #include "postgres/dump.h"
 #include "postgres/restore.h"
 #include "postgres/security.h"
 #include "postgres/settings.h"
+#include "replication/subscription.h"
 
 namespace
 {
@@ -152,57 +152,43 @@ private:
     std::set<std::string> errors_;
 };
 
-Statement subscription_of(Connection& subscriber, const Move& move, const std::string& dsn)
+/* It connects to the publisher, which shows whether that can be reached, and makes no slot there.
+ * The publication need not be there: that is a warning. slot_name = NONE is allowed only with
+ * enabled = false. */
+Statement subscription_of(Connection& subscriber, const std::string& name, const std::string& dsn)
 {
-    /* It connects to the publisher, which shows whether that can be reached, and makes no slot
-     * there. slot_name = NONE is allowed only with enabled = false. */
-    return {Kind::subscription, "SUBSCRIPTION " + move.name,
-            subscription_sql(subscriber, move, dsn, "slot_name = NONE, enabled = false") + ";",
+    return {Kind::subscription, "SUBSCRIPTION " + name,
+            subscription_sql(subscriber, name, name, dsn, "slot_name = NONE, enabled = false") +
+                ";",
             how_to_connect(dsn)};
 }
 
 } // namespace
 
-Obstacles try_subscription(Connection& subscriber, const Move& move, const std::string& dsn)
+Obstacles try_subscription(Connection& subscriber, const std::string& name, const std::string& dsn)
 {
     if (Obstacles found = find_missing_crl(subscriber, dsn); !found.empty())
         return found;
-    return Trial(subscriber, move.shard.schema, "")
-        .find_obstacles({subscription_of(subscriber, move, dsn)});
+    return Trial(subscriber, name, "").find_obstacles({subscription_of(subscriber, name, dsn)});
 }
 
-/* The publication need not be there: that is a warning. */
-Obstacles try_connection(Connection& subscriber, const std::string& dsn)
+Obstacles try_definition(Connection& source, Connection& target, const Shard& shard,
+                         const std::string& move, const std::string& source_dsn, bool replaces_copy)
 {
-    if (Obstacles found = find_missing_crl(subscriber, dsn); !found.empty())
-        return found;
-    const std::string name = "snowflake_trial";
-    return Trial(subscriber, name, "")
-        .find_obstacles({{Kind::subscription, "SUBSCRIPTION",
-                          "CREATE SUBSCRIPTION " + name + " CONNECTION " + subscriber.literal(dsn) +
-                              " PUBLICATION " + name +
-                              " WITH (create_slot = false, slot_name = NONE, enabled = false);",
-                          how_to_connect(dsn)}});
-}
-
-Obstacles try_definition(Servers& servers, const Move& move, const std::string& source_dsn,
-                         bool replaces_copy)
-{
-    auto& [source, target] = servers;
     if (Obstacles found = find_missing_crl(target, source_dsn); !found.empty())
         return found;
-    const std::string number = std::to_string(move.shard.number);
+    const std::string number = std::to_string(shard.number);
     std::vector<Statement> statements = {{Kind::shard, "shard " + number,
                                           "SELECT snowflake_internal.claim_shard(" + number + ", " +
-                                              target.literal(move.shard.schema) + ");"},
+                                              target.literal(shard.schema) + ");"},
                                          subscription_of(target, move, source_dsn)};
     if (replaces_copy)
         statements.insert(statements.begin(),
                           {Kind::shard, "closed copy",
-                           "DROP SCHEMA " + move.shard.quoted + ", " + move.name + " CASCADE;"});
-    Trial trial(target, move.shard.schema, sole_owner(source, move.shard));
+                           "DROP SCHEMA " + shard.quoted + ", " + move + " CASCADE;"});
+    Trial trial(target, shard.schema, sole_owner(source, shard));
     try {
-        const Archive archive(source, move.shard.schema, false);
+        const Archive archive(source, shard.schema, false);
         std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
         for (const Archive::Item& item : archive.items(Archive::Section::post_data))
             items.push_back(item);

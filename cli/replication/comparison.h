@@ -27,11 +27,6 @@ struct FollowerRows {
     std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
 };
 
-/* Returns when the follower has everything that is visible on the publisher now; it reads the slot.
- * A Failure if it does not, or does not catch up in this time. */
-void await_follower(Connection& publisher, const std::string& slot,
-                    std::chrono::milliseconds longest);
-
 /* For verify; tables as SQL writes their names. The follower reads the slot of the publisher. A
  * Failure if it does not, or does not catch up. Each table is read on its own, with up to three
  * tries; nothing is locked against writing. */

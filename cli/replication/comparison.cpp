@@ -1,4 +1,4 @@
-#include "move/comparison.h"
+#include "replication/comparison.h"
 
 #include <future>
 #include <map>
@@ -7,8 +7,9 @@
 
 #include "base/output.h"
 #include "base/shards.h"
-#include "move/session.h"
 #include "postgres/row_text.h"
+#include "replication/publication.h"
+#include "replication/slot.h"
 
 using namespace std::chrono_literals;
 
@@ -17,7 +18,6 @@ namespace
 
 /* How long verify waits for a copy that is behind, each time that it reads a table. */
 constexpr auto kCatchUp = 60s;
-constexpr auto kPoll = 50ms;
 /* A commit with synchronous_commit = off is visible before its WAL is written, and so before the
  * position that the follower is awaited at. The WAL writer writes it within three times
  * wal_writer_delay, 600 ms by default, and so before the next try. */
@@ -161,30 +161,6 @@ private:
 };
 
 } // namespace
-
-void await_follower(Connection& publisher, const std::string& slot,
-                    std::chrono::milliseconds longest)
-{
-    const std::string now = publisher.query("SELECT pg_current_wal_lsn()").text(0, 0);
-    const Clock::time_point deadline = Clock::now() + longest;
-    for (;; std::this_thread::sleep_for(kPoll)) {
-        const Result follower = publisher.query(R"(
-            SELECT confirmed_flush_lsn >= $2::pg_lsn, active
-            FROM pg_replication_slots WHERE slot_name = $1)",
-                                                {slot, now});
-        if (follower.rows() == 0)
-            throw Failure("slot " + slot + " is gone");
-        if (follower.flag(0, 0))
-            return;
-        /* Asked after the position: a copy that has everything can be compared though it is not
-         * connected at this moment. */
-        if (!follower.flag(0, 1))
-            throw Failure("the copy's server does not read slot " + slot);
-        if (Clock::now() > deadline)
-            throw Failure("the copy is not caught up after " + std::to_string(longest.count()) +
-                          " ms");
-    }
-}
 
 std::string compare_table(Connection& one, Connection& other, const std::string& table,
                           bool is_counted)

@@ -1,0 +1,93 @@
+#include "replication/slot.h"
+
+#include <thread>
+
+#include "base/interrupt.h"
+#include "cutover/waiting.h"
+#include "postgres/settings.h"
+
+std::string name_slot(Connection& publisher, const std::string& purpose)
+{
+    const std::string sql = "SELECT oid FROM pg_database WHERE datname = current_database()";
+    return purpose + "_" + publisher.query(sql).text(0, 0);
+}
+
+/* A slot that is given up is dropped by the server. The connection of the statement is busy while
+ * it waits, so another one looks for the transactions. */
+void make_slot(Connection& publisher, const std::string& slot)
+{
+    Connection observer(publisher.dsn_of_server());
+    withstand_settings(observer);
+    Wait wait([&] {
+        const std::string blockers = describe_blockers(observer, publisher.process_id());
+        return blockers.empty() ? "" : publisher.server() + ": the slot waits for " + blockers;
+    });
+    const Watch watch(publisher, [&] {
+        stop_if_interrupted();
+        wait.tell();
+    });
+    publisher.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", {slot});
+}
+
+/* A slot that is "unreserved" can still catch up. One that is "lost" never can. */
+bool has_slot(Connection& publisher, const std::string& slot)
+{
+    const Result found = publisher.query(R"(
+        SELECT FROM pg_replication_slots WHERE slot_name = $1 AND wal_status <> 'lost'
+        AND plugin = 'pgoutput' AND NOT temporary AND database = current_database())",
+                                         {slot});
+    return found.rows() > 0;
+}
+
+bool is_read(Connection& publisher, const std::string& slot)
+{
+    const std::string sql = "SELECT FROM pg_replication_slots WHERE slot_name = $1 AND active";
+    return publisher.query(sql, {slot}).rows() > 0;
+}
+
+void drop_slot(Connection& publisher, const std::string& slot, Clock::time_point deadline,
+               const std::string& ended)
+{
+    for (Pause pause;; pause()) {
+        try {
+            /* A process ends some time after pg_terminate_backend() has returned. */
+            if (!ended.empty())
+                publisher.query("SELECT pg_terminate_backend(pid) FROM pg_replication_slots "
+                                "JOIN pg_stat_activity ON pid = active_pid WHERE slot_name = $1 "
+                                "AND " +
+                                    ended,
+                                {slot});
+            publisher.query("SELECT pg_drop_replication_slot(slot_name) "
+                            "FROM pg_replication_slots WHERE slot_name = $1",
+                            {slot});
+            return;
+        } catch (const ServerError&) {
+            if (Clock::now() > deadline || !publisher.is_alive())
+                throw;
+        }
+    }
+}
+
+void await_follower(Connection& publisher, const std::string& slot,
+                    std::chrono::milliseconds longest)
+{
+    const std::string now = publisher.query("SELECT pg_current_wal_lsn()").text(0, 0);
+    const Clock::time_point deadline = Clock::now() + longest;
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
+        const Result follower = publisher.query(R"(
+            SELECT confirmed_flush_lsn >= $2::pg_lsn, active
+            FROM pg_replication_slots WHERE slot_name = $1)",
+                                                {slot, now});
+        if (follower.rows() == 0)
+            throw Failure("slot " + slot + " is gone");
+        if (follower.flag(0, 0))
+            return;
+        /* Asked after the position: a copy that has everything can be compared though it is not
+         * connected at this moment. */
+        if (!follower.flag(0, 1))
+            throw Failure("the copy's server does not read slot " + slot);
+        if (Clock::now() > deadline)
+            throw Failure("the copy is not caught up after " + std::to_string(longest.count()) +
+                          " ms");
+    }
+}

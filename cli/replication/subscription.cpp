@@ -1,0 +1,75 @@
+#include "replication/subscription.h"
+
+#include "cutover/transaction.h"
+#include "postgres/dsn.h"
+#include "postgres/security.h"
+
+std::string dsn_of(const Connection& server, const std::string& given)
+{
+    std::string dsn = given;
+    if (dsn.empty()) {
+        const std::string password = server.password();
+        dsn = server.address().dsn() + " " + dsn_setting("user", server.user()) +
+              security_of(server) +
+              (password.empty() ? "" : " " + dsn_setting("password", password));
+    }
+    /* Settings of the role must not end the copy of a table, or hide rows from it: with
+     * row_security = off a policy is an error. Minor releases before 2026 may ignore these options
+     * (docs/command.md). A server refuses a connection that names a setting which it does not
+     * know. */
+    return dsn_with_options(dsn,
+                            std::string("-c statement_timeout=0 -c lock_timeout=0 "
+                                        "-c idle_in_transaction_session_timeout=0 "
+                                        "-c idle_session_timeout=0 -c row_security=off") +
+                                (server.version() >= 170000 ? " -c transaction_timeout=0" : ""));
+}
+
+std::string subscription_sql(Connection& subscriber, const std::string& name,
+                             const std::string& publication, const std::string& dsn,
+                             const std::string& options)
+{
+    find_missing_crl(subscriber, dsn).raise_first();
+    return "CREATE SUBSCRIPTION " + name + " CONNECTION " + subscriber.literal(dsn) +
+           " PUBLICATION " + publication + " WITH (create_slot = false, " + options + ")";
+}
+
+std::string removal_of(const std::string& name)
+{
+    return "ALTER SUBSCRIPTION " + name + " DISABLE; ALTER SUBSCRIPTION " + name +
+           " SET (slot_name = NONE); DROP SUBSCRIPTION " + name + ";";
+}
+
+/* Two commands can deadlock here: each ALTER locks pg_subscription in ROW EXCLUSIVE mode, and DROP
+ * in ACCESS EXCLUSIVE mode. */
+void drop_subscription(Connection& subscriber, const std::string& name, Clock::time_point deadline)
+{
+    lock_and_run(subscriber, deadline, [&] { subscriber.run(removal_of(name)); });
+}
+
+/* The view has a row for each subscription, with pid NULL if no worker runs. */
+bool has_worker(Connection& subscriber, const std::string& name)
+{
+    const std::string sql =
+        "SELECT FROM pg_stat_subscription WHERE subname = $1 AND pid IS NOT NULL";
+    return subscriber.query(sql, {name}).rows() > 0;
+}
+
+/* By the end of the names, because PostgreSQL 19 has renamed one of the columns, and has one more.
+ */
+std::int64_t count_failures(Connection& subscriber, const std::string& name)
+{
+    const Result count = subscriber.query(R"(
+        SELECT coalesce(sum(value::bigint), 0)
+        FROM pg_stat_subscription_stats AS s CROSS JOIN jsonb_each_text(to_jsonb(s))
+        WHERE subname = $1 AND key LIKE '%\_error\_count')",
+                                          {name});
+    return count.number(0, 0);
+}
+
+void begin_at(Connection& subscriber, const std::string& name, const std::string& position)
+{
+    subscriber.query("SELECT pg_replication_origin_advance('pg_' || oid, $2::pg_lsn) "
+                     "FROM pg_subscription WHERE subname = $1 AND " +
+                         kOfDatabase,
+                     {name, position});
+}

@@ -1,0 +1,44 @@
+/* The subscription of a follower: made, ended, and whether its workers run and fail. */
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "postgres/connection.h"
+
+/* A condition on pg_subscription, which has the subscriptions of all databases. */
+inline const std::string kOfDatabase =
+    "subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/* The connection string of a server for a subscription: as given, else as this command reaches it,
+ * as secure (security_of()), and with the password that libpq has used (also of PGPASSWORD or
+ * ~/.pgpass, which the other server does not have). */
+std::string dsn_of(const Connection& server, const std::string& given = "");
+
+/* CREATE SUBSCRIPTION, without a slot of its own: it may run in a transaction block, so that it is
+ * made in one commit with other things, and a trial can roll it back. options: slot_name = ..., and
+ * others. Failure if the subscriber lacks its sslcrl. */
+std::string subscription_sql(Connection& subscriber, const std::string& name,
+                             const std::string& publication, const std::string& dsn,
+                             const std::string& options);
+
+/* The statements that drop a subscription, and not its slot: with the slot's name, DROP
+ * SUBSCRIPTION would connect to a server that its owner has chosen, and is not allowed in a
+ * transaction block. Only a disabled one can lose that name. name: as SQL writes it, or %1$I for
+ * format(). */
+std::string removal_of(const std::string& name);
+/* Runs them, also if they have to wait for a lock. Before its slot is dropped, to which the worker
+ * would connect again. */
+void drop_subscription(Connection& subscriber, const std::string& name, Clock::time_point deadline);
+
+/* A worker of it runs. */
+bool has_worker(Connection& subscriber, const std::string& name);
+/* How often its workers have failed, since its statistics were made. */
+std::int64_t count_failures(Connection& subscriber, const std::string& name);
+
+/* It begins at a position of the publisher, though its slot is at an earlier one. The slot can
+ * return to its old position in a crash; the replication origin is WAL-logged. Before it is
+ * enabled. */
+void begin_at(Connection& subscriber, const std::string& name, const std::string& position);
