@@ -43,3 +43,7 @@ std::string describe_blockers(Connection& connection, int process);
 /* lock_and_run() whose Late names the transactions that were in the way. */
 void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
                          const std::function<void()>& work);
+
+/* Returns when those that write to the tables now have ended; Late if some have not by the
+ * deadline. tables: a query of their OIDs. */
+void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline);

@@ -1,7 +1,6 @@
 #include "definition/copy.h"
 
 #include "definition/marks.h"
-#include "definition/renumber.h"
 #include "postgres/advisory.h"
 #include "postgres/restore.h"
 

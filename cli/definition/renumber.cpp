@@ -1,4 +1,4 @@
-#include "definition/renumber.h"
+#include "definition/copy.h"
 
 #include "definition/marks.h"
 

@@ -1,4 +1,4 @@
-#include "global/obstacles.h"
+#include "global/session.h"
 
 #include <algorithm>
 

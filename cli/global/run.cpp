@@ -15,7 +15,6 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "global/follower.h"
-#include "global/obstacles.h"
 #include "global/publication.h"
 #include "global/session.h"
 #include "global/tables.h"

@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 #include "global/verb.h"
+#include "postgres/obstacles.h"
 #include "postgres/servers.h"
 
 /* --on names the writer first. It may be among the followers, too, so that these can be a file of
@@ -41,3 +42,9 @@ std::vector<std::string> table_names(Connection& connection, const GlobalOptions
 
 /* The result of a command: a row for each table and server. */
 const std::vector<std::string> kStateColumns = {"table", "server", "state"};
+
+/* tables: the global ones, and those of the command line; added: the unpublished ones among them.
+ * The followers are compared with the writer only if that has no obstacle. */
+Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options,
+                         const std::vector<std::string>& tables,
+                         const std::vector<std::string>& added);

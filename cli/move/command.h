@@ -7,10 +7,11 @@
 #include <string>
 
 #include "base/shard_states.h"
-#include "fleet/in_transit.h"
 #include "cutover/cutover.h"
+#include "fleet/in_transit.h"
 #include "move/capacity.h"
 #include "move/obstacles.h"
+#include "move/session.h"
 #include "move/state.h"
 #include "move/verb.h"
 
@@ -97,3 +98,9 @@ private:
     std::string end_state_;
     std::optional<std::int64_t> pause_;
 };
+
+/* Returns when the target is open, and for how many milliseconds writes were blocked; an error if
+ * it is not after several tries. The snapshot is another connection to the target: it has the rows
+ * as they were when the target was opened. */
+std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
+                         Cutover& cutover);

@@ -3,7 +3,7 @@
 #include "base/output.h"
 #include "cutover/cutover.h"
 #include "cutover/transaction.h"
-#include "cutover/writers.h"
+#include "cutover/waiting.h"
 #include "move/fingerprint.h"
 #include "move/state.h"
 #include "postgres/trust.h"

@@ -7,7 +7,6 @@
 #include "replication/comparison.h"
 #include "move/copy.h"
 #include "move/replication.h"
-#include "move/switch.h"
 #include "move/way_back.h"
 #include "postgres/dsn.h"
 

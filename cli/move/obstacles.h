@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "base/shards.h"
 #include "cutover/cutover.h"
 #include "move/rights.h"
 #include "move/session.h"
@@ -23,3 +24,15 @@ Obstacles find_obstacles_of_way_back(Servers& servers, const Move& move, const W
 /* Those of them that can come up during the copy, and would stop make_way_back() when the target is
  * open. */
 Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const Workers& workers);
+
+/* Tables whose rows logical replication cannot copy. */
+Obstacles find_not_replicable(Connection& source, const Shard& shard);
+
+/* A warning if columns of type oid may point to large objects, which stay behind. */
+void tell_of_large_objects(Connection& source, const Shard& shard);
+
+/* Rows that violate a foreign key of the shard: made with triggers off, for example. The target
+ * would refuse the key when all rows are copied. One obstacle for each such key. Reads the tables
+ * with the rights of their owners, for half a minute at most: a warning tells which keys are left.
+ */
+Obstacles find_broken_references(Connection& source, const Shard& shard);

@@ -1,4 +1,4 @@
-#include "move/replicable.h"
+#include "move/obstacles.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "move/switch.h"
+#include "move/command.h"
 
 #include <optional>
 #include <thread>

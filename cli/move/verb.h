@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "routers/options.h"
+#include "routers/routing.h"
 
 /* An empty string was not given. */
 struct MoveOptions : SwitchOptions {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "postgres/connection.h"
+#include "postgres/obstacles.h"
 #include "routers/pooler_file.h"
 #include "routers/routing.h"
 
@@ -62,3 +63,7 @@ private:
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
     bool is_held_ = false; /* as far as we know: from pause(), reload() until resume() */
 };
+
+/* Obstacles to redirecting it, found without a change: during the switch it is too late. source:
+ * its role and password are used to ask the server to which an alias leads. */
+Obstacles find_obstacles(PgBouncer& bouncer, Connection& source);

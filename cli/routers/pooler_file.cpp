@@ -60,9 +60,8 @@ AliasLine line_of(const std::string& settings, const std::string& alias, int num
             values.count("connect_query") > 0};
 }
 
-/* The other settings keep their text, with their quotes, so no list of
- * PgBouncer's settings is needed. So does a rest that cannot be read: a part of it must not become
- * a setting. */
+/* The other settings keep their text, with their quotes, so no list of PgBouncer's settings is
+ * needed. So does a rest that cannot be read: a part of it must not become a setting. */
 std::string settings_with(const std::string& settings, const Address& place)
 {
     std::string text = "host=" + pooler_value(place.host) + " port=" + pooler_value(place.port) +

@@ -1,4 +1,4 @@
-#include "routers/pooler_obstacles.h"
+#include "routers/pgbouncer.h"
 
 #include <filesystem>
 #include <map>

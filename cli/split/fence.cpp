@@ -3,8 +3,7 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "cutover/transaction.h"
-#include "cutover/writers.h"
-#include "split/schema.h"
+#include "cutover/waiting.h"
 #include "split/sequences.h"
 #include "split/session.h"
 

@@ -17,8 +17,7 @@ namespace
  * seconds of --timeout.
  *
  * Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner, --drop-rest
- * those of the owner of the schema. USAGE of
- * pg_has_role() is to have them without SET ROLE.
+ * those of the owner of the schema. USAGE of pg_has_role() is to have them without SET ROLE.
  *
  * Unlogged: the indexes of a table and its TOAST table are as it is, and a partitioned table has no
  * file.

@@ -1,4 +1,4 @@
-#include "split/schema.h"
+#include "split/session.h"
 
 #include "postgres/trust.h"
 

@@ -17,7 +17,7 @@
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/obstacles.h"
-#include "split/schema.h"
+#include "split/session.h"
 #include "split/sequences.h"
 #include "split/standby.h"
 
@@ -88,7 +88,7 @@ Routing routing_of(const SplitOptions& options, Connection& old,
 SplitCommand::SplitCommand(const SplitOptions& options)
     : options_(options), servers_(options), shards_(shards_of(options, old_)),
       cutover_(routing_of(options, old_, shards_), "the shards are", options,
-                "snowflake-shard split ... --resume goes on")
+               "snowflake-shard split ... --resume goes on")
 {
 }
 

@@ -1,6 +1,5 @@
 /* The changes that run makes: SQL from the command line, from a file, or from the files of a
- * folder.
- */
+ * folder. */
 
 #pragma once
 

@@ -2,13 +2,46 @@
 
 #pragma once
 
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "verbs/row_order.h"
+#include "base/table.h"
 #include "verbs/row_sink.h"
+
+/* Puts the rows of shards that are asked at the same time into the order of the shards. Threads add
+ * them; those of the shard whose turn it is are printed at once, and a thread that is too far ahead
+ * waits. That needs two things of the caller, or the waits would not end: each server's shards are
+ * taken in this order, so that the shard whose turn it is has a thread, or gets the next one that
+ * is free; and end() is called for each shard, also after an error. */
+class RowOrder
+{
+public:
+    RowOrder(std::size_t shards, RowPrinter& printer) : waiting_(shards), printer_(printer) {}
+
+    /* shard: its place in the order. */
+    void add(std::size_t shard, std::vector<Row> rows);
+    /* The shard has no more rows. */
+    void end(std::size_t shard);
+
+private:
+    struct Waiting {
+        std::vector<Row> rows;
+        std::size_t bytes = 0;
+        bool has_ended = false;
+    };
+
+    void print_waiting();
+
+    std::mutex lock_;
+    std::condition_variable turn_;
+    std::vector<Waiting> waiting_;
+    RowPrinter& printer_;
+    std::size_t now_ = 0; /* whose turn it is */
+    std::size_t bytes_ = 0;
+};
 
 class PrintedRows : public RowSink
 {
