@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "base/clock.h"
 #include "postgres/connection.h"

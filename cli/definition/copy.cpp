@@ -17,13 +17,12 @@ std::string renaming(const std::string& from, const std::string& to)
  * has undone all of it. */
 void drop_schema(Connection& connection, const std::string& name)
 {
-    const std::string deadlock_detected = "40P01";
     for (int tries = 3;; tries--)
         try {
             connection.run("DROP SCHEMA IF EXISTS " + name + " CASCADE");
             return;
         } catch (const ServerError& error) {
-            if (error.sqlstate != deadlock_detected || tries == 0)
+            if (error.sqlstate != kDeadlock || tries == 0)
                 throw;
         }
 }

@@ -1,7 +1,5 @@
 #include "definition/definition.h"
 
-#include <algorithm>
-
 #include "definition/marks.h"
 #include "definition/restored.h"
 #include "postgres/dump.h"
@@ -23,6 +21,41 @@ std::vector<Difference> differences_of(const Changes& changes, const Shard& shar
         differences.push_back(
             {is_missing, unmark(object_of(entry), shard), unmark(entry.sql, shard)});
     return differences;
+}
+
+/* Tables and partitioned tables: pg_dump locks no other kind of relation. */
+std::map<std::string, std::size_t> count_tables(Connection& connection)
+{
+    const Result rows = connection.query(R"(
+        SELECT nspname, count(*) FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+        WHERE relkind IN ('r', 'p') AND )" +
+                                         is_utf8_sql("nspname") + " GROUP BY nspname");
+    std::map<std::string, std::size_t> counts;
+    for (int i = 0; i < rows.rows(); i++)
+        counts[rows.text(i, 0)] = static_cast<std::size_t>(rows.number(i, 1));
+    return counts;
+}
+
+/* pg_dump reads the whole catalogue each time, so each run dumps many shards. It locks their
+ * tables, and several databases of one server share a lock table, which has 6,400 places by
+ * default. That is max_locks_per_transaction (64) times max_connections (100). One more is counted
+ * for each shard, which limits the --schema options of a run. A shard with more tables than that is
+ * a batch of its own. */
+std::size_t end_of_batch(const std::vector<Shard>& shards, std::size_t begin,
+                         const std::map<std::string, std::size_t>& tables)
+{
+    constexpr std::size_t kTables = 1000;
+    const auto count = [&](std::size_t i) {
+        const auto found = tables.find(shards[i].schema);
+        return 1 + (found == tables.end() ? 0 : found->second);
+    };
+    std::size_t end = begin + 1;
+    for (std::size_t sum = count(begin); end < shards.size(); end++) {
+        sum += count(end);
+        if (sum > kTables)
+            break;
+    }
+    return end;
 }
 
 } // namespace
@@ -81,46 +114,6 @@ std::vector<Definition::Change> Definition::changes(const Entries& present) cons
         },
         present);
 }
-
-namespace
-{
-
-/* Tables and partitioned tables: pg_dump locks no other kind of relation. */
-std::map<std::string, std::size_t> count_tables(Connection& connection)
-{
-    const Result rows = connection.query(R"(
-        SELECT nspname, count(*) FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
-        WHERE relkind IN ('r', 'p') AND )" +
-                                         is_utf8_sql("nspname") + " GROUP BY nspname");
-    std::map<std::string, std::size_t> counts;
-    for (int i = 0; i < rows.rows(); i++)
-        counts[rows.text(i, 0)] = static_cast<std::size_t>(rows.number(i, 1));
-    return counts;
-}
-
-/* pg_dump reads the whole catalogue each time, so each run dumps many shards. It locks their
- * tables, and several databases of one server share a lock table, which has 6,400 places by
- * default. That is max_locks_per_transaction (64) times max_connections (100). One more is counted
- * for each shard, which limits the --schema options of a run. A shard with more tables than that is
- * a batch of its own. */
-std::size_t end_of_batch(const std::vector<Shard>& shards, std::size_t begin,
-                         const std::map<std::string, std::size_t>& tables)
-{
-    constexpr std::size_t kTables = 1000;
-    const auto count = [&](std::size_t i) {
-        const auto found = tables.find(shards[i].schema);
-        return 1 + (found == tables.end() ? 0 : found->second);
-    };
-    std::size_t end = begin + 1;
-    for (std::size_t sum = count(begin); end < shards.size(); end++) {
-        sum += count(end);
-        if (sum > kTables)
-            break;
-    }
-    return end;
-}
-
-} // namespace
 
 std::vector<DifferentShard> Definition::find_different(Connection& connection,
                                                        const std::vector<Shard>& shards,

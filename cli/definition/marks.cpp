@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "base/quoting.h"
-#include "base/shards.h"
 #include "postgres/sql_text.h"
 
 namespace

@@ -1,7 +1,6 @@
 #include "fleet/findings.h"
 #include "fleet/in_transit.h"
 #include "fleet/records.h"
-#include "postgres/connection.h"
 
 namespace
 {

@@ -63,6 +63,28 @@ std::string rows_sql(Connection& connection, const RecordTable& found, const std
            ") AS r (" + list + ")";
 }
 
+std::vector<MoveState> read_matching_moves(Connection& connection, const std::string& pattern)
+{
+    std::string sql;
+    for (const RecordTable& record : find_records(connection, pattern))
+        sql += (sql.empty() ? "" : " UNION ALL ") +
+               rows_sql(connection, record, "state",
+                        "substring('" + record.schema +
+                            "', '[0-9]+$'), schema_name, id, other, step, marker, is_reversible, "
+                            "is_way_back",
+                        8);
+    std::vector<MoveState> moves;
+    if (sql.empty())
+        return moves;
+    const Result states = connection.query("SELECT * FROM (" + sql + ") AS s ORDER BY c1::integer");
+    for (int i = 0; i < states.rows(); i++)
+        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
+                         states.text(i, 2), address_of(states.text(i, 3)),
+                         Step(parse_step(kSteps, states.text(i, 4), "a move")), states.text(i, 5),
+                         states.flag(i, 6), states.flag(i, 7)});
+    return moves;
+}
+
 } // namespace
 
 std::string name_of_move(int shard)
@@ -94,33 +116,6 @@ bool MoveState::is_open() const
 {
     return step == Step::prepared || step == Step::open;
 }
-
-namespace
-{
-
-std::vector<MoveState> read_matching_moves(Connection& connection, const std::string& pattern)
-{
-    std::string sql;
-    for (const RecordTable& record : find_records(connection, pattern))
-        sql += (sql.empty() ? "" : " UNION ALL ") +
-               rows_sql(connection, record, "state",
-                        "substring('" + record.schema +
-                            "', '[0-9]+$'), schema_name, id, other, step, marker, is_reversible, "
-                            "is_way_back",
-                        8);
-    std::vector<MoveState> moves;
-    if (sql.empty())
-        return moves;
-    const Result states = connection.query("SELECT * FROM (" + sql + ") AS s ORDER BY c1::integer");
-    for (int i = 0; i < states.rows(); i++)
-        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
-                         states.text(i, 2), address_of(states.text(i, 3)),
-                         Step(parse_step(kSteps, states.text(i, 4), "a move")), states.text(i, 5),
-                         states.flag(i, 6), states.flag(i, 7)});
-    return moves;
-}
-
-} // namespace
 
 std::vector<MoveState> read_moves(Connection& connection)
 {

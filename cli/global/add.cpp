@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
 #include "base/interrupt.h"
 #include "base/output.h"
@@ -23,16 +22,6 @@
 
 namespace
 {
-
-constexpr auto kTimeout = std::chrono::seconds(10);
-constexpr auto kPoll = std::chrono::milliseconds(50);
-
-using Names = std::vector<std::string>;
-
-bool has(const Names& names, const std::string& name)
-{
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 class Addition
 {
@@ -77,7 +66,7 @@ public:
 private:
     void make_missing(Connection& follower)
     {
-        lock_and_run_naming(follower, Clock::now() + kTimeout, [&] {
+        lock_and_change(follower, [&] {
             Names missing;
             for (const std::string& table : tables_)
                 if (!has_table(follower, table))
@@ -195,7 +184,7 @@ private:
      * transactions that could wait for the lock. */
     void follow_equal(Connection& follower, const Subscription& subscription)
     {
-        lock_and_run_naming(writer_, Clock::now() + kTimeout, [&] {
+        lock_and_change(writer_, [&] {
             writer_.run("LOCK TABLE " + only(tables_) + " IN SHARE MODE");
             const std::string position =
                 writer_.query("SELECT pg_current_wal_insert_lsn()").text(0, 0);
@@ -217,24 +206,24 @@ private:
         const std::int64_t failures = count_failures(follower, find_subscription(follower).name);
         Subscription now;
         Wait wait([&] {
-            std::string left;
+            Names left;
             for (const auto& [table, state] : now.tables)
                 if (state != "r")
-                    left += (left.empty() ? "" : ", ") + table;
-            return follower.server() + ": not all rows are there of " + visible(left) +
+                    left.push_back(table);
+            return follower.server() + ": not all rows are there of " +
+                   visible(joined(left, ", ")) +
                    (count_failures(follower, now.name) > failures
                         ? "; replication has failed, and is tried again: the log of that server "
                           "says why"
                         : "");
         });
-        for (;; std::this_thread::sleep_for(kPoll)) {
+        for (Pause pause;; pause()) {
             stop_if_interrupted();
             now = find_subscription(follower);
             if (!has_slot(writer_, now.slot))
                 throw Failure("slot " + now.slot + " on " + writer_.server() +
                               " is gone, or has lost WAL");
-            if (std::all_of(now.tables.begin(), now.tables.end(),
-                            [](const auto& table) { return table.second == "r"; }))
+            if (now.has_all_rows())
                 return;
             wait.tell();
         }

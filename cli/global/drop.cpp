@@ -1,18 +1,14 @@
 /* snowflake-shard global drop: tables are global no more, or servers follow no more. */
 
-#include <algorithm>
 #include <set>
 
 #include "base/output.h"
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/session.h"
-#include "global/tables.h"
 
 namespace
 {
-
-using Names = std::vector<std::string>;
 
 class Removal
 {
@@ -46,16 +42,9 @@ private:
             throw Failure("tables can be dropped only on the server of --on\nHINT:  Without "
                           "tables, the followers are taken away from it.");
         Connection& writer = session_.writer();
-        Names slots = slots_of_followers(writer);
         for (Connection* const follower : session_.followers())
-            slots.erase(
-                std::remove(slots.begin(), slots.end(), require_subscription(*follower).slot),
-                slots.end());
-        if (!slots.empty())
-            throw Failure("slot " + slots[0] + " on " + writer.server() +
-                          " is of a follower that is not given\nHINT:  Give all followers. If that "
-                          "one is gone: SELECT pg_drop_replication_slot('" +
-                          slots[0] + "');");
+            require_subscription(*follower);
+        require_all(session_, "all followers");
         const Names published = require_publication(writer).tables;
         std::set<std::string> all(published.begin(), published.end());
         for (Connection* const follower : session_.followers())
@@ -66,18 +55,13 @@ private:
             if (all.erase(table) == 0)
                 throw UsageError("table " + visible(table) + " is not global on " +
                                  writer.server());
-            if (std::find(published.begin(), published.end(), table) != published.end())
+            if (has(published, table))
                 dropped.push_back(table);
         }
         Names left(all.begin(), all.end());
         if (!left.empty() && !dropped.empty())
             unpublish(writer, dropped);
         return left;
-    }
-
-    bool has(const std::string& table) const
-    {
-        return std::find(tables_.begin(), tables_.end(), table) != tables_.end();
     }
 
     void drop_tables(Connection& follower)
@@ -116,16 +100,14 @@ private:
         for (const auto& [table, state] : subscription.tables)
             tables.insert(table);
         for (const std::string& table : tables)
-            if (tables_.empty() || has(table))
+            if (tables_.empty() || has(tables_, table))
                 report_.rows.push_back({table, follower.address().text(), "dropped"});
     }
 
     void end_publication()
     {
-        Connection& writer = session_.writer();
-        const Names slots = slots_of_followers(writer);
-        if (slots.empty())
-            drop_publication(writer);
+        if (slots_of_followers(session_.writer()).empty())
+            drop_publication(session_.writer());
     }
 
     const GlobalOptions& options_;

@@ -11,8 +11,6 @@
 namespace
 {
 
-constexpr auto kTimeout = std::chrono::seconds(10);
-
 const std::string kRemoval = "'" + removal_of("%1$I") + "', subname";
 
 /* refuse_writes() makes it like this. 62: BEFORE, FOR EACH STATEMENT, of all four kinds. O: it
@@ -38,7 +36,34 @@ SELECT format('subscription %I is the second one', subname), format()" +
            kRemoval + R"()
 FROM pg_subscription AS s WHERE starts_with(subname, $1) AND )" +
            kOfDatabase + R"(
-AND EXISTS (SELECT FROM pg_subscription AS o WHERE starts_with(o.subname, $1) AND o.subdbid = s.subdbid AND o.oid < s.oid))";
+AND EXISTS (SELECT FROM pg_subscription AS o WHERE starts_with(o.subname, $1) AND o.subdbid = s.subdbid AND o.oid < s.oid) LIMIT 1)";
+}
+
+/* The owner of a schema can give its name to another schema, with a table of his own, at any time
+ * until the subscription has the table. The owner of the database stands for pg_database_owner. */
+void find_untrusted_schema(Connection& follower, const std::string& table, Obstacles& found)
+{
+    const Result schema = follower.query(
+        "SELECT quote_ident(nspname), quote_ident(pg_get_userbyid(owner)) FROM parse_ident($1) AS "
+        "p "
+        "JOIN pg_namespace AS n ON nspname = p[1] JOIN pg_database AS d ON datname = "
+        "current_database(), LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN "
+        "datdba ELSE nspowner END) AS o (owner) WHERE NOT " +
+            is_trusted("owner"),
+        {table});
+    if (schema.rows() == 0)
+        return;
+    const std::string name = visible(schema.text(0, 0));
+    const std::string role = visible(schema.text(0, 1));
+    found.add(follower.server(),
+              "schema " + name + " of table " + visible(table) + " belongs to role " + role +
+                  ", who could exchange the table. Before PostgreSQL 16 replication runs code of "
+                  "a table with the rights of role " +
+                  visible(follower.user()),
+              "ALTER TABLE " + visible(table) +
+                  " SET SCHEMA ...; to a schema of this role or a superuser, on all servers. Or "
+                  "--trust-owners, if role " +
+                  role + " may do there all that role " + visible(follower.user()) + " may.");
 }
 
 } // namespace
@@ -66,20 +91,14 @@ Subscription find_subscription(Connection& follower)
     for (int i = 0; i < tables.rows(); i++)
         found.tables[tables.text(i, 0)] = tables.text(i, 1);
     found.oids = array_of(tables, 2);
-    const Result problems = follower.query(problem_sql(), {kGlobal + "_"});
-    if (problems.rows() > 0) {
-        found.problem = problems.text(0, 0);
-        found.hint = problems.text(0, 1);
-    }
+    found.problem.read(follower, problem_sql(), {kGlobal + "_"});
     return found;
 }
 
 Subscription require_subscription(Connection& follower)
 {
     Subscription found = find_subscription(follower);
-    if (!found.problem.empty())
-        throw Failure(follower.server() + ": " + visible(found.problem) +
-                      "\nHINT:  " + visible(found.hint));
+    found.problem.raise_first();
     return found;
 }
 
@@ -118,14 +137,13 @@ void note_change(Connection& follower, const Subscription& subscription, const s
 
 void drop_subscription(Connection& follower, const Subscription& subscription)
 {
-    drop_subscription(follower, subscription.quoted, Clock::now() + kTimeout);
+    drop_subscription(follower, subscription.quoted, Clock::now() + std::chrono::seconds(10));
 }
 
 /* The function has the rights of the role that writes. Without EXECUTE for PUBLIC no other role can
  * make a trigger with it, and a trigger fires without that right. USAGE of the schema is not needed
  * either. */
-void refuse_writes(Connection& follower, const std::vector<std::string>& tables,
-                   const std::string& writer)
+void refuse_writes(Connection& follower, const Names& tables, const std::string& writer)
 {
     const std::string body =
         "BEGIN RAISE EXCEPTION USING ERRCODE = 'read_only_sql_transaction', MESSAGE = "
@@ -149,7 +167,7 @@ void refuse_writes(Connection& follower, const std::vector<std::string>& tables,
                          table + " ENABLE TRIGGER snowflake_global");
 }
 
-std::vector<std::string> refusing_tables(Connection& follower)
+Names refusing_tables(Connection& follower)
 {
     return texts_of(follower.query("SELECT tgrelid::regclass" + kTriggers + " ORDER BY 1"));
 }
@@ -165,57 +183,23 @@ bool refuses_writes(Connection& follower, const std::string& table)
                .rows() > 0;
 }
 
-void permit_writes(Connection& follower, const std::vector<std::string>& tables)
+void permit_writes(Connection& follower, const Names& tables)
 {
     require_trusted_schema(follower, kGlobal);
-    std::vector<std::string> refusing = refusing_tables(follower);
+    Names refusing = refusing_tables(follower);
     for (const std::string& table : tables)
         if (const auto at = std::find(refusing.begin(), refusing.end(), table);
             at != refusing.end()) {
-            lock_and_run_naming(follower, Clock::now() + kTimeout,
-                                [&] { follower.run("DROP TRIGGER snowflake_global ON " + table); });
+            lock_and_change(follower,
+                            [&] { follower.run("DROP TRIGGER snowflake_global ON " + table); });
             refusing.erase(at);
         }
     if (refusing.empty())
-        lock_and_run_naming(follower, Clock::now() + kTimeout, [&] {
-            follower.run("DROP SCHEMA IF EXISTS snowflake_global CASCADE");
-        });
+        lock_and_change(follower,
+                        [&] { follower.run("DROP SCHEMA IF EXISTS snowflake_global CASCADE"); });
 }
 
-namespace
-{
-
-/* The owner of a schema can give its name to another schema, with a table of his own, at any time
- * until the subscription has the table. The owner of the database stands for pg_database_owner. */
-void find_untrusted_schema(Connection& follower, const std::string& table, Obstacles& found)
-{
-    const Result schema = follower.query(
-        "SELECT quote_ident(nspname), quote_ident(pg_get_userbyid(owner)) FROM parse_ident($1) AS "
-        "p "
-        "JOIN pg_namespace AS n ON nspname = p[1] JOIN pg_database AS d ON datname = "
-        "current_database(), LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN "
-        "datdba ELSE nspowner END) AS o (owner) WHERE NOT " +
-            is_trusted("owner"),
-        {table});
-    if (schema.rows() == 0)
-        return;
-    const std::string name = visible(schema.text(0, 0));
-    const std::string role = visible(schema.text(0, 1));
-    found.add(follower.server(),
-              "schema " + name + " of table " + visible(table) + " belongs to role " + role +
-                  ", who could exchange the table. Before PostgreSQL 16 replication runs code of "
-                  "a table with the rights of role " +
-                  visible(follower.user()),
-              "ALTER TABLE " + visible(table) +
-                  " SET SCHEMA ...; to a schema of this role or a superuser, on all servers. Or "
-                  "--trust-owners, if role " +
-                  role + " may do there all that role " + visible(follower.user()) + " may.");
-}
-
-} // namespace
-
-Obstacles find_untrusted_owners(Connection& writer, Connection& follower,
-                                const std::vector<std::string>& tables)
+Obstacles find_untrusted_owners(Connection& writer, Connection& follower, const Names& tables)
 {
     Obstacles found;
     if (follower.version() >= 160000)

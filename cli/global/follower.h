@@ -4,10 +4,8 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
-#include "postgres/connection.h"
-#include "postgres/obstacles.h"
+#include "global/tables.h"
 
 /* The subscription of a database, with the state of each of its tables: r if the rows are there and
  * follow. */
@@ -19,10 +17,14 @@ struct Subscription {
     std::map<std::string, std::string> tables{};
     std::string oids{};   /* of the tables, as an array of SQL */
     std::string change{}; /* the ID of the last one that global run has made here */
-    /* It is another role's, or one of several, or of another publication; and the statement that
-     * mends it. Empty if it is as add makes it. */
-    std::string problem{};
-    std::string hint{};
+    bool has_all_rows() const
+    {
+        return std::all_of(tables.begin(), tables.end(),
+                           [](const auto& table) { return table.second == "r"; });
+    }
+
+    /* The first one: it is another role's, or one of several, or of another publication. */
+    Obstacles problem{};
 };
 
 Subscription find_subscription(Connection& follower);
@@ -45,18 +47,16 @@ void drop_subscription(Connection& follower, const Subscription& subscription);
 /* Triggers that raise an error for each statement that writes to one of the tables, with the
  * address of the writer. The workers of the subscription are replicas, for which they do not fire.
  * In a transaction of the caller. */
-void refuse_writes(Connection& follower, const std::vector<std::string>& tables,
-                   const std::string& writer);
+void refuse_writes(Connection& follower, const Names& tables, const std::string& writer);
 /* The tables that have the trigger, whether or not it is enabled. */
-std::vector<std::string> refusing_tables(Connection& follower);
+Names refusing_tables(Connection& follower);
 /* It is as refuse_writes() makes it. */
 bool refuses_writes(Connection& follower, const std::string& table);
 /* Of these tables; the schema with the function goes when no table has it. */
-void permit_writes(Connection& follower, const std::vector<std::string>& tables);
+void permit_writes(Connection& follower, const Names& tables);
 
 /* Before PostgreSQL 16 the workers write as the owner of the subscription, and so run code of the
  * tables with its rights: the owner of each table must be a superuser or that role. From 16 on they
  * write as the owner of the table. A table that is missing gets the owner that it has on the
  * writer. */
-Obstacles find_untrusted_owners(Connection& writer, Connection& follower,
-                                const std::vector<std::string>& tables);
+Obstacles find_untrusted_owners(Connection& writer, Connection& follower, const Names& tables);

@@ -1,7 +1,5 @@
 #include "global/session.h"
 
-#include <algorithm>
-
 #include "base/output.h"
 #include "global/follower.h"
 #include "global/publication.h"
@@ -14,8 +12,6 @@
 
 namespace
 {
-
-using Names = std::vector<std::string>;
 
 Obstacles find_in_table(Connection& writer, Connection& follower, const Subscription& subscription,
                         const std::string& table)
@@ -51,8 +47,7 @@ Obstacles find_on_follower(Connection& writer, Connection& follower, const Names
     Obstacles found;
     const std::string server = follower.server();
     const Subscription subscription = find_subscription(follower);
-    if (!subscription.problem.empty())
-        found.add(server, visible(subscription.problem), visible(subscription.hint));
+    found.add(subscription.problem);
     if (!subscription.tables.empty() && !has_slot(writer, subscription.slot))
         found.add(server,
                   "subscription " + subscription.name + " has no slot on " + writer.server() +
@@ -96,17 +91,14 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
         found.add(find_unpublishable(writer, table));
     if (!found.empty())
         return found; /* the others compare with these tables */
-    Names slots = slots_of_followers(writer);
     for (Connection* const follower : session.followers()) {
         found.add(find_on_follower(writer, *follower, tables, options.trusts_owners));
         if (find_subscription(*follower).tables.empty())
             found.add(
                 try_subscription(*follower, "snowflake_trial", dsn_of(writer, options.source)));
-        slots.erase(std::remove(slots.begin(), slots.end(), find_subscription(*follower).slot),
-                    slots.end());
     }
     if (!added.empty())
-        for (const std::string& slot : slots)
+        for (const std::string& slot : other_slots(session))
             found.add(writer.server(),
                       "slot " + slot +
                           " is of a follower that is not given, and that would "

@@ -1,9 +1,5 @@
 #include "global/publication.h"
 
-#include <algorithm>
-
-#include "base/clock.h"
-#include "global/tables.h"
 #include "cutover/waiting.h"
 #include "postgres/trust.h"
 #include "replication/publication.h"
@@ -11,9 +7,6 @@
 
 namespace
 {
-
-/* Adding a table takes a lock that waits for VACUUM, CREATE INDEX and the like. */
-constexpr auto kTimeout = std::chrono::seconds(10);
 
 /* The second row of a problem is never shown: a publication of another role is not looked into.
  * The hint of the last keeps the tables that the subscriptions have. */
@@ -38,7 +31,8 @@ WHERE pubname = $1 AND )" +
 UNION ALL
 SELECT format('publication %I sends not all changes', pubname),
        format('ALTER PUBLICATION %I SET (publish = ''insert, update, delete, truncate'');', pubname)
-FROM pg_publication WHERE pubname = $1 AND NOT (pubinsert AND pubupdate AND pubdelete AND pubtruncate))";
+FROM pg_publication WHERE pubname = $1 AND NOT (pubinsert AND pubupdate AND pubdelete AND pubtruncate)
+LIMIT 1)";
 }
 
 } // namespace
@@ -61,36 +55,30 @@ Publication find_publication(Connection& writer)
                      {kGlobal});
     found.tables = texts_of(tables);
     found.oids = array_of(tables, 1);
-    const Result problems = writer.query(problems_sql(), {kGlobal});
-    if (problems.rows() > 0) {
-        found.problem = problems.text(0, 0);
-        found.hint = problems.text(0, 1);
-    }
+    found.problem.read(writer, problems_sql(), {kGlobal});
     return found;
 }
 
 Publication require_publication(Connection& writer)
 {
     Publication found = find_publication(writer);
-    if (!found.problem.empty())
-        throw Failure(writer.server() + ": " + visible(found.problem) +
-                      "\nHINT:  " + visible(found.hint));
+    found.problem.raise_first();
     return found;
 }
 
-/* ONLY: a child that a table gets later is not published, and the writer's table is then one that
- * verify reports. */
-void publish(Connection& writer, const std::vector<std::string>& tables)
+/* It takes a lock that waits for VACUUM, CREATE INDEX and the like. ONLY: a child that a table gets
+ * later is not published, and the writer's table is then one that verify reports. */
+void publish(Connection& writer, const Names& tables)
 {
     const std::string verb = find_publication(writer).is_there
                                  ? "ALTER PUBLICATION " + kGlobal + " ADD TABLE "
                                  : "CREATE PUBLICATION " + kGlobal + " FOR TABLE ";
-    lock_and_run_naming(writer, Clock::now() + kTimeout, [&] { writer.run(verb + only(tables)); });
+    lock_and_change(writer, [&] { writer.run(verb + only(tables)); });
 }
 
-void unpublish(Connection& writer, const std::vector<std::string>& tables)
+void unpublish(Connection& writer, const Names& tables)
 {
-    lock_and_run_naming(writer, Clock::now() + kTimeout, [&] {
+    lock_and_change(writer, [&] {
         writer.run("ALTER PUBLICATION " + kGlobal + " DROP TABLE " + only(tables));
     });
 }
@@ -98,8 +86,7 @@ void unpublish(Connection& writer, const std::vector<std::string>& tables)
 void drop_publication(Connection& writer)
 {
     if (require_publication(writer).is_there)
-        lock_and_run_naming(writer, Clock::now() + kTimeout,
-                            [&] { writer.run("DROP PUBLICATION " + kGlobal); });
+        lock_and_change(writer, [&] { writer.run("DROP PUBLICATION " + kGlobal); });
 }
 
 void note_change(Connection& writer, const PendingChange& change)
@@ -108,7 +95,7 @@ void note_change(Connection& writer, const PendingChange& change)
                (change.id.empty() ? "NULL" : writer.literal(comment_of(change))));
 }
 
-std::vector<std::string> slots_of_followers(Connection& writer)
+Names slots_of_followers(Connection& writer)
 {
     return texts_of(writer.query("SELECT slot_name FROM pg_replication_slots WHERE "
                                  "starts_with(slot_name, $1) AND database = current_database() "
@@ -120,11 +107,11 @@ std::vector<std::string> slots_of_followers(Connection& writer)
  * its worker. One that stays is that of another server. */
 void drop_slot(Connection& writer, const std::string& slot)
 {
-    const std::vector<std::string> slots = slots_of_followers(writer);
-    if (std::find(slots.begin(), slots.end(), slot) == slots.end())
+    if (!has(slots_of_followers(writer), slot))
         return;
     try {
-        drop_slot(writer, slot, Clock::now() + kTimeout, "backend_type <> 'walsender'");
+        drop_slot(writer, slot, Clock::now() + std::chrono::seconds(10),
+                  "backend_type <> 'walsender'");
     } catch (const ServerError&) {
         const Result other = writer.query(
             "SELECT concat(client_addr, ', process ' || pid) FROM pg_replication_slots JOIN "

@@ -3,21 +3,18 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "global/tables.h"
-#include "postgres/connection.h"
 
 struct Publication {
     bool is_there = false;
     bool is_own = false; /* it belongs to this role or to a superuser */
-    std::vector<std::string> tables{};
+    Names tables{};
     std::string oids{}; /* of the tables, as an array of SQL */
     PendingChange change{};
-    /* It is another role's, or does not send all rows, columns and changes of named tables; and the
-     * statement that mends it. Empty if it is as add makes it. */
-    std::string problem{};
-    std::string hint{};
+    /* The first one: it is another role's, or does not send all rows, columns and changes of named
+     * tables. */
+    Obstacles problem{};
 };
 
 Publication find_publication(Connection& writer);
@@ -25,15 +22,15 @@ Publication find_publication(Connection& writer);
 Publication require_publication(Connection& writer);
 
 /* Makes the publication if it is missing. */
-void publish(Connection& writer, const std::vector<std::string>& tables);
-void unpublish(Connection& writer, const std::vector<std::string>& tables);
+void publish(Connection& writer, const Names& tables);
+void unpublish(Connection& writer, const Names& tables);
 void drop_publication(Connection& writer);
 /* It is the pending one, or none is. */
 void note_change(Connection& writer, const PendingChange& change);
 
 /* Of the followers in this database, given or not. Any role with REPLICATION can make one of such a
  * name. */
-std::vector<std::string> slots_of_followers(Connection& writer);
+Names slots_of_followers(Connection& writer);
 
 /* When its subscription is stopped. Nothing if it is gone, or none of these: a subscription can be
  * altered to name any slot. Failure if another server reads it. */

@@ -32,8 +32,6 @@ namespace
 constexpr auto kCatchUp = std::chrono::seconds(60);
 constexpr auto kPatience = std::chrono::seconds(10);
 
-using Names = std::vector<std::string>;
-
 /* Of a follower, as they were when the command began. */
 struct Follower {
     Connection& connection;
@@ -99,23 +97,15 @@ private:
     /* All must be given: another one would fail at a row of the new definition. */
     void find_followers()
     {
-        Names slots = slots_of_followers(writer_);
         for (Connection* const follower : session_.followers()) {
             const Subscription found = require_subscription(*follower);
-            if (!found.is_enabled ||
-                std::any_of(found.tables.begin(), found.tables.end(),
-                            [](const auto& table) { return table.second != "r"; }))
+            if (!found.is_enabled || !found.has_all_rows())
                 throw Failure(follower->server() + " does not follow " + writer_.server() +
                               ", or has not got all rows yet\nHINT:  snowflake-shard global verify "
                               "says why.");
             followers_.push_back({*follower, found});
-            slots.erase(std::remove(slots.begin(), slots.end(), found.slot), slots.end());
         }
-        if (!slots.empty())
-            throw Failure("slot " + slots[0] + " on " + writer_.server() +
-                          " is of a follower that is not given\nHINT:  Give all servers. If that "
-                          "one is gone: SELECT pg_drop_replication_slot('" +
-                          slots[0] + "');");
+        require_all(session_, "all servers");
     }
 
     Names servers_without_change() const

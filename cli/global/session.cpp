@@ -1,10 +1,8 @@
 #include "global/session.h"
 
-#include <algorithm>
-
 #include "base/output.h"
+#include "global/follower.h"
 #include "global/publication.h"
-#include "global/tables.h"
 #include "postgres/advisory.h"
 #include "postgres/extension.h"
 #include "postgres/identity.h"
@@ -80,12 +78,29 @@ std::size_t find_writer(ServerSet& servers)
     return found[0];
 }
 
-std::vector<std::string> table_names(Connection& connection, const GlobalOptions& options)
+Names other_slots(GlobalSession& session)
 {
-    std::vector<std::string> names;
+    Names slots = slots_of_followers(session.writer());
+    for (Connection* const follower : session.followers())
+        slots.erase(std::remove(slots.begin(), slots.end(), find_subscription(*follower).slot),
+                    slots.end());
+    return slots;
+}
+
+void require_all(GlobalSession& session, const std::string& all)
+{
+    if (const Names slots = other_slots(session); !slots.empty())
+        throw Failure("slot " + slots[0] + " on " + session.writer().server() +
+                      " is of a follower that is not given\nHINT:  Give " + all +
+                      ". If that one is gone: SELECT pg_drop_replication_slot('" + slots[0] +
+                      "');");
+}
+
+Names table_names(Connection& connection, const GlobalOptions& options)
+{
+    Names names;
     for (const std::string& given : options.tables)
-        if (const std::string name = table_name(connection, given);
-            std::find(names.begin(), names.end(), name) == names.end())
+        if (const std::string name = table_name(connection, given); !has(names, name))
             names.push_back(name);
     return names;
 }

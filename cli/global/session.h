@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/table.h"
+#include "global/tables.h"
 #include "global/verb.h"
 #include "postgres/obstacles.h"
 #include "postgres/servers.h"
@@ -37,14 +38,19 @@ private:
 /* The one that has the publication. A Failure if none has it, or two, as after a split. */
 std::size_t find_writer(ServerSet& servers);
 
+/* On the writer: the slots of followers that are not in the session. Such a follower would fail at
+ * a change of a table, or keep one that is global no more. */
+Names other_slots(GlobalSession& session);
+/* Failure if there is one. all: "all servers" */
+void require_all(GlobalSession& session, const std::string& all);
+
 /* Of the command line, each once. Any server can read them. */
-std::vector<std::string> table_names(Connection& connection, const GlobalOptions& options);
+Names table_names(Connection& connection, const GlobalOptions& options);
 
 /* The result of a command: a row for each table and server. */
 const std::vector<std::string> kStateColumns = {"table", "server", "state"};
 
 /* tables: the global ones, and those of the command line; added: the unpublished ones among them.
  * The followers are compared with the writer only if that has no obstacle. */
-Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options,
-                         const std::vector<std::string>& tables,
-                         const std::vector<std::string>& added);
+Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, const Names& tables,
+                         const Names& added);

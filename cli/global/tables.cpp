@@ -1,8 +1,8 @@
 #include "global/tables.h"
 
-#include <algorithm>
 #include <map>
 
+#include "cutover/waiting.h"
 #include "definition/restored.h"
 #include "fleet/catalog.h"
 #include "postgres/dump.h"
@@ -103,6 +103,16 @@ std::string quoted(Connection& connection, const std::string& table)
 const std::string kComment = "snowflake-shard global run, change ";
 constexpr std::size_t kLengthOfId = 36; /* a UUID */
 
+/* ACCESS SHARE, which keeps the owner and the name. A name can lead to another table by then: so
+ * the caller looks for the locks of the OIDs. */
+void lock_tables(Connection& connection, const std::string& tables)
+{
+    const Names names = texts_of(connection.query(
+        "SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) ORDER BY oid", {tables}));
+    if (!names.empty())
+        connection.run("LOCK TABLE " + only(names) + " IN ACCESS SHARE MODE");
+}
+
 } // namespace
 
 std::string comment_of(const PendingChange& change)
@@ -117,6 +127,11 @@ PendingChange change_of(const std::string& comment)
     const std::string rest = comment.substr(kComment.size());
     return {rest.substr(0, kLengthOfId),
             rest.size() > kLengthOfId + 2 ? rest.substr(kLengthOfId + 2) : ""};
+}
+
+void lock_and_change(Connection& connection, const std::function<void()>& change)
+{
+    lock_and_run_naming(connection, Clock::now() + std::chrono::seconds(10), change);
 }
 
 std::string table_name(Connection& connection, const std::string& given)
@@ -185,31 +200,14 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
     return found;
 }
 
-void make_tables(Connection& writer, Connection& follower, const std::vector<std::string>& tables)
+void make_tables(Connection& writer, Connection& follower, const Names& tables)
 {
-    std::vector<std::string> names;
-    std::transform(tables.begin(), tables.end(), std::back_inserter(names),
-                   [&](const std::string& table) { return quoted(writer, table); });
+    Names names;
+    for (const std::string& table : tables)
+        names.push_back(quoted(writer, table));
     /* No sole owner: an expression that calls a function of another role is an error. */
     restore(follower, dump_tables(writer, names), "");
 }
-
-namespace
-{
-
-/* ACCESS SHARE, which keeps the owner and the name. A name can lead to another table by then: so
- * the caller looks for the locks of the OIDs. */
-void lock_tables(Connection& connection, const std::string& tables)
-{
-    const std::vector<std::string> names =
-        texts_of(connection.query("SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) "
-                                  "ORDER BY oid",
-                                  {tables}));
-    if (!names.empty())
-        connection.run("LOCK TABLE " + only(names) + " IN ACCESS SHARE MODE");
-}
-
-} // namespace
 
 std::string choose_role(Connection& connection, const std::string& tables)
 {

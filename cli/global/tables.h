@@ -3,11 +3,23 @@
 
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "postgres/connection.h"
 #include "postgres/obstacles.h"
+
+using Names = std::vector<std::string>;
+
+inline bool has(const Names& names, const std::string& name)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/* lock_and_run_naming() for a change of few tables: for 10 s at most. */
+void lock_and_change(Connection& connection, const std::function<void()>& change);
 
 /* The publication on the writer; on a follower the schema and the trigger that refuses writes. The
  * names of subscriptions and slots begin with it. */
@@ -54,7 +66,7 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
 
 /* Makes the tables with their indexes, constraints and triggers, as the writer has them, in a
  * transaction of the caller. Types, functions and roles that they need must be there. */
-void make_tables(Connection& writer, Connection& follower, const std::vector<std::string>& tables);
+void make_tables(Connection& writer, Connection& follower, const Names& tables);
 
 /* The role with whose rights SQL changes these tables: others' code in them must not get the rights
  * of the caller, so it is their owner. A role that may not act as the owner has its own, as in the

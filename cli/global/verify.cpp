@@ -1,13 +1,12 @@
 /* snowflake-shard global verify: whether all servers have the same global tables. */
 
-#include <algorithm>
 #include <iostream>
 #include <map>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/output.h"
 #include "base/table.h"
+#include "cutover/waiting.h"
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/session.h"
@@ -23,7 +22,6 @@ namespace
 
 /* A worker that has ended is started again after wal_retrieve_retry_interval, by default 5 s. */
 constexpr auto kRestart = std::chrono::seconds(8);
-constexpr auto kPoll = std::chrono::milliseconds(50);
 
 class Findings
 {
@@ -64,7 +62,7 @@ public:
     void run()
     {
         /* That of this role would make it a writer. */
-        if (const Publication planted = find_publication(follower_); planted.is_there)
+        for (const Obstacle& planted : find_publication(follower_).problem)
             add("publication", "publication " + kGlobal, planted.problem, planted.hint);
         if (!publication_.change.id.empty() && subscription_.change != publication_.change.id)
             add("change", "global tables", "it lacks a change of global run",
@@ -76,7 +74,7 @@ public:
             if (check_table(table) && follows && has_all_rows(table))
                 comparable.push_back(table);
         for (const auto& [table, state] : subscription_.tables)
-            if (!is_published(table))
+            if (!has(publication_.tables, table))
                 add("table", "table " + table,
                     "the subscription has it, and no table of this name is published",
                     "If it was renamed, give it its name again. If it is global no more: ALTER "
@@ -105,12 +103,6 @@ private:
         return "snowflake-shard global add " + tables + servers();
     }
 
-    bool is_published(const std::string& table) const
-    {
-        const auto& tables = publication_.tables;
-        return std::find(tables.begin(), tables.end(), table) != tables.end();
-    }
-
     bool has_all_rows(const std::string& table) const
     {
         const auto at = subscription_.tables.find(table);
@@ -126,8 +118,8 @@ private:
             return false;
         }
         const std::string object = "subscription " + subscription_.name;
-        if (!subscription_.problem.empty())
-            add("subscription", object, subscription_.problem, subscription_.hint);
+        for (const Obstacle& one : subscription_.problem)
+            add("subscription", object, one.problem, one.hint);
         if (!subscription_.is_enabled)
             add("subscription", object, "it is disabled",
                 "ALTER SUBSCRIPTION " + subscription_.quoted + " ENABLE;");
@@ -147,7 +139,7 @@ private:
     {
         const Clock::time_point deadline = Clock::now() + kRestart;
         const std::int64_t failures = count_failures(follower_, subscription_.name);
-        for (;; std::this_thread::sleep_for(kPoll)) {
+        for (Pause pause;; pause()) {
             if (::is_read(writer_, subscription_.slot))
                 return true;
             if (Clock::now() > deadline || count_failures(follower_, subscription_.name) > failures)
@@ -231,16 +223,16 @@ private:
 
 void check_writer(Connection& writer, const Publication& publication, Findings& findings)
 {
-    if (!publication.problem.empty())
-        findings.add(writer, "publication", "publication " + kGlobal, publication.problem,
-                     publication.hint);
+    for (const Obstacle& one : publication.problem)
+        findings.add(writer, "publication", "publication " + kGlobal, one.problem, one.hint);
     for (const std::string& table : publication.tables)
         for (const Obstacle& one : find_unpublishable(writer, table))
             findings.add(writer, "table", "table " + table, one.problem, one.hint);
     const Subscription subscription = find_subscription(writer);
     if (!subscription.name.empty())
         findings.add(writer, "subscription", "subscription " + subscription.name,
-                     "it follows, though the tables are written here", subscription.hint);
+                     "it follows, though the tables are written here",
+                     subscription.problem.empty() ? "" : subscription.problem[0].hint);
 }
 
 /* slots: of the followers, each with the first server that reads it. */

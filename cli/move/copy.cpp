@@ -1,7 +1,6 @@
 #include "move/copy.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 
 #include "base/output.h"
@@ -10,7 +9,6 @@
 #include "move/indexes.h"
 #include "move/owned.h"
 #include "move/replication.h"
-#include "move/rights.h"
 #include "move/state.h"
 #include "replication/publication.h"
 #include "postgres/dump.h"

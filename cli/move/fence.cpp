@@ -4,7 +4,6 @@
 #include "cutover/cutover.h"
 #include "cutover/transaction.h"
 #include "cutover/waiting.h"
-#include "move/fingerprint.h"
 #include "move/state.h"
 #include "postgres/trust.h"
 #include "replication/publication.h"

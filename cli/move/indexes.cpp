@@ -1,7 +1,6 @@
 #include "move/indexes.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <mutex>
 #include <set>
@@ -73,30 +72,6 @@ std::vector<Archive::Item> choose_items(const std::vector<Key>& keys, const Arch
 const char* const kLarge = R"(
     SELECT tableoid, oid, pg_get_indexdef(oid) FROM pg_class, pg_relation_size(oid) AS size
     WHERE relnamespace = $1::regnamespace AND relkind = 'i' AND size >= 1 << 20 ORDER BY size DESC, oid)";
-
-/* The first error ends the work of the other sessions. */
-class FirstError
-{
-public:
-    void note()
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (!error_)
-            error_ = std::current_exception();
-        is_there_ = true;
-    }
-    bool is_there() const { return is_there_; }
-    void raise() const
-    {
-        if (error_)
-            std::rethrow_exception(error_);
-    }
-
-private:
-    std::mutex mutex_;
-    std::exception_ptr error_;
-    std::atomic<bool> is_there_ = false;
-};
 
 } // namespace
 
@@ -237,10 +212,13 @@ void build_indexes(Connection& target, const Move& move, const std::vector<std::
                    const std::string& sole_owner, int sessions)
 {
     std::atomic<std::size_t> next = 0;
-    FirstError error;
+    /* It ends the work of the other sessions. */
+    std::exception_ptr first_error;
+    std::mutex mutex;
     const auto check = [&] {
         stop_if_interrupted();
-        if (error.is_there())
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (first_error)
             throw Failure("another index was not built");
     };
     const auto build = [&](std::size_t session) {
@@ -259,9 +237,12 @@ void build_indexes(Connection& target, const Move& move, const std::vector<std::
         try {
             build(i);
         } catch (...) {
-            error.note();
+            const std::lock_guard<std::mutex> lock(mutex);
+            if (!first_error)
+                first_error = std::current_exception();
         }
         return true;
     });
-    error.raise();
+    if (first_error)
+        std::rethrow_exception(first_error);
 }

@@ -5,8 +5,6 @@
  * killed is resumed by running all steps again. The source says that a move exists; the target says
  * whether the shard is open there. */
 
-#include <iostream>
-
 #include "base/output.h"
 #include "base/quoting.h"
 #include "fleet/catalog.h"
@@ -40,6 +38,21 @@ Routing routing_of(const MoveOptions& options, Connection& source, const Move& m
     if (const auto state = read_state(source, move); state && state->is_of_source())
         add_kept_routing(source, move.name, goes_on(options, *state, is_one_of_many), routing);
     return routing;
+}
+
+/* CLI11 does not know which of the arguments go together. */
+void require_arguments(const MoveOptions& options)
+{
+    std::string problem;
+    if (!options.plan.empty() + !options.shards.empty() + !options.schema.empty() != 1)
+        problem = "one of these is needed: a schema, --shards, --plan";
+    else if (options.plan.empty() && (options.from.empty() || options.to.empty()))
+        problem = "--from and --to are needed";
+    else if (!options.plan.empty() && !(options.from.empty() && options.to.empty()))
+        problem = "--plan has the servers: no --from, no --to";
+    if (!problem.empty())
+        throw UsageError("move: " + problem +
+                         "\nHINT:  snowflake-shard move --help shows its arguments.");
 }
 
 } // namespace
@@ -272,26 +285,6 @@ MoveOptions in_direction(MoveOptions options)
     }
     return options;
 }
-
-namespace
-{
-
-/* CLI11 does not know which of the arguments go together. */
-void require_arguments(const MoveOptions& options)
-{
-    std::string problem;
-    if (!options.plan.empty() + !options.shards.empty() + !options.schema.empty() != 1)
-        problem = "one of these is needed: a schema, --shards, --plan";
-    else if (options.plan.empty() && (options.from.empty() || options.to.empty()))
-        problem = "--from and --to are needed";
-    else if (!options.plan.empty() && !(options.from.empty() && options.to.empty()))
-        problem = "--plan has the servers: no --from, no --to";
-    if (!problem.empty())
-        throw UsageError("move: " + problem +
-                         "\nHINT:  snowflake-shard move --help shows its arguments.");
-}
-
-} // namespace
 
 int move_shard(const MoveOptions& options)
 {

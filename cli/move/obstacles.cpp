@@ -6,7 +6,6 @@
 #include "fleet/in_transit.h"
 #include "cutover/dependents.h"
 #include "move/owned.h"
-#include "move/rights.h"
 #include "move/state.h"
 #include "replication/trial.h"
 #include "postgres/dump.h"

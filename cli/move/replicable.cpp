@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/output.h"
 #include "base/quoting.h"
-#include "base/shards.h"
 #include "postgres/row_text.h"
 
 namespace
@@ -99,35 +98,6 @@ WHERE y.typtype = 'b' AND y.typcategory <> 'A' AND NOT EXISTS (
          OR EXISTS (SELECT FROM pg_cast WHERE castsource = t.type AND casttarget = o.opcintype AND castmethod = 'b'
                                           AND castcontext = 'i'))))";
 
-} // namespace
-
-Obstacles find_not_replicable(Connection& source, const Shard& shard)
-{
-    Obstacles found;
-    found.read(source, kTables, {shard.quoted});
-    found.read(source, kTypes, {shard.quoted});
-    return found;
-}
-
-/* A column of type oid may hold any number. So this is a warning and no obstacle, and only on a
- * server that has large objects. */
-void tell_of_large_objects(Connection& source, const Shard& shard)
-{
-    const Result columns = source.query(R"(
-        SELECT string_agg(format('%s.%I', c.oid::regclass, attname), ', ')
-        FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped
-        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND atttypid = 'oid'::regtype
-        AND EXISTS (SELECT FROM pg_largeobject_metadata))",
-                                        {shard.quoted});
-    if (!columns.text(0, 0).empty())
-        warn("the source has large objects, which are not replicated. Do these columns point to "
-             "them? " +
-             visible(columns.text(0, 0)));
-}
-
-namespace
-{
-
 /* As RI_Initial_Check() looks for them: a row with a NULL in the key refers to nothing. Keys that
  * are NOT VALID are made again as they are. The operators are those of the key, whatever the
  * search_path is. Keys with PERIOD (PostgreSQL 18) compare no single rows. Two texts: of a query
@@ -163,6 +133,30 @@ void begin(Connection& source, Clock::time_point deadline)
 }
 
 } // namespace
+
+Obstacles find_not_replicable(Connection& source, const Shard& shard)
+{
+    Obstacles found;
+    found.read(source, kTables, {shard.quoted});
+    found.read(source, kTypes, {shard.quoted});
+    return found;
+}
+
+/* A column of type oid may hold any number. So this is a warning and no obstacle, and only on a
+ * server that has large objects. */
+void tell_of_large_objects(Connection& source, const Shard& shard)
+{
+    const Result columns = source.query(R"(
+        SELECT string_agg(format('%s.%I', c.oid::regclass, attname), ', ')
+        FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped
+        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND atttypid = 'oid'::regtype
+        AND EXISTS (SELECT FROM pg_largeobject_metadata))",
+                                        {shard.quoted});
+    if (!columns.text(0, 0).empty())
+        warn("the source has large objects, which are not replicated. Do these columns point to "
+             "them? " +
+             visible(columns.text(0, 0)));
+}
 
 Obstacles find_broken_references(Connection& source, const Shard& shard)
 {

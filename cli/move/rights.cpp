@@ -1,7 +1,6 @@
 #include "move/rights.h"
 
 #include "base/output.h"
-#include "base/shards.h"
 #include "postgres/dsn.h"
 
 namespace
@@ -38,44 +37,6 @@ SELECT format('role %I may not make objects of role %I, and write to them', curr
             ELSE format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE;', rolname, current_user) END
 FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (rolname)
 WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET')))";
-
-} // namespace
-
-Owners read_owners(Connection& home, const Shard& shard)
-{
-    const Result owners = home.query(kOwners, {shard.schema, shard.quoted});
-    return {owners.text(0, 0), owners.text(0, 1)};
-}
-
-Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Move& move,
-                              const std::string& dsn)
-{
-    const Result role =
-        subscriber.query("SELECT current_setting('is_superuser'), quote_ident(current_user)");
-    if (role.text(0, 0) == "on")
-        return {};
-    const std::string name = visible(role.text(0, 1));
-    if (subscriber.version() < 160000)
-        return {{subscriber.server(),
-                 "role " + name + " may not make a subscription: before PostgreSQL 16 only a " +
-                     "superuser may",
-                 "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
-    const Owners owners = read_owners(home, move.shard);
-    Obstacles found;
-    found.read(subscriber, kRights, {owners.names, owners.objects});
-    /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string
-     * itself: one in the ~/.pgpass of the server does not count. */
-    if (!has_password(dsn))
-        found.add(subscriber.server(),
-                  "a subscription of role " + name +
-                      ", which is no superuser, takes a password of the other server",
-                  "Give a connection string with a password as --source, or as --target for a way "
-                  "back.");
-    return found;
-}
-
-namespace
-{
 
 /* The worker of a table whose owner lacks a right would fail as that owner, and so it does under
  * forced row security (TargetPrivilegesCheck()): the reason, and the statement that mends it. */
@@ -171,6 +132,39 @@ std::string list_of(const std::set<std::string>& names)
 }
 
 } // namespace
+
+Owners read_owners(Connection& home, const Shard& shard)
+{
+    const Result owners = home.query(kOwners, {shard.schema, shard.quoted});
+    return {owners.text(0, 0), owners.text(0, 1)};
+}
+
+Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Move& move,
+                              const std::string& dsn)
+{
+    const Result role =
+        subscriber.query("SELECT current_setting('is_superuser'), quote_ident(current_user)");
+    if (role.text(0, 0) == "on")
+        return {};
+    const std::string name = visible(role.text(0, 1));
+    if (subscriber.version() < 160000)
+        return {{subscriber.server(),
+                 "role " + name + " may not make a subscription: before PostgreSQL 16 only a " +
+                     "superuser may",
+                 "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
+    const Owners owners = read_owners(home, move.shard);
+    Obstacles found;
+    found.read(subscriber, kRights, {owners.names, owners.objects});
+    /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string
+     * itself: one in the ~/.pgpass of the server does not count. */
+    if (!has_password(dsn))
+        found.add(subscriber.server(),
+                  "a subscription of role " + name +
+                      ", which is no superuser, takes a password of the other server",
+                  "Give a connection string with a password as --source, or as --target for a way "
+                  "back.");
+    return found;
+}
 
 Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, Connection& home,
                                 const Shard& shard, const Workers& workers)

@@ -1,6 +1,5 @@
 #include "move/command.h"
 
-#include <optional>
 #include <thread>
 
 #include "base/interrupt.h"
@@ -9,7 +8,6 @@
 #include "move/copy.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
-#include "move/state.h"
 #include "postgres/settings.h"
 
 namespace

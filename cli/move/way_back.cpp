@@ -8,7 +8,6 @@
 #include "move/obstacles.h"
 #include "move/owned.h"
 #include "move/replication.h"
-#include "move/rights.h"
 #include "move/state.h"
 #include "postgres/settings.h"
 

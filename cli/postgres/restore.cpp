@@ -1,7 +1,5 @@
 #include "postgres/restore.h"
 
-#include "base/shards.h"
-#include "postgres/connection.h"
 #include "postgres/error_text.h"
 
 namespace

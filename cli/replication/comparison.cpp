@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/output.h"
-#include "base/shards.h"
 #include "postgres/row_text.h"
 #include "replication/publication.h"
 #include "replication/slot.h"

@@ -1,7 +1,6 @@
 #include "routers/pooler_file.h"
 
 #include <functional>
-#include <map>
 #include <sstream>
 
 #include "base/failure.h"

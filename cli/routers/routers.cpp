@@ -9,8 +9,6 @@
 #include "base/match.h"
 #include "base/output.h"
 #include "postgres/process.h"
-#include "routers/pgbouncer.h"
-#include "routers/replacement.h"
 
 namespace
 {

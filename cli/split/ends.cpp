@@ -17,6 +17,43 @@ namespace
  * waited for. After that the command ends, and can be repeated. */
 constexpr auto kPatience = std::chrono::minutes(1);
 
+/* Returns how many shards were dropped. All dependents are looked for before the first DROP, which
+ * would drop them by its CASCADE. A schema that is gone has been dropped by an earlier command.
+ *
+ * Each schema is dropped in a transaction of its own: it locks every table of the schema, and an
+ * interrupted command keeps the result of those before. */
+std::size_t drop_closed_shards(Connection& connection)
+{
+    const auto state = read_split(connection);
+    if (!state)
+        return 0;
+    if (state->is_under_way())
+        throw Failure("the split is not at its end on " + connection.server() +
+                      "\nHINT:  " + way_on(*state));
+    /* leaves <> is_new: on the new server those that stayed, on the old one those that left. */
+    const Result rest = connection.query(R"(
+        SELECT shard, nspname, quote_ident(nspname)
+        FROM snowflake_split.shards JOIN pg_namespace ON nspname = schema_name
+        WHERE leaves <> $1::boolean ORDER BY 1)",
+                                         {state->is_new ? "true" : "false"});
+    std::string dependents;
+    for (int i = 0; i < rest.rows(); i++)
+        for (const std::string& dependent :
+             find_dependents(connection, {static_cast<int>(rest.number(i, 0)), rest.text(i, 1),
+                                          rest.text(i, 2)}))
+            dependents += "\n    " + dependent;
+    if (!dependents.empty())
+        throw Failure("objects of other schemas would be dropped on " + connection.server() +
+                      ", too:" + dependents);
+    Progress progress("rest of " + connection.server(), static_cast<std::size_t>(rest.rows()));
+    for (int i = 0; i < rest.rows(); i++, progress.step()) {
+        stop_if_interrupted();
+        lock_and_run_naming(connection, Clock::now() + kPatience,
+                            [&] { connection.run("DROP SCHEMA " + rest.text(i, 2) + " CASCADE"); });
+    }
+    return static_cast<std::size_t>(rest.rows());
+}
+
 } // namespace
 
 /* One trigger at a time, because DROP TRIGGER locks its table in ACCESS EXCLUSIVE mode. DROP SCHEMA
@@ -105,48 +142,6 @@ int SplitCommand::abort()
     cutover_.end_abort("the split");
     return end("aborted");
 }
-
-namespace
-{
-
-/* Returns how many shards were dropped. All dependents are looked for before the first DROP, which
- * would drop them by its CASCADE. A schema that is gone has been dropped by an earlier command.
- *
- * Each schema is dropped in a transaction of its own: it locks every table of the schema, and an
- * interrupted command keeps the result of those before. */
-std::size_t drop_closed_shards(Connection& connection)
-{
-    const auto state = read_split(connection);
-    if (!state)
-        return 0;
-    if (state->is_under_way())
-        throw Failure("the split is not at its end on " + connection.server() +
-                      "\nHINT:  " + way_on(*state));
-    /* leaves <> is_new: on the new server those that stayed, on the old one those that left. */
-    const Result rest = connection.query(R"(
-        SELECT shard, nspname, quote_ident(nspname)
-        FROM snowflake_split.shards JOIN pg_namespace ON nspname = schema_name
-        WHERE leaves <> $1::boolean ORDER BY 1)",
-                                         {state->is_new ? "true" : "false"});
-    std::string dependents;
-    for (int i = 0; i < rest.rows(); i++)
-        for (const std::string& dependent :
-             find_dependents(connection, {static_cast<int>(rest.number(i, 0)), rest.text(i, 1),
-                                          rest.text(i, 2)}))
-            dependents += "\n    " + dependent;
-    if (!dependents.empty())
-        throw Failure("objects of other schemas would be dropped on " + connection.server() +
-                      ", too:" + dependents);
-    Progress progress("rest of " + connection.server(), static_cast<std::size_t>(rest.rows()));
-    for (int i = 0; i < rest.rows(); i++, progress.step()) {
-        stop_if_interrupted();
-        lock_and_run_naming(connection, Clock::now() + kPatience,
-                            [&] { connection.run("DROP SCHEMA " + rest.text(i, 2) + " CASCADE"); });
-    }
-    return static_cast<std::size_t>(rest.rows());
-}
-
-} // namespace
 
 /* A server that has no rest any more is passed over. Rows are dropped here for good, so the record
  * of either server must say that it is one end of the same split: with another server in the place

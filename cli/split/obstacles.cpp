@@ -4,7 +4,6 @@
 
 #include "base/output.h"
 #include "fleet/in_transit.h"
-#include "fleet/records.h"
 #include "postgres/dsn.h"
 #include "postgres/trust.h"
 #include "split/session.h"
@@ -205,6 +204,17 @@ std::string schemas_of(Connection& old, const std::vector<SplitShard>& shards)
     return old.query("SELECT ARRAY[" + names + "]::name[]").text(0, 0);
 }
 
+/* As the trigger on a follower names it; empty if there is none. */
+std::string writer_of_global_tables(Connection& old)
+{
+    const Result found = old.query(R"(
+        SELECT substring(prosrc FROM 'It is written on (.*)\.')
+        FROM pg_proc JOIN pg_namespace AS n ON n.oid = pronamespace
+        WHERE nspname = 'snowflake_global' AND proname = 'refuse' AND )" +
+                                   is_trusted("proowner"));
+    return found.rows() == 0 ? "" : found.text(0, 0);
+}
+
 } // namespace
 
 Obstacles find_obstacles(Connection& old, Connection& standby,
@@ -254,22 +264,6 @@ Obstacles find_too_few_connections(Connection& standby, int connections)
                {std::to_string(connections)});
     return found;
 }
-
-namespace
-{
-
-/* As the trigger on a follower names it; empty if there is none. */
-std::string writer_of_global_tables(Connection& old)
-{
-    const Result found = old.query(R"(
-        SELECT substring(prosrc FROM 'It is written on (.*)\.')
-        FROM pg_proc JOIN pg_namespace AS n ON n.oid = pronamespace
-        WHERE nspname = 'snowflake_global' AND proname = 'refuse' AND )" +
-                                   is_trusted("proowner"));
-    return found.rows() == 0 ? "" : found.text(0, 0);
-}
-
-} // namespace
 
 void tell_of_global_tables(Connection& old, Connection& standby, const std::string& when)
 {

@@ -4,7 +4,6 @@
  * standby. Every step reads it and completes it, so that a split that was killed is resumed by
  * doing all steps again. */
 
-#include <iostream>
 #include <map>
 
 #include "base/interrupt.h"

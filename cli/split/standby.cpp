@@ -52,6 +52,10 @@ void await_setting(Connection& standby, const std::string& value)
     }
 }
 
+const std::string kSlots = R"(
+    SELECT slot_name, plugin, two_phase FROM pg_replication_slots
+    WHERE slot_type = 'logical' AND NOT temporary AND database = current_database() AND slot_name !~ '^(snowflake_|pg_[0-9]+_sync_)' ORDER BY 1)";
+
 } // namespace
 
 /* ALTER SYSTEM is allowed in recovery, because it writes a file and no WAL. It is not allowed in a
@@ -131,15 +135,6 @@ void promote(Connection& standby, Clock::time_point deadline)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
-
-namespace
-{
-
-const std::string kSlots = R"(
-    SELECT slot_name, plugin, two_phase FROM pg_replication_slots
-    WHERE slot_type = 'logical' AND NOT temporary AND database = current_database() AND slot_name !~ '^(snowflake_|pg_[0-9]+_sync_)' ORDER BY 1)";
-
-} // namespace
 
 std::vector<std::string> logical_slots(Connection& old)
 {

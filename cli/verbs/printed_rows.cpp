@@ -15,11 +15,6 @@ std::vector<std::string> names_behind(std::vector<std::string> names,
     return names;
 }
 
-PrintedRows::PrintedRows(std::size_t shards, Format format, bool has_heading)
-    : printer_(format, has_heading), order_(shards, printer_)
-{
-}
-
 /* All shards have the columns of the first that has answered, by their names. A shard without rows
  * has columns, too, so the heading does not depend on the rows. */
 void PrintedRows::begin(const Shard&, const std::vector<Column>& columns)
@@ -32,16 +27,6 @@ void PrintedRows::begin(const Shard&, const std::vector<Column>& columns)
     }
     if (*columns_ != names)
         throw Failure("the columns of the query differ from those of the other shards");
-}
-
-void PrintedRows::add(std::size_t place, std::vector<Row> rows)
-{
-    order_.add(place, std::move(rows));
-}
-
-void PrintedRows::end(std::size_t place)
-{
-    order_.end(place);
 }
 
 /* Without a shard there is a table without rows. Where no shard could answer, there is none. */
@@ -65,7 +50,7 @@ constexpr std::size_t kMaxWaiting = 16 << 20;
 
 /* The one whose turn it is never waits, so the others go on some time. Rows that are larger than
  * the bound by themselves wait for their turn, and are printed then. */
-void RowOrder::add(std::size_t shard, std::vector<Row> rows)
+void PrintedRows::add(std::size_t shard, std::vector<Row> rows)
 {
     std::size_t size = 0;
     for (const Row& row : rows)
@@ -79,14 +64,14 @@ void RowOrder::add(std::size_t shard, std::vector<Row> rows)
     print_waiting();
 }
 
-void RowOrder::end(std::size_t shard)
+void PrintedRows::end(std::size_t shard)
 {
     const std::lock_guard<std::mutex> lock(lock_);
     waiting_[shard].has_ended = true;
     print_waiting();
 }
 
-void RowOrder::print_waiting()
+void PrintedRows::print_waiting()
 {
     for (; now_ < waiting_.size(); now_++) {
         Waiting& waiting = waiting_[now_];

@@ -16,15 +16,19 @@
  * waits. That needs two things of the caller, or the waits would not end: each server's shards are
  * taken in this order, so that the shard whose turn it is has a thread, or gets the next one that
  * is free; and end() is called for each shard, also after an error. */
-class RowOrder
+class PrintedRows : public RowSink
 {
 public:
-    RowOrder(std::size_t shards, RowPrinter& printer) : waiting_(shards), printer_(printer) {}
+    /* shards: how many there are. has_heading: of CSV. */
+    PrintedRows(std::size_t shards, Format format, bool has_heading)
+        : printer_(format, has_heading), waiting_(shards)
+    {
+    }
 
-    /* shard: its place in the order. */
-    void add(std::size_t shard, std::vector<Row> rows);
-    /* The shard has no more rows. */
-    void end(std::size_t shard);
+    void begin(const Shard& shard, const std::vector<Column>& columns) override;
+    void add(std::size_t place, std::vector<Row> rows) override;
+    void end(std::size_t place) override;
+    void finish(bool is_complete) override;
 
 private:
     struct Waiting {
@@ -35,28 +39,11 @@ private:
 
     void print_waiting();
 
-    std::mutex lock_;
-    std::condition_variable turn_;
-    std::vector<Waiting> waiting_;
-    RowPrinter& printer_;
-    std::size_t now_ = 0; /* whose turn it is */
-    std::size_t bytes_ = 0;
-};
-
-class PrintedRows : public RowSink
-{
-public:
-    /* shards: how many there are. has_heading: of CSV. */
-    PrintedRows(std::size_t shards, Format format, bool has_heading);
-
-    void begin(const Shard& shard, const std::vector<Column>& columns) override;
-    void add(std::size_t place, std::vector<Row> rows) override;
-    void end(std::size_t place) override;
-    void finish(bool is_complete) override;
-
-private:
     RowPrinter printer_;
-    RowOrder order_;
     std::mutex lock_;
     std::optional<std::vector<std::string>> columns_;
+    std::condition_variable turn_;
+    std::vector<Waiting> waiting_;
+    std::size_t now_ = 0; /* whose turn it is */
+    std::size_t bytes_ = 0;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/shards.h"
 #include "postgres/advisory.h"
 
 namespace
