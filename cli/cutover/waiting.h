@@ -1,4 +1,5 @@
-/* The causes of a wait, as the servers' views name them. */
+/* Waits: their causes, as the servers' views name them, and work that ends by a deadline, also when
+ * others hold its locks or the server hangs. */
 
 #pragma once
 
@@ -47,3 +48,12 @@ void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
 /* Returns when those that write to the tables now have ended; Late if some have not by the
  * deadline. tables: a query of their OIDs. */
 void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline);
+
+/* For a Watch: a statement that has not ended by the deadline is Late. */
+std::function<void()> late_at(const Connection& connection, Clock::time_point deadline);
+
+/* It waits for locks for a short time only, because everybody else waits behind it, and tries again
+ * until the deadline. Then it is Late. Each try calls work() in a new transaction, so work() must
+ * do no harm if it is repeated. An error that is not of a lock is thrown at once. */
+void lock_and_run(Connection& connection, Clock::time_point deadline,
+                  const std::function<void()>& work);

@@ -18,7 +18,6 @@
 #include "global/publication.h"
 #include "global/session.h"
 #include "global/tables.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
 #include "postgres/settings.h"
 #include "replication/publication.h"

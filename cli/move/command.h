@@ -3,17 +3,22 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/shard_states.h"
 #include "cutover/cutover.h"
 #include "fleet/in_transit.h"
 #include "move/capacity.h"
 #include "move/obstacles.h"
+#include "move/rights.h"
 #include "move/session.h"
 #include "move/state.h"
 #include "move/verb.h"
+#include "plan/plan_file.h"
+#include "routers/routing.h"
 
 /* An undo names the servers as its move did, and goes from --to to --from. */
 MoveOptions in_direction(MoveOptions options);
@@ -104,3 +109,35 @@ private:
  * as they were when the target was opened. */
 std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
                          Cutover& cutover);
+
+/* The steps before the switch, in this order. Clients write to the source meanwhile. Each step
+ * skips its completed parts, because a move can be resumed. */
+
+void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);
+/* The schema is there and closed afterwards, with the subscription that copies its rows. */
+void prepare_target(Servers& servers, const Move& move, const Workers& workers);
+/* index_jobs: how many indexes are built at the same time. */
+void await_copy(Servers& servers, const Move& move, int index_jobs);
+/* Late if the definition is being changed just now; MustStartAnew if it has changed. */
+void finish_definition(Servers& servers, const Move& move, int index_jobs);
+/* Returns when no more than so many bytes of WAL are left to be replicated, and the worker runs.
+ * There is no deadline: clients write meanwhile, and Ctrl-C ends the wait. */
+void await_lag(Servers& servers, const Move& move, std::int64_t max_lag);
+
+/* A move of --shards or --plan, and which databases its servers are, for all addresses of a
+ * database the same. A server that was not reached is told by its connection string. */
+struct ListedMove {
+    PlanEntry entry;
+    std::string source;
+    std::string target;
+    std::string end_state; /* if it is at its end: kMoved, or with kWithWayBack; else empty */
+};
+
+/* Each connection string of the list is connected to once, all at the same time, and no connection
+ * stays open. Failure that tells the problems of all entries: a server that cannot be read, a
+ * number that is not that of the schema there, a number that several schemas of the source have;
+ * UsageError if one of them is a wrong string, or one server as both sides.
+ *
+ * begins: moves may begin. Else they act on moves that exist, each by itself: a server that is down
+ * is an error of its own moves, and not of the list. */
+std::vector<ListedMove> read_list(const MoveOptions& options, bool begins);

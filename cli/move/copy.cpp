@@ -1,4 +1,4 @@
-#include "move/copy.h"
+#include "move/command.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,6 @@
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/indexes.h"
-#include "move/owned.h"
 #include "move/replication.h"
 #include "move/state.h"
 #include "replication/publication.h"

@@ -2,7 +2,6 @@
 
 #include "base/output.h"
 #include "cutover/cutover.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
 #include "move/state.h"
 #include "postgres/trust.h"

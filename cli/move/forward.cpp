@@ -5,7 +5,6 @@
 #include "move/capacity.h"
 #include "move/command.h"
 #include "replication/comparison.h"
-#include "move/copy.h"
 #include "move/replication.h"
 #include "move/way_back.h"
 #include "postgres/dsn.h"

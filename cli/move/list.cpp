@@ -1,4 +1,4 @@
-#include "move/list.h"
+#include "move/command.h"
 
 #include <algorithm>
 #include <map>

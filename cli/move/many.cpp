@@ -11,7 +11,6 @@
 #include "base/output.h"
 #include "base/table.h"
 #include "move/command.h"
-#include "move/list.h"
 #include "move/verb.h"
 #include "postgres/parallel.h"
 

@@ -5,7 +5,7 @@
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "cutover/dependents.h"
-#include "move/owned.h"
+#include "move/replication.h"
 #include "move/state.h"
 #include "replication/trial.h"
 #include "postgres/dump.h"

@@ -1,4 +1,4 @@
-#include "move/owned.h"
+#include "move/replication.h"
 
 #include "cutover/cutover.h"
 #include "postgres/trust.h"

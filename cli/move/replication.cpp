@@ -2,10 +2,8 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
 #include "move/fingerprint.h"
-#include "move/owned.h"
 #include "replication/publication.h"
 
 namespace

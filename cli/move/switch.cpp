@@ -4,8 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "cutover/transaction.h"
-#include "move/copy.h"
+#include "cutover/waiting.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "postgres/settings.h"

@@ -1,12 +1,10 @@
 #include "move/way_back.h"
 
 #include "base/output.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/obstacles.h"
-#include "move/owned.h"
 #include "move/replication.h"
 #include "move/state.h"
 #include "postgres/settings.h"

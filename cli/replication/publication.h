@@ -9,8 +9,14 @@
 #include "postgres/connection.h"
 
 /* The shard's tables of these kinds (r: with rows, p: partitioned), as SQL writes their names. */
-std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
-                                   const std::string& kinds = "r");
+inline std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
+                                          const std::string& kinds = "r")
+{
+    return texts_of(connection.query(R"(
+        SELECT oid::regclass FROM pg_class
+        WHERE relnamespace = $1::regnamespace AND strpos($2, relkind::text) > 0 ORDER BY oid)",
+                                     {shard.quoted, kinds}));
+}
 
 /* ONLY a, ONLY b: children are tables of their own, and those of others are left out. */
 inline std::string only(const std::vector<std::string>& tables)

@@ -1,6 +1,6 @@
 #include "replication/subscription.h"
 
-#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "postgres/dsn.h"
 #include "postgres/security.h"
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "cutover/cutover.h"
+#include "fleet/records.h"
+#include "postgres/obstacles.h"
 #include "split/session.h"
 #include "split/verb.h"
 
@@ -71,3 +73,21 @@ private:
     Clock::time_point opened_at_; /* zero: nor opened them on the new server */
     std::string read_only_;       /* why the new server is; empty: it can be written to */
 };
+
+/* More than this is an obstacle; less is waited for. */
+inline constexpr std::int64_t kFarBehind = 16 << 20;
+
+/* Changes nothing on either server. The schemas of all shards count, also of those that stay,
+ * because their tables get triggers, too. */
+Obstacles find_obstacles(Connection& old, Connection& standby,
+                         const std::vector<SplitShard>& shards, const Limits& limits);
+
+/* connections: those of the aliases to the old server, now. PgBouncer opens as many to the standby
+ * when it leads the clients there. */
+Obstacles find_too_few_connections(Connection& standby, int connections);
+
+/* Warnings: they do not stop the split. */
+void tell_of_both_servers(Connection& old, Connection& standby);
+/* The command that gives the new server a slot of its own, or makes it a follower. when: "Now: ".
+ */
+void tell_of_global_tables(Connection& old, Connection& standby, const std::string& when);

@@ -2,9 +2,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
-#include "split/sequences.h"
 #include "split/session.h"
 
 namespace

@@ -1,4 +1,4 @@
-#include "split/obstacles.h"
+#include "split/command.h"
 
 #include <map>
 

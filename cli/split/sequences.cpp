@@ -1,7 +1,7 @@
-#include "split/sequences.h"
+#include "split/fence.h"
 
 #include "base/output.h"
-#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 
 namespace
 {

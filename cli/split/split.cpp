@@ -15,9 +15,7 @@
 #include "postgres/trust.h"
 #include "split/command.h"
 #include "split/fence.h"
-#include "split/obstacles.h"
 #include "split/session.h"
-#include "split/sequences.h"
 #include "split/standby.h"
 
 namespace

@@ -4,7 +4,6 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "cutover/transaction.h"
 #include "cutover/waiting.h"
 #include "split/session.h"
 

@@ -4,11 +4,10 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "cutover/transaction.h"
+#include "cutover/waiting.h"
 #include "postgres/settings.h"
 #include "split/command.h"
 #include "split/fence.h"
-#include "split/sequences.h"
 #include "split/standby.h"
 
 namespace
