@@ -31,23 +31,6 @@ void open_again(const std::string& error, const Switch& one)
 
 } // namespace
 
-Limits::Limits(const SwitchOptions& options)
-    : timeout(static_cast<int>(options.timeout * 1000)),
-      max_lag(static_cast<std::int64_t>(options.max_lag))
-{
-}
-
-std::string Limits::seconds() const
-{
-    return std::to_string(std::chrono::duration<double>(timeout).count());
-}
-
-Cutover::Cutover(Routing routing, const std::string& opened, const SwitchOptions& options,
-                 std::string first_remedy)
-    : routers(std::move(routing), opened), limits(options), remedy(std::move(first_remedy))
-{
-}
-
 /* Only Late is worth another try: a transaction, a lock or the other server took too long. */
 void Cutover::attempt(const Switch& one) const
 {

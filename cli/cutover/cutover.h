@@ -12,7 +12,11 @@
 #include "routers/routers.h"
 
 struct Limits {
-    explicit Limits(const SwitchOptions& options);
+    explicit Limits(const SwitchOptions& options)
+        : timeout(static_cast<int>(options.timeout * 1000)),
+          max_lag(static_cast<std::int64_t>(options.max_lag))
+    {
+    }
 
     std::chrono::milliseconds timeout; /* how long writes may wait */
     std::int64_t max_lag;              /* bytes of WAL that are left when the switch begins */
@@ -20,7 +24,10 @@ struct Limits {
     /* Counted from the call: to open again has a deadline of its own when a try was late. */
     Clock::time_point deadline() const { return Clock::now() + timeout; }
     /* For a query. */
-    std::string seconds() const;
+    std::string seconds() const
+    {
+        return std::to_string(std::chrono::duration<double>(timeout).count());
+    }
 };
 
 /* --resume would fail in the same way. So the error gets no hint to --resume. */
@@ -47,7 +54,10 @@ struct Switch {
 /* One command on shards that it has locked. */
 struct Cutover {
     Cutover(Routing routing, const std::string& opened, const SwitchOptions& options,
-            std::string first_remedy);
+            std::string first_remedy)
+        : routers(std::move(routing), opened), limits(options), remedy(std::move(first_remedy))
+    {
+    }
 
     /* Up to three tries, each of which blocks writes for about --timeout at most. An error says
      * whether clients can write again. */

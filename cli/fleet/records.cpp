@@ -102,21 +102,6 @@ std::string text_of(SplitStep step)
     return kSplitSteps.at(static_cast<std::size_t>(step));
 }
 
-bool MoveState::is_standing_way_back() const
-{
-    return is_way_back && (step == Step::prepared || step == Step::ready);
-}
-
-bool MoveState::is_of_source() const
-{
-    return step == Step::prepared || step == Step::fenced || step == Step::moved;
-}
-
-bool MoveState::is_open() const
-{
-    return step == Step::prepared || step == Step::open;
-}
-
 std::vector<MoveState> read_moves(Connection& connection)
 {
     const std::string undefined_table = "42P01";

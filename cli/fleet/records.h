@@ -40,11 +40,17 @@ struct MoveState {
                            moved: that was an undo, whose rows were compared and equal */
 
     /* The shard has moved; one side is open, and the other follows it. */
-    bool is_standing_way_back() const;
+    bool is_standing_way_back() const
+    {
+        return is_way_back && (step == Step::prepared || step == Step::ready);
+    }
     /* The row is on the source of the move. */
-    bool is_of_source() const;
+    bool is_of_source() const
+    {
+        return step == Step::prepared || step == Step::fenced || step == Step::moved;
+    }
     /* Else a fence stands there, because the shard has left or has not come yet. */
-    bool is_open() const;
+    bool is_open() const { return step == Step::prepared || step == Step::open; }
 };
 
 /* All moves of a server whose state can be trusted: made by this role, or by a superuser. */

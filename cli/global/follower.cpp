@@ -44,11 +44,10 @@ AND EXISTS (SELECT FROM pg_subscription AS o WHERE starts_with(o.subname, $1) AN
 void find_untrusted_schema(Connection& follower, const std::string& table, Obstacles& found)
 {
     const Result schema = follower.query(
-        "SELECT quote_ident(nspname), quote_ident(pg_get_userbyid(owner)) FROM parse_ident($1) AS "
-        "p "
-        "JOIN pg_namespace AS n ON nspname = p[1] JOIN pg_database AS d ON datname = "
-        "current_database(), LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN "
-        "datdba ELSE nspowner END) AS o (owner) WHERE NOT " +
+        R"(
+        SELECT quote_ident(nspname), quote_ident(pg_get_userbyid(owner))
+        FROM parse_ident($1) AS p JOIN pg_namespace AS n ON nspname = p[1] JOIN pg_database AS d ON datname = current_database(),
+        LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END) AS o (owner) WHERE NOT )" +
             is_trusted("owner"),
         {table});
     if (schema.rows() == 0)
@@ -71,10 +70,9 @@ void find_untrusted_schema(Connection& follower, const std::string& table, Obsta
 Subscription find_subscription(Connection& follower)
 {
     Subscription found;
-    const Result rows = follower.query("SELECT subname, subslotname, subenabled, oid, "
-                                       "quote_ident(subname), obj_description(oid, "
-                                       "'pg_subscription') FROM pg_subscription WHERE "
-                                       "starts_with(subname, $1) AND " +
+    const Result rows = follower.query(R"(
+        SELECT subname, subslotname, subenabled, oid, quote_ident(subname), obj_description(oid, 'pg_subscription')
+        FROM pg_subscription WHERE starts_with(subname, $1) AND )" +
                                            kOfDatabase + " ORDER BY oid LIMIT 1",
                                        {kGlobal + "_"});
     if (rows.rows() == 0)

@@ -63,10 +63,9 @@ Obstacles find_on_follower(Connection& writer, Connection& follower, const Names
         if (has_table(follower, table))
             found.add(find_in_table(writer, follower, subscription, table));
         else
-            found.read(follower,
-                       "SELECT format('schema %I of table %s is not there', p[1], $1), "
-                       "format('CREATE SCHEMA %I;', p[1]) FROM parse_ident($1) AS p WHERE NOT "
-                       "EXISTS (SELECT FROM pg_namespace WHERE nspname = p[1])",
+            found.read(follower, R"(
+                SELECT format('schema %I of table %s is not there', p[1], $1), format('CREATE SCHEMA %I;', p[1])
+                FROM parse_ident($1) AS p WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = p[1]))",
                        {table});
     return found;
 }

@@ -48,11 +48,10 @@ Publication find_publication(Connection& writer)
     found.is_own = found.is_there && row.flag(0, 0);
     if (found.is_own)
         found.change = change_of(row.text(0, 1));
-    const Result tables =
-        writer.query("SELECT prrelid::regclass, prrelid FROM pg_publication_rel JOIN "
-                     "pg_publication AS p ON p.oid = prpubid WHERE pubname = $1 ORDER BY "
-                     "prrelid::regclass::text",
-                     {kGlobal});
+    const Result tables = writer.query(R"(
+        SELECT prrelid::regclass, prrelid FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = prpubid
+        WHERE pubname = $1 ORDER BY prrelid::regclass::text)",
+                                       {kGlobal});
     found.tables = texts_of(tables);
     found.oids = array_of(tables, 1);
     found.problem.read(writer, problems_sql(), {kGlobal});
@@ -97,9 +96,9 @@ void note_change(Connection& writer, const PendingChange& change)
 
 Names slots_of_followers(Connection& writer)
 {
-    return texts_of(writer.query("SELECT slot_name FROM pg_replication_slots WHERE "
-                                 "starts_with(slot_name, $1) AND database = current_database() "
-                                 "ORDER BY slot_name",
+    return texts_of(writer.query(R"(
+        SELECT slot_name FROM pg_replication_slots
+        WHERE starts_with(slot_name, $1) AND database = current_database() ORDER BY slot_name)",
                                  {kGlobal + "_"}));
 }
 
@@ -113,11 +112,10 @@ void drop_slot(Connection& writer, const std::string& slot)
         drop_slot(writer, slot, Clock::now() + std::chrono::seconds(10),
                   "backend_type <> 'walsender'");
     } catch (const ServerError&) {
-        const Result other = writer.query(
-            "SELECT concat(client_addr, ', process ' || pid) FROM pg_replication_slots JOIN "
-            "pg_stat_activity ON pid = active_pid WHERE slot_name = $1 AND backend_type = "
-            "'walsender'",
-            {slot});
+        const Result other = writer.query(R"(
+            SELECT concat(client_addr, ', process ' || pid) FROM pg_replication_slots JOIN pg_stat_activity ON pid = active_pid
+            WHERE slot_name = $1 AND backend_type = 'walsender')",
+                                          {slot});
         if (other.rows() == 0)
             throw;
         throw Failure("slot " + slot + " on " + writer.server() + " is read by another server (" +

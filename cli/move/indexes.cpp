@@ -111,11 +111,6 @@ KeysBehindRows::KeysBehindRows(Servers& servers, const Move& move, int jobs)
     require_same_definition(servers.source, move, archive);
 }
 
-KeysBehindRows::~KeysBehindRows()
-{
-    is_given_up_ = true;
-}
-
 /* Without its key a table cannot follow the stream: an UPDATE that the worker receives is an error,
  * which it repeats every 5 s. So the lock is asked for while the worker copies (d), and had when
  * the copy is committed, before the worker goes on with the stream (LogicalRepSyncTableStart()

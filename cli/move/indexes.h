@@ -29,7 +29,7 @@ public:
     KeysBehindRows(Servers& servers, const Move& move, int jobs);
     KeysBehindRows(const KeysBehindRows&) = delete;
     KeysBehindRows& operator=(const KeysBehindRows&) = delete;
-    ~KeysBehindRows();
+    ~KeysBehindRows() { is_given_up_ = true; }
 
     /* To be called several times a second: begins each piece of work that can begin. Raises an
      * error of the work. */

@@ -70,11 +70,6 @@ Move opposite(const Move& move)
     return {move.shard, move.name, move.back_slot, move.slot};
 }
 
-std::vector<std::string> Move::variables() const
-{
-    return {"SHARD=" + std::to_string(shard.number), "SCHEMA=" + shard.schema};
-}
-
 std::string Move::sql(std::string text) const
 {
     const std::string mark = "@move@";

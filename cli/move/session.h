@@ -18,7 +18,10 @@ struct Move {
     std::string back_slot;
 
     /* SHARD=5, SCHEMA=insta5 */
-    std::vector<std::string> variables() const;
+    std::vector<std::string> variables() const
+    {
+        return {"SHARD=" + std::to_string(shard.number), "SCHEMA=" + shard.schema};
+    }
     /* Puts the name of the move in the place of @move@. */
     std::string sql(std::string text) const;
 };

@@ -83,16 +83,6 @@ void write_way_back(Connection& connection, const Move& move, Step step)
                      {text_of(step)});
 }
 
-Standing::Standing(Servers& servers, const Move& move)
-    : source(read_state(servers.source, move)), target(read_state(servers.target, move))
-{
-}
-
-bool Standing::is_followed() const
-{
-    return is_at(source, Step::ready) && source->is_way_back;
-}
-
 bool Standing::has_begun() const
 {
     /* At the step moved the target is the old source of an earlier move, which is done. */
@@ -103,11 +93,6 @@ bool Standing::has_begun() const
         return target.has_value();
     /* A way back is the end of a move, until an undo changes the step of the target. */
     return !is_followed() || (target && target->step != Step::prepared);
-}
-
-bool Standing::has_way_back() const
-{
-    return is_followed() && is_at(target, Step::prepared);
 }
 
 bool Standing::leads_back() const

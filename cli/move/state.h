@@ -47,7 +47,10 @@ inline const std::string kWithWayBack = " with a way back";
 class Standing
 {
 public:
-    Standing(Servers& servers, const Move& move);
+    Standing(Servers& servers, const Move& move)
+        : Standing(read_state(servers.source, move), read_state(servers.target, move))
+    {
+    }
     Standing(std::optional<MoveState> of_source, std::optional<MoveState> of_target)
         : source(std::move(of_source)), target(std::move(of_target))
     {
@@ -63,9 +66,9 @@ public:
     /* At its end: the shard is on the target, and no rows follow it. */
     bool has_moved() const { return is_at(source, Step::moved) && !target; }
     /* At its end: the shard is on the target, and the source follows it. */
-    bool has_way_back() const;
+    bool has_way_back() const { return is_followed() && is_at(target, Step::prepared); }
     /* The source is the side that follows, also if the target's part is lost. */
-    bool is_followed() const;
+    bool is_followed() const { return is_at(source, Step::ready) && source->is_way_back; }
     /* The source is open, and the target follows it: the move would be the switch of an undo. */
     bool leads_back() const;
     /* A move from the target to the source is at its end, and has left its closed copy on the

@@ -39,11 +39,10 @@ std::string sole_owner(Connection& connection, const Shard& shard)
 
 Functions functions_of(Connection& connection, const std::string& schema)
 {
-    const Result functions =
-        connection.query("SELECT coalesce(array_agg(oid ORDER BY oid), '{}'), "
-                         "coalesce(array_agg(proowner ORDER BY oid), '{}') FROM pg_proc WHERE "
-                         "pronamespace = $1::regnamespace",
-                         {schema});
+    const Result functions = connection.query(R"(
+        SELECT coalesce(array_agg(oid ORDER BY oid), '{}'), coalesce(array_agg(proowner ORDER BY oid), '{}')
+        FROM pg_proc WHERE pronamespace = $1::regnamespace)",
+                                              {schema});
     return {functions.text(0, 0), functions.text(0, 1)};
 }
 

@@ -65,11 +65,6 @@ void require_writable(Connection& connection)
 
 } // namespace
 
-Server::Server(const std::string& dsn)
-    : owner(std::make_unique<Connection>(dsn)), connection(*owner)
-{
-}
-
 Server reach(const std::string& dsn)
 {
     try {
@@ -161,9 +156,4 @@ void ServerSet::report_failures()
     if (failed_ > 0 && !keeps_going_)
         throw Failure(std::to_string(failed_) + " of " + count_of(given_, "server") +
                       " failed: nothing was done");
-}
-
-int ServerSet::exit_code(int code) const
-{
-    return has_failures() ? kFailed : code;
 }

@@ -15,7 +15,10 @@
 /* A Connection cannot be moved, but a Server can, as vectors do: the reference stays valid, because
  * it is to an object on the heap. owner is declared first, because connection is made from it. */
 struct Server {
-    explicit Server(const std::string& dsn);
+    explicit Server(const std::string& dsn)
+        : owner(std::make_unique<Connection>(dsn)), connection(*owner)
+    {
+    }
 
     std::string name() const { return connection.server(); }
     /* For further connections to the same server, not to another one of a list of hosts. It has the
@@ -84,7 +87,7 @@ public:
     bool has_failures() const { return failed_ > 0; }
     /* The code of a command that has worked on the others: 3 if there are failures, because its
      * result is not that of all servers. */
-    int exit_code(int code) const;
+    int exit_code(int code) const { return has_failures() ? kFailed : code; }
 
 private:
     template <typename Outcome>

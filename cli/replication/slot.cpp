@@ -52,9 +52,9 @@ void drop_slot(Connection& publisher, const std::string& slot, Clock::time_point
         try {
             /* A process ends some time after pg_terminate_backend() has returned. */
             if (!ended.empty())
-                publisher.query("SELECT pg_terminate_backend(pid) FROM pg_replication_slots "
-                                "JOIN pg_stat_activity ON pid = active_pid WHERE slot_name = $1 "
-                                "AND " +
+                publisher.query(R"(
+                    SELECT pg_terminate_backend(pid) FROM pg_replication_slots JOIN pg_stat_activity ON pid = active_pid
+                    WHERE slot_name = $1 AND )" +
                                     ended,
                                 {slot});
             publisher.query("SELECT pg_drop_replication_slot(slot_name) "
