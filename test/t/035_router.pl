@@ -75,7 +75,7 @@ sub shown_lines
 	return grep { /\S/ } map { split /\n/ } @blocks;
 }
 
-my ($status, $said) = output_of('play', '--pause', 10);
+my ($status, $said) = output_of('play', '--pause', 30);
 
 my @moves;
 subtest 'every move is made, and no write fails' => sub {
