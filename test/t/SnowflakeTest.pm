@@ -136,7 +136,7 @@ sub await
 	{
 		my $waited = time() - $start;
 		die "timed out waiting until $what" if $waited > $PostgreSQL::Test::Utils::timeout_default;
-		usleep($waited < 0.05 ? 5_000 : $waited < 0.5 ? 100_000 * $waited : 50_000);
+		usleep($waited < 0.05 ? 5_000 : $waited < 1.5 ? 100_000 * $waited : 150_000);
 	}
 	return;
 }
