@@ -31,7 +31,7 @@ async function load(language, { signUp, post, timeline, like }, seconds, clients
       const [liked, liker] = [pick(photos), pick(users)];
       await request(like, liker, liked);
       console.log(`like ${liked} ${liker}`);
-      await sleep(50); // leaves the processors to others
+      await sleep(100); // leaves the processors to others
     }
   }
   const report = (error) => console.log(`error ${error.message}`);

@@ -41,7 +41,7 @@ def load(language, sign_up, post, timeline, like, seconds, threads=4):
             photo_id, user_id = chance.choice(photos), chance.choice(users)
             request(like, user_id, photo_id)
             say("like", photo_id, user_id)
-            time.sleep(0.05)  # leaves the processors to others
+            time.sleep(0.1)  # leaves the processors to others
 
     def run(number):
         try:

@@ -148,7 +148,7 @@ def load_shards(seconds, threads)
         photo_id, user_id = photos.sample, users.sample
         request.call(:like, user_id, photo_id)
         say.call("like", photo_id, user_id)
-        sleep 0.05 # leaves the processors to others
+        sleep 0.1 # leaves the processors to others
       end
     rescue StandardError => error
       say.call("error", error.inspect)
