@@ -52,6 +52,7 @@ run_sql(q{
 	ALTER ROLE smith SET snowflake.shard = 6;
 	GRANT CREATE ON DATABASE postgres TO smith;
 	GRANT USAGE ON SEQUENCE snowflake_id_seq TO smith;
+	GRANT EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) TO smith;
 	SET SESSION AUTHORIZATION smith;
 	CREATE SCHEMA smith;
 
@@ -104,7 +105,9 @@ my %values = (
 	'smallint' => q{-32768, -1, 0, 1, 2, 3, 32767},
 	'bigint' => q{-9223372036854775808, -1, 0, 5, 1023, 1314220021721, 4611686018427387904,
 		(extract(epoch FROM now()) * 1000)::bigint, 9223372036854775807, snowflake_max_id(now())},
-	'text' => q{'', 'base62', 'id', '1zzz', 'smith.fine', '%s%I', 'a''b "c', repeat('x', 2000)},
+	'text' => q{'', 'text', 'base62', 'id', '1zzz', 'smith.fine', '%s%I', 'a''b "c', repeat('x', 2000)},
+	'text[]' => q{'{}'; '{NULL}'; '{id}'; '{id,caption}'; '[2:2]={id}'; '{{a},{b}}'},
+	'bytea' => q{'', '5', '\x00', '\x5047434f50590aff0d0a000000000000000000ffff'},
 	'name' => q{'id', 'id', 'id', 'id', 'id', 'new', 'new', '', 'shard5', 'shard5', 'shard5', 'shard6', 'smith', 'i d',
 		'a''b "c', 'pg_catalog', 'public', 'new', repeat('y', 63)},
 	'timestamptz' => q{'-infinity', 'infinity', '4714-11-24 BC', '294276-12-31', '1970-01-01',
