@@ -14,8 +14,9 @@ constexpr auto kBetween = std::chrono::seconds(2);
 
 /* Of a process $pid. A prepared transaction has no process: pg_blocking_pids() returns 0 for it.
  * Unknown facts of a process are left out: autovacuum and a session whose role was dropped have
- * no usename, and a process that has just ended has no row. */
-const std::string kBlockers = R"(
+ * no usename, and a process that has just ended has no row. No std::string: blockers_of() makes
+ * constants of other sources, which can be initialized before those of this one. */
+const char* const kBlockers = R"(
     (SELECT string_agg(CASE WHEN blocker = 0 THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'
                             ELSE concat('process ', blocker,
                                         ' (' || nullif(concat_ws(', ', 'role ' || quote_ident(usename),
