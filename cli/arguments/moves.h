@@ -74,14 +74,14 @@ struct MoveArguments {
         CLI::App* verb = line.add(
             "move", move, move_shard,
             "Moves a shard to another server while it is written to. Its rows stay on the source, "
-            "closed to writing, until --drop-source. Changes of the definition during a move stop "
+            "closed to writing, until --complete. Changes of the definition during a move stop "
             "it. --resume continues a move that was interrupted or killed. For a list of "
             "moves, by --shards or --plan, run the same command again to continue.",
             R"(
   snowflake-shard move insta5 --from 'host=db1 dbname=app' --to 'host=db2 dbname=app' --dry-run
   snowflake-shard move insta5 --from service=db1 --to service=db2 \
     --pgbouncer 'host=pool port=6432 dbname=pgbouncer' --config /etc/pgbouncer/databases.ini
-  snowflake-shard move insta5 --from service=db1 --to service=db2 --drop-source
+  snowflake-shard move insta5 --from service=db1 --to service=db2 --complete
   snowflake-shard plan service=db1 service=db2 service=db3 --json > plan.json
   snowflake-shard move --plan plan.json --jobs 2)");
         /* None of these is required() here: a move is given by SCHEMA or --shards with --from and
@@ -107,11 +107,11 @@ struct MoveArguments {
         kind->add_flag("--abort", move.is_aborted, "undo a move, up to the switch");
         kind->add_flag("--undo", move.is_undone,
                        "move a shard back that was moved with --reversible");
-        kind->add_flag("--drop-source", move.drops_source,
+        kind->add_flag("--complete", move.is_completed,
                        "after a move: drop the old rows, and stop reverse replication");
         kind->require_option(0, 1);
         verb->add_flag("--reversible", move.is_reversible,
-                       "let the old rows follow the new ones, until --undo or --drop-source");
+                       "let the old rows follow the new ones, until --undo or --complete");
         line.add_dsn(verb, "--source", move.source,
                      "the source's address as seen from the target (default: --from)");
         line.add_dsn(
@@ -134,14 +134,14 @@ struct MoveArguments {
             "split", split, split_server,
             "Splits a server in two: its standby is promoted, and takes the shards that are named. "
             "Nothing is copied, and clients write meanwhile. Both servers have all rows until "
-            "--drop-rest; each is closed to writing for the shards of the other. The promotion is "
+            "--complete; each is closed to writing for the shards of the other. The promotion is "
             "the point of no return. --resume continues a split that was interrupted or killed.",
             R"(
   snowflake-shard split --from 'host=db1 dbname=app' --standby 'host=db2 dbname=app' \
     --shards 1000-1999 --dry-run
   snowflake-shard split --from service=db1 --standby service=db2 --shards 1000-1999 \
     --pgbouncer 'host=pool port=6432 dbname=pgbouncer' --config /etc/pgbouncer/databases.ini
-  snowflake-shard split --from service=db1 --standby service=db2 --drop-rest)");
+  snowflake-shard split --from service=db1 --standby service=db2 --complete)");
         line.add_dsn(verb, "--from", split.from, "connection string of the server that is split")
             ->required();
         line.add_dsn(verb, "--standby", split.standby,
@@ -152,7 +152,7 @@ struct MoveArguments {
         kind->add_flag("--dry-run", split.is_dry_run, "list all obstacles; change nothing");
         kind->add_flag("--resume", split.is_resumed, "continue a split that was interrupted");
         kind->add_flag("--abort", split.is_aborted, "undo a split, up to the promotion");
-        kind->add_flag("--drop-rest", split.drops_rest,
+        kind->add_flag("--complete", split.is_completed,
                        "after a split: drop on each server the shards of the other");
         kind->require_option(0, 1);
         add_switch(verb, split,

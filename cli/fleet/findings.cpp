@@ -36,7 +36,7 @@ void check_way_back(Connection& connection, const InTransit& move,
     const std::string name = name_of_move(move.shard.number);
     const Result broken = find_broken_way_back(connection, name);
     for (int i = 0; i < broken.rows(); i++) {
-        /* Empty if the slot is gone. --drop-source connects to both servers, so there are
+        /* Empty if the slot is gone. --complete connects to both servers, so there are
          * statements for the case that the other one does not exist any more. */
         const std::string slot = broken.text(i, 1);
         findings.push_back(

@@ -15,6 +15,6 @@ struct MoveFinding {
 };
 
 /* Moves that are not at their end, and ways back that are broken. A shard that has left waits for
- * --drop-source, and is none of them. A move that is running is a leftover, too: its record does
+ * --complete, and is none of them. A move that is running is a leftover, too: its record does
  * not say whether the command lives. */
 std::vector<MoveFinding> find_moves(Connection& connection);

@@ -55,7 +55,7 @@ bool is_target_open(const InTransit& shard)
 InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other)
 {
     const bool is_way_back = move.is_standing_way_back();
-    /* A way back is named as the move whose end it is. --undo and --drop-source take the servers in
+    /* A way back is named as the move whose end it is. --undo and --complete take the servers in
      * that order. */
     const bool is_from = move.is_of_source() != is_way_back;
     return {{move.shard, move.schema},
@@ -121,9 +121,7 @@ std::string state_of(const InTransit& shard)
 
 std::string next_command(const InTransit& shard)
 {
-    return command_of(shard, shard.state == State::moving ? "--resume"
-                             : shard.kind == Kind::move   ? "--drop-source"
-                                                          : "--drop-rest");
+    return command_of(shard, shard.state == State::moving ? "--resume" : "--complete");
 }
 
 std::string way_on(const InTransit& shard)
@@ -151,7 +149,7 @@ std::string way_on(const SplitState& split)
     return split.is_under_way()
                ? command_of(split, "--resume") + " goes on with the split. " +
                      command_of(split, "--abort") + " undoes the split."
-               : command_of(split, "--drop-rest") + " drops closed rows and the triggers.";
+               : command_of(split, "--complete") + " drops closed rows and the triggers.";
 }
 
 std::string describe(const InTransit& shard)

@@ -15,7 +15,7 @@ struct InTransit {
     enum class State {
         moving,   /* between the first step and the last */
         way_back, /* it has moved, and the other server follows, or this one */
-        rest,     /* nothing moves; triggers and closed rows wait for --drop-source, --drop-rest */
+        rest,     /* nothing moves; triggers and closed rows wait for --complete */
     };
 
     Shard shard; /* without the quoted name */

@@ -50,7 +50,7 @@ std::string takes(int moves, int ways_back)
            (ways_back == 1
                 ? "a way back takes 1"
                 : std::to_string(ways_back) + " ways back take " + std::to_string(ways_back)) +
-           " until --drop-source";
+           " until --complete";
 }
 
 } // namespace

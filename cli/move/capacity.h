@@ -15,7 +15,7 @@ class Capacity
 public:
     /* The copy and the stream of a move, until its end. */
     void add_move(Servers& servers);
-    /* Until --drop-source, so those of a list add up. The slot may have been made already. */
+    /* Until --complete, so those of a list add up. The slot may have been made already. */
     void add_way_back(Servers& servers, bool has_slot);
     /* The rows of a shard, which come to the target. */
     void add_rows(Servers& servers, const Shard& shard);

@@ -1,5 +1,5 @@
 /* The command move on one shard. Its parts are in move.cpp (reads the command
- * line), forward.cpp (a move, a resumed move and an undo) and ends.cpp (abort, drop-source). */
+ * line), forward.cpp (a move, a resumed move and an undo) and ends.cpp (abort, complete). */
 
 #pragma once
 
@@ -55,11 +55,11 @@ private:
     int resume();
     int undo();
     int abort();
-    int drop_source();
+    int complete();
 
     bool is_there_already(const Standing& now);
     int lead_there();
-    bool begins() const { return !options_.is_aborted && !options_.drops_source; }
+    bool begins() const { return !options_.is_aborted && !options_.is_completed; }
     int go_on();
     void keep_options(const Standing& now);
     void prepare();

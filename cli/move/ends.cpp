@@ -1,4 +1,4 @@
-/* The other ends of a move: --abort before the switch, --drop-source behind it. */
+/* The other ends of a move: --abort before the switch, --complete behind it. */
 
 #include "fleet/catalog.h"
 #include "cutover/dependents.h"
@@ -74,7 +74,7 @@ void MoveCommand::drop_closed(Connection& closed)
 }
 
 /* Of a move that came back, the closed copy is on the target. */
-int MoveCommand::drop_source()
+int MoveCommand::complete()
 {
     const Standing now = standing();
     if (now.has_begun())
@@ -82,7 +82,7 @@ int MoveCommand::drop_source()
     const bool is_on_target = now.has_come_back() && is_address_of(now.target->other, source_);
     Connection& closed = is_on_target ? target_ : source_;
     Connection& open = is_on_target ? source_ : target_;
-    /* A second --drop-source: the last transaction below has removed the record of the source. */
+    /* A second --complete: the last transaction below has removed the record of the source. */
     if (!now.source && !now.target && is_there_already(now))
         return end("dropped");
     if (!now.source && !is_on_target)

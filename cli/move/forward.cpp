@@ -25,12 +25,12 @@ int MoveCommand::go_on()
     } catch (const MustStartAnew& error) {
         /* --resume would send the user in a circle; so would --abort of an undo, after which the
          * way back is as broken as before. */
-        throw Failure(error.what() +
-                      ("\nHINT:  " +
-                       (is_undo ? move_command(options_.schema, without_secrets(options_.to),
-                                               without_secrets(options_.from), "--drop-source") +
-                                      " stops reverse replication."
-                                : command_with("--abort") + " removes the copy.")));
+        throw Failure(
+            error.what() +
+            ("\nHINT:  " + (is_undo ? move_command(options_.schema, without_secrets(options_.to),
+                                                   without_secrets(options_.from), "--complete") +
+                                          " stops reverse replication."
+                                    : command_with("--abort") + " removes the copy.")));
     } catch (const std::exception& error) {
         throw Failure(std::string(error.what()) + "\nHINT:  " + cutover_.remedy + "." +
                       (end_state_.empty() ? " Before the target is open, " +

@@ -206,9 +206,9 @@ int print_end(const Entries& entries, bool json)
 
 int move_many(const MoveOptions& options)
 {
-    /* --abort, --undo and --drop-source act on moves that exist. None of them can
+    /* --abort, --undo and --complete act on moves that exist. None of them can
      * be given with --dry-run. */
-    const bool begins = !options.is_aborted && !options.is_undone && !options.drops_source;
+    const bool begins = !options.is_aborted && !options.is_undone && !options.is_completed;
     Entries entries;
     for (const ListedMove& one : read_list(options, begins))
         entries.push_back(make_entry(options, one, begins));

@@ -24,7 +24,7 @@ namespace
  * runs it. A way back is gone without --undo, too. */
 bool goes_on(const MoveOptions& options, const MoveState& source, bool is_one_of_many)
 {
-    return source.step != Step::moved && !options.is_aborted && !options.drops_source &&
+    return source.step != Step::moved && !options.is_aborted && !options.is_completed &&
            !options.is_dry_run &&
            (options.is_resumed || options.is_undone || is_one_of_many ||
             source.is_standing_way_back());
@@ -67,7 +67,7 @@ MoveCommand::MoveCommand(const MoveOptions& options, bool is_one_of_many)
 {
 }
 
-/* --abort, --undo and --drop-source work with what the records have. Those that are not stored are
+/* --abort, --undo and --complete work with what the records have. Those that are not stored are
  * given again: addresses, consent to run code, and the command of another router. Passwords are not
  * shown. Of an undo the options are exchanged, and --undo takes the servers of its move. */
 std::string MoveCommand::command_with(const std::string& option) const
@@ -96,7 +96,7 @@ InTransit MoveCommand::in_transit(const Standing& now)
     const MoveState& state = by_source ? *now.source : *now.target;
     const std::string of_source = without_secrets(options_.from);
     const std::string of_target = without_secrets(options_.to);
-    /* After a move that came back, the shard can have moved on. --drop-source takes any server that
+    /* After a move that came back, the shard can have moved on. --complete takes any server that
      * has it. */
     const bool is_of_these =
         now.has_come_back() || is_address_of(state.other, by_source ? target_ : source_);
@@ -274,7 +274,7 @@ int MoveCommand::execute()
         return resume();
     if (options_.is_aborted)
         return abort();
-    return options_.drops_source ? drop_source() : begin();
+    return options_.is_completed ? complete() : begin();
 }
 
 MoveOptions in_direction(MoveOptions options)

@@ -104,9 +104,9 @@ LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequenc
 WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AND kind IS NOT NULL)";
 
 /* On either server. The tables of the source have the triggers of the split, ENABLE ALWAYS, which
- * pg_dump would copy. --drop-rest would drop the shard on a target whose record says that it is
- * closed there. A shard that came after the split has none of this. While the split is under way, a
- * promotion can make a second copy of any shard. */
+ * pg_dump would copy. split --complete would drop the shard on a target whose record says that it
+ * is closed there. A shard that came after the split has none of this. While the split is under
+ * way, a promotion can make a second copy of any shard. */
 Obstacles find_split(Connection& connection, const Shard& shard)
 {
     if (const auto split = read_split(connection); split && split->is_under_way())

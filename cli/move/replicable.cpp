@@ -18,7 +18,7 @@ namespace
  * a shard; unlogged ones cannot be published. The apply worker runs with session_replication_role =
  * replica, in which triggers that are ENABLE ALWAYS or REPLICA fire: they have fired on the source
  * before. CREATE PUBLICATION ... FOR TABLE needs the rights of each table's owner; the
- * fence those of the sequences and native functions, and --drop-source those of the schema. */
+ * fence those of the sequences and native functions, and --complete those of the schema. */
 const char* const kTables = R"(
 WITH tables AS (
     SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p'))

@@ -22,7 +22,7 @@ struct MoveOptions : SwitchOptions {
     bool is_resumed = false;
     bool is_aborted = false;
     bool is_undone = false;
-    bool drops_source = false;
+    bool is_completed = false;
     bool is_reversible = false;
     std::uint64_t verify_size = 1 << 30;
 };

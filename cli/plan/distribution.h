@@ -32,7 +32,7 @@ struct Distribution {
     std::vector<PlacedShard> shards; /* by number */
     ShardSet moving;                 /* a move has begun on one of the servers */
     ShardSet locked;                 /* those whose size is not known; it was told why */
-    ShardSet kept; /* another server keeps old rows until --drop-source, --drop-rest */
+    ShardSet kept;                   /* another server keeps old rows until --complete */
 };
 
 /* The servers in the order of the set. Servers that fail are not in it, if the set keeps going.

@@ -120,7 +120,7 @@ std::vector<PlannedShard> shards_of(const Distribution& distribution, const Plan
             missing(staying, numbers_of(distribution)));
     warn_of("left out, because they are moving", distribution.moving);
     /* Another server has old rows of the shard. A move to that one would meet them. */
-    warn_of("left out until --drop-source or --drop-rest", distribution.kept);
+    warn_of("left out until --complete", distribution.kept);
     staying.insert(distribution.moving.begin(), distribution.moving.end());
     staying.insert(distribution.kept.begin(), distribution.kept.end());
     staying.insert(distribution.locked.begin(), distribution.locked.end());

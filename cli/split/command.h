@@ -1,5 +1,5 @@
 /* The command split. Its parts are in split.cpp (the command line), switch.cpp (the
- * shards change their server) and ends.cpp (abort, drop-rest). */
+ * shards change their server) and ends.cpp (abort, complete). */
 
 #pragma once
 
@@ -29,7 +29,7 @@ private:
     int begin();
     int resume();
     int abort();
-    int drop_rest();
+    int complete();
 
     /* The record on the old server, read anew each time, because each step changes it. */
     std::optional<SplitState> state() { return read_split(old_); }

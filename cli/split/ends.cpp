@@ -1,4 +1,4 @@
-/* The other ends of a split: --abort before the promotion, --drop-rest behind the switch. */
+/* The other ends of a split: --abort before the promotion, --complete behind the switch. */
 
 #include "base/interrupt.h"
 #include "base/output.h"
@@ -99,7 +99,7 @@ std::string SplitCommand::tell_of_writes() const
                "the shards on the old server: its rows are those of the promotion.";
     return "\n" + count_of(static_cast<std::size_t>(rows), "row") +
            " of its shards have been written there, which the old server does not have. After "
-           "--drop-rest, move leads a shard back.";
+           "--complete, move leads a shard back.";
 }
 
 /* Before the promotion. See open_standby() for why this is safe. The fence goes first, because
@@ -146,7 +146,7 @@ int SplitCommand::abort()
 /* A server that has no rest any more is passed over. Rows are dropped here for good, so the record
  * of either server must say that it is one end of the same split: with another server in the place
  * of one, a shard could lose the only rows that it has. */
-int SplitCommand::drop_rest()
+int SplitCommand::complete()
 {
     Connection& standby = servers_.reached();
     const auto there = read_split(standby);

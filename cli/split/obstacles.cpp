@@ -15,7 +15,7 @@ namespace
 /* Queries whose rows are obstacles: the problem, and the remedy. $1: schemas of the shards; $2:
  * seconds of --timeout.
  *
- * Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner, --drop-rest
+ * Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner, --complete
  * those of the owner of the schema. USAGE of pg_has_role() is to have them without SET ROLE.
  *
  * Unlogged: the indexes of a table and its TOAST table are as it is, and a partitioned table has no
@@ -35,7 +35,7 @@ const std::string kOnOld = R"(
 WITH shards AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[]))
 SELECT CASE WHEN is_trusted THEN format('schema %s is there already: an earlier split is not at its end', nspname)
             ELSE format('schema %s is there already: it belongs to role %I', nspname, pg_get_userbyid(nspowner)) END,
-       CASE WHEN is_trusted THEN 'snowflake-shard split --drop-rest with the servers of that split.'
+       CASE WHEN is_trusted THEN 'snowflake-shard split --complete with the servers of that split.'
             ELSE format('If that role has begun a split, connect as that role. Else: DROP SCHEMA %I CASCADE;', nspname) END
 FROM pg_namespace, LATERAL (SELECT oid NOT IN ()" +
                            untrusted_schemas("'^snowflake_split$'") + R"()) AS t (is_trusted)

@@ -54,12 +54,12 @@ std::vector<SplitShard> choose(Connection& old, const std::string& list)
 
 /* Of the record, if there is one: --resume and --abort take the shards that the split began with,
  * and do not look at --shards. Without a record, resume() and abort() raise the error, and
- * drop_rest() has nothing to do. */
+ * complete() has nothing to do. */
 std::vector<SplitShard> shards_of(const SplitOptions& options, Connection& old)
 {
     if (read_split(old))
         return read_split_shards(old);
-    if (options.is_resumed || options.is_aborted || options.drops_rest)
+    if (options.is_resumed || options.is_aborted || options.is_completed)
         return {};
     return choose(old, options.shards);
 }
@@ -284,13 +284,13 @@ int SplitCommand::finish()
 int SplitCommand::execute()
 {
     /* For a split that begins it is an obstacle. */
-    if (options_.is_resumed || options_.is_aborted || options_.drops_rest)
+    if (options_.is_resumed || options_.is_aborted || options_.is_completed)
         require_trusted_schema(old_, kSplitSchema);
     if (options_.is_resumed)
         return resume();
     if (options_.is_aborted)
         return abort();
-    return options_.drops_rest ? drop_rest() : begin();
+    return options_.is_completed ? complete() : begin();
 }
 
 int split_server(const SplitOptions& options)

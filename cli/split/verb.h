@@ -13,7 +13,7 @@ struct SplitOptions : SwitchOptions {
     bool is_dry_run = false;
     bool is_resumed = false;
     bool is_aborted = false;
-    bool drops_rest = false;
+    bool is_completed = false;
 };
 
 int split_server(const SplitOptions& options);

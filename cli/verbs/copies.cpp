@@ -37,7 +37,7 @@ std::string hint(const InTransit& move)
     /* The publisher has the rows of clients in both cases. A way back can only be ended; before the
      * switch the copy can be made again. */
     if (move.state == InTransit::State::way_back)
-        return "--undo would open these rows. " + command_of(move, "--drop-source") +
+        return "--undo would open these rows. " + command_of(move, "--complete") +
                " stops reverse replication, and drops them.";
     return command_of(move, "--abort") + " removes the copy. Then start the move anew.";
 }

@@ -69,7 +69,7 @@ sub come_to_rest
 	if ($self->{verb}{last} && $self->has_record_of_split())
 	{
 		my $ended = $self->run([ $self->{verb}{last}->($self->{fleet}) ]);
-		push @faults, "--drop-rest: $ended->{status} " . last_lines($ended->{err}) if $ended->{status} ne 0;
+		push @faults, "--complete: $ended->{status} " . last_lines($ended->{err}) if $ended->{status} ne 0;
 	}
 	push @faults, $self->{verb}{check}->($self->{fleet}, $is_killed) if $self->{verb}{check};
 	return (@faults, $self->left_objects(), $self->findings());

@@ -18,8 +18,8 @@ use warnings;
 my @reading = (kinds => [qw(exchange kill)], tables => ['insta5.users'], repeats => 1);
 my @moving =
   (kinds => [qw(exchange kill stall change)], tables => [ 'insta5.users', 'shared.countries' ], is_move => 1);
-# A split that is at rest keeps its record until --drop-rest, and list does not show it.
-my @splitting = (@moving, has_standby => 1, last => sub { split_words(@_, '--drop-rest') });
+# A split that is at rest keeps its record until --complete, and list does not show it.
+my @splitting = (@moving, has_standby => 1, last => sub { split_words(@_, '--complete') });
 my @global = (kinds => [qw(exchange kill)], tables => ['shop.filters'], repeats => 1, is_global => 1);
 
 # Calls code of mallory.
@@ -37,7 +37,7 @@ sub needs_trust
 sub move
 {
 	my ($fleet, @more) = @_;
-	my $ends = grep { /^--(?:abort|drop-source)$/ } @more;
+	my $ends = grep { /^--(?:abort|complete)$/ } @more;
 	return ('move', 'insta5', '--from', $fleet->dsn('one'), '--to', $fleet->dsn('two'),
 		$ends ? () : ('--timeout', '1s', needs_trust($fleet) ? '--trust-owners' : ()), $ends ? () : $fleet->routing(), @more);
 }
@@ -108,9 +108,9 @@ my %verbs = (
 	'move --undo --reversible' => { @moving,
 		prepare => sub { { words => [ move(@_, '--reversible') ] } },
 		words => sub { move(@_, '--undo', '--reversible') } },
-	'move --drop-source' => { @moving, kinds => [qw(exchange kill change)],
+	'move --complete' => { @moving, kinds => [qw(exchange kill change)],
 		prepare => sub { { words => [ move(@_, '--reversible') ] } },
-		words => sub { move(@_, '--drop-source') } },
+		words => sub { move(@_, '--complete') } },
 	'move --shards' => { @moving, kinds => [qw(kill)],
 		words => sub { my @words = move(@_); splice @words, 1, 1, '--shards', '5'; @words } },
 	'split --dry-run' => { @splitting, kinds => [qw(exchange kill)],
@@ -122,9 +122,9 @@ my %verbs = (
 	'split --abort' => { @splitting,
 		prepare => sub { killed_at(qr/pg_promote/, split_words(@_, '--shards', '5', '--timeout', '1s')) },
 		words => sub { split_words(@_, '--abort') } },
-	'split --drop-rest' => { @splitting, kinds => [qw(exchange kill)],
+	'split --complete' => { @splitting, kinds => [qw(exchange kill)],
 		prepare => sub { { words => [ split_words(@_, '--shards', '5') ] } },
-		words => sub { split_words(@_, '--drop-rest') } },
+		words => sub { split_words(@_, '--complete') } },
 	'global add' => { @global, words => sub { global(@_, 'add') } },
 	'global run' => { @global,
 		prepare => sub { { words => [ global(@_, 'add') ] } },

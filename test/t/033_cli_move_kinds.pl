@@ -319,11 +319,12 @@ subtest 'a table is locked' => sub {
 
 subtest 'there is no move to go on with' => sub {
 	foreach my $end ([ '--resume', "there is no move of schema insta0 to be resumed\nHINT:  Nothing has begun, .*: snowflake-shard move insta0 --from " ],
-		[ '--drop-source', 'schema insta0 of \S+ has not been moved' ])
+		[ '--complete', 'schema insta0 of \S+ has not been moved' ])
 	{
 		($status, $out, $err) = move('insta0', $one, $two, $end->[0]);
 		ok($status == 3 && $err =~ /$end->[1]/, "$end->[0] without a move") or diag($err);
 	}
+	is((move('insta0', $one, $two, '--drop-source'))[0], 2, 'no option of an earlier release') or diag($err);
 	($status, $out, $err) = move('insta0', $one, $one);
 	ok($status == 2 && $err =~ /--from and --to are the same/, 'a move from a server to itself is wrong usage')
 		or diag($err);
@@ -519,16 +520,16 @@ subtest 'a difference between the rows, and a lock that the switch does not get'
 		'a target with a slow clock makes larger IDs');
 };
 
-subtest '--drop-source needs the shard on the target' => sub {
+subtest '--complete needs the shard on the target' => sub {
 	$two->safe_psql('postgres', 'ALTER SCHEMA insta0 RENAME TO away');
-	($status, $out, $err) = move('insta0', $one, $two, '--drop-source');
+	($status, $out, $err) = move('insta0', $one, $two, '--complete');
 	ok($status == 3 && $err =~ /schema insta0 of \S+:${\$two->port}\S* is not shard 0/,
-		'--drop-source is refused if the target has no such shard') or diag($err);
+		'--complete is refused if the target has no such shard') or diag($err);
 	($status, $out, $err) = move('insta0', $one, $two);
 	ok($status == 3 && $err =~ /shard 0, schema insta0, has left .* and is not there any more/, 'and a move says so')
 		or diag($err);
 	$two->safe_psql('postgres', 'ALTER SCHEMA away RENAME TO insta0');
-	is((move('insta0', $one, $two, '--drop-source'))[0], 0, '--drop-source');
+	is((move('insta0', $one, $two, '--complete'))[0], 0, '--complete');
 };
 
 subtest 'a move between two databases of one server' => sub {

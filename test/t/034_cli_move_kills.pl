@@ -108,14 +108,14 @@ subtest 'a move that is done, and the way back' => sub {
 	is((move(@nodes, '--abort'))[0], 3, '--abort is refused after the move');
 	is((move(reverse(@nodes)))[0], 1, 'back: the old schema is an obstacle');
 	$nodes[0]->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta5.users');
-	($status, $out, $err) = move(@nodes, '--drop-source');
-	ok($status == 3 && $err =~ /view (public\.)?v/, '--drop-source names what depends on the schema');
+	($status, $out, $err) = move(@nodes, '--complete');
+	ok($status == 3 && $err =~ /view (public\.)?v/, '--complete names what depends on the schema');
 	$nodes[0]->safe_psql('postgres', 'DROP VIEW public.v');
-	is((move(@nodes, '--drop-source'))[0], 0, '--drop-source');
+	is((move(@nodes, '--complete'))[0], 0, '--complete');
 	is($nodes[0]->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move'"), '0',
 		'the source has nothing left');
 	is((move(reverse(@nodes), @routing))[0], 0, 'and back');
-	is((move(reverse(@nodes), '--drop-source'))[0], 0, '--drop-source there');
+	is((move(reverse(@nodes), '--complete'))[0], 0, '--complete there');
 	is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is the same after both moves');
 	is_clean('verify finds nothing');
 };
@@ -184,8 +184,8 @@ subtest 'one server has the shard after any kill' => sub {
 		$outcomes{ $place eq "$from" ? 'not moved' : 'moved' }++;
 		if ($place eq 1 - $from)
 		{
-			($status, $out, $err) = move(@way, '--drop-source');
-			push @faults, "$what, --drop-source: $err" if $status != 0;
+			($status, $out, $err) = move(@way, '--complete');
+			push @faults, "$what, --complete: $err" if $status != 0;
 			$from = 1 - $from;
 		}
 		my ($found_status, $found) = shard_json($program, 'verify', @nodes);

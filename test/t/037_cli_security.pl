@@ -100,8 +100,8 @@ subtest 'no verb runs text of the shard' => sub {
 		'and constants as they are');
 	is($two->safe_psql('postgres', q{SELECT count(*) FROM vs.t}), '1', 'the shard was moved');
 	$one->safe_psql('postgres', 'SET client_min_messages = error; DROP SCHEMA copy6, copy7 CASCADE');
-	($status, $out, $err) = run_shard($program, 'move', 'vs', '--from', $super[0], '--to', $super[1], '--drop-source');
-	is($status, 0, 'move --drop-source ends well') or diag($err);
+	($status, $out, $err) = run_shard($program, 'move', 'vs', '--from', $super[0], '--to', $super[1], '--complete');
+	is($status, 0, 'move --complete ends well') or diag($err);
 };
 
 subtest 'a name with a mark of the command is refused' => sub {

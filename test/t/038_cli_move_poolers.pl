@@ -198,7 +198,7 @@ SELECT id AS found FROM insta5.users WHERE id = :mine \gset
 		sprintf("DBNAME=postgres\nHOST=%s\nPORT=%s\nSCHEMA=insta5\nSHARD=5\n", $two->host, $two->port),
 		'--switch-command has the target in its environment');
 	like(slurp_file("$dir/aliases"), qr/^shard5\|.*\|1\|\d+$/m, 'and clients are held while it runs');
-	is((run_shard($program, 'move', arguments($one, $two), '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', arguments($one, $two), '--complete'))[0], 0, '--complete');
 };
 
 subtest 'what has come into the way since the move began is found before anybody is held' => sub {
@@ -245,7 +245,7 @@ subtest 'a client that does not end its transaction, and a PgBouncer that is kil
 	start_pooler($second);
 	is(alias_of($second), led_to($one), 'started again it leads to the target');
 	is((run_shard($program, 'move', arguments($two, $one), '--resume'))[0], 0, '--resume');
-	is((run_shard($program, 'move', arguments($two, $one), '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', arguments($two, $one), '--complete'))[0], 0, '--complete');
 };
 
 subtest 'RELOAD without effect, and a command that fails' => sub {
@@ -270,8 +270,8 @@ subtest 'RELOAD without effect, and a command that fails' => sub {
 	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two), '--abort');
 	ok($status == 3 && $err =~ /the shard is open on $at_two\nHINT: .* --resume goes on with the move\.$/m,
 		'--abort is refused when the target is open') or diag($err);
-	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two), '--drop-source');
-	ok($status == 3 && $err =~ /the move is not at its end\nHINT: .*--resume/, 'so is --drop-source') or diag($err);
+	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two), '--complete');
+	ok($status == 3 && $err =~ /the move is not at its end\nHINT: .*--resume/, 'so is --complete') or diag($err);
 	is(alias_of($first), led_to($one, 1), 'the one that failed stays where it was, paused');
 	is(alias_of($second), led_to($two, 1), 'the other one waits for the command');
 	unlink "$dir/code";
@@ -287,7 +287,7 @@ subtest 'RELOAD without effect, and a command that fails' => sub {
 	is($status, 0, '--resume with it, and without the PgBouncers') or diag($err);
 	is(alias_of($_), led_to($two), 'leads all to the target, and lets them go on') foreach $first, $second;
 	is(slurp_file("$dir/tries"), "tried\ntried\n", 'the command was run again');
-	is((run_shard($program, 'move', arguments($one, $two), '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', arguments($one, $two), '--complete'))[0], 0, '--complete');
 };
 
 subtest 'a command that is killed while clients are held' => sub {

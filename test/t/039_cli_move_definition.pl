@@ -169,8 +169,8 @@ subtest 'statements that leave the definition as it is stop nothing' => sub {
 	is(end_command($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
 	is((run_shard($program, 'run', $one, $two, '--shards', '5', '--sql', 'CREATE TABLE behind ()'))[0], 0,
 		'run changes a shard whose move is done');
-	my ($status, undef, $err) = run_shard($program, 'move', @way, '--drop-source');
-	is($status, 0, '--drop-source') or diag($err);
+	my ($status, undef, $err) = run_shard($program, 'move', @way, '--complete');
+	is($status, 0, '--complete') or diag($err);
 	unlike($err, qr/NOTICE/, 'no notice of a server is printed');
 };
 

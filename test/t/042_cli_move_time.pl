@@ -115,7 +115,7 @@ subtest 'the fence goes down when a part of the target hangs, and the move ends 
 			if $victim eq 'the apply worker';
 		go_on();
 		is(end_command($move), 0, "$victim goes on: so does the move") or diag($move->{err});
-		is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
+		is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--complete'))[0], 0, '--complete');
 		($from, $to) = ($to, $from);
 	}
 };
@@ -170,7 +170,7 @@ subtest 'the COMMIT that opens the target hangs' => sub {
 	is(sqlstate($to, $insert), '', 'the target is open');
 	is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify: nothing is left');
 
-	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--complete'))[0], 0, '--complete');
 	($from, $to) = ($to, $from);
 };
 
@@ -190,7 +190,7 @@ subtest 'the session ends while the COMMIT hangs: the target may be open, so the
 	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--resume'))[0], 0,
 		'a COMMIT whose session ends: --resume');
 	is(sqlstate($to, $insert), '', 'the target is open');
-	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--complete'))[0], 0, '--complete');
 	($from, $to) = ($to, $from);
 };
 
@@ -219,7 +219,7 @@ subtest 'a transaction of another database keeps the slot waiting' => sub {
 	lose_slot($from);
 	($status, $out, $err) = run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--resume');
 	is($status, 0, 'a slot that has lost WAL before anybody has subscribed is made anew') or diag($err);
-	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--complete'))[0], 0, '--complete');
 	($from, $to) = ($to, $from);
 };
 
@@ -240,7 +240,7 @@ subtest 'a row that cannot be written on the target: that replication fails is s
 	$to->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta0.log WHERE id = 1');
 	($status, $out, $err) = run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--resume');
 	is($status, 0, 'the row can be written: --resume goes on') or diag($err);
-	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', 'insta0', '--from', $from, '--to', $to, '--complete'))[0], 0, '--complete');
 	($from, $to) = ($to, $from);
 };
 
@@ -278,7 +278,7 @@ subtest 'kill -9 while an index is built: the next command waits for none, and k
 	$set_slow->('off');
 	is((run_shard($program, 'move', @move, '--index-jobs', 1))[0], 0, 'a move with --index-jobs 1');
 	is(dump_of($to, 'insta0'), $definition, 'the definition is the same there');
-	is((run_shard($program, 'move', @move, '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', @move, '--complete'))[0], 0, '--complete');
 	($from, $to) = ($to, $from);
 	$from->safe_psql('postgres', 'DROP TABLE insta0.large; DROP FUNCTION insta0.slow');
 };
@@ -323,7 +323,7 @@ subtest 'a large table is copied without its keys, which are there before it fol
 			unlike(slurp_file($to->logfile, $logged), $refused, 'the worker has not come before the key');
 		}
 		is(dump_of($to, 'insta0'), $definition, 'the definition is the same there');
-		is((run_shard($program, 'move', @move, '--drop-source'))[0], 0, '--drop-source');
+		is((run_shard($program, 'move', @move, '--complete'))[0], 0, '--complete');
 		($from, $to) = ($to, $from);
 	}
 	$from->safe_psql('postgres', 'DROP TABLE insta0."Large"; DROP FUNCTION insta0.gate');

@@ -285,9 +285,9 @@ subtest 'clone names the closed copy of a move' => sub {
 	($status, undef, $err) = run_shard($program, @clone);
 	my $has_moved = qr/shard 30, schema insta30, has moved to \S+/;
 	ok($status == 3
-		&& $err =~ /$has_moved\nHINT:  snowflake-shard (move insta30 .*--drop-source) drops the closed copy/,
+		&& $err =~ /$has_moved\nHINT:  snowflake-shard (move insta30 .*--complete) drops the closed copy/,
 		'clone names the closed copy of a move') or diag("$status $err");
-	is((run_shard($program, split(/ /, $err =~ /snowflake-shard (move insta30 .*--drop-source)/ ? $1 : 'none')))[0], 0,
+	is((run_shard($program, split(/ /, $err =~ /snowflake-shard (move insta30 .*--complete)/ ? $1 : 'none')))[0], 0,
 		'the command that is named drops it');
 	is((run_shard($program, @clone))[1], "1 shard there already: 30\n", 'then clone finds the shard on the other server');
 	$two->safe_psql('postgres', 'DROP SCHEMA insta30 CASCADE');

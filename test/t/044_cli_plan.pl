@@ -162,7 +162,7 @@ subtest 'shards that are moving are left out, and one at two places is an error'
 	add_move('c', 4, 'moved');
 	($status, $plan, $err) = moves($dsn{a}, $dsn{c});
 	is($plan, '3 a c, 2 a c, 1 a c', 'a shard that is moving is left out');
-	like($err, qr/because they are moving: 5\n.*until --drop-source or --drop-rest: 4\n/s, 'and named');
+	like($err, qr/because they are moving: 5\n.*until --complete: 4\n/s, 'and named');
 	$node->safe_psql('c', "SELECT snowflake_create_shard(5, 'other')");
 	($status, $out, $err) = run_plan($dsn{a}, $dsn{c});
 	like("$status$out$err",

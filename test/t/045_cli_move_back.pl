@@ -75,14 +75,14 @@ subtest 'the source follows the target' => sub {
 	is(place(), '1', 'it is open on the target, and verify finds nothing');
 	is(listed(), 'open with a way back', 'list shows it once');
 	($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_there ()');
-	my $command = qr/\S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --drop-source/;
+	my $command = qr/\S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --complete/;
 	like("$status $err",
 		qr/^3 .*shard 5, schema insta5, has a way back\nHINT:  $command stops reverse replication/,
 		'run refuses a shard that has a way back, and names what ends it');
 	($status, $out, $err) =
 		run_shard($program, 'clone', $nodes[1], '--template', 'insta5', '--shards', '6', '--schema', 'insta{}');
 	like("$status $err",
-		qr/^3 .*schema insta5, has a way back\nHINT: .* --drop-source stops reverse replication\. .*Nothing was made/,
+		qr/^3 .*schema insta5, has a way back\nHINT: .* --complete stops reverse replication\. .*Nothing was made/,
 		'clone refuses a template with triggers of a move');
 	is(sqlstate($nodes[0], "INSERT INTO insta5.log (v) VALUES ('x')"), '25006', 'the source is closed');
 	$nodes[1]->safe_psql('postgres', 'INSERT INTO insta5.empty DEFAULT VALUES; INSERT INTO insta5.empty DEFAULT VALUES');
@@ -104,7 +104,7 @@ subtest 'verify --rows compares the copy with the shard while clients write' => 
 			/^1 rows table insta5\.empty: \S+:$port\/postgres has no row, $too_many$/,
 		'verify --rows: a row too many') or diag(explain($rows));
 	like($rows->[0]{hint},
-		qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --drop-source stops reverse replication/,
+		qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --complete stops reverse replication/,
 		'with what it is for the way back');
 	is((run_shard($program, 'verify', @nodes))[0], 0, 'verify alone does not compare');
 	(undef, undef, $err) = run_shard($program, 'verify', '--rows', $nodes[1]);
@@ -133,8 +133,8 @@ subtest 'the way back is taken once' => sub {
 	is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is what it was');
 	moves([ @nodes, '--undo' ], 'undone', 'a second --undo does nothing');
 	is_refused([ @back, '--undo' ], qr/no way back.*was made without --reversible/s, 'an undo has no way back of its own');
-	moves([ @back, '--drop-source' ], 'dropped', '--drop-source of the target');
-	moves([ @back, '--drop-source' ], 'dropped', 'which does nothing then');
+	moves([ @back, '--complete' ], 'dropped', '--complete of the target');
+	moves([ @back, '--complete' ], 'dropped', 'which does nothing then');
 };
 
 # There and back, and somebody is killed each time. The same command line goes on.
@@ -177,7 +177,7 @@ subtest 'the same command line goes on after any kill' => sub {
 			if $comes_back && !$is_undone && move(@way, '--undo', '--timeout', '10s') !~ /^0/;
 		$from = 1 - $from if !$comes_back;
 		my @last = ($nodes[ 1 - $from ], $nodes[$from]);
-		push @faults, "$what, --drop-source: $move_error" if move(@last, '--drop-source') !~ /^0/;
+		push @faults, "$what, --complete: $move_error" if move(@last, '--complete') !~ /^0/;
 		push @faults, "$what: " . place() if place() ne $from;
 		last if @faults;
 	}
@@ -228,14 +228,14 @@ subtest 'an undo that ended before its rows were compared, and again before its 
 		'the source says that it has moved');
 	moves([ @nodes, '--undo' ], 'undone', 'the same command goes on');
 	is(place(), '0', 'it is open on the source');
-	like(move(@nodes), qr/^1 .*has moved to .*--drop-source drops the closed copy/s,
+	like(move(@nodes), qr/^1 .*has moved to .*--complete drops the closed copy/s,
 		'a new move does not drop rows that were not compared');
-	moves([ @back, '--drop-source' ], 'dropped', 'as it says');
+	moves([ @back, '--complete' ], 'dropped', 'as it says');
 };
 
 subtest 'the shard stays' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with a way back', 'again: there');
-	moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source stops reverse replication');
+	moves([ @nodes, '--complete' ], 'dropped', '--complete stops reverse replication');
 	is(place(), '1', 'the shard is where it was');
 	is($nodes[0]->safe_psql('postgres',
 		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)}),
@@ -271,7 +271,7 @@ subtest 'what harms a way back' => sub {
 		'verify finds that its slot is gone');
 	is_refused([ @back, '--undo' ], qr/slot \w+ is gone/, '--undo then');
 	is(sqlstate($nodes[0], "INSERT INTO insta5.empty DEFAULT VALUES"), '', 'the shard is written to on');
-	moves([ @back, '--drop-source' ], 'dropped', '--drop-source ends it');
+	moves([ @back, '--complete' ], 'dropped', '--complete ends it');
 };
 
 subtest 'what keeps a way back from being made, between the switch and that' => sub {
@@ -288,7 +288,7 @@ subtest 'what keeps a way back from being made, between the switch and that' => 
 			qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$write" -c "$sql")),
 			'exit code 1', "no way back after: $sql") or diag($move_error);
 		like($move_error, $text, 'and why');
-		moves([ $source, $target, '--drop-source' ], 'dropped', '--drop-source');
+		moves([ $source, $target, '--complete' ], 'dropped', '--complete');
 	}
 	$nodes[0]->safe_psql('postgres', 'DROP INDEX insta5.extra');
 };

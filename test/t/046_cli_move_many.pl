@@ -133,7 +133,7 @@ snowflake-shard: 3 shards have \d+ kB: \Q$target\E needs as much free space besi
 	is(many('--shards', '0-3', @pair), '0, 0 moved, 1 moved, 2 moved, 3 moved', 'the same again, and one more');
 	like($err, qr/^snowflake-shard: 3 shards moved by an earlier command$/m, 'which looks at that one alone');
 	unlike($err, qr/shard [0-2]:/, 'and says nothing of the others');
-	is(many('--shards', '0-3', @pair, '--drop-source'), '0, 0 dropped, 1 dropped, 2 dropped, 3 dropped', '--drop-source');
+	is(many('--shards', '0-3', @pair, '--complete'), '0, 0 dropped, 1 dropped, 2 dropped, 3 dropped', '--complete');
 };
 
 subtest 'a server that starts subscriptions slowly is named before the list begins' => sub {
@@ -162,7 +162,7 @@ subtest 'several moves of a server at a time' => sub {
 	is($run->{h}->result(0), 0, 'and moves then') or diag($run->{err});
 	is(places(), '4 5|0 1 2 3 6 7|', 'both are there');
 	is(many(@both, '--undo'), '0, 6 undone, 7 undone', 'and back');
-	is(many('--shards', '6,7', @pair, '--drop-source'), '0, 6 dropped, 7 dropped', 'their copies are dropped');
+	is(many('--shards', '6,7', @pair, '--complete'), '0, 6 dropped, 7 dropped', 'their copies are dropped');
 	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 7');
 	$nodes[0]->restart;
 	like(many('--shards', '4-7', @pair, '--jobs', 8, '--jobs-per-server', 8, '--dry-run'),
@@ -198,7 +198,7 @@ subtest 'a move that fails does not stop the others' => sub {
 	start_server($nodes[2]);
 	is(many('--plan', $file, '--undo'), '0, 4 undone, 5 undone, 6 undone', 'the same line when it is there again');
 	is(places(), '4 5 6 7|0 1 2 3|', 'they are back');
-	is(many('--plan', plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]), '--drop-source'),
+	is(many('--plan', plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]), '--complete'),
 		'0, 4 dropped, 5 dropped, 6 dropped',
 		'the other copies are dropped');
 };
@@ -250,11 +250,11 @@ subtest 'what is reported is what happened, and the same line does the rest' => 
 			foreach grep { $anew{ $_->{shard} } } @plan;
 		is(many('--plan', $file, '--jobs', 2), '0, 5 moved, 4 moved, 0 moved, 6 moved', "$name: the same line does the rest")
 			or diag($err);
-		is(many('--plan', $file, '--drop-source', '--jobs', 2), '0, 5 dropped, 4 dropped, 0 dropped, 6 dropped',
-			"$name: --drop-source");
+		is(many('--plan', $file, '--complete', '--jobs', 2), '0, 5 dropped, 4 dropped, 0 dropped, 6 dropped',
+			"$name: --complete");
 		last if $trial == $stops;
 		$file = plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]);
-		is((run_shard($program, 'move', '--plan', $file, $_))[0], 0, "$name: back, $_") foreach '--jobs=2', '--drop-source';
+		is((run_shard($program, 'move', '--plan', $file, $_))[0], 0, "$name: back, $_") foreach '--jobs=2', '--complete';
 	}
 };
 
@@ -315,7 +315,7 @@ subtest 'a plan whose command is killed is finished by the same line' => sub {
 			. grep { $_->{doubt} } @journal) or diag(join "\n", @lost[ 0 .. 4 ]);
 		cmp_ok(scalar @journal, '>', 10, 'and there are some');
 	}
-	is((run_shard($program, 'move', '--plan', $file, '--drop-source'))[0], 0, '--drop-source of the plan');
+	is((run_shard($program, 'move', '--plan', $file, '--complete'))[0], 0, '--complete of the plan');
 	($status, $rows) = shard_json($program, 'verify', @servers);
 	is(join("\n", map { "$_->{object}: $_->{problem}" } @$rows), '', 'verify finds nothing');
 };

@@ -125,7 +125,7 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		q{SELECT count(pg_logical_emit_message(false, 'x', repeat('x', 1000000))) FROM generate_series(1, 20)});
 	my $disable = qr/ALTER SUBSCRIPTION distant DISABLE; in database template1/;
 	$obstacles->($two, arguments => [ '--timeout', '1ms' ], texts => [
-		qr/schema snowflake_split is there already.*\n.*--drop-rest/, qr/schema snowflake_move_9: a move is not at its end/,
+		qr/schema snowflake_split is there already.*\n.*--complete/, qr/schema snowflake_move_9: a move is not at its end/,
 		qr/insta4.fast is unlogged, so it is empty on a standby\n.*ALTER TABLE insta4.fast SET LOGGED/,
 		qr/insta4.fast_ids is unlogged.*\n.*ALTER SEQUENCE insta4.fast_ids SET LOGGED/,
 		qr/a transaction of process \d+ in database postgres has been running/,
@@ -248,8 +248,8 @@ subtest 'a transaction that does not end in time: the old server is open again, 
 	($status, $rows) = shard_json($program, 'list', $one);
 	is(join(' ', map { $_->{state} } @$rows), 'open open open moving moving moving', 'list, too');
 	is((run_shard($program, 'run', $one, '--shards', '3', '--sql', 'SELECT 1'))[0], 3, 'run refuses such a shard');
-	($status, $out, $err) = split_server(@servers, '--drop-rest');
-	ok($status == 3 && $err =~ /the split is not at its end/, '--drop-rest is refused before the end') or diag($err);
+	($status, $out, $err) = split_server(@servers, '--complete');
+	ok($status == 3 && $err =~ /the split is not at its end/, '--complete is refused before the end') or diag($err);
 	foreach my $end ([ '--resume', @command ], ['--abort'])
 	{
 		($status, $out, $err) = split_server('--from', $one, '--standby', $other, @$end);
@@ -476,16 +476,16 @@ subtest 'the other verbs on servers that were split' => sub {
 	is((run_shard($program, 'diff', $one, $two, '--template', 'insta0'))[0] & 2, 0, 'diff compares all shards');
 	($status, $out, $err) =
 		run_shard($program, 'clone', $one, '--template', 'insta0', '--shards', '9', '--schema', 'insta{}');
-	ok($status == 3 && $err =~ /insta0, is of a split that still has its triggers and old rows\nHINT: .* --drop-rest /,
+	ok($status == 3 && $err =~ /insta0, is of a split that still has its triggers and old rows\nHINT: .* --complete /,
 		'clone would clone the triggers, and refuses');
 	foreach my $move ([ 3, $two, $one ], [ 0, $one, $two ])
 	{
 		my ($shard, $from, $to) = @$move;
 		($status, $rows) = shard_json($program, 'move', "insta$shard", '--from', $from, '--to', $to, '--dry-run');
-		my $drop_rest = qr/--from \S+:${\$one->port}\S+ --standby \S+:${\$two->port}\S+ --drop-rest/;
+		my $complete = qr/--from \S+:${\$one->port}\S+ --standby \S+:${\$two->port}\S+ --complete/;
 		like(join("\n", map { $_->{obstacle} } @$rows),
-			qr/:${\$_->port}\/postgres: schema insta$shard is of a split.*\n +HINT:  .*$drop_rest/,
-			"until --drop-rest, no move of shard $shard from " . $from->name . ': the split of ' . $_->name) foreach $from, $to;
+			qr/:${\$_->port}\/postgres: schema insta$shard is of a split.*\n +HINT:  .*$complete/,
+			"until --complete, no move of shard $shard from " . $from->name . ': the split of ' . $_->name) foreach $from, $to;
 		is(grep({ $_->{obstacle} !~ /is of a split/ } @$rows), 0,
 			'and no hint that would open the triggers of the split or drop its rows');
 	}
@@ -499,13 +499,13 @@ subtest 'nothing goes back' => sub {
 		'--abort is refused, and says what was written') or diag($err);
 	is((split_server(@servers, '--resume'))[0], 0, '--resume after the end does nothing');
 	foreach my $end ([ '--resume', '--from is the new server of the split' ],
-		[ '--drop-rest', '--from is the new server of the split' ])
+		[ '--complete', '--from is the new server of the split' ])
 	{
 		($status, $out, $err) = split_server('--from', $two, '--standby', $one, $end->[0]);
 		ok($status == 3 && $err =~ /$end->[1]/, "$end->[0] with the servers exchanged is refused") or diag($err);
 	}
 	($status, $out, $err) = split_server(@arguments);
-	ok($status == 3 && $err =~ /has been split\nHINT: .*--drop-rest/, 'a second split is refused') or diag($err);
+	ok($status == 3 && $err =~ /has been split\nHINT: .*--complete/, 'a second split is refused') or diag($err);
 };
 
 subtest 'no acknowledged write is lost' => sub {
@@ -568,17 +568,17 @@ subtest 'the positions are kept for a way back by hand' => sub {
 		"-3|4\nt|t", 'reopen() leads the old server back');
 };
 
-subtest '--drop-rest' => sub {
+subtest '--complete' => sub {
 	my $id = $two->safe_psql('postgres', 'SELECT id FROM snowflake_split.state');
 	$two->safe_psql('postgres', 'UPDATE snowflake_split.state SET id = gen_random_uuid()');
-	($status, $out, $err) = split_server(@servers, '--drop-rest');
-	ok($status == 3 && $err =~ /the servers are not those of one split/, '--drop-rest of two splits is refused')
+	($status, $out, $err) = split_server(@servers, '--complete');
+	ok($status == 3 && $err =~ /the servers are not those of one split/, '--complete of two splits is refused')
 		or diag($err);
 	$two->safe_psql('postgres', "UPDATE snowflake_split.state SET id = '$id'");
 	# A view keeps it.
 	$two->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta1.users');
-	($status, $out, $err) = split_server(@servers, '--drop-rest');
-	ok($status == 3 && $err =~ /view (public\.)?v/, '--drop-rest names what depends on a schema') or diag($err);
+	($status, $out, $err) = split_server(@servers, '--complete');
+	ok($status == 3 && $err =~ /view (public\.)?v/, '--complete names what depends on a schema') or diag($err);
 	$two->safe_psql('postgres', 'DROP VIEW public.v');
 	# So did a trigger of another role, whose table is temporary.
 	is(sqlstate($two,
@@ -590,7 +590,7 @@ subtest '--drop-rest' => sub {
 	$planter->query_safe(
 		'CREATE TEMP TABLE t (); CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION '
 			. 'snowflake_split.leaving()');
-	is((split_server(@servers, '--drop-rest'))[0], 0, '--drop-rest') or diag($err);
+	is((split_server(@servers, '--complete'))[0], 0, '--complete') or diag($err);
 	foreach my $node ($one, $two)
 	{
 		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta|split'"), '3',
@@ -598,7 +598,7 @@ subtest '--drop-rest' => sub {
 		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgname ~ 'split'"), '0', 'and no trigger');
 	}
 	$planter->quit;
-	is((split_server(@servers, '--drop-rest'))[0], 0, '--drop-rest again does nothing');
+	is((split_server(@servers, '--complete'))[0], 0, '--complete again does nothing');
 	is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify finds nothing');
 };
 

@@ -105,8 +105,8 @@ foreach my $trial (1 .. $trials)
 	}
 	if ($is_split)
 	{
-		($status, $out, $err) = run_shard($program, 'split', @servers, '--drop-rest');
-		push @faults, "$what, --drop-rest: $err" if $status != 0;
+		($status, $out, $err) = run_shard($program, 'split', @servers, '--complete');
+		push @faults, "$what, --complete: $err" if $status != 0;
 		make_real_shard($one, 'postgres', $_, "insta$_") foreach 2, 3;
 	}
 	$one->safe_psql('postgres',

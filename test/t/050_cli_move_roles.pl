@@ -111,7 +111,7 @@ subtest 'the shard moves, and comes back, with these rights alone' => sub {
 	}
 	my @journal = stop_writers($writers);
 	is(join(' ', lost_writes($nodes[1], 'postgres', 'insta5', @journal)), '', 'no acknowledged write is lost');
-	is((run_shard($program, 'move', @way[ 0 .. 4 ], '--drop-source'))[0], 0, '--drop-source');
+	is((run_shard($program, 'move', @way[ 0 .. 4 ], '--complete'))[0], 0, '--complete');
 	is((run_shard($program, 'verify', @nodes))[0], 0, 'verify finds nothing');
 	is($nodes[1]->safe_psql('postgres',
 		"SELECT string_agg(DISTINCT pg_get_userbyid(relowner), ' ') FROM pg_class WHERE relnamespace = "

@@ -166,13 +166,13 @@ subtest 'PgBouncer leads to a database of such a name, also after a move' => sub
 
 		# An obstacle: the schema is there already. Its hint is a command.
 		($status, $out) =
-			run_shard($program, 'move', @arguments[ 0, 1 ], '--to', dsn($other), '--drop-source', '--', $hostile);
-		is($status, 0, 'move --drop-source');
+			run_shard($program, 'move', @arguments[ 0, 1 ], '--to', dsn($other), '--complete', '--', $hostile);
+		is($status, 0, 'move --complete');
 		($status, $out, $err) =
 			run_shard($program, 'move', '--from', dsn($other), '--to', dsn($quotes), @arguments[ 2 .. 5 ], '--', $hostile);
 		is($status, 0, 'move: back') or diag("$out$err");
-		is((run_shard($program, 'move', '--from', dsn($other), '--to', dsn($quotes), '--drop-source', '--', $hostile))[0], 0,
-			'move --drop-source');
+		is((run_shard($program, 'move', '--from', dsn($other), '--to', dsn($quotes), '--complete', '--', $hostile))[0], 0,
+			'move --complete');
 	}
 };
 

@@ -55,7 +55,7 @@ subtest 'objects of the names of a move are obstacles, each with what removes it
 	is_refused([ @nodes, $_ ],
 		qr/schema snowflake_move_5 on \S+ belongs to role mallory, .*DROP SCHEMA snowflake_move_5 CASCADE;$/s,
 		"a planted schema: $_")
-		foreach qw(--resume --abort --undo --drop-source);
+		foreach qw(--resume --abort --undo --complete);
 	my (undef, $rows) = shard_json($program, 'move', 'insta5', '--from', $one, '--to', $two, '--dry-run', '--reversible');
 	foreach my $node (@nodes)
 	{
@@ -122,7 +122,7 @@ subtest 'a subscription of another role is not dropped' => sub {
 	$two->safe_psql('postgres',
 		'ALTER ROLE mallory SUPERUSER; ALTER SUBSCRIPTION snowflake_move_5 OWNER TO mallory; ALTER ROLE mallory NOSUPERUSER');
 	my $of_mallory = qr/subscription snowflake_move_5 on \S+:${\$two->port}\/postgres is of role mallory/;
-	is_refused([ @back, '--drop-source' ],
+	is_refused([ @back, '--complete' ],
 		qr/$of_mallory, .*DROP SUBSCRIPTION snowflake_move_5;/,
 		'a subscription of another role');
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 OWNER TO CURRENT_USER');
@@ -137,11 +137,11 @@ subtest 'a trigger of a temporary table is no trigger of the shard' => sub {
 		q{SET application_name = 'billing'; CREATE TEMP TABLE t ();
 			CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION snowflake_move_5.fence()});
 	$pid = $mallory->query_safe('BEGIN; INSERT INTO t DEFAULT VALUES; SELECT pg_backend_pid()');
-	is_refused([ @back, '--drop-source', '--timeout', '1s' ],
+	is_refused([ @back, '--complete', '--timeout', '1s' ],
 		qr/waited for process $pid \(role mallory, database postgres, application billing\)/,
 		'a trigger of a temporary table that is in use');
 	$mallory->query_safe('COMMIT');
-	moves([ @back, '--drop-source' ], 'dropped', 'and one that is not');
+	moves([ @back, '--complete' ], 'dropped', 'and one that is not');
 };
 
 subtest 'the holder of the lock of a move is named' => sub {
@@ -163,7 +163,7 @@ subtest 'a publication that is changed behind its making' => sub {
 	like($move_error, qr/no way back is made: the publication on \S+ has table vic\.salaries, which is not of the shard/,
 		'is not made');
 	is($one->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');
-	moves([ @nodes, '--drop-source' ], 'dropped', '--drop-source');
+	moves([ @nodes, '--complete' ], 'dropped', '--complete');
 };
 
 subtest 'a published table that gets another name' => sub {

@@ -115,7 +115,7 @@ subtest 'the owners are looked at again before a subscription is made' => sub {
 	is(join(', ', grep { !/ as $writer$/ } @by_workers), '', 'all of it');
 	like("@run", qr/index \(origin\) as hostile/, 'the command compares the rows as their owner');
 	is(join(', ', grep { !/\(replica\)/ && !/ as hostile$/ } @run), '', 'and runs nothing as the superuser');
-	is(move('--drop-source'), 0, '--drop-source') or diag($err);
+	is(move('--complete'), 0, '--complete') or diag($err);
 };
 
 # The owners are trusted: workers write also where row security is forced.
@@ -131,7 +131,7 @@ subtest 'the owners are trusted' => sub {
 		is(move('--undo', '--trust-owners'), 0, 'it is undone') or diag("$out$err");
 		$two->safe_psql('postgres', "$release; GRANT USAGE ON SCHEMA moved TO hostile");
 	}
-	is(move('--drop-source'), 0, '--drop-source') or diag($err);
+	is(move('--complete'), 0, '--complete') or diag($err);
 	is(join(', ', grep { /\(origin\) as super/ } split /, /, planted_code_run(@nodes)), '',
 		'the rows are compared as their owner, also if he may not use the schema');
 };

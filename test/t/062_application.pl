@@ -243,7 +243,7 @@ subtest 'no write is lost while shards move' => sub {
 	succeed('a move without PgBouncer', 'move', 'insta4', '--from', $db1, '--to', $db2);
 	tell_pgbouncer_later($nodes[0], $offset, 4);
 	await_writes() foreach 1, 2;
-	succeed("the end of the move of $_->[0]", 'move', $_->[0], '--from', $_->[1], '--to', $_->[2], '--drop-source')
+	succeed("the end of the move of $_->[0]", 'move', $_->[0], '--from', $_->[1], '--to', $_->[2], '--complete')
 	  foreach [ 'insta3', $db2, $db1 ], [ 'insta11', $db2, $db1 ], [ 'insta4', $db1, $db2 ];
 	check_writes();
 };
@@ -278,7 +278,7 @@ sub split_off
 	my $refused = refused($node, $offset, '\d+') + refused($standby, 0, '\d+');
 	note("writes blocked: $blocked ms; clients held: $held ms; longest requests in ms: ", longest_requests(@since));
 	is($refused, 0, 'no client is refused: PgBouncer holds them');
-	succeed('the shards of the other server are dropped on each', 'split', @servers, '--drop-rest');
+	succeed('the shards of the other server are dropped on each', 'split', @servers, '--complete');
 	await_writes();
 	return;
 }

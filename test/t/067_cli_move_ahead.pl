@@ -82,7 +82,7 @@ my @plan = ('--shards', '5-7', '--from', $one, '--to', $two);
 subtest 'slots and workers are counted for a whole plan' => sub {
 	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), '', 'one move with a way back');
 	is(obstacles(@plan, '--jobs', 3), '', 'three moves without: a server is in one of them at a time');
-	my $takes = 'are in use: 3 ways back take 3 until --drop-source';
+	my $takes = 'are in use: 3 ways back take 3 until --complete';
 	is(obstacles(@plan, '--reversible'),
 		"one/postgres: max_logical_replication_workers = 2, and 0 $takes\n"
 		. "two/postgres: max_replication_slots = 2, and 0 $takes",
@@ -165,10 +165,10 @@ subtest 'an undo by a pg_dump that writes the same definition in another way' =>
 	$two->safe_psql('postgres', 'ALTER TABLE insta5.log DROP COLUMN added');
 	like($undo->(), qr/^3 .*\n\+.*id int8/s, 'a change that was taken back, and another pg_dump');
 	moves([ $one, $two, '--undo' ], 'undone', 'by the same pg_dump');
-	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 	moves([ $one, $two, '--reversible' ], 'moved with a way back', 'there again');
 	is($undo->() =~ s/\n.*//sr, '0 1 shard undone: 5', 'no change, and another pg_dump');
-	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 };
 
 subtest 'a pg_dump that fails when the target is open' => sub {
@@ -188,14 +188,14 @@ subtest 'a pg_dump that fails when the target is open' => sub {
 	unlink "$folder/fails";
 	like($go->('--resume', '--switch-command', 'true'), qr/^0 1 shard moved with a way back: 5/, 'and --resume goes on');
 	moves([ $one, $two, '--undo', '--switch-command', 'true' ], 'undone', '--undo');
-	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 	$fails[1] .= "; $bindir/psql -qXd '" . $two->connstr('postgres') . "' -c 'CREATE TABLE insta5.theirs ()'";
 	like($go->(@fails), qr/^1 .*no way back is made: the definition of the shard has been changed/s,
 		'on an object that was made since: the move ends without a way back');
-	moves([ $one, $two, '--drop-source' ], 'dropped', 'the old rows');
+	moves([ $one, $two, '--complete' ], 'dropped', 'the old rows');
 	$two->safe_psql('postgres', 'DROP TABLE insta5.theirs');
 	moves([ $two, $one ], 'moved', 'back to the first server');
-	moves([ $two, $one, '--drop-source' ], 'dropped', 'without the other copy');
+	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 };
 
 subtest 'what the way back needs is looked for again before the fence' => sub {
@@ -209,7 +209,7 @@ subtest 'what the way back needs is looked for again before the fence' => sub {
 	moves([ $one, $two, '--abort' ], 'aborted', 'the shard stays');
 };
 
-subtest 'the rights of --drop-source' => sub {
+subtest 'the rights of --complete' => sub {
 	$one->safe_psql('postgres', q{
 		ALTER TABLE insta5.log OWNER TO app; ALTER SEQUENCE insta5.table_id_seq OWNER TO app;
 		ALTER FUNCTION insta5.next_id() OWNER TO app; GRANT CREATE ON DATABASE postgres TO mover;

@@ -76,7 +76,7 @@ subtest 'a follower' => sub {
 	ok($add && paste($add), 'the command gives each its own') or diag($out . $err);
 	is(value($half_of_one, 'SELECT amount FROM filters WHERE id = 7'), '77', 'with the changes since');
 	is_clean($writer, $one, $two, $half_of_one);
-	is(run_verb('split', '--from', $one, '--standby', $half_of_one, '--drop-rest'), 0, 'the split ends')
+	is(run_verb('split', '--from', $one, '--standby', $half_of_one, '--complete'), 0, 'the split ends')
 		or diag($out . $err);
 };
 

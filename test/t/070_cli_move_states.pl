@@ -22,7 +22,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 
 # --- the page ---
 
-my @verbs = ('move', 'move --plan', '--resume', '--abort', '--undo', '--drop-source', 'split', 'run', 'list');
+my @verbs = ('move', 'move --plan', '--resume', '--abort', '--undo', '--complete', 'split', 'run', 'list');
 my %page;
 foreach my $line (split /\n/, slurp_file("$FindBin::RealBin/../../docs/move-failures.md"))
 {
@@ -294,11 +294,11 @@ subtest 'moves that are not at their end' => sub {
 
 subtest 'moves at their end' => sub {
 	check_unchanging('not begun, or aborted' => 5, moved => 1, 'with a way back' => 4);
-	# "--drop-source drops the closed copy. Then move ... moves the shard back."
+	# "--complete drops the closed copy. Then move ... moves the shard back."
 	push @{ $hints{dropped}{move} }, @{ delete $hints{moved}{move} };
 	check_changing(
-		[ 'moved', '--drop-source', 1 ],
-		[ 'with a way back', '--drop-source', 4 ],
+		[ 'moved', '--complete', 1 ],
+		[ 'with a way back', '--complete', 4 ],
 		[ 'with a way back', '--undo', 6 ]);
 	no_hint_is_left('moved', 'with a way back');
 };
@@ -314,11 +314,11 @@ subtest 'moves that were undone, or whose old rows were dropped' => sub {
 	check_changing(
 		[ 'undone', 'move', 6 ],
 		[ 'undone', 'move --plan', 7, more => ['--reversible'] ],
-		[ 'undone', '--drop-source', 9 ],
+		[ 'undone', '--complete', 9 ],
 		[ 'undone with a way back', 'move', 10, more => \@switch ],
 		[ 'undone with a way back', 'move --plan', 11, more => [ @switch, '--reversible' ] ],
 		[ 'undone with a way back', '--undo', 12, end => 'undone' ],
-		[ 'undone with a way back', '--drop-source', 13, end => 'dropped' ],
+		[ 'undone with a way back', '--complete', 13, end => 'dropped' ],
 		[ 'dropped', 'move', 1, end => 'moved' ]);
 	no_hint_is_left('undone', 'undone with a way back', 'dropped');
 };
@@ -330,7 +330,7 @@ subtest 'each shard is open on one server, and has its rows' => sub {
 	is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
 };
 
-subtest 'the copy of an undo whose rows differ is dropped by --drop-source alone' => sub {
+subtest 'the copy of an undo whose rows differ is dropped by --complete alone' => sub {
 	$nodes[0]->safe_psql('postgres',
 		q{SET session_replication_role = replica; DELETE FROM insta11.users WHERE name = 'a'});
 	my @move = ('move', 'insta11', @servers, @switch);

@@ -157,7 +157,7 @@ subtest 'there' => sub {
 subtest 'back' => sub {
 	moves([ @nodes, '--undo' ], 'undone', '--undo');
 	follow(@back);
-	moves([ @back, '--drop-source' ], 'dropped', '--drop-source');
+	moves([ @back, '--complete' ], 'dropped', '--complete');
 };
 
 # The command is killed when the target is open. A publication that lists its tables gets those of the shard then.

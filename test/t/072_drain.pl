@@ -139,7 +139,7 @@ sub run_and_kill
 }
 
 # After a kill between the opening and the comparison nobody knows whether the source had all rows: the closed copy stays
-# until --drop-source.
+# until --complete.
 sub run_to_end
 {
 	my (@arguments) = @_;
@@ -147,7 +147,7 @@ sub run_to_end
 	{
 		my ($status, $out, $err) = run_shard($program, 'move', @arguments);
 		return push @tries, $try if $status == 0;
-		run_shard($program, 'move', '--plan', $plan, '--drop-source') if $out =~ /--drop-source drops the closed copy/;
+		run_shard($program, 'move', '--plan', $plan, '--complete') if $out =~ /--complete drops the closed copy/;
 		push @faults, "$out$err" if $try == 5;
 	}
 	return;

@@ -218,7 +218,7 @@ subtest 'subscriptions of servers that can connect' => sub {
 	append_to_file("$dir/services", "[$_]\n" . join("\n", split / /, $verified[$_]) . "\n") foreach 0, 1;
 	local $ENV{PGSERVICEFILE} = "$dir/services";
 	moves([ qw(service=0 service=1 --undo) ], 'undone', '--undo with a service file');
-	moves([ qw(service=0 service=1 --drop-source) ], 'dropped', '--drop-source');
+	moves([ qw(service=0 service=1 --complete) ], 'dropped', '--complete');
 	$nodes[1]->safe_psql('postgres', 'TRUNCATE made');
 	moves([ qw(service=0 service=1) ], 'moved', 'move with a service file');
 	like($nodes[1]->safe_psql('postgres', 'TABLE made'), $secure, 'its subscription');

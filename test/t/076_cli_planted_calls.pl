@@ -195,12 +195,12 @@ subtest 'shards' => sub {
 subtest 'move' => sub {
 	is_clean('move', @way, $_) foreach '--dry-run', '--reversible';
 	is_clean('verify', @both, '--rows');
-	is_clean('move', @$_) foreach [ @way, '--undo', '--reversible' ], [ @back, '--drop-source' ];
+	is_clean('move', @$_) foreach [ @way, '--undo', '--reversible' ], [ @back, '--complete' ];
 	my $writer = $one->background_psql('postgres');
 	$writer->query_safe('BEGIN; SELECT pg_current_xact_id()');
 	kill_command(start_command('move', 'the slot waits', @way)->{run});
 	$writer->quit;
-	is_clean('move', @$_) foreach [ @way, '--abort' ], [ @way ], [ @way, '--drop-source' ];
+	is_clean('move', @$_) foreach [ @way, '--abort' ], [ @way ], [ @way, '--complete' ];
 };
 
 subtest 'split' => sub { is_clean('split', '--from', $super[0], '--standby', $super[2], '--shards', '6', '--dry-run') };

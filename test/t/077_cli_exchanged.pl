@@ -290,7 +290,7 @@ subtest 'a function of a closed shard is dropped' => sub {
 	like($run->{err}, $dropped, 'it names the function');
 	is(owners_of($nodes{one}), '', 'which is not made again');
 	is_contained('move', $nodes{two});
-	Command::run($proxy, [ $program, 'move', 'insta5', '--from', $two, '--to', $one, '--drop-source' ]);
+	Command::run($proxy, [ $program, 'move', 'insta5', '--from', $two, '--to', $one, '--complete' ]);
 	as_mallory($nodes{one}, $other_id);
 };
 
