@@ -17,7 +17,7 @@ struct GlobalArguments {
         add_global_add(*verb);
         add_global_run(*verb);
         add_global_verify(*verb);
-        add_global_drop(*verb);
+        add_global_remove(*verb);
     }
 
     void add_global_add(CLI::App& above)
@@ -81,16 +81,16 @@ struct GlobalArguments {
         verb->add_flag("--keep-going", global.keep_going, kKeepGoing);
     }
 
-    void add_global_drop(CLI::App& above)
+    void add_global_remove(CLI::App& above)
     {
         CLI::App* verb = line.add(
-            above, "drop", global, ::drop_global,
+            above, "remove", global, ::remove_global,
             "Takes followers away from the first server of --on: their tables stay, with all "
             "rows, and can be written. With tables, only these are global no more; then all "
             "followers must be given.",
             R"(
-  snowflake-shard global drop --on service=db1 service=db2
-  snowflake-shard global drop public.tags --on service=db1 @servers.txt)");
+  snowflake-shard global remove --on service=db1 service=db2
+  snowflake-shard global remove public.tags --on service=db1 @servers.txt)");
         verb->add_option("TABLE", global.tables,
                          "tables with their schemas: public.filters (default: all)");
         add_on(verb);

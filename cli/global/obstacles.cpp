@@ -52,7 +52,7 @@ Obstacles find_on_follower(Connection& writer, Connection& follower, const Names
         found.add(server,
                   "subscription " + subscription.name + " has no slot on " + writer.server() +
                       ", or the slot has lost WAL",
-                  "global drop --on with these two servers, and add the tables again.");
+                  "global remove --on with these two servers, and add the tables again.");
     if (find_publication(follower).is_there)
         found.add(server, "it has a publication " + kGlobal + " of its own",
                   "If no server follows it: DROP PUBLICATION " + kGlobal + ";");

@@ -24,4 +24,4 @@ struct GlobalOptions {
 int add_global(const GlobalOptions& options);
 int run_global(const GlobalOptions& options);
 int verify_global(const GlobalOptions& options);
-int drop_global(const GlobalOptions& options);
+int remove_global(const GlobalOptions& options);

@@ -126,7 +126,7 @@ private:
         if (!has_slot(writer_, subscription_.slot)) {
             add("slot", "slot " + subscription_.slot,
                 "it is not on " + writer_.server() + ", or has lost WAL: changes are missing here",
-                "snowflake-shard global drop " + servers() + "; make the rows equal; " +
+                "snowflake-shard global remove " + servers() + "; make the rows equal; " +
                     add_command(""));
             return false;
         }

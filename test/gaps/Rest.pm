@@ -105,9 +105,9 @@ sub repeat
 	push @faults, $self->{verb}{check}->($self->{fleet}, 1) if $self->{verb}{check};
 	if ($self->{verb}{is_global})
 	{
-		foreach my $verb ('verify', 'drop')
+		foreach my $verb ('verify', 'remove')
 		{
-			next if $verb eq 'verify' && $self->{verb}{name} =~ /drop/;
+			next if $verb eq 'verify' && $self->{verb}{name} =~ /remove/;
 			Command::pass_until($self->{fleet}{proxy}, 0.3, sub { 0 });
 			my $ended = $self->run([ Verbs::global($self->{fleet}, $verb) ]);
 			push @faults, "global $verb: $ended->{status} $ended->{out}$ended->{err}" if $ended->{status} ne 0;

@@ -132,9 +132,9 @@ my %verbs = (
 	'global verify' => { @global,
 		prepare => sub { { words => [ global(@_, 'add') ] } },
 		words => sub { global(@_, 'verify') } },
-	'global drop' => { @global,
+	'global remove' => { @global,
 		prepare => sub { { words => [ global(@_, 'add') ] } },
-		words => sub { global(@_, 'drop') } });
+		words => sub { global(@_, 'remove') } });
 
 sub missing
 {

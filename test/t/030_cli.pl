@@ -84,8 +84,8 @@ subtest 'each verb has examples in its help, and a completion' => sub {
 		ok(completions('') =~ /\b$verb\b/ && completions($verb, '--j') =~ /^--json\b/,
 			"bash completes $verb and its options");
 	}
-	is(completions('global', ''), "add run verify drop\n", 'bash completes the verbs of global');
-	like(completions('global', 'drop', '--'), qr/^--help --json --on --force$/, 'and their options');
+	is(completions('global', ''), "add run verify remove\n", 'bash completes the verbs of global');
+	like(completions('global', 'remove', '--'), qr/^--help --json --on --force$/, 'and their options');
 };
 
 my $shard;

@@ -154,7 +154,7 @@ subtest 'one more table' => sub {
 	}
 	is(global('add', 'public.tags', '--trust-owners', '--on', @all), 0, 'with all of them') or diag($out . $err);
 	is(join(',', map { value($_, 'TABLE tags') } $one, $two), '7,7', 'its rows are there');
-	is(global('drop', 'public.tags', '--on', @all), 0, 'and it is global no more') or diag($out . $err);
+	is(global('remove', 'public.tags', '--on', @all), 0, 'and it is global no more') or diag($out . $err);
 	is(sqlstate($one, 'INSERT INTO tags VALUES (1)'), '', 'so it can be written');
 	is(global('verify', @all), 0, 'no finding') or diag($out . $err);
 };
@@ -173,7 +173,7 @@ subtest 'a follower refuses writes' => sub {
 };
 
 subtest 'a server that is drained' => sub {
-	like((run_shard($program, 'plan', @all, '--drain', $one))[2], qr/ follows global tables\nHINT:  .* global drop /,
+	like((run_shard($program, 'plan', @all, '--drain', $one))[2], qr/ follows global tables\nHINT:  .* global remove /,
 		'plan names what a follower leaves');
 	like((run_shard($program, 'plan', @all, '--drain', $writer))[2], qr/ writes the global tables\nHINT: /,
 		'and the writer');
@@ -242,7 +242,7 @@ drifts('a lost slot', qr/^slot: slot $subscription: it is not on \S+, or has los
 	},
 	sub {
 		is(global('add', '--on', $writer, $one), 1, 'add does not hide it');
-		is(global('drop', '--on', $writer, $one), 0, 'the follower is taken away') or diag($out . $err);
+		is(global('remove', '--on', $writer, $one), 0, 'the follower is taken away') or diag($out . $err);
 		is(global('add', '--on', $writer, $one), 1, 'rows that differ are an obstacle');
 		like($out, qr/table public\.filters: \S+ has no row, \S+ has 1 row, key \(9\)/, 'with their keys');
 		$one->safe_psql('postgres', 'DELETE FROM filters WHERE id = 9');
@@ -253,7 +253,7 @@ cmp_ok($kinds, '>=', 10, "$kinds kinds of drift were found");
 
 subtest 'rows that are there already' => sub {
 	# A change that is in the new slot and in the rows: it would be applied twice if the subscription began at the slot.
-	is(global('drop', '--on', $writer, $one), 0, 'dropped');
+	is(global('remove', '--on', $writer, $one), 0, 'removed');
 	my $holder = $writer->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE filters IN ROW EXCLUSIVE MODE');
 	my $run = background('global', 'add', '--on', $writer, $one);
@@ -270,7 +270,7 @@ subtest 'rows that are there already' => sub {
 };
 
 subtest 'a killed command is completed by the same one' => sub {
-	is(global('drop', '--on', $writer, $two), 0, 'dropped');
+	is(global('remove', '--on', $writer, $two), 0, 'removed');
 	$two->safe_psql('postgres', 'DROP TABLE filters, "My Filters"');
 	my $holder = $writer->background_psql('postgres');
 	$holder->query_safe('BEGIN; INSERT INTO keyless VALUES (1)');    # the slot waits for it
@@ -307,28 +307,28 @@ subtest 'no finding while clients write' => sub {
 };
 
 subtest 'followers are taken away' => sub {
-	is(global('drop', '--on', $writer, $one), 0, 'one') or diag($out . $err);
+	is(global('remove', '--on', $writer, $one), 0, 'one') or diag($out . $err);
 	is(sqlstate($one, 'UPDATE filters SET amount = 5 WHERE id = 5'), '', 'its tables can be written');
 	is(value($one, q{SELECT count(*) FROM pg_namespace WHERE nspname = 'snowflake_global'}), '0', 'no function is left');
 	is(slots() . publications(), '11', 'the publication stays for the other');
 	is(findings($writer, $one)->[0]{problem} =~ s/ \S+$//r, 'no subscription follows', 'verify misses the one');
-	is(global('drop', '--on', $writer, $two), 0, 'the other, too');
+	is(global('remove', '--on', $writer, $two), 0, 'the other, too');
 	is(global('add', @tables, '--on', $two, $writer), 0, 'and it becomes the writer') or diag($out . $err);
 	is(sqlstate($writer, 'DELETE FROM filters') . sqlstate($two, 'DELETE FROM filters WHERE id = 1'), '25006',
 		'so that it alone can be written');
 	is(global('verify', $writer, $two), 0, 'no finding') or diag($out . $err);
-	is(global('drop', '--on', $two, $writer), 0, 'dropped') or diag($out . $err);
+	is(global('remove', '--on', $two, $writer), 0, 'removed') or diag($out . $err);
 	is(global('add', @tables, '--on', $writer, $two), 0, 'and back') or diag($out . $err);
 	my $slot = value($two, 'SELECT subslotname FROM pg_subscription');
 	my $connstr = $writer->connstr('postgres');
 	$writer->stop;
-	is(global('drop', '--on', $connstr, $two), 3, 'the last one, without the writer');
-	is(global('drop', '--on', $connstr, $two, '--force'), 0, 'with --force') or diag($out . $err);
+	is(global('remove', '--on', $connstr, $two), 3, 'the last one, without the writer');
+	is(global('remove', '--on', $connstr, $two, '--force'), 0, 'with --force') or diag($out . $err);
 	like($err, qr/the slot is left .*\nHINT:  SELECT pg_drop_replication_slot\('$slot'\);/, 'the slot is named');
 	is(subscriptions($two), '0', 'no subscription is left');
 	$writer->start;
 	$writer->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
-	is(global('drop', '--on', @all), 0, 'again, with the writer') or diag($out . $err);
+	is(global('remove', '--on', @all), 0, 'again, with the writer') or diag($out . $err);
 	is(slots() . publications(), '00', 'nothing is left');
 };
 

@@ -216,6 +216,6 @@ subtest 'with the rights of the owner' => sub {
 	is_clean();
 };
 
-is(global('drop', '--on', @all), 0, 'dropped');
+is(global('remove', '--on', @all), 0, 'removed');
 $_->stop foreach @all;
 done_testing();

@@ -194,7 +194,7 @@ subtest 'a proxy that refuses TLS' => sub {
 	$nodes[1]->safe_psql('postgres', 'CREATE TABLE filters (id integer PRIMARY KEY, t text)');
 	is((run_shard($program, @global, @at, '--source', $through))[0], 0, 'without sslmode it is used');
 	ok(seen(), 'and sees the row');
-	is((run_shard($program, 'global', 'drop', '--on', @at))[0], 0, 'the follower is dropped');
+	is((run_shard($program, 'global', 'remove', '--on', @at))[0], 0, 'the follower is removed');
 };
 
 subtest 'subscriptions of servers that can connect' => sub {
@@ -209,7 +209,7 @@ subtest 'subscriptions of servers that can connect' => sub {
 	($status, my $rows) = shard_json($program, 'global', 'verify', @verified);
 	like($rows->[0]{hint}, qr/global add --on '[^']* $secure' '[^']* $secure'/, 'a command that is printed, too')
 		or diag(explain($rows));
-	is((run_shard($program, 'global', 'drop', '--on', @verified))[0], 0, 'the follower is dropped');
+	is((run_shard($program, 'global', 'remove', '--on', @verified))[0], 0, 'the follower is removed');
 
 	$nodes[1]->safe_psql('postgres', 'TRUNCATE made');
 	moves([ @verified, '--reversible' ], 'moved with a way back', 'move --reversible');

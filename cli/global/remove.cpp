@@ -1,4 +1,4 @@
-/* snowflake-shard global drop: tables are global no more, or servers follow no more. */
+/* snowflake-shard global remove: tables are global no more, or servers follow no more. */
 
 #include <set>
 
@@ -24,9 +24,9 @@ public:
         const Names left = tables_.empty() ? Names() : tables_that_stay();
         for (Connection* const follower : session_.followers())
             if (left.empty())
-                drop_follower(*follower);
+                remove_follower(*follower);
             else
-                drop_tables(*follower);
+                remove_tables(*follower);
         if (left.empty() && session_.has_writer())
             end_publication();
         print(report_, format_of("", options_.json));
@@ -39,7 +39,7 @@ private:
     Names tables_that_stay()
     {
         if (!session_.has_writer())
-            throw Failure("tables can be dropped only on the server of --on\nHINT:  Without "
+            throw Failure("tables can be removed only on the server of --on\nHINT:  Without "
                           "tables, the followers are taken away from it.");
         Connection& writer = session_.writer();
         for (Connection* const follower : session_.followers())
@@ -50,21 +50,21 @@ private:
         for (Connection* const follower : session_.followers())
             for (const std::string& table : refusing_tables(*follower))
                 all.insert(table);
-        Names dropped;
+        Names removed;
         for (const std::string& table : tables_) {
             if (all.erase(table) == 0)
                 throw UsageError("table " + visible(table) + " is not global on " +
                                  writer.server());
             if (has(published, table))
-                dropped.push_back(table);
+                removed.push_back(table);
         }
         Names left(all.begin(), all.end());
-        if (!left.empty() && !dropped.empty())
-            unpublish(writer, dropped);
+        if (!left.empty() && !removed.empty())
+            unpublish(writer, removed);
         return left;
     }
 
-    void drop_tables(Connection& follower)
+    void remove_tables(Connection& follower)
     {
         const Subscription subscription = require_subscription(follower);
         if (!subscription.name.empty())
@@ -75,7 +75,7 @@ private:
 
     /* The slot goes before the subscription, which has its name: a killed command is completed by
      * the same one. */
-    void drop_follower(Connection& follower)
+    void remove_follower(Connection& follower)
     {
         const Subscription subscription = require_subscription(follower);
         note(follower, subscription);
@@ -101,7 +101,7 @@ private:
             tables.insert(table);
         for (const std::string& table : tables)
             if (tables_.empty() || has(tables_, table))
-                report_.rows.push_back({table, follower.address().text(), "dropped"});
+                report_.rows.push_back({table, follower.address().text(), "removed"});
     }
 
     void end_publication()
@@ -118,7 +118,7 @@ private:
 
 } // namespace
 
-int drop_global(const GlobalOptions& options)
+int remove_global(const GlobalOptions& options)
 {
     return Removal(options).execute();
 }
