@@ -9,7 +9,7 @@ namespace
  * LEFT JOIN, because a slot that is gone is a finding. wal_status = 'lost' is looked at before
  * active, because nobody can read such a slot; 'unreserved' says that the next checkpoint can
  * remove WAL that it needs. */
-Result find_broken_way_back(Connection& connection, const std::string& name)
+Result find_broken_reverse(Connection& connection, const std::string& name)
 {
     return connection.query(R"(
         SELECT problem, slot_name
@@ -28,19 +28,19 @@ Result find_broken_way_back(Connection& connection, const std::string& name)
 
 /* The rows of the other server are of no use then, and this one keeps its WAL for them. A standby
  * has the record, but not the slot: its primary alone is asked. */
-void check_way_back(Connection& connection, const InTransit& move,
-                    std::vector<MoveFinding>& findings)
+void check_reverse(Connection& connection, const InTransit& move,
+                   std::vector<MoveFinding>& findings)
 {
     if (connection.query("SELECT pg_is_in_recovery()").flag(0, 0))
         return;
     const std::string name = name_of_move(move.shard.number);
-    const Result broken = find_broken_way_back(connection, name);
+    const Result broken = find_broken_reverse(connection, name);
     for (int i = 0; i < broken.rows(); i++) {
         /* Empty if the slot is gone. --complete connects to both servers, so there are
          * statements for the case that the other one does not exist any more. */
         const std::string slot = broken.text(i, 1);
         findings.push_back(
-            {"way back", "schema " + name,
+            {"reverse replication", "schema " + name,
              "server " + move.other.text() + " does not follow shard " +
                  std::to_string(move.shard.number) + ": " + broken.text(i, 0),
              "The log of that server says why. " + way_on(move) +
@@ -58,10 +58,10 @@ std::vector<MoveFinding> find_moves(Connection& connection)
     for (const InTransit& one : read_in_transit(connection)) {
         if (one.kind == InTransit::Kind::split)
             continue;
-        /* Both servers have a record of a way back. The one that publishes has the slot, and is
-         * asked; the other one has nothing to tell. */
-        if (one.state == InTransit::State::way_back && one.is_source)
-            check_way_back(connection, one, findings);
+        /* Both servers have a record of reverse replication. The one that publishes has the slot,
+         * and is asked; the other one has nothing to tell. */
+        if (one.state == InTransit::State::reverse && one.is_source)
+            check_reverse(connection, one, findings);
         else if (one.state == InTransit::State::moving)
             findings.push_back({"leftover", "schema " + name_of_move(one.shard.number),
                                 "a move was interrupted, or is running now: " + one.step,

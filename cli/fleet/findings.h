@@ -8,13 +8,13 @@
 #include "postgres/connection.h"
 
 struct MoveFinding {
-    std::string kind;   /* leftover, way back, rows */
+    std::string kind;   /* leftover, reverse replication, rows */
     std::string object; /* schema snowflake_move_5 */
     std::string problem;
     std::string hint; /* how to mend it */
 };
 
-/* Moves that are not at their end, and ways back that are broken. A shard that has left waits for
+/* Moves that are not at their end, and broken reverse replication. A shard that has left waits for
  * --complete, and is none of them. A move that is running is a leftover, too: its record does
  * not say whether the command lives. */
 std::vector<MoveFinding> find_moves(Connection& connection);

@@ -54,13 +54,13 @@ bool is_target_open(const InTransit& shard)
 
 InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other)
 {
-    const bool is_way_back = move.is_standing_way_back();
-    /* A way back is named as the move whose end it is. --undo and --complete take the servers in
-     * that order. */
-    const bool is_from = move.is_of_source() != is_way_back;
+    const bool is_reverse = move.is_standing_reverse();
+    /* Reverse replication is named as the move whose end it is. --undo and --complete take the
+     * servers in that order. */
+    const bool is_from = move.is_of_source() != is_reverse;
     return {{move.shard, move.schema},
             Kind::move,
-            is_way_back                ? State::way_back
+            is_reverse                 ? State::reverse
             : move.step == Step::moved ? State::rest
                                        : State::moving,
             move.is_open(),
@@ -109,8 +109,8 @@ std::string command_of(const SplitState& split, const std::string& option)
 std::string state_of(const InTransit& shard)
 {
     switch (shard.state) {
-    case State::way_back:
-        return shard.is_open ? "open with a way back" : "moved, follows";
+    case State::reverse:
+        return shard.is_open ? "open with reverse replication" : "moved, follows";
     case State::moving:
         return shard.kind == Kind::move && !shard.is_open && shard.is_source ? "closed" : "moving";
     case State::rest:
@@ -134,7 +134,7 @@ std::string way_on(const InTransit& shard)
                (is_target_open(shard)
                     ? ""
                     : " " + command_of(shard, "--abort") + " undoes the " + what + ".");
-    case State::way_back:
+    case State::reverse:
         return next + " stops reverse replication. " + command_of(shard, "--undo") +
                " moves the shard back.";
     case State::rest:
@@ -156,7 +156,7 @@ std::string describe(const InTransit& shard)
 {
     const bool is_move = shard.kind == Kind::move;
     return shard.shard.title() +
-           (shard.state == State::way_back ? ", has a way back"
+           (shard.state == State::reverse ? ", has reverse replication"
             : shard.state == State::moving
                 ? is_move ? ", is moving" : ", is moving: its server is being split"
             : is_move ? ", has moved to " + visible(shard.other.text())
@@ -166,8 +166,8 @@ std::string describe(const InTransit& shard)
 
 void require_unmoved(ServerSet& servers, const ShardSet& shards)
 {
-    /* At rest, the old rows only wait to be dropped. A way back counts, because its worker fails at
-     * a column that one side lacks. Both servers know of a move. */
+    /* At rest, the old rows only wait to be dropped. Reverse replication counts, because its worker
+     * fails at a column that one side lacks. Both servers know of a move. */
     std::map<std::pair<int, std::string>, InTransit> found;
     for (const auto& of_server : servers.on_all(read_in_transit))
         for (const InTransit& one : of_server)

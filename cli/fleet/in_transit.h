@@ -13,9 +13,9 @@
 struct InTransit {
     enum class Kind { move, split };
     enum class State {
-        moving,   /* between the first step and the last */
-        way_back, /* it has moved, and the other server follows, or this one */
-        rest,     /* nothing moves; triggers and closed rows wait for --complete */
+        moving,  /* between the first step and the last */
+        reverse, /* it has moved, and the other server follows, or this one */
+        rest,    /* nothing moves; triggers and closed rows wait for --complete */
     };
 
     Shard shard; /* without the quoted name */
@@ -58,6 +58,6 @@ std::string way_on(const SplitState& split);
  * the hint. */
 std::string describe(const InTransit& shard);
 
-/* An error if one of these shards is moving or has a way back: a definition that changes meanwhile
- * would be that of one server alone. */
+/* An error if one of these shards is moving or has reverse replication: a definition that changes
+ * meanwhile would be that of one server alone. */
 void require_unmoved(ServerSet& servers, const ShardSet& shards);

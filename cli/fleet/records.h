@@ -35,12 +35,12 @@ struct MoveState {
     Address other;  /* the other server */
     Step step;
     std::string marker; /* of the fence that stands on the source; empty until it was sent */
-    bool is_reversible; /* source: when the shard has moved, it gets a way back */
+    bool is_reversible; /* source: when the shard has moved, it gets reverse replication */
     bool is_way_back;   /* the source is open, and the target follows it until --undo; when
                            moved: that was an undo, whose rows were compared and equal */
 
     /* The shard has moved; one side is open, and the other follows it. */
-    bool is_standing_way_back() const
+    bool is_standing_reverse() const
     {
         return is_way_back && (step == Step::prepared || step == Step::ready);
     }

@@ -35,7 +35,7 @@ ORDER BY name, used + needed)";
  * copies several tables at the same time. */
 constexpr int kOfMove = 2;
 
-std::string takes(int moves, int ways_back)
+std::string takes(int moves, int reverse)
 {
     std::string text;
     if (moves == 1)
@@ -43,13 +43,13 @@ std::string takes(int moves, int ways_back)
     else if (moves > 1)
         text = std::to_string(moves) + " moves at the same time take " +
                std::to_string(moves * kOfMove);
-    if (ways_back == 0)
+    if (reverse == 0)
         return text;
     text += text.empty() ? "" : ", and ";
     return text +
-           (ways_back == 1
-                ? "a way back takes 1"
-                : std::to_string(ways_back) + " ways back take " + std::to_string(ways_back)) +
+           (reverse == 1 ? "reverse replication takes 1"
+                         : "reverse replication of " + std::to_string(reverse) + " shards takes " +
+                               std::to_string(reverse)) +
            " until --complete";
 }
 
@@ -72,12 +72,12 @@ void Capacity::add_move(Servers& servers)
     cluster_of(servers.target).subscribing.moves[identify(servers.target).database]++;
 }
 
-void Capacity::add_way_back(Servers& servers, bool has_slot)
+void Capacity::add_reverse(Servers& servers, bool has_slot)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!has_slot)
-        cluster_of(servers.target).publishing.ways_back++;
-    cluster_of(servers.source).subscribing.ways_back++;
+        cluster_of(servers.target).publishing.reverse++;
+    cluster_of(servers.source).subscribing.reverse++;
 }
 
 /* The size of a table has its indexes and TOAST; a partitioned table has no storage. */
@@ -123,8 +123,8 @@ Obstacles Capacity::find_too_few(int jobs, int jobs_per_database)
             for (const auto& of_database : side.moves)
                 moves += std::min(of_database.second, jobs_per_database);
             moves = std::min(moves, jobs);
-            parameters.push_back(std::to_string(moves * kOfMove + side.ways_back));
-            parameters.push_back(takes(moves, side.ways_back));
+            parameters.push_back(std::to_string(moves * kOfMove + side.reverse));
+            parameters.push_back(takes(moves, side.reverse));
         }
         Connection connection(cluster.dsn);
         found.read(connection, kTooFew, parameters);

@@ -16,7 +16,7 @@ public:
     /* The copy and the stream of a move, until its end. */
     void add_move(Servers& servers);
     /* Until --complete, so those of a list add up. The slot may have been made already. */
-    void add_way_back(Servers& servers, bool has_slot);
+    void add_reverse(Servers& servers, bool has_slot);
     /* The rows of a shard, which come to the target. */
     void add_rows(Servers& servers, const Shard& shard);
 
@@ -28,7 +28,7 @@ public:
 private:
     struct Side {
         std::map<std::string, int> moves; /* of each database */
-        int ways_back = 0;
+        int reverse = 0;
     };
     struct Cluster {
         std::string dsn; /* of the first database, by the text of the string */

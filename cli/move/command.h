@@ -36,9 +36,10 @@ public:
     /* Of a move that has not begun; none if it has, or is done. Adds the takings of the move to
      * those of a list. */
     Obstacles find_obstacles(Capacity& capacity);
-    /* Adds the takings of the way back of a move that has begun, or of an undo, if one is wanted.
+    /* Adds the takings of reverse replication of a move that has begun, or of an undo, if one is
+     * wanted.
      */
-    void add_way_back(Capacity& capacity);
+    void add_reverse(Capacity& capacity);
     /* The result of execute(): moved, undone ...; also if an error ended it when the target was
      * open. */
     const std::string& end_state() const { return end_state_; }
@@ -99,7 +100,7 @@ private:
     Routers& routers_ = cutover_.routers;
     const Limits& limits_ = cutover_.limits;
     const Workers on_target_;
-    const Workers on_source_; /* of a way back */
+    const Workers on_source_; /* of reverse replication */
     std::string end_state_;
     std::optional<std::int64_t> pause_;
 };
@@ -130,7 +131,7 @@ struct ListedMove {
     PlanEntry entry;
     std::string source;
     std::string target;
-    std::string end_state; /* if it is at its end: kMoved, or with kWithWayBack; else empty */
+    std::string end_state; /* if it is at its end: kMoved, or with kWithReverse; else empty */
 };
 
 /* Each connection string of the list is connected to once, all at the same time, and no connection

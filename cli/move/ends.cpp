@@ -6,7 +6,7 @@
 #include "move/command.h"
 #include "move/fence.h"
 #include "move/replication.h"
-#include "move/way_back.h"
+#include "move/reverse.h"
 #include "postgres/identity.h"
 
 /* Before the switch. The shard is where it was; if it has come from the target, that
@@ -28,10 +28,10 @@ int MoveCommand::abort()
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());
     cutover_.let_go();
-    discard_way_back(target_, move_, limits_);
-    /* --undo --reversible has set is_reversible. The way back stands again without it. */
+    discard_reverse(target_, move_, limits_);
+    /* --undo --reversible has set is_reversible. Reverse replication stands again without it. */
     if (now.is_undo())
-        write_way_back(source_, move_, Step::prepared);
+        write_reverse(source_, move_, Step::prepared);
     else
         remove_copy(now);
     cutover_.end_abort("the move");
@@ -97,7 +97,7 @@ int MoveCommand::complete()
      * command that was killed in between goes on, also when the part of the target is gone. */
     if (now.is_followed()) {
         drop_subscription(source_, move_, limits_.deadline());
-        discard_way_back(target_, move_, limits_);
+        discard_reverse(target_, move_, limits_);
         drop_state(target_, move_, limits_);
     }
     drop_closed(closed);

@@ -179,7 +179,7 @@ std::vector<std::string> fence_triggers(Connection& connection, const Move& move
     std::vector<std::string> statements;
     /* Partitioned tables, too: a trigger FOR EACH STATEMENT fires on the table that the
      * statement names, not on the partitions that get the rows. OR REPLACE (PostgreSQL 14),
-     * because the step can be repeated, and because a way back changes the firing of
+     * because the step can be repeated, and because reverse replication changes the firing of
      * triggers that a move has made. */
     for (const std::string& table : tables_of(connection, move.shard, "rp"))
         statements.push_back(

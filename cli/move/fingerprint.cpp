@@ -28,7 +28,7 @@ namespace
  * once a session.
  *
  * The tables exist already on a server that was the source of a move before: --undo --reversible
- * prepares a way back there. */
+ * prepares reverse replication there. */
 const char* const kFingerprint = R"sql(
 DROP TABLE IF EXISTS @move@.definition, @move@.noted;
 CREATE TABLE @move@.definition (sql text NOT NULL);
@@ -185,8 +185,8 @@ void note_fingerprint(Connection& source, const Move& move)
 void note_position(Connection& source, const Move& move)
 {
     /* The insert position, not the written one: an apply worker commits with synchronous_commit =
-     * off by default (subsynccommit), so its last commits may not be written yet. A way back begins
-     * at this position, and must not send these rows back. */
+     * off by default (subsynccommit), so its last commits may not be written yet. Reverse
+     * replication begins at this position, and must not send these rows back. */
     source.run(move.sql("UPDATE @move@.noted SET at = pg_current_wal_insert_lsn()"));
 }
 

@@ -27,7 +27,7 @@ void require_same_definition(Connection& source, const Move& move, const Archive
 /* Notes which transactions have written the definition. It takes milliseconds, where pg_dump takes
  * tenths of a second, and may change where the definition does not: REINDEX CONCURRENTLY. */
 void note_fingerprint(Connection& source, const Move& move);
-/* Notes the position in the WAL at which a way back begins. */
+/* Notes the position in the WAL at which reverse replication begins. */
 void note_position(Connection& source, const Move& move);
 /* Anything but the fence has changed it since. */
 bool has_changed(Connection& source, const Move& move);

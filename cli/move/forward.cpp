@@ -6,7 +6,7 @@
 #include "move/command.h"
 #include "replication/comparison.h"
 #include "move/replication.h"
-#include "move/way_back.h"
+#include "move/reverse.h"
 #include "postgres/dsn.h"
 
 /* Runs the steps that are left. */
@@ -24,7 +24,7 @@ int MoveCommand::go_on()
         return finish(snapshot);
     } catch (const MustStartAnew& error) {
         /* --resume would send the user in a circle; so would --abort of an undo, after which the
-         * way back is as broken as before. */
+         * reverse replication is as broken as before. */
         throw Failure(
             error.what() +
             ("\nHINT:  " + (is_undo ? move_command(options_.schema, without_secrets(options_.to),
@@ -39,8 +39,8 @@ int MoveCommand::go_on()
     }
 }
 
-/* Stores the options, so that the next --resume need not repeat them. A slot of a way back is made
- * before the fence, because it waits for running transactions. */
+/* Stores the options, so that the next --resume need not repeat them. A slot of reverse replication
+ * is made before the fence, because it waits for running transactions. */
 void MoveCommand::keep_options(const Standing& now)
 {
     if (options_.is_reversible && !now.source->is_reversible) {
@@ -69,12 +69,12 @@ void MoveCommand::prepare()
         finish_definition(servers, move_, options_.index_jobs);
         if (source->is_reversible) {
             Capacity capacity;
-            capacity.add_way_back(servers, has_slot(target_, move_.back_slot));
+            capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
             capacity.find_too_few(1, 1).raise_first();
             /* Before await_lag(): a slot can take long, because it waits for the running
              * transactions of the target. The lag must be small when the switch begins. */
-            prepare_way_back(target_, move_);
-            try_way_back(servers, move_, on_source_);
+            prepare_reverse(target_, move_);
+            try_reverse(servers, move_, on_source_);
         }
         await_lag(servers, move_, limits_.max_lag);
     }
@@ -125,20 +125,20 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         warn(positions);
     warn("both: subscription, slot and publication");
     /* The subscription first, because its worker holds the slot. The target must receive nothing
-     * from the source any more when the way back begins: rows would go in a circle. */
+     * from the source any more when reverse replication begins: rows would go in a circle. */
     drop_subscription(target_, move_, limits_.deadline());
     drop_slot_and_publication(source_, move_, limits_.deadline());
     const std::string rows = differences.empty() ? "" : ", rows differ";
-    std::string way_back;
+    std::string reverse;
     if (const auto source = standing().source; source && source->is_reversible) {
         const std::string problem =
-            make_way_back(session_.servers, move_, on_source_, routers_.routing(), limits_);
+            make_reverse(session_.servers, move_, on_source_, routers_.routing(), limits_);
         if (problem.empty())
-            return end(done() + kWithWayBack + rows, rows.empty());
-        warn("no way back is made: " + problem);
+            return end(done() + kWithReverse + rows, rows.empty());
+        warn("reverse replication is not possible: " + problem);
         /* Its slot would keep WAL on the target until the disk is full. */
-        discard_way_back(target_, move_, limits_);
-        way_back = ", without a way back";
+        discard_reverse(target_, move_, limits_);
+        reverse = ", without reverse replication";
     }
     /* The source first. If the command is killed in between, the source is at moved and the
      * target has a record: --resume goes on. The other way round, a fenced source and no
@@ -146,5 +146,5 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
      * would refuse to go on. */
     write_moved(source_, move_, snapshot && differences.empty());
     drop_state(target_, move_, limits_);
-    return end(done() + way_back + rows, way_back.empty() && rows.empty());
+    return end(done() + reverse + rows, reverse.empty() && rows.empty());
 }

@@ -214,7 +214,7 @@ private:
         if (!has_shard(target) || (now.source && now.target && now.source->id != now.target->id))
             return "";
         const bool has_left = !now.source && !now.target && !has_shard(source);
-        return now.has_way_back()            ? kMoved + kWithWayBack
+        return now.has_reverse()             ? kMoved + kWithReverse
                : now.has_moved() || has_left ? kMoved
                                              : "";
     }

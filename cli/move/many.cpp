@@ -26,7 +26,7 @@ struct Entry {
     std::optional<std::int64_t> pause = {}; /* milliseconds */
     bool has_moved = false;                 /* before this command */
     bool is_taken = false;
-    bool differs = false; /* rows, or no way back was made */
+    bool differs = false; /* rows, or reverse replication was not possible */
 };
 
 using Entries = std::vector<Entry>;
@@ -80,13 +80,13 @@ Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
     return all;
 }
 
-/* Of --undo --reversible: the ways back of all shards, before the first is undone. */
-Obstacles find_too_few_ways_back(const Entries& entries)
+/* Of --undo --reversible: reverse replication of all shards, before the first is undone. */
+Obstacles find_too_few_for_reverse(const Entries& entries)
 {
     Capacity capacity;
     for (const Entry& entry : entries) {
         try {
-            MoveCommand(in_direction(entry.options), true).add_way_back(capacity);
+            MoveCommand(in_direction(entry.options), true).add_reverse(capacity);
         } catch (const Failure&) {
             /* Of one shard, whose undo says it. The others can be undone. */
         }
@@ -217,7 +217,7 @@ int move_many(const MoveOptions& options)
         if (options.is_dry_run || !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     } else if (options.is_undone && options.is_reversible) {
-        if (const auto obstacles = find_too_few_ways_back(entries); !obstacles.empty())
+        if (const auto obstacles = find_too_few_for_reverse(entries); !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     }
     const auto moved = static_cast<std::size_t>(std::count_if(

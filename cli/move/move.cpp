@@ -11,7 +11,7 @@
 #include "move/command.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
-#include "move/way_back.h"
+#include "move/reverse.h"
 #include "postgres/dsn.h"
 #include "postgres/identity.h"
 #include "postgres/trust.h"
@@ -21,13 +21,13 @@ namespace
 
 /* The command leads clients, also if the move was begun by another one. At the step moved the
  * command of another router has been run, because lead_to() comes before that step; --abort never
- * runs it. A way back is gone without --undo, too. */
+ * runs it. Reverse replication is taken without --undo, too. */
 bool goes_on(const MoveOptions& options, const MoveState& source, bool is_one_of_many)
 {
     return source.step != Step::moved && !options.is_aborted && !options.is_completed &&
            !options.is_dry_run &&
            (options.is_resumed || options.is_undone || is_one_of_many ||
-            source.is_standing_way_back());
+            source.is_standing_reverse());
 }
 
 /* For a move to be resumed or aborted, the routers that the source keeps are added. */
@@ -136,7 +136,7 @@ std::string MoveCommand::how_to_move_back(const Standing& now)
  * because the shard can have left it again. */
 bool MoveCommand::is_there_already(const Standing& now)
 {
-    if (now.has_begun() || (now.target && !now.has_way_back()) ||
+    if (now.has_begun() || (now.target && !now.has_reverse()) ||
         (!now.source && has_shard(source_, move_.shard)))
         return false;
     if (!has_shard(target_, move_.shard))
@@ -152,15 +152,15 @@ int MoveCommand::lead_there()
     warn(move_.shard.title() + ", is at " + target_.server() + " already");
     if (!options_.pgbouncer.empty() || !options_.switch_command.empty())
         routers_.lead_to(source_, target_, move_.variables());
-    return end(standing().has_way_back() ? done() + kWithWayBack : done());
+    return end(standing().has_reverse() ? done() + kWithReverse : done());
 }
 
-void MoveCommand::add_way_back(Capacity& capacity)
+void MoveCommand::add_reverse(Capacity& capacity)
 {
     const Standing now = standing();
     if (now.has_begun() && now.source && now.source->is_of_source() &&
         (now.source->is_reversible || options_.is_reversible))
-        capacity.add_way_back(session_.servers, has_slot(target_, move_.back_slot));
+        capacity.add_reverse(session_.servers, has_slot(target_, move_.back_slot));
 }
 
 Obstacles MoveCommand::find_obstacles(Capacity& capacity)
@@ -168,7 +168,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     const Standing now = standing();
     /* The schemas of a move that has begun are on the target, and would be obstacles. */
     if (now.has_begun()) {
-        add_way_back(capacity);
+        add_reverse(capacity);
         return {};
     }
     if (is_there_already(now))
@@ -178,7 +178,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         return {{target_.server(), first_line(describe(in_transit(now))), way_on(in_transit(now))}};
     capacity.add_move(session_.servers);
     if (options_.is_reversible)
-        capacity.add_way_back(session_.servers, false);
+        capacity.add_reverse(session_.servers, false);
     const std::vector<Shard> shards = read_shards(source_);
     find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
     require_one_schema_each(source_, shards, {move_.shard.number});
@@ -192,7 +192,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         routers_.tell_of_disconnected(target_, source_);
     Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
     if (options_.is_reversible)
-        obstacles.add(find_obstacles_of_way_back(session_.servers, move_, on_source_, limits_));
+        obstacles.add(find_obstacles_of_reverse(session_.servers, move_, on_source_, limits_));
     obstacles.add(routers_.find_obstacles(source_));
     return obstacles;
 }
@@ -234,8 +234,8 @@ int MoveCommand::resume()
         throw Failure("there is no move of schema " + visible(options_.schema) + " to be resumed" +
                       (now.source || now.target ? hint(now) : how_to_begin()));
     now.require_same_servers(session_.servers, move_);
-    /* A way back that stands has the records of a prepared move. It is at its end, so there is
-     * nothing to resume; only --undo begins its switch. */
+    /* Reverse replication that stands has the records of a prepared move. It is at its end, so
+     * there is nothing to resume; only --undo begins its switch. */
     if (now.is_undo() && now.source->step == Step::prepared)
         throw Failure(describe(in_transit(now)));
     return go_on();
@@ -245,7 +245,8 @@ int MoveCommand::resume()
 int MoveCommand::undo()
 {
     const Standing now = standing();
-    /* A way back that stands, or an undo that was interrupted: the same steps lead to its end. */
+    /* Reverse replication that stands, or an undo that was interrupted: the same steps lead to its
+     * end. */
     if (now.is_undo() && !now.has_moved()) {
         now.require_same_servers(session_.servers, move_);
         return go_on();
@@ -255,14 +256,14 @@ int MoveCommand::undo()
     const std::string why = now.has_begun()
                                 ? "the move is not at its end" + hint(now)
                                 : "the move was made without --reversible" + how_to_move_back(now);
-    throw Failure("there is no way back from " + source_.server() + ": " + why);
+    throw Failure("there is no reverse replication from " + source_.server() + ": " + why);
 }
 
 int MoveCommand::execute()
 {
     /* First, because all verbs read the records: after a kill between the two commits of
-     * make_way_back() that of the target is one step behind. */
-    finish_way_back(target_, source_, move_);
+     * make_reverse() that of the target is one step behind. */
+    finish_reverse(target_, source_, move_);
     /* For a move that begins it is an obstacle. */
     if (options_.is_resumed || options_.is_undone || !begins())
         for (Connection* connection : {&source_, &target_})

@@ -58,9 +58,9 @@ SELECT 'max_sync_workers_per_subscription = 0: no rows are copied',
        'ALTER SYSTEM SET max_sync_workers_per_subscription = 2; SELECT pg_reload_conf();'
 WHERE current_setting('max_sync_workers_per_subscription') = '0')";
 
-/* Of the origin of a way back. By default only superusers may. */
+/* Of the origin of reverse replication. By default only superusers may. */
 const char* const kAdvancing = R"(
-SELECT format('role %I may not set the position of a way back', current_user),
+SELECT format('role %I may not set the position of reverse replication', current_user),
        format('GRANT EXECUTE ON FUNCTION pg_replication_origin_advance(text, pg_lsn) TO %I;', current_user)
 WHERE NOT has_function_privilege('pg_catalog.pg_replication_origin_advance(text, pg_lsn)', 'EXECUTE'))";
 
@@ -260,8 +260,8 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     return found;
 }
 
-Obstacles find_obstacles_of_way_back(Servers& servers, const Move& move, const Workers& workers,
-                                     const Limits& limits)
+Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Workers& workers,
+                                    const Limits& limits)
 {
     auto& [source, target] = servers;
     Obstacles found;

@@ -18,10 +18,10 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
                          const Limits& limits);
 
 /* More obstacles, of --reversible alone. workers: those of the source. */
-Obstacles find_obstacles_of_way_back(Servers& servers, const Move& move, const Workers& workers,
-                                     const Limits& limits);
+Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Workers& workers,
+                                    const Limits& limits);
 
-/* Those of them that can come up during the copy, and would stop make_way_back() when the target is
+/* Those of them that can come up during the copy, and would stop make_reverse() when the target is
  * open. */
 Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const Workers& workers);
 

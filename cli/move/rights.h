@@ -31,9 +31,9 @@ Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Mo
  * From PostgreSQL 16 on a worker can write to each table as its owner, in a security-restricted
  * operation (SwitchToUntrustedUser()). Otherwise it writes as the owner of the subscription, which
  * is the role of the move. An owner can add code to the table on the target at any time of the copy
- * and of a way back, so to look at the code does not help: the owners must be trusted. They are if
- * all shards of both servers that are not a superuser's or the mover's belong to one role, or if
- * the operator says so. */
+ * and of reverse replication, so to look at the code does not help: the owners must be trusted.
+ * They are if all shards of both servers that are not a superuser's or the mover's belong to one
+ * role, or if the operator says so. */
 
 /* None if the workers write as the owners, or if these are trusted. home: the server that has the
  * shard. The target gets policies and row security behind the rows. */

@@ -12,8 +12,8 @@
 struct Move {
     Shard shard;
     std::string name; /* snowflake_move_5: schemas, publication and subscription */
-    /* On the source; and on the target, for the way back. Names of slots are of a whole cluster,
-     * and both servers can be databases of one. */
+    /* On the source; and on the target, for reverse replication. Names of slots are of a whole
+     * cluster, and both servers can be databases of one. */
     std::string slot;
     std::string back_slot;
 

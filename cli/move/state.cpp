@@ -76,7 +76,7 @@ void write_moved(Connection& source, const Move& move, bool is_equal)
 }
 
 /* No marker: the next fence sends its own. */
-void write_way_back(Connection& connection, const Move& move, Step step)
+void write_reverse(Connection& connection, const Move& move, Step step)
 {
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULL, "
                               "is_reversible = false, is_way_back = true"),
@@ -91,7 +91,7 @@ bool Standing::has_begun() const
     /* finish() writes this step before it removes the state of the target. */
     if (source->step == Step::moved)
         return target.has_value();
-    /* A way back is the end of a move, until an undo changes the step of the target. */
+    /* Reverse replication is the end of a move, until an undo changes the step of the target. */
     return !is_followed() || (target && target->step != Step::prepared);
 }
 
@@ -102,7 +102,7 @@ bool Standing::leads_back() const
 }
 
 /* An opened target says that the move cannot be aborted. Else the side that moves away tells it:
- * the other one keeps the step of a way back while that is being undone. */
+ * the other one keeps the step of reverse replication while that is being undone. */
 bool Standing::is_told_by_source() const
 {
     if (!source || is_at(target, Step::open))

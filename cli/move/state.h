@@ -34,13 +34,14 @@ void make_reversible(Connection& source, const Move& move);
  * closed copy of an undo may be dropped for a new move. */
 void write_moved(Connection& source, const Move& move, bool is_equal);
 
-/* The move is the way back of one that is done, with its sides exchanged: prepared on the source,
- * ready on the target. Its undo has no way back of its own, unless --reversible is given again. */
-void write_way_back(Connection& connection, const Move& move, Step step);
+/* The move is reverse replication of one that is done, with its sides exchanged: prepared on the
+ * source, ready on the target. Its undo has no reverse replication of its own, unless --reversible
+ * is given again. */
+void write_reverse(Connection& connection, const Move& move, Step step);
 
-/* The end of a move, for people: "moved", "moved with a way back". */
+/* The end of a move, for people: "moved", "moved with reverse replication". */
 inline const std::string kMoved = "moved";
-inline const std::string kWithWayBack = " with a way back";
+inline const std::string kWithReverse = " with reverse replication";
 
 /* The state of a move, derived from the rows on both servers. They are read once, when the object
  * is made: after a step a new object is needed. */
@@ -66,7 +67,7 @@ public:
     /* At its end: the shard is on the target, and no rows follow it. */
     bool has_moved() const { return is_at(source, Step::moved) && !target; }
     /* At its end: the shard is on the target, and the source follows it. */
-    bool has_way_back() const { return is_followed() && is_at(target, Step::prepared); }
+    bool has_reverse() const { return is_followed() && is_at(target, Step::prepared); }
     /* The source is the side that follows, also if the target's part is lost. */
     bool is_followed() const { return is_at(source, Step::ready) && source->is_way_back; }
     /* The source is open, and the target follows it: the move would be the switch of an undo. */

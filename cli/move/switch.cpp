@@ -160,8 +160,8 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
             if (!is_untouched(source, move))
                 require_same_definition(source, move, archive_of(source, move));
         }
-        /* A change that comes behind it, even while the target is closed, is one for the way back,
-         * too. */
+        /* A change that comes behind it, even while the target is closed, is one for reverse
+         * replication, too. */
         if (state.is_reversible)
             note_fingerprint(target, opposite(move));
         Fence fence = {state.step == Step::fenced, state.marker, Clock::now()};

@@ -139,7 +139,7 @@ void drop_slot(Connection& connection)
 }
 
 /* The sequences come first, in batches: a lock for each of thousands would fill the lock table,
- * when there is no way back any more. Until the last commit the triggers and
+ * when nothing can be undone any more. Until the last commit the triggers and
  * default_transaction_read_only keep clients out. */
 void open_shards(Connection& standby, Clock::time_point deadline)
 {

@@ -19,8 +19,8 @@ struct Side {
 
 using Sides = std::map<std::string, Side>; /* by the ID of the move */
 
-/* The publishers and the followers of all moves. Of a way back the server with the shard is the
- * publisher: it is recorded as a move with its sides exchanged. */
+/* The publishers and the followers of all moves. Of reverse replication the server with the shard
+ * is the publisher: it is recorded as a move with its sides exchanged. */
 std::pair<Sides, Sides> read_sides(ServerSet& servers)
 {
     const auto in_transit = servers.on_all(read_in_transit);
@@ -34,9 +34,9 @@ std::pair<Sides, Sides> read_sides(ServerSet& servers)
 
 std::string hint(const InTransit& move)
 {
-    /* The publisher has the rows of clients in both cases. A way back can only be ended; before the
-     * switch the copy can be made again. */
-    if (move.state == InTransit::State::way_back)
+    /* The publisher has the rows of clients in both cases. Reverse replication can only be ended;
+     * before the switch the copy can be made again. */
+    if (move.state == InTransit::State::reverse)
         return "--undo would open these rows. " + command_of(move, "--complete") +
                " stops reverse replication, and drops them.";
     return command_of(move, "--abort") + " removes the copy. Then start the move anew.";

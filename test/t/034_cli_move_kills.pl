@@ -102,7 +102,7 @@ subtest 'everything that makes a row or an ID fails on the source' => sub {
 		'the error names the new server');
 };
 
-subtest 'a move that is done, and the way back' => sub {
+subtest 'a move that is done, and the move back' => sub {
 	is((move(@nodes))[0], 0, 'a move that is done does nothing');
 	is((move(@nodes, '--resume'))[0], 0, '--resume after the move does nothing');
 	is((move(@nodes, '--abort'))[0], 3, '--abort is refused after the move');

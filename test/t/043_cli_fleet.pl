@@ -135,7 +135,8 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 	is($status . names($rows), '0' . join(' ', map { "insta$_" } 0 .. 3, 8), 'a standby alone is read');
 	($status, undef, $err) = run_shard($program, 'plan', $standby->connstr('postgres'), '--by', 'writes', '--over', '1s');
 	like("$status $err", qr/^3 .*it is a standby, which does not count the work of its primary\n/, 'but has no load');
-	# The record of a way back, as move --reversible writes it on the server that publishes: slots and pg_current_wal_lsn()
+	# The record of reverse replication, as move --reversible writes it on the server that publishes:
+	# slots and pg_current_wal_lsn()
 	# are of the primary alone.
 	$one->safe_psql('postgres', q{
 		CREATE SCHEMA snowflake_move_3;
@@ -145,9 +146,9 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 	$one->wait_for_catchup($standby);
 	($status, $out, $err) = run_shard($program, 'verify', $standby);
 	is("$status $out$err", "0 5 shards on 1 server, 0 findings\n",
-		'verify of a standby alone, while its primary has a way back');
+		'verify of a standby alone, while its primary has reverse replication');
 	($status, $out, $err) = run_shard($program, 'verify', $one);
-	like("$out$err", qr/slot snowflake_move_3_\d+ is gone/, 'verify of the primary looks at the way back');
+	like("$out$err", qr/slot snowflake_move_3_\d+ is gone/, 'verify of the primary looks at reverse replication');
 	$one->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA snowflake_move_3 CASCADE');
 	($status, $out, $err) = run_shard($program, 'run', $standby, '--shards', '0', '--sql', 'SELECT 1');
 	is($status, 3, 'a standby alone is not written to');

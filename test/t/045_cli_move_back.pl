@@ -61,28 +61,28 @@ my $port;
 subtest 'the source follows the target' => sub {
 	$nodes[1]->append_conf('postgresql.conf', 'wal_level = replica');
 	$nodes[1]->restart;
-	is(move(@nodes, '--dry-run'), 'exit code 0', 'a move without a way back needs no wal_level on the target')
+	is(move(@nodes, '--dry-run'), 'exit code 0', 'a move without reverse replication needs no wal_level on the target')
 		or diag($move_error);
 	$port = $nodes[1]->port;
 	like(move(@nodes, '--dry-run', '--reversible'), qr/^1 \S+:$port\/postgres: wal_level = replica\n/,
-		'one with a way back does');
+		'one with reverse replication does');
 	$nodes[1]->append_conf('postgresql.conf', 'wal_level = logical');
 	$nodes[1]->restart;
 	like(move(@nodes, '--dry-run', '--reversible', '--target', 'host=/nonexistent'),
 		qr/^1 \S+:${\$nodes[0]->port}\/postgres: SUBSCRIPTION snowflake_move_5: .*nonexistent.*\n    HINT: .* --target/,
 		'and a way from the source to the target');
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'move --reversible');
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'move --reversible');
 	is(place(), '1', 'it is open on the target, and verify finds nothing');
-	is(listed(), 'open with a way back', 'list shows it once');
+	is(listed(), 'open with reverse replication', 'list shows it once');
 	($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_there ()');
 	my $command = qr/\S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --complete/;
 	like("$status $err",
-		qr/^3 .*shard 5, schema insta5, has a way back\nHINT:  $command stops reverse replication/,
-		'run refuses a shard that has a way back, and names what ends it');
+		qr/^3 .*shard 5, schema insta5, has reverse replication\nHINT:  $command stops reverse replication/,
+		'run refuses a shard that has reverse replication, and names what ends it');
 	($status, $out, $err) =
 		run_shard($program, 'clone', $nodes[1], '--template', 'insta5', '--shards', '6', '--schema', 'insta{}');
 	like("$status $err",
-		qr/^3 .*schema insta5, has a way back\nHINT: .* --complete stops reverse replication\. .*Nothing was made/,
+		qr/^3 .*schema insta5, has reverse replication\nHINT: .* --complete stops reverse replication\. .*Nothing was made/,
 		'clone refuses a template with triggers of a move');
 	is(sqlstate($nodes[0], "INSERT INTO insta5.log (v) VALUES ('x')"), '25006', 'the source is closed');
 	$nodes[1]->safe_psql('postgres', 'INSERT INTO insta5.empty DEFAULT VALUES; INSERT INTO insta5.empty DEFAULT VALUES');
@@ -105,7 +105,7 @@ subtest 'verify --rows compares the copy with the shard while clients write' => 
 		'verify --rows: a row too many') or diag(explain($rows));
 	like($rows->[0]{hint},
 		qr/^--undo would open these rows\. snowflake-shard move insta5 --from .* --complete stops reverse replication/,
-		'with what it is for the way back');
+		'with what it is for reverse replication');
 	is((run_shard($program, 'verify', @nodes))[0], 0, 'verify alone does not compare');
 	(undef, undef, $err) = run_shard($program, 'verify', '--rows', $nodes[1]);
 	like($err, qr/shard 5: rows are not compared: give verify server \S+, too/, 'verify --rows: one server alone');
@@ -113,26 +113,27 @@ subtest 'verify --rows compares the copy with the shard while clients write' => 
 };
 
 subtest 'back, there again and back again' => sub {
-	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back');
+	moves([ @nodes, '--undo', '--reversible' ], 'undone with reverse replication', 'back');
 	is(place(), '0', 'open there');
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'a new move takes the way back');
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'a new move uses it');
 	like($move_error, qr/follows the shard, and has its rows: nothing is copied/, 'and says so');
-	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'back again');
-	moves([ @back, '--undo', '--reversible' ], 'undone with a way back', 'the undo is undone');
+	moves([ @nodes, '--undo', '--reversible' ], 'undone with reverse replication', 'back again');
+	moves([ @back, '--undo', '--reversible' ], 'undone with reverse replication', 'the undo is undone');
 	is(place(), '1', 'open there');
 };
 
-subtest 'the way back is taken once' => sub {
-	moves([ @nodes, $_ ], 'moved with a way back', "$_ does nothing") foreach '--resume', '--reversible';
+subtest 'reverse replication is used once' => sub {
+	moves([ @nodes, $_ ], 'moved with reverse replication', "$_ does nothing") foreach '--resume', '--reversible';
 	like($move_error, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
 	is_refused([ @nodes, '--abort' ], qr/no move of schema insta5 to be aborted.*--undo moves the shard back/s, '--abort');
-	is_refused([ @back, '--resume' ], qr/has a way back\nHINT: .*--undo/, '--resume in the other direction');
+	is_refused([ @back, '--resume' ], qr/has reverse replication\nHINT: .*--undo/, '--resume in the other direction');
 	moves([ @nodes, '--undo' ], 'undone', '--undo');
 	like($move_error, qr/writes were blocked for \d+ ms/, 'the pause is printed');
 	is(place(), '0', 'it is open on the source');
 	is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is what it was');
 	moves([ @nodes, '--undo' ], 'undone', 'a second --undo does nothing');
-	is_refused([ @back, '--undo' ], qr/no way back.*was made without --reversible/s, 'an undo has no way back of its own');
+	is_refused([ @back, '--undo' ], qr/no reverse replication.*was made without --reversible/s,
+		'after an undo there is none');
 	moves([ @back, '--complete' ], 'dropped', '--complete of the target');
 	moves([ @back, '--complete' ], 'dropped', 'which does nothing then');
 };
@@ -192,7 +193,7 @@ subtest 'no acknowledged write is lost' => sub {
 	is(dump_of($nodes[$from], 'insta5'), $definition, 'the definition is the same after all');
 };
 
-# --- the states of a way back: a shard of few tables shows them; a test writes to it between two commands ---
+# --- the states of reverse replication: a shard of few tables shows them; a test writes to it between two commands ---
 
 my $write = 'INSERT INTO insta5.users DEFAULT VALUES';
 
@@ -216,7 +217,7 @@ $nodes[0]->safe_psql('postgres', q{SELECT snowflake_create_shard(5, 'insta5');
 write_row($nodes[0]);
 
 subtest 'an undo that ended before its rows were compared, and again before its last step' => sub {
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'there');
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'there');
 	is(move(@nodes, '--undo', '--switch-command', 'false'), 'exit code 3', 'clients are not led');
 	my $reader = $nodes[0]->background_psql('postgres');
 	$reader->query_safe('BEGIN; SELECT FROM insta5.users LIMIT 1');
@@ -234,7 +235,7 @@ subtest 'an undo that ended before its rows were compared, and again before its 
 };
 
 subtest 'the shard stays' => sub {
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'again: there');
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'again: there');
 	moves([ @nodes, '--complete' ], 'dropped', '--complete stops reverse replication');
 	is(place(), '1', 'the shard is where it was');
 	is($nodes[0]->safe_psql('postgres',
@@ -245,15 +246,16 @@ subtest 'the shard stays' => sub {
 		+ (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_trigger
 			WHERE tgname = 'snowflake_move')}), '0', 'nor on the target');
 	moves([ @nodes ], 'moved', 'a move that is done says so');
-	is_refused([ @nodes, '--undo' ], qr/no way back/, '--undo then');
+	is_refused([ @nodes, '--undo' ], qr/no reverse replication/, '--undo then');
 };
 
-subtest 'what harms a way back' => sub {
-	moves([ @back, '--reversible' ], 'moved with a way back', 'the other way round');
+subtest 'what harms reverse replication' => sub {
+	moves([ @back, '--reversible' ], 'moved with reverse replication', 'the other way round');
 	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
 	await_slot($nodes[0], 'f');
 	write_row($nodes[0]);
-	like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard 5: it does not read slot \w+$/,
+	like(place(),
+		qr/^0\nreverse replication: schema snowflake_move_5: .* does not follow shard 5: it does not read slot \w+$/,
 		'verify finds that nobody follows');
 	$nodes[1]->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
 	await_slot($nodes[0], 't');
@@ -267,26 +269,26 @@ subtest 'what harms a way back' => sub {
 	my @drop = ('SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots WHERE active',
 		'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
 	await('the slot can be dropped', sub { $nodes[0]->psql('postgres', join '; ', @drop) == 0 });
-	like(place(), qr/^0\nway back: schema snowflake_move_5: .* does not follow shard 5: slot \w+ is gone$/,
+	like(place(), qr/^0\nreverse replication: schema snowflake_move_5: .* does not follow shard 5: slot \w+ is gone$/,
 		'verify finds that its slot is gone');
 	is_refused([ @back, '--undo' ], qr/slot \w+ is gone/, '--undo then');
 	is(sqlstate($nodes[0], "INSERT INTO insta5.empty DEFAULT VALUES"), '', 'the shard is written to on');
 	moves([ @back, '--complete' ], 'dropped', '--complete ends it');
 };
 
-subtest 'what keeps a way back from being made, between the switch and that' => sub {
+subtest 'what prevents reverse replication, between the switch and that' => sub {
 	my @ways =
 		([ @nodes, 'CREATE INDEX extra ON insta5.users (id)',
-			qr/no way back is made: the definition of the shard has been changed on/ ],
+			qr/reverse replication is not possible: the definition of the shard has been changed on/ ],
 		[ @back,
 			q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ 'move_5' AND NOT active},
-			qr/no way back is made: slot \w+ on \S+ has lost WAL, or is gone/ ]);
+			qr/reverse replication is not possible: slot \w+ on \S+ has lost WAL, or is gone/ ]);
 	foreach my $way (@ways)
 	{
 		my ($source, $target, $sql, $text) = @$way;
 		is(move($source, $target, '--reversible', '--switch-command',
 			qq(psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$write" -c "$sql")),
-			'exit code 1', "no way back after: $sql") or diag($move_error);
+			'exit code 1', "no reverse replication after: $sql") or diag($move_error);
 		like($move_error, $text, 'and why');
 		moves([ $source, $target, '--complete' ], 'dropped', '--complete');
 	}

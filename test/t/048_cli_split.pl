@@ -560,7 +560,7 @@ subtest 'a new server that cannot be written to' => sub {
 	is((split_server(@servers, '--resume', @command))[0], 0, '--resume goes on when it was mended');
 };
 
-subtest 'the positions are kept for a way back by hand' => sub {
+subtest 'the positions are kept for reverse replication by hand' => sub {
 	is($one->safe_psql('postgres',
 		q{BEGIN; DO 'BEGIN PERFORM snowflake_split.reopen(); END'; SELECT nextval('insta3.down'), nextval('insta3.round');
 		SELECT insta3.next_id() IS NOT NULL, (SELECT count(*) > 0 FROM insta3.users); DELETE FROM insta3.events_rest;

@@ -96,7 +96,7 @@ subtest 'each right that is missing is an obstacle with its GRANT' => sub {
 
 subtest 'the shard moves, and comes back, with these rights alone' => sub {
 	my $writers = start_writers(2, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
-	my $end = $has_subscribers ? 'moved with a way back' : 'moved';
+	my $end = $has_subscribers ? 'moved with reverse replication' : 'moved';
 	my ($status, $out, $err) = run_shard($program, 'move', @way);
 	is("$status $out", "0 1 shard $end: 5\n", 'the shard has moved') or diag($err);
 	if ($has_subscribers)

@@ -70,7 +70,7 @@ subtest 'objects of the names of a move are obstacles, each with what removes it
 };
 
 subtest 'the functions and tables of a move are not for others, whatever default privileges say' => sub {
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'a move with a way back');
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'a move with reverse replication');
 	is(as_mallory($one, $_), '42501', "not for others: $_")
 		foreach 'SELECT snowflake_move_5.reopen()', 'CREATE TABLE snowflake_move_5.mine ()',
 		q{INSERT INTO snowflake_move_5.undo (statement) VALUES ('ALTER ROLE mallory SUPERUSER')},
@@ -100,7 +100,7 @@ subtest 'a planted publication is not used' => sub {
 	my $of_mallory = qr/publication snowflake_move_5 on \S+:${\$one->port}\/postgres is of role mallory/;
 	is_refused([ @nodes, '--undo', '--reversible' ],
 		qr/$of_mallory, .*DROP PUBLICATION snowflake_move_5;/,
-		'it does not become that of a way back');
+		'it does not become that of reverse replication');
 	is(move(@back, '--abort'), '0 1 shard aborted: 5', '--abort') or diag($move_error);
 	like($move_error, qr/publication snowflake_move_5 on \S+ is of role mallory/, 'it leaves it alone, with a warning');
 	is($one->safe_psql('postgres', 'SELECT pubowner::regrole FROM pg_publication'), 'mallory', 'and so it does');
@@ -110,11 +110,11 @@ subtest 'a planted publication is not used' => sub {
 subtest 'a planted slot is replaced' => sub {
 	# Slots have no owner: one that is there before anybody subscribes is made anew.
 	$one->safe_psql('postgres', "SELECT pg_create_physical_replication_slot('$slot{one}', true)");
-	moves([ @nodes, '--undo', '--reversible' ], 'undone with a way back', 'a planted slot is replaced');
+	moves([ @nodes, '--undo', '--reversible' ], 'undone with reverse replication', 'a planted slot is replaced');
 	is($one->safe_psql('postgres', 'SELECT plugin FROM pg_replication_slots'), 'pgoutput', 'by one of the move');
 	is($two->safe_psql('postgres', q{SELECT string_agg(srrelid::regclass::text, ' ' ORDER BY 1) FROM pg_subscription_rel}),
 		'insta5.users snowflake_move_5.marker',
-		'the way back has the tables of the shard');
+		'reverse replication has the tables of the shard');
 };
 
 subtest 'a subscription of another role is not dropped' => sub {
@@ -159,8 +159,9 @@ subtest 'a publication that is changed behind its making' => sub {
 	# The publication is changed behind its making: the subscription would have a table of somebody else.
 	is(move(@nodes, '--reversible', '--switch-command',
 		'psql -XAtq -h "$HOST" -p "$PORT" -d "$DBNAME" -c "ALTER PUBLICATION snowflake_move_5 ADD TABLE vic.salaries"'),
-		'exit code 1', 'a way back with the table of somebody else') or diag($move_error);
-	like($move_error, qr/no way back is made: the publication on \S+ has table vic\.salaries, which is not of the shard/,
+		'exit code 1', 'reverse replication with the table of somebody else') or diag($move_error);
+	like($move_error,
+		qr/reverse replication is not possible: the publication on \S+ has table vic\.salaries, which is not of the shard/,
 		'is not made');
 	is($one->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');
 	moves([ @nodes, '--complete' ], 'dropped', '--complete');

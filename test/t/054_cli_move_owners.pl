@@ -125,7 +125,8 @@ subtest 'the owners are trusted' => sub {
 	{
 		local @ways = @back;
 		$two->safe_psql('postgres', "$force; REVOKE USAGE ON SCHEMA moved FROM hostile");
-		is(move('--reversible', '--trust-owners'), 0, 'a shard of several owners moves with a way back') or diag("$out$err");
+		is(move('--reversible', '--trust-owners'), 0, 'a shard of several owners moves with reverse replication')
+		  or diag("$out$err");
 		$one->safe_psql('postgres', 'INSERT INTO moved.t (x) VALUES (2)');
 		await('the row follows', sub { $two->safe_psql('postgres', 'SELECT count(*) FROM moved.t') == 2 });
 		is(move('--undo', '--trust-owners'), 0, 'it is undone') or diag("$out$err");
@@ -136,15 +137,16 @@ subtest 'the owners are trusted' => sub {
 		'the rows are compared as their owner, also if he may not use the schema');
 };
 
-subtest 'the way back of a move is made behind the switch' => sub {
+subtest 'reverse replication of a move begins after the switch' => sub {
 	@ways = @back;
 	SKIP:
 	{
 		skip 'on this server the workers of both directions are looked at before', 4 if !$works_as_owner;
 		is(move('--reversible', '--switch-command',
 			'psql -XAtq -d "' . $two->connstr('postgres') =~ s/'//gr . qq(" -c "$force")), 1,
-			'row security is forced in the switch: no way back') or diag($out);
-		like($err, qr/no way back is made: \Q$server[1]\E: workers would write the rows as role super, $cause/, 'and why');
+			'row security is forced in the switch: no reverse replication') or diag($out);
+		like($err, qr/reverse replication is not possible: \Q$server[1]\E: workers would write the rows as role super, $cause/,
+			'and why');
 		is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');
 		unlike(planted_code_run(@nodes), qr/ as super/, 'nothing has run as the superuser');
 	}

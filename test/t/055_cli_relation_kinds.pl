@@ -240,8 +240,9 @@ subtest 'a table of no shard that is locked, and a setting that is no number' =>
 	$one->safe_psql('postgres', 'ALTER DATABASE postgres RESET snowflake.shard');
 };
 
-subtest 'a move with a way back' => sub {
-	# A move with a way back, without the obstacles. A worker copies each table, so fewer partitions save much of the time.
+subtest 'a move with reverse replication' => sub {
+	# A move with reverse replication, without the obstacles. A worker copies each table, so fewer partitions save
+	# much of the time.
 	$session->quit;
 	$one->safe_psql('postgres', q{
 		DROP TABLE "Kinds 5".unlogged, "Kinds 5".measured_unlogged, other.measured_away; DROP SCHEMA other;
@@ -249,9 +250,9 @@ subtest 'a move with a way back' => sub {
 		} . sprintf $add_reordered, '"Kinds 5"');
 	my $definition = dump_of($one, 'Kinds 5');
 	is(move('--dry-run', '--reversible'), '0 ', 'move --dry-run: no obstacles are left') or diag($err);
-	is(move('--reversible'), '0 1 shard moved with a way back: 5', 'move --reversible') or diag($err);
+	is(move('--reversible'), '0 1 shard moved with reverse replication: 5', 'move --reversible') or diag($err);
 	is(verified($one, $two, '--full', '--rows'), "0\n", 'verify --rows: both sides are equal');
-	with_plans(sub { is(verified($one, $two, '--full'), "0\n", "verify with a way back: $_[0]") });
+	with_plans(sub { is(verified($one, $two, '--full'), "0\n", "verify with reverse replication: $_[0]") });
 	$two->safe_psql('postgres', q{
 		SET search_path = "Kinds 5", public;
 		INSERT INTO seen (day) SELECT n % 60 FROM generate_series(1, 60) AS n;

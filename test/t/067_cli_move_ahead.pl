@@ -63,7 +63,7 @@ subtest 'pg_dump and pg_restore are of the version of the servers' => sub {
 	my $problem = "/postgres: $old/pg_dump is of version ${\($version - 1)}.9, and the server is of version $version";
 	is(obstacles('insta5', '--from', $one, '--to', $two), "one$problem", 'of the source');
 	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), "one$problem\ntwo$problem",
-		'with a way back that of the target, too');
+		'with reverse replication that of the target, too');
 	like((run_shard($program, 'diff', '--template', 'insta5', $one))[2],
 		qr/^snowflake-shard: \S+$problem\nHINT:  .*: package postgresql-client-$version, PATH=/,
 		'another verb tells it as an error, with the package');
@@ -80,13 +80,13 @@ subtest 'pg_dump and pg_restore are of the version of the servers' => sub {
 my @plan = ('--shards', '5-7', '--from', $one, '--to', $two);
 
 subtest 'slots and workers are counted for a whole plan' => sub {
-	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), '', 'one move with a way back');
+	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), '', 'one move with reverse replication');
 	is(obstacles(@plan, '--jobs', 3), '', 'three moves without: a server is in one of them at a time');
-	my $takes = 'are in use: 3 ways back take 3 until --complete';
+	my $takes = 'are in use: reverse replication of 3 shards takes 3 until --complete';
 	is(obstacles(@plan, '--reversible'),
 		"one/postgres: max_logical_replication_workers = 2, and 0 $takes\n"
 		. "two/postgres: max_replication_slots = 2, and 0 $takes",
-		'three with a way back each');
+		'three with reverse replication each');
 	my $two_databases = PostgreSQL::Test::Utils::tempdir() . '/plan.json';
 	$one->safe_psql('other', q{CREATE EXTENSION snowflake; SELECT snowflake_create_shard(8, 'insta8')});
 	$two->safe_psql('other', 'CREATE EXTENSION snowflake');
@@ -116,19 +116,20 @@ subtest 'the statements of the hints are enough' => sub {
 	}
 	my ($status, $out, $err) =
 		run_shard($program, 'move', '--shards', '6,7', '--from', $one, '--to', $two, '--reversible');
-	is($status, 0, 'two shards move with a way back') or diag($err);
+	is($status, 0, 'two shards move with reverse replication') or diag($err);
 	is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active'), 2, 'which follow');
 	is(obstacles(@plan, '--reversible'), '', 'a plan that goes on counts the rest');
 };
 
-subtest 'the ways back of an undo are counted before the first' => sub {
+subtest 'reverse replication of an undo is counted before the first' => sub {
 	my @undo = ('--shards', '6,7', '--from', $one, '--to', $two, '--undo', '--reversible');
 	$two->safe_psql('postgres', 'ALTER SYSTEM SET max_logical_replication_workers = 1');
 	$two->restart;
 	my ($status, $rows) = shard_json($program, 'move', @undo);
 	is($status, 1, 'the exit code');
-	like($rows->[0]{obstacle}, qr/: max_logical_replication_workers = 1, and 0 are in use: 2 ways back take 2 /,
-		'two ways back');
+	like($rows->[0]{obstacle},
+		qr/: max_logical_replication_workers = 1, and 0 are in use: reverse replication of 2 shards takes 2 /,
+		'of two shards');
 	(undef, $rows) = shard_json($program, 'map', $two);
 	is(join(' ', map { $_->{shard} } @$rows), '6 7', 'both shards are where they were');
 	$two->safe_psql('postgres', 'ALTER SYSTEM RESET max_logical_replication_workers');
@@ -144,7 +145,7 @@ subtest 'a wrong address is found before the fence' => sub {
 		'--target, when --reversible comes with --resume');
 	unlike($move_error, qr/source: fence/, 'before the fence');
 	$one->safe_psql('postgres', q{INSERT INTO insta5.log (line) VALUES ('open')});
-	moves([ $one, $two, '--resume' ], 'moved with a way back', 'the right addresses');
+	moves([ $one, $two, '--resume' ], 'moved with reverse replication', 'the right addresses');
 };
 
 subtest 'an undo by a pg_dump that writes the same definition in another way' => sub {
@@ -166,7 +167,7 @@ subtest 'an undo by a pg_dump that writes the same definition in another way' =>
 	like($undo->(), qr/^3 .*\n\+.*id int8/s, 'a change that was taken back, and another pg_dump');
 	moves([ $one, $two, '--undo' ], 'undone', 'by the same pg_dump');
 	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
-	moves([ $one, $two, '--reversible' ], 'moved with a way back', 'there again');
+	moves([ $one, $two, '--reversible' ], 'moved with reverse replication', 'there again');
 	is($undo->() =~ s/\n.*//sr, '0 1 shard undone: 5', 'no change, and another pg_dump');
 	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 };
@@ -186,25 +187,26 @@ subtest 'a pg_dump that fails when the target is open' => sub {
 	my @fails = ('--switch-command', "touch $folder/fails");    # it runs when the target is open
 	like($go->(@fails), qr/^3 .*pg_dump failed.*--resume/s, 'is an error');
 	unlink "$folder/fails";
-	like($go->('--resume', '--switch-command', 'true'), qr/^0 1 shard moved with a way back: 5/, 'and --resume goes on');
+	like($go->('--resume', '--switch-command', 'true'), qr/^0 1 shard moved with reverse replication: 5/,
+		'and --resume goes on');
 	moves([ $one, $two, '--undo', '--switch-command', 'true' ], 'undone', '--undo');
 	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 	$fails[1] .= "; $bindir/psql -qXd '" . $two->connstr('postgres') . "' -c 'CREATE TABLE insta5.theirs ()'";
-	like($go->(@fails), qr/^1 .*no way back is made: the definition of the shard has been changed/s,
-		'on an object that was made since: the move ends without a way back');
+	like($go->(@fails), qr/^1 .*reverse replication is not possible: the definition of the shard has been changed/s,
+		'on an object that was made since: the move ends without reverse replication');
 	moves([ $one, $two, '--complete' ], 'dropped', 'the old rows');
 	$two->safe_psql('postgres', 'DROP TABLE insta5.theirs');
 	moves([ $two, $one ], 'moved', 'back to the first server');
 	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 };
 
-subtest 'what the way back needs is looked for again before the fence' => sub {
+subtest 'what reverse replication needs is looked for again before the fence' => sub {
 	is_refused([ $one, $two, '--source', $two->connstr('other') ], qr/is not the source/, 'a move has begun');
 	$one->append_conf('postgresql.conf', 'max_logical_replication_workers = 2');
 	$one->safe_psql('postgres', 'ALTER SYSTEM RESET max_logical_replication_workers');
 	$one->restart;
 	is_refused([ $one, $two, '--resume', '--reversible' ],
-		qr/max_logical_replication_workers = 2, and 2 are in use: a way back takes 1/, 'a worker');
+		qr/max_logical_replication_workers = 2, and 2 are in use: reverse replication takes 1/, 'a worker');
 	unlike($move_error, qr/source: fence/, 'before the fence');
 	moves([ $one, $two, '--abort' ], 'aborted', 'the shard stays');
 };

@@ -31,7 +31,7 @@ foreach my $line (split /\n/, slurp_file("$FindBin::RealBin/../../docs/move-fail
 }
 my @rows = grep { defined $page{$_}{move} && $page{$_}{move} !~ /^(`move`|---)$/ } sort keys %page;
 
-# Each state by the records of both servers: "s" if the schema is there, the step, "+" for a way back.
+# Each state by the records of both servers: "s" if the schema is there, the step, "+" for reverse replication.
 my %records = (
 	'not begun, or aborted'  => 's -',
 	'prepared'               => 's:prepared -',
@@ -39,9 +39,9 @@ my %records = (
 	'fenced'                 => 's:fenced s:ready',
 	'open, not ended'        => 's:fenced s:open',
 	'moved'                  => 's:moved s',
-	'with a way back'        => 's:ready+ s:prepared+',
+	'with reverse replication'        => 's:ready+ s:prepared+',
 	'undone'                 => 's s:moved+',
-	'undone with a way back' => 's:prepared+ s:ready+',
+	'undone with reverse replication' => 's:prepared+ s:ready+',
 	'dropped'                => '- s');
 is_deeply(\@rows, [ sort keys %records ], 'the page has these states');
 
@@ -293,14 +293,14 @@ subtest 'moves that are not at their end' => sub {
 };
 
 subtest 'moves at their end' => sub {
-	check_unchanging('not begun, or aborted' => 5, moved => 1, 'with a way back' => 4);
+	check_unchanging('not begun, or aborted' => 5, moved => 1, 'with reverse replication' => 4);
 	# "--complete drops the closed copy. Then move ... moves the shard back."
 	push @{ $hints{dropped}{move} }, @{ delete $hints{moved}{move} };
 	check_changing(
 		[ 'moved', '--complete', 1 ],
-		[ 'with a way back', '--complete', 4 ],
-		[ 'with a way back', '--undo', 6 ]);
-	no_hint_is_left('moved', 'with a way back');
+		[ 'with reverse replication', '--complete', 4 ],
+		[ 'with reverse replication', '--undo', 6 ]);
+	no_hint_is_left('moved', 'with reverse replication');
 };
 
 subtest 'moves that were undone, or whose old rows were dropped' => sub {
@@ -308,19 +308,19 @@ subtest 'moves that were undone, or whose old rows were dropped' => sub {
 	push @$_, '--reversible' foreach @undo[ 2 .. 5 ];    # of shards 10 to 13
 	push @$_, @switch foreach @undo[ 2, 3 ];
 	is(join(' ', map { $_->[0] } run_all(@undo)), '0 0 0 0 0 0', '--undo');
-	check_unchanging(undone => 6, 'undone with a way back' => 12, dropped => 1);
+	check_unchanging(undone => 6, 'undone with reverse replication' => 12, dropped => 1);
 	my ($status, $out, $err) = run_shard($program, @{ line_of('move', 10) });
-	like("$status $err", qr/^2 .*--switch-command/, 'a way back is not gone without the command of the router');
+	like("$status $err", qr/^2 .*--switch-command/, 'no undo without the command of the router');
 	check_changing(
 		[ 'undone', 'move', 6 ],
 		[ 'undone', 'move --plan', 7, more => ['--reversible'] ],
 		[ 'undone', '--complete', 9 ],
-		[ 'undone with a way back', 'move', 10, more => \@switch ],
-		[ 'undone with a way back', 'move --plan', 11, more => [ @switch, '--reversible' ] ],
-		[ 'undone with a way back', '--undo', 12, end => 'undone' ],
-		[ 'undone with a way back', '--complete', 13, end => 'dropped' ],
+		[ 'undone with reverse replication', 'move', 10, more => \@switch ],
+		[ 'undone with reverse replication', 'move --plan', 11, more => [ @switch, '--reversible' ] ],
+		[ 'undone with reverse replication', '--undo', 12, end => 'undone' ],
+		[ 'undone with reverse replication', '--complete', 13, end => 'dropped' ],
 		[ 'dropped', 'move', 1, end => 'moved' ]);
-	no_hint_is_left('undone', 'undone with a way back', 'dropped');
+	no_hint_is_left('undone', 'undone with reverse replication', 'dropped');
 };
 
 subtest 'each shard is open on one server, and has its rows' => sub {

@@ -124,7 +124,7 @@ sub positions
 	  or diag($move_error);
 }
 
-# The shard has moved; follows: it has a way back. The reader ends with the source, and begins with the target.
+# The shard has moved; follows: it has reverse replication. The reader ends with the source, and begins with the target.
 sub follow
 {
 	my ($from, $to, $follows) = @_;
@@ -150,7 +150,7 @@ subtest 'a move names publications and slots' => sub {
 subtest 'there' => sub {
 	await_writers($nodes[0]);
 	ok(read_changes($nodes[0]) > 0, 'the reader is at the source');
-	moves([ @nodes, '--reversible' ], 'moved with a way back', 'move --reversible');
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'move --reversible');
 	follow(@nodes, 'follows');
 };
 

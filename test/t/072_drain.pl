@@ -1,5 +1,5 @@
-# A plan empties a server of shards of an application, with a way back, while clients write through PgBouncer: there,
-# back, and there again, each by the same file. Then the same under kills of the command, a server, its backends and
+# A plan empties a server of shards of an application, with reverse replication, while clients write through PgBouncer:
+# there, back, and there again, each by the same file. Then the same under kills of the command, a server, its backends and
 # workers, and PgBouncer, at any time: the same command, run again, always comes to the end. Only the closed copy of an
 # undo that could not compare the rows is dropped first, as the obstacle says. Each acknowledged transaction is there
 # once. The old server has an earlier version of PostgreSQL if one is installed with the extension.

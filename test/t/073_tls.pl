@@ -212,9 +212,9 @@ subtest 'subscriptions of servers that can connect' => sub {
 	is((run_shard($program, 'global', 'remove', '--on', @verified))[0], 0, 'the follower is removed');
 
 	$nodes[1]->safe_psql('postgres', 'TRUNCATE made');
-	moves([ @verified, '--reversible' ], 'moved with a way back', 'move --reversible');
+	moves([ @verified, '--reversible' ], 'moved with reverse replication', 'move --reversible');
 	like($nodes[1]->safe_psql('postgres', 'TABLE made'), $secure, 'the subscription of the move');
-	like(subscription($nodes[0]), $secure, 'that of the way back');
+	like(subscription($nodes[0]), $secure, 'that of reverse replication');
 	append_to_file("$dir/services", "[$_]\n" . join("\n", split / /, $verified[$_]) . "\n") foreach 0, 1;
 	local $ENV{PGSERVICEFILE} = "$dir/services";
 	moves([ qw(service=0 service=1 --undo) ], 'undone', '--undo with a service file');

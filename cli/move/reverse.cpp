@@ -1,4 +1,4 @@
-#include "move/way_back.h"
+#include "move/reverse.h"
 
 #include "base/output.h"
 #include "cutover/waiting.h"
@@ -9,10 +9,10 @@
 #include "move/state.h"
 #include "postgres/settings.h"
 
-void prepare_way_back(Connection& target, const Move& move)
+void prepare_reverse(Connection& target, const Move& move)
 {
     const Move back = opposite(move);
-    warn("target: publication and slot of the way back");
+    warn("target: publication and slot of reverse replication");
     /* Nobody has subscribed to those that a killed command has left. They are made anew: a table
      * can have been made since, and a slot of this name can be of anybody. */
     const bool is_left = find_publication(target, back).is_own();
@@ -23,7 +23,7 @@ void prepare_way_back(Connection& target, const Move& move)
     make_slot_anew(target, back);
 }
 
-void discard_way_back(Connection& target, const Move& move, const Limits& limits)
+void discard_reverse(Connection& target, const Move& move, const Limits& limits)
 {
     drop_slot_and_publication(target, opposite(move), limits.deadline());
 }
@@ -44,7 +44,7 @@ void enable_at(Connection& source, const Move& back, const std::string& position
 {
     begin_at(source, back.name, position);
     source.run("BEGIN");
-    write_way_back(source, back, Step::ready);
+    write_reverse(source, back, Step::ready);
     source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
 }
 
@@ -74,7 +74,7 @@ std::string subscribe(Servers& servers, const Move& back, const Workers& workers
 
 } // namespace
 
-void try_way_back(Servers& servers, const Move& move, const Workers& workers)
+void try_reverse(Servers& servers, const Move& move, const Workers& workers)
 {
     find_obstacles_of_follower(servers, move, workers).raise_first();
     servers.source.run("BEGIN");
@@ -87,12 +87,12 @@ void try_way_back(Servers& servers, const Move& move, const Workers& workers)
 /* The steps may run again after a kill: until enable_at() commits, the source is fenced and the
  * target open, and --resume comes here. The triggers become plain ones before the worker runs: a
  * trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
-std::string make_way_back(Servers& servers, const Move& move, const Workers& workers,
-                          const Routing& routing, const Limits& limits)
+std::string make_reverse(Servers& servers, const Move& move, const Workers& workers,
+                         const Routing& routing, const Limits& limits)
 {
     auto& [source, target] = servers;
     const Move back = opposite(move);
-    warn("source: subscription of the way back");
+    warn("source: subscription of reverse replication");
     if (!has_slot(target, back.slot))
         return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
     /* Behind note_definition(): if the fingerprint is still the one of the opening, the noted
@@ -122,17 +122,17 @@ std::string make_way_back(Servers& servers, const Move& move, const Workers& wor
     for (const std::string& statement : fence_triggers(source, back, ""))
         lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
     enable_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
-    finish_way_back(target, source, move);
+    finish_reverse(target, source, move);
     await_reader(target, back, limits.deadline());
     return "";
 }
 
 /* The source commits first, so its state shows which steps are left. */
-void finish_way_back(Connection& target, Connection& source, const Move& move)
+void finish_reverse(Connection& target, Connection& source, const Move& move)
 {
     const auto of_source = read_state(source, move);
     const auto of_target = read_state(target, move);
     if (of_source && of_source->is_way_back && of_source->step == Step::ready && of_target &&
         of_target->id == of_source->id && of_target->step == Step::open)
-        write_way_back(target, move, Step::prepared);
+        write_reverse(target, move, Step::prepared);
 }
