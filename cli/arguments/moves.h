@@ -104,7 +104,7 @@ struct MoveArguments {
         auto* kind = verb->add_option_group("kind");
         kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
         kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
-        kind->add_flag("--abort", move.is_aborted, "undo a move, up to the switch");
+        kind->add_flag("--abort", move.is_aborted, "undo a move, up to the cutover");
         kind->add_flag("--undo", move.is_undone,
                        "move a shard back that was moved with --reversible");
         kind->add_flag("--complete", move.is_completed,
@@ -120,9 +120,9 @@ struct MoveArguments {
         verb->add_flag("--trust-owners", move.trusts_owners,
                        "let replication run code of the shard's owners with the rights of this "
                        "role, if it cannot write as the owners: before PostgreSQL 16, for example");
-        add_switch(verb, move,
-                   "shell command for another router, run when the target is open, with "
-                   "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
+        add_cutover(verb, move,
+                    "shell command for another router, run when the target is open, with "
+                    "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");
         CommandLine::add_bytes(
             verb, "--verify", move.verify_size,
             "compare all rows of tables up to this size, others by number (default 1GB)");
@@ -155,13 +155,13 @@ struct MoveArguments {
         kind->add_flag("--complete", split.is_completed,
                        "after a split: drop on each server the shards of the other");
         kind->require_option(0, 1);
-        add_switch(verb, split,
-                   "shell command for another router, run when the shards are open, with "
-                   "SHARDS, HOST, PORT and DBNAME in its environment");
+        add_cutover(verb, split,
+                    "shell command for another router, run when the shards are open, with "
+                    "SHARDS, HOST, PORT and DBNAME in its environment");
     }
 
     /* Options of both move and split. */
-    void add_switch(CLI::App* verb, SwitchOptions& options, const char* switch_command)
+    void add_cutover(CLI::App* verb, CutoverOptions& options, const char* switch_command)
     {
         /* One value for each, or the SCHEMA behind it would be taken for a second one. The first
          * --config is that of the first --pgbouncer, and so on. */
@@ -177,11 +177,11 @@ struct MoveArguments {
                          "name of the shard's database in PgBouncer (default shard{})");
         CommandLine::add_bytes(
             verb, "--max-lag", options.max_lag,
-            "bytes of WAL that the target may be behind when the switch begins (default "
+            "bytes of WAL that the target may be behind when the cutover begins (default "
             "1MB)");
         CommandLine::add_seconds(
             verb, "--timeout", options.timeout,
-            "how long writes may wait for the switch: 500ms, 2min (default 10s)");
+            "how long writes may wait for the cutover: 500ms, 2min (default 10s)");
     }
 
     CommandLine& line;

@@ -12,50 +12,50 @@ namespace
 constexpr int kTries = 3;
 
 /* After an error. Clients are told of it, and also if they cannot write then. */
-void open_again(const std::string& error, const Switch& one)
+void open_again(const std::string& error, const CutoverSteps& steps)
 {
     try {
-        one.open_again();
+        steps.open_again();
     } catch (const Failure& other) {
         throw Failure(error + "\n" + other.what());
     }
 }
 
-[[noreturn]] void fail(const std::string& error, const Switch& one, bool is_final)
+[[noreturn]] void fail(const std::string& error, const CutoverSteps& steps, bool is_final)
 {
     if (is_final)
-        throw Failure(error + "\n" + one.unknown);
-    open_again(error, one);
-    throw Failure(error + "\n" + one.opened + one.hint);
+        throw Failure(error + "\n" + steps.unknown);
+    open_again(error, steps);
+    throw Failure(error + "\n" + steps.opened + steps.hint);
 }
 
 } // namespace
 
 /* Only Late is worth another try: a transaction, a lock or the other server took too long. */
-void Cutover::attempt(const Switch& one) const
+void Cutover::attempt(const CutoverSteps& steps) const
 {
     for (int left = kTries;; left--) {
         try {
-            return one.close();
+            return steps.close();
         } catch (const MustStartAnew& error) {
-            open_again(error.what(), one);
+            open_again(error.what(), steps);
             throw;
         } catch (const Late& late) {
             if (is_final)
-                fail(late.what(), one, is_final);
+                fail(late.what(), steps, is_final);
             warn(late.what());
         } catch (const std::exception& error) {
-            fail(error.what(), one, is_final);
+            fail(error.what(), steps, is_final);
         }
-        one.open_again();
-        warn(one.opened);
+        steps.open_again();
+        warn(steps.opened);
         if (left == 1)
-            throw Failure("the switch did not succeed within --timeout, " +
-                          count_of(kTries, "time") + " tried" + one.hint);
+            throw Failure("the cutover did not succeed within --timeout, " +
+                          count_of(kTries, "time") + " tried" + steps.hint);
         /* Clients write meanwhile, and so the other side has to catch up again. */
         std::this_thread::sleep_for(std::chrono::seconds(1));
         stop_if_interrupted();
-        one.catch_up();
+        steps.catch_up();
     }
 }
 

@@ -12,14 +12,14 @@
 #include "routers/routers.h"
 
 struct Limits {
-    explicit Limits(const SwitchOptions& options)
+    explicit Limits(const CutoverOptions& options)
         : timeout(static_cast<int>(options.timeout * 1000)),
           max_lag(static_cast<std::int64_t>(options.max_lag))
     {
     }
 
     std::chrono::milliseconds timeout; /* how long writes may wait */
-    std::int64_t max_lag;              /* bytes of WAL that are left when the switch begins */
+    std::int64_t max_lag;              /* bytes of WAL that are left when the cutover begins */
 
     /* Counted from the call: to open again has a deadline of its own when a try was late. */
     Clock::time_point deadline() const { return Clock::now() + timeout; }
@@ -38,8 +38,8 @@ struct MustStartAnew : Failure {
     }
 };
 
-/* The switch, as attempt() does it. */
-struct Switch {
+/* The cutover, as attempt() does it. */
+struct CutoverSteps {
     /* Closes the shards, up to the point of no return or beyond it. Late: it may be tried again. */
     std::function<void()> close;
     std::function<void()> open_again;
@@ -53,7 +53,7 @@ struct Switch {
 
 /* One command on shards that it has locked. */
 struct Cutover {
-    Cutover(Routing routing, const std::string& opened, const SwitchOptions& options,
+    Cutover(Routing routing, const std::string& opened, const CutoverOptions& options,
             std::string first_remedy)
         : routers(std::move(routing), opened), limits(options), remedy(std::move(first_remedy))
     {
@@ -61,7 +61,7 @@ struct Cutover {
 
     /* Up to three tries, each of which blocks writes for about --timeout at most. An error says
      * whether clients can write again. */
-    void attempt(const Switch& one) const;
+    void attempt(const CutoverSteps& steps) const;
 
     /* For --abort, when the fence is lowered: lets clients go. */
     void let_go();

@@ -108,8 +108,8 @@ void Capacity::tell(const Obstacles& obstacles)
         warn(count_of(space.shards, "shard") + (is_one ? " has " : " have ") + sizes.text(0, 0) +
              ": " + target.server() + " needs as much free space beside the " + sizes.text(0, 1) +
              " of its tablespace " + visible(sizes.text(0, 2)) +
-             (is_one ? ", and the source keeps WAL until the switch"
-                     : ", and each source keeps WAL until the switch"));
+             (is_one ? ", and the source keeps WAL until the cutover"
+                     : ", and each source keeps WAL until the cutover"));
     }
 }
 

@@ -64,7 +64,7 @@ private:
     int go_on();
     void keep_options(const Standing& now);
     void prepare();
-    void copy_and_switch(std::optional<Connection>& snapshot);
+    void copy_and_cut_over(std::optional<Connection>& snapshot);
     int finish(std::optional<Connection>& snapshot);
     void remove_copy(const Standing& now);
     void drop_closed(Connection& closed);
@@ -108,10 +108,9 @@ private:
 /* Returns when the target is open, and for how many milliseconds writes were blocked; an error if
  * it is not after several tries. The snapshot is another connection to the target: it has the rows
  * as they were when the target was opened. */
-std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot,
-                         Cutover& cutover);
+std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, Cutover& cutover);
 
-/* The steps before the switch, in this order. Clients write to the source meanwhile. Each step
+/* The steps before the cutover, in this order. Clients write to the source meanwhile. Each step
  * skips its completed parts, because a move can be resumed. */
 
 void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);

@@ -1,4 +1,4 @@
-/* The other ends of a move: --abort before the switch, --complete behind it. */
+/* The other ends of a move: --abort before the cutover, --complete behind it. */
 
 #include "fleet/catalog.h"
 #include "cutover/dependents.h"
@@ -9,7 +9,7 @@
 #include "move/reverse.h"
 #include "postgres/identity.h"
 
-/* Before the switch. The shard is where it was; if it has come from the target, that
+/* Before the cutover. The shard is where it was; if it has come from the target, that
  * follows it on. Clients come first: the fence is lowered and they are let go before
  * anything is removed. The record on the source is removed or reset last, so an --abort
  * that was killed can be given again. */
@@ -22,7 +22,7 @@ int MoveCommand::abort()
     now.require_same_servers(session_.servers, move_);
     /* This was read under the locks that Session holds on both servers, so no other command opens
      * the target before the fence is lowered. */
-    if (now.is_switched())
+    if (now.is_cut_over())
         throw Failure("the shard is open on " + target_.server() + hint(now));
     cutover_.remedy = command_with("--abort") + " goes on";
     if (now.source)

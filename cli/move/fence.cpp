@@ -14,7 +14,7 @@ namespace
  *
  * A trigger FOR EACH STATEMENT on every table and partition fires before a DEFAULT is computed. The
  * DEFAULTs stay, because to change them would lock readers out. The triggers are made before the
- * switch, one table at a time, and call a function that does nothing. close() replaces its body.
+ * cutover, one table at a time, and call a function that does nothing. close() replaces its body.
  *
  * The native functions raise the same error. CREATE OR REPLACE keeps their OID and privileges. They
  * stay functions in SQL, but for those that return a record: a statement that looks up the language
@@ -261,7 +261,7 @@ void lower_fence(Connection& source, const Move& move, Clock::time_point deadlin
             lock_and_run(source, deadline, [&] {
                 reopen_shard(source, move);
                 /* This also removes the marker from the record. Clients write again, so the next
-                 * switch must wait for a new one. */
+                 * cutover must wait for a new one. */
                 write_step(source, move, Step::prepared);
             });
     } catch (const Failure& error) {

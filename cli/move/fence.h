@@ -25,7 +25,7 @@ void close_shard(Connection& connection, const Move& move, const std::string& pr
 std::string stop_sequences(Connection& connection, const Move& move);
 void reopen_shard(Connection& connection, const Move& move);
 
-/* The fence during one try of the switch. */
+/* The fence during one try of the cutover. */
 struct Fence {
     bool stands;             /* a command that was killed has raised it */
     std::string marker;      /* empty: it was not sent, so nobody opens the target */

@@ -18,9 +18,9 @@ int MoveCommand::go_on()
         /* Of a move that was interrupted. prepare_source() keeps the options of a new one. */
         if (const Standing now = standing(); now.source && now.source->is_of_source())
             keep_options(now);
-        std::optional<Connection> snapshot; /* of the target's rows when the switch opened it */
-        if (!standing().is_switched())
-            copy_and_switch(snapshot);
+        std::optional<Connection> snapshot; /* of the target's rows when the cutover opened it */
+        if (!standing().is_cut_over())
+            copy_and_cut_over(snapshot);
         return finish(snapshot);
     } catch (const MustStartAnew& error) {
         /* --resume would send the user in a circle; so would --abort of an undo, after which the
@@ -45,7 +45,7 @@ void MoveCommand::keep_options(const Standing& now)
 {
     if (options_.is_reversible && !now.source->is_reversible) {
         if (now.source->step != Step::prepared)
-            throw Failure("--reversible comes too late: the switch has begun without it");
+            throw Failure("--reversible comes too late: the cutover has begun without it");
         make_reversible(source_, move_);
     }
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
@@ -54,7 +54,7 @@ void MoveCommand::keep_options(const Standing& now)
     source_.run("COMMIT");
 }
 
-/* Up to the switch, Ctrl-C gives up the statement that is under way. */
+/* Up to the cutover, Ctrl-C gives up the statement that is under way. */
 void MoveCommand::prepare()
 {
     Servers& servers = session_.servers;
@@ -62,8 +62,8 @@ void MoveCommand::prepare()
     const Watch on_target(servers.target, stop_if_interrupted);
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible);
     prepare_target(servers, move_, on_target_);
-    /* A fence that stands says that a switch has begun, so these steps are done. Nobody can write
-     * to the shard then, so this goes on to the switch at once. */
+    /* A fence that stands says that a cutover has begun, so these steps are done. Nobody can write
+     * to the shard then, so this goes on to the cutover at once. */
     if (const auto source = standing().source; source->step != Step::fenced) {
         await_copy(servers, move_, options_.index_jobs);
         finish_definition(servers, move_, options_.index_jobs);
@@ -72,7 +72,7 @@ void MoveCommand::prepare()
             capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
             capacity.find_too_few(1, 1).raise_first();
             /* Before await_lag(): a slot can take long, because it waits for the running
-             * transactions of the target. The lag must be small when the switch begins. */
+             * transactions of the target. The lag must be small when the cutover begins. */
             prepare_reverse(target_, move_);
             try_reverse(servers, move_, on_source_);
         }
@@ -80,7 +80,7 @@ void MoveCommand::prepare()
     }
 }
 
-void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
+void MoveCommand::copy_and_cut_over(std::optional<Connection>& snapshot)
 {
     Servers& servers = session_.servers;
     routers_.tell_of_disconnected(source_, target_);
@@ -95,7 +95,7 @@ void MoveCommand::copy_and_switch(std::optional<Connection>& snapshot)
     routers_.make_ready(source_, target_);
     /* Connected before the fence, because writes would be blocked meanwhile. */
     snapshot.emplace(options_.to);
-    pause_ = switch_over(servers, move_, *snapshot, cutover_);
+    pause_ = cut_over(servers, move_, *snapshot, cutover_);
 }
 
 /* The target is open. The rows are compared also if clients are not led there: they can be compared

@@ -201,7 +201,7 @@ int MoveCommand::begin()
 {
     const Standing now = standing();
     if (now.leads_back() && is_address_of(now.source->other, target_)) {
-        /* The target has all rows. So the move is the switch of an undo. */
+        /* The target has all rows. So the move is the cutover of an undo. */
         warn(target_.server() + " follows the shard, and has its rows: nothing is copied");
         cutover_.remedy = command_with("--undo") + " goes on";
         return options_.is_dry_run ? print_obstacles({}, options_.json) : go_on();
@@ -235,7 +235,7 @@ int MoveCommand::resume()
                       (now.source || now.target ? hint(now) : how_to_begin()));
     now.require_same_servers(session_.servers, move_);
     /* Reverse replication that stands has the records of a prepared move. It is at its end, so
-     * there is nothing to resume; only --undo begins its switch. */
+     * there is nothing to resume; only --undo begins its cutover. */
     if (now.is_undo() && now.source->step == Step::prepared)
         throw Failure(describe(in_transit(now)));
     return go_on();

@@ -16,7 +16,7 @@ namespace
 /* Queries whose rows are obstacles: the problem, and the statement that mends it. A slot waits for
  * the transactions of all databases. It waits only for transactions with an XID, so readers in
  * other databases are left out. One in this database can still write; if it has run longer than
- * --timeout ($1, in seconds), it is likely to outlast the switch. A prepared transaction is an
+ * --timeout ($1, in seconds), it is likely to outlast the cutover. A prepared transaction is an
  * obstacle at any age, because no process will end it. */
 const char* const kPublishing = R"(
 SELECT 'wal_level = ' || current_setting('wal_level'),
@@ -173,8 +173,8 @@ void tell_of_readers(Servers& servers, const Shard& shard)
                  " (docs/consume.md, Logical decoding)");
     };
     auto& [source, target] = servers;
-    tell(source,
-         "changes of the shard come from there until the switch, and then from " + target.server());
+    tell(source, "changes of the shard come from there until the cutover, and then from " +
+                     target.server());
     tell(target, "the copied rows come from there, too, unless the reader leaves out rows that "
                  "have an origin");
 }

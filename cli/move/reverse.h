@@ -1,6 +1,6 @@
 /* Reverse replication of a move: when the shard is open on the target, the source follows it by
  * logical replication, closed to everybody else. That is the state of a prepared move in the other
- * direction, and --undo is its switch. */
+ * direction, and --undo is its cutover. */
 
 #pragma once
 

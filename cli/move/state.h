@@ -63,14 +63,14 @@ public:
     /* A move of the shard has begun, in this direction or the other, and is not at its end. */
     bool has_begun() const;
     /* The target is open, and the move is not at its end. */
-    bool is_switched() const { return is_at(target, Step::open); }
+    bool is_cut_over() const { return is_at(target, Step::open); }
     /* At its end: the shard is on the target, and no rows follow it. */
     bool has_moved() const { return is_at(source, Step::moved) && !target; }
     /* At its end: the shard is on the target, and the source follows it. */
     bool has_reverse() const { return is_followed() && is_at(target, Step::prepared); }
     /* The source is the side that follows, also if the target's part is lost. */
     bool is_followed() const { return is_at(source, Step::ready) && source->is_way_back; }
-    /* The source is open, and the target follows it: the move would be the switch of an undo. */
+    /* The source is open, and the target follows it: the move would be the cutover of an undo. */
     bool leads_back() const;
     /* A move from the target to the source is at its end, and has left its closed copy on the
      * target. */

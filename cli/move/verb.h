@@ -5,7 +5,7 @@
 #include "routers/routing.h"
 
 /* An empty string was not given. */
-struct MoveOptions : SwitchOptions {
+struct MoveOptions : CutoverOptions {
     bool json = false;
     std::string schema; /* one shard; or --shards, or --plan */
     std::string shards;

@@ -17,7 +17,7 @@
 #include "base/quoting.h"
 #include "postgres/notices.h"
 
-/* Others were in the way until the deadline. At the switch, move and split then open the source
+/* Others were in the way until the deadline. At the cutover, move and split then open the source
  * again, and try three times. */
 struct Late : Failure {
     using Failure::Failure;

@@ -64,6 +64,6 @@ private:
     bool is_held_ = false; /* as far as we know: from pause(), reload() until resume() */
 };
 
-/* Obstacles to redirecting it, found without a change: during the switch it is too late. source:
+/* Obstacles to redirecting it, found without a change: during the cutover it is too late. source:
  * its role and password are used to ask the server to which an alias leads. */
 Obstacles find_obstacles(PgBouncer& bouncer, Connection& source);

@@ -151,7 +151,7 @@ std::vector<FileProblem> find_problems(const std::string& file)
     return found;
 }
 
-/* Before the switch, so that a full disk or a missing right is found while clients still write. */
+/* Before the cutover, so that a full disk or a missing right is found while clients still write. */
 void prepare_file(const std::string& file, const Edit& edit)
 {
     const std::string path = real_path(file);
@@ -169,8 +169,8 @@ void replace_file(const std::string& file, const Edit& edit)
     /* A resumed command may find that the file leads to the target already. */
     if (text == old)
         return discard_prepared(path);
-    /* The prepared text can be missing (--resume behind the switch), or be of an older state of the
-     * file. */
+    /* The prepared text can be missing (--resume behind the cutover), or be of an older state of
+     * the file. */
     if (access(scratch.c_str(), F_OK) != 0 || read_file(scratch) != text)
         write_scratch(path, text);
     check(rename(scratch.c_str(), path.c_str()) == 0, "replace", path);

@@ -159,7 +159,7 @@ void Routers::tell_of_disconnected(const Connection& source, const Connection& t
 
 void Routers::wait_for_turn()
 {
-    /* For all moves of this process. lead_to() comes here without a switch before it, after
+    /* For all moves of this process. lead_to() comes here without a cutover before it, after
      * --resume. */
     static std::mutex mutex;
     if (!bouncers_.empty() && !turn_.owns_lock())

@@ -22,14 +22,14 @@ public:
 
     const Routing& routing() const { return routing_; }
 
-    /* Asked before the move, and again before the switch, because hours may have passed. */
+    /* Asked before the move, and again before the cutover, because hours may have passed. */
     Obstacles find_obstacles(Connection& source);
     /* Of the aliases to their servers, now. */
     int connections();
     /* Two moves of a list may have the same file: from here to the end of lead_to(), others wait.
      * If lead_to() fails, they wait until this object is gone. */
     void wait_for_turn();
-    /* Before the switch: an error if something is in the way by now; the files are prepared. */
+    /* Before the cutover: an error if something is in the way by now; the files are prepared. */
     void make_ready(Connection& source, const Connection& target);
     /* Beforehand: a warning of each PgBouncer that cannot keep the clients of an alias connected
      * when it leads them from the one server to the other; once in a command. */
@@ -67,7 +67,7 @@ private:
     const std::string opened_;
     /* A list, because their addresses are the keys of edited_. */
     std::list<PgBouncer> bouncers_;
-    /* A text and its edited form: a file of thousands of lines is edited before the switch. */
+    /* A text and its edited form: a file of thousands of lines is edited before the cutover. */
     struct Edited {
         std::string before;
         std::string place;

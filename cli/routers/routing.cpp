@@ -26,7 +26,7 @@ std::vector<Pooler> kept_poolers(Connection& source, const std::string& home)
 
 } // namespace
 
-Routing given_routing(const SwitchOptions& options, const Aliases& aliases)
+Routing given_routing(const CutoverOptions& options, const Aliases& aliases)
 {
     if (options.pgbouncer.size() != options.config.size())
         throw UsageError("--pgbouncer is given " + count_of(options.pgbouncer.size(), "time") +

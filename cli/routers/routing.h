@@ -10,8 +10,8 @@
 #include "postgres/connection.h"
 #include "routers/pooler_file.h"
 
-/* The options of a switch, for both move and split. */
-struct SwitchOptions {
+/* The options of a cutover, for both move and split. */
+struct CutoverOptions {
     std::vector<std::string> pgbouncer; /* consoles, and the file of each */
     std::vector<std::string> config;
     std::string switch_command;
@@ -32,7 +32,7 @@ struct Routing {
 };
 
 /* As the command line has it, for these aliases of each PgBouncer. */
-Routing given_routing(const SwitchOptions& options, const Aliases& aliases);
+Routing given_routing(const CutoverOptions& options, const Aliases& aliases);
 /* Adds the options that are kept in the schema home, where none are given: the PgBouncers that are
  * given replace those that are kept. A command is never taken from the database, because the shell
  * runs it. runs_command: UsageError if one is kept and not given again. */

@@ -1,4 +1,4 @@
-/* The command split. Its parts are in split.cpp (the command line), switch.cpp (the
+/* The command split. Its parts are in split.cpp (the command line), cutover.cpp (the
  * shards change their server) and ends.cpp (abort, complete). */
 
 #pragma once
@@ -40,7 +40,7 @@ private:
     void keep_options();
     int go_on();
     void prepare();
-    void switch_over();
+    void cut_over();
     void close(Connection& keeper, Clock::time_point deadline);
     std::string unknown_outcome() const;
     void open_standby();

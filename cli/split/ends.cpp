@@ -1,4 +1,4 @@
-/* The other ends of a split: --abort before the promotion, --complete behind the switch. */
+/* The other ends of a split: --abort before the promotion, --complete behind the cutover. */
 
 #include "base/interrupt.h"
 #include "base/output.h"

@@ -64,7 +64,7 @@ void make_triggers(Connection& old)
                 old.run("SET LOCAL synchronous_commit = off; " + statement);
             });
         } catch (const Late&) {
-            /* Not Late: no deadline of the switch has passed, and somebody has to end that
+            /* Not Late: no deadline of the cutover has passed, and somebody has to end that
              * transaction. */
             throw Failure("a transaction that does not end keeps table " + table +
                           " from getting its trigger\nHINT:  SELECT pid FROM pg_locks WHERE "

@@ -38,7 +38,7 @@ void drop_slot(Connection& connection);
 void open_shards(Connection& standby, Clock::time_point deadline);
 
 /* The sequences of a split: direct draws read no table, so no trigger closes them. */
-/* Reads all of them, without a lock. The switch is several times as fast when it finds them in the
+/* Reads all of them, without a lock. The cutover is several times as fast when it finds them in the
  * caches of its session and of the server. */
 void read_ahead(Connection& connection);
 

@@ -45,10 +45,10 @@ SELECT format('role %I may make no schema in database %I', current_user, current
        format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
 WHERE NOT has_database_privilege(current_database(), 'CREATE')
 UNION ALL
-SELECT format('role %I may make no replication slot, which the switch needs', current_user), format('ALTER ROLE %I REPLICATION;', current_user)
+SELECT format('role %I may make no replication slot, which the cutover needs', current_user), format('ALTER ROLE %I REPLICATION;', current_user)
 FROM pg_roles WHERE rolname = current_user AND NOT rolsuper AND NOT rolreplication
 UNION ALL
-SELECT format('max_replication_slots = %s, all in use; the switch needs one more', n), format('ALTER SYSTEM SET max_replication_slots = %s; and restart the server, or drop a slot that nobody uses', n::integer + 1)
+SELECT format('max_replication_slots = %s, all in use; the cutover needs one more', n), format('ALTER SYSTEM SET max_replication_slots = %s; and restart the server, or drop a slot that nobody uses', n::integer + 1)
 FROM current_setting('max_replication_slots') AS n WHERE n::integer <= (SELECT count(*) FROM pg_replication_slots)
 UNION ALL
 SELECT format('role %I is no member of role %I, who owns shards, or tables of them', current_user, rolname),
@@ -247,7 +247,7 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
 }
 
 /* On the standby: it serves its readers now, and the clients of the aliases as well after the
- * switch. reserved_connections is there from PostgreSQL 16 on. max_connections needs a restart, so
+ * cutover. reserved_connections is there from PostgreSQL 16 on. max_connections needs a restart, so
  * this is looked for before the split; the hint has ten to spare. */
 Obstacles find_too_few_connections(Connection& standby, int connections)
 {
@@ -319,6 +319,6 @@ void tell_of_both_servers(Connection& old, Connection& standby)
              "into the same place. Give the new server a place, and a base backup, of its own.");
     for (const std::string& slot : logical_slots(old))
         warn("slot " + slot + ": changes of the shards that leave come from " + old.server() +
-             " until the switch, and then from a slot of this name that " + standby.server() +
+             " until the cutover, and then from a slot of this name that " + standby.server() +
              " gets (docs/consume.md, Logical decoding)");
 }

@@ -173,7 +173,7 @@ void SplitCommand::keep_options()
     old_.run("COMMIT");
 }
 
-/* Up to the switch, Ctrl-C gives up the statement that is under way.
+/* Up to the cutover, Ctrl-C gives up the statement that is under way.
  *
  * All of this can last, so the shards are open meanwhile. The record comes first, because --abort
  * finds the other changes by it. The lag of the standby comes behind the triggers, which write WAL
@@ -216,7 +216,7 @@ int SplitCommand::go_on()
      * already. */
     if (!now || now->step < SplitStep::promoting) {
         prepare();
-        switch_over();
+        cut_over();
     }
     if (require_split(old_).is_under_way()) {
         try {

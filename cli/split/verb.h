@@ -5,7 +5,7 @@
 #include "routers/routing.h"
 
 /* An empty string was not given. */
-struct SplitOptions : SwitchOptions {
+struct SplitOptions : CutoverOptions {
     bool json = false;
     std::string from;
     std::string standby;

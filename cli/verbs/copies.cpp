@@ -35,7 +35,7 @@ std::pair<Sides, Sides> read_sides(ServerSet& servers)
 std::string hint(const InTransit& move)
 {
     /* The publisher has the rows of clients in both cases. Reverse replication can only be ended;
-     * before the switch the copy can be made again. */
+     * before the cutover the copy can be made again. */
     if (move.state == InTransit::State::reverse)
         return "--undo would open these rows. " + command_of(move, "--complete") +
                " stops reverse replication, and drops them.";
@@ -69,7 +69,7 @@ std::vector<CopyFinding> compare_copies(ServerSet& servers)
     for (const auto& [id, publisher] : publishers) {
         const InTransit& move = publisher.move;
         /* Nothing follows any more, so the two sides differ by the writes of clients since the
-         * switch. */
+         * cutover. */
         if (move.state == InTransit::State::rest)
             continue;
         const Prefix prefix("shard " + std::to_string(move.shard.number) + ": ");

@@ -75,9 +75,10 @@ std::size_t put_in_order(std::vector<AskedServer>& work)
     return places.size();
 }
 
-/* During the switch of a move or a split a shard is open on neither side for a moment. Returns such
- * shards, which are not asked. They make the exit code 3: a sum over the rows would be too small.
- * query does not wait for them, because a switch that was interrupted does not end by itself. */
+/* During the cutover of a move or a split a shard is open on neither side for a moment. Returns
+ * such shards, which are not asked. They make the exit code 3: a sum over the rows would be too
+ * small. query does not wait for them, because a cutover that was interrupted does not end by
+ * itself. */
 ShardSet warn_of_moving(const std::vector<AskedServer>& work, const ShardSet& wanted)
 {
     ShardSet moving;

@@ -480,9 +480,9 @@ subtest 'a command that is killed behind the fence, and a target that is lost' =
 		'DROP SCHEMA snowflake_move_0, insta0 CASCADE';
 };
 
-subtest 'a difference between the rows, and a lock that the switch does not get' => sub {
-	# A difference, made on the target before the switch. A client that holds a lock for longer than
-	# --timeout stops the switch and nobody else.
+subtest 'a difference between the rows, and a lock that the cutover does not get' => sub {
+	# A difference, made on the target before the cutover. A client that holds a lock for longer than
+	# --timeout stops the cutover and nobody else.
 	my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
 	my $first = start_command('move', 'target: rows', @way, '--timeout', '300ms');
 	kill 'STOP', $first->{run}{KIDS}[0]{PID};
@@ -496,12 +496,12 @@ subtest 'a difference between the rows, and a lock that the switch does not get'
 	my $client = $one->background_psql('postgres');
 	$client->query_safe('BEGIN; LOCK TABLE insta0.photos IN ROW EXCLUSIVE MODE');
 	kill 'CONT', $first->{run}{KIDS}[0]{PID};
-	await('a switch has failed', sub { $first->{run}->pump_nb; $first->{err} =~ /the source is open again/ });
+	await('a cutover has failed', sub { $first->{run}->pump_nb; $first->{err} =~ /the source is open again/ });
 	is(sqlstate($one, $insert), '', 'a lock that is not had in time: the source is open');
 	is(end_command($first), 3, 'after three tries: exit code 3');
 	is(() = $first->{err} =~ /canceling statement due to lock timeout|the source is open again/g, 6,
 		'three times the source was open again') or diag($first->{err});
-	like($first->{err}, qr/the switch did not succeed within --timeout, 3 times tried\nHINT: .*--resume goes on/,
+	like($first->{err}, qr/the cutover did not succeed within --timeout, 3 times tried\nHINT: .*--resume goes on/,
 		'the error says how to go on');
 	is(sqlstate($one, $insert), '', 'and the source is open');
 	$client->quit;

@@ -128,10 +128,10 @@ sub terminate
 	return;
 }
 
-# Somebody is killed at any step, three times of four during the switch.
-my @switch = ('source: triggers', 'source: fence', 'target: waiting for', 'target: open', 'both: comparing');
+# Somebody is killed at any step, three times of four during the cutover.
+my @cutover = ('source: triggers', 'source: fence', 'target: waiting for', 'target: open', 'both: comparing');
 my @steps = ('source: publication', 'target: definition', 'target: rows', 'target: indexes', 'target: waiting until',
-	'both: subscription', map { @switch } 1 .. 4);
+	'both: subscription', map { @cutover } 1 .. 4);
 my %victims = (
 	command => sub { my ($run) = @_; kill_command($run) },
 	source => sub { crash($_[1]); start_server($_[1]) },
@@ -168,10 +168,10 @@ subtest 'one server has the shard after any kill' => sub {
 		my $word = rand() < 0.9 ? '--resume' : '--abort';
 		($status, $out, $err) = move(@way, $word, '--timeout', '3s');
 		push @faults, "$what, $word: rows differ: $err" if $status == 1;
-		if ($status != 0)    # it was switched, or nothing was there
+		if ($status != 0)    # the target was open, or nothing was there
 		{
 			push @faults, "$what, $word: $err"
-				if $err !~ /has been switched|is open on|there is no move of|has lost its end\. Start anew/;
+				if $err !~ /is open on|there is no move of|has lost its end\. Start anew/;
 			($status, $out, $err) = move(@way, '--abort') if $err =~ /Start anew/;
 			$word = places() eq $from && ($status == 0 || $err =~ /there is no move of/) ? 'anew' : '--resume';
 			($status, $out, $err) = move(@way, $word eq 'anew' ? @routing : $word, '--timeout', '3s');

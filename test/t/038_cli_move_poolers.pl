@@ -38,7 +38,7 @@ sub arguments
 	return ('insta5', '--from', $from, '--to', $to, map { ('--pgbouncer', $_->{dsn}, '--config', $_->{file}) } @poolers);
 }
 
-# Stops the switch behind the fence, with all clients held: the subscription is disabled, so that the last write does
+# Stops the cutover behind the fence, with all clients held: the subscription is disabled, so that the last write does
 # not come. A lock keeps the fence from being prepared until then.
 sub hold
 {
@@ -48,7 +48,7 @@ sub hold
 	return $holder;
 }
 
-sub hold_switch
+sub hold_cutover
 {
 	my ($move, $holder, $target, $before) = @_;
 	await_text($move, ($before // '') . '(?s:.*)source: triggers of the fence');
@@ -171,7 +171,7 @@ SELECT id AS found FROM insta5.users WHERE id = :mine \gset
 		. qq(psql -XAt -d "$first->{dsn}" -c 'SHOW DATABASES' > $dir/aliases);
 	my $move = start_command('move', 'target: rows', arguments($one, $two, $first, $second), '--reversible',
 		'--switch-command', $switch_command);
-	hold_switch($move, hold($one), $two);
+	hold_cutover($move, hold($one), $two);
 	like(alias_of($_), qr/\|${\$one->port}\|postgres\|1$/, 'both are paused') foreach $first, $second;
 	ok(-e "$first->{dir}/real.ini.snowflake-shard", 'the new file is prepared');
 	append_to_file($first->{file}, "shard6 = host=/y\n");
@@ -206,7 +206,7 @@ subtest 'what has come into the way since the move began is found before anybody
 	kill 'STOP', $move->{run}{KIDS}[0]{PID};
 	rename $second->{file}, "$second->{file}.away" or die 'rename';
 	kill 'CONT', $move->{run}{KIDS}[0]{PID};
-	is(end_command($move), 3, 'a file that is gone before the switch: exit code 3');
+	is(end_command($move), 3, 'a file that is gone before the cutover: exit code 3');
 	like($move->{err}, qr/PgBouncer cannot be led to the target:\n.*cannot read \Q$second->{file}\E/, 'it is named')
 		or diag($move->{err});
 	unlike($move->{err}, qr/source: fence/, 'and no writer was stopped');
@@ -232,7 +232,7 @@ subtest 'a client that does not end its transaction, and a PgBouncer that is kil
 	is(alias_of($_), led_to($two), 'and all clients go on') foreach $first, $second;
 	$in = "COMMIT;\n\\q\n";
 	$client->finish;
-	hold_switch($move, hold($two), $one, 'source is open again');
+	hold_cutover($move, hold($two), $one, 'source is open again');
 	kill_pooler($second);
 	unlink "$second->{dir}/.s.PGSQL.6432", "$second->{dir}/pid";
 	go_on($one);
@@ -253,7 +253,7 @@ subtest 'RELOAD without effect, and a command that fails' => sub {
 	my $switch_command = "echo tried >> $dir/tries; exit \$(cat $dir/code)";
 	my @arguments = (arguments($one, $two, $first, $second), '--switch-command', $switch_command);
 	my $move = start_command('move', 'triggers of the fence', @arguments, '--timeout', '60s');
-	hold_switch($move, $holder, $two);
+	hold_cutover($move, $holder, $two);
 	append_to_file("$dir/code", '7');
 	my $main = slurp_file($first->{main});
 	unlink $first->{main};
@@ -297,7 +297,7 @@ subtest 'a command that is killed while clients are held' => sub {
 	{
 		my $holder = hold($two);
 		my $move = start_command('move', 'triggers of the fence', arguments($two, $one, $first, $second), '--timeout', '60s');
-		hold_switch($move, $holder, $one);
+		hold_cutover($move, $holder, $one);
 		kill_command($move->{run});
 		is(alias_of($_), led_to($two, 1), "$way: a command that is killed leaves the aliases paused") foreach $first, $second;
 		go_on($one);

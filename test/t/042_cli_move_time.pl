@@ -1,5 +1,5 @@
 # snowflake-shard move when something hangs: writers are blocked for --timeout at most, whatever has stopped; a wait
-# says what it waits for, and Ctrl-C ends it before the switch; a command that is killed lets go at once, and an index
+# says what it waits for, and Ctrl-C ends it before the cutover; a command that is killed lets go at once, and an index
 # that it has built stays; keys of a large table wait for its rows; settings of a role end no statement of a move; no password comes into a log.
 
 use strict;

@@ -276,7 +276,7 @@ subtest 'what harms reverse replication' => sub {
 	moves([ @back, '--complete' ], 'dropped', '--complete ends it');
 };
 
-subtest 'what prevents reverse replication, between the switch and that' => sub {
+subtest 'what prevents reverse replication, between the cutover and that' => sub {
 	my @ways =
 		([ @nodes, 'CREATE INDEX extra ON insta5.users (id)',
 			qr/reverse replication is not possible: the definition of the shard has been changed on/ ],

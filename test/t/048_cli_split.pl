@@ -283,7 +283,7 @@ subtest 'a standby that lags is waited for, and Ctrl-C' => sub {
 	is(port_of_alias($pooler, 3), $one->port, 'no alias is paused');
 };
 
-subtest 'a standby that stops to replay in the switch' => sub {
+subtest 'a standby that stops to replay in the cutover' => sub {
 	my $split = start_command('split', 'clients are held', @servers, '--resume', @command, '--timeout', '1s');
 	kill 'STOP', $replay;
 	$holder->query_safe('COMMIT');
@@ -411,7 +411,7 @@ subtest 'a split while clients write' => sub {
 	($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
 	is("$status " . join("\n", map { $_->{obstacle} } @$rows), '0 ', '--dry-run: nothing is in the way') or diag($err);
 	unlike($err, qr/both servers archive/, 'each server archives by its own command');
-	like($err, qr/slot reader: changes of the shards that leave come from \S+ until the switch/, 'the slot is named');
+	like($err, qr/slot reader: changes of the shards that leave come from \S+ until the cutover/, 'the slot is named');
 	is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname = 'snowflake_split'"), '0',
 		'and nothing is made');
 	($status, $out, $err) = split_server(@arguments);

@@ -137,14 +137,14 @@ subtest 'the owners are trusted' => sub {
 		'the rows are compared as their owner, also if he may not use the schema');
 };
 
-subtest 'reverse replication of a move begins after the switch' => sub {
+subtest 'reverse replication of a move begins after the cutover' => sub {
 	@ways = @back;
 	SKIP:
 	{
 		skip 'on this server the workers of both directions are looked at before', 4 if !$works_as_owner;
 		is(move('--reversible', '--switch-command',
 			'psql -XAtq -d "' . $two->connstr('postgres') =~ s/'//gr . qq(" -c "$force")), 1,
-			'row security is forced in the switch: no reverse replication') or diag($out);
+			'row security is forced in the cutover: no reverse replication') or diag($out);
 		like($err, qr/reverse replication is not possible: \Q$server[1]\E: workers would write the rows as role super, $cause/,
 			'and why');
 		is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), '0', 'no subscription is left');

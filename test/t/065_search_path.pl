@@ -232,7 +232,8 @@ subtest 'standbys get aliases of their own' => sub {
 	like(slurp_file($readers->{file}), qr/^shard6 = \S+ port=${\$two->port} /m, 'that of the shard does not');
 	answer($readers, 'shard6', "INSERT INTO photos (caption) VALUES ('new')");
 	my $new = "SELECT count(*) FROM photos WHERE caption = 'new'";
-	is(join(' ', map { answer($readers, $_, $new) } 'shard6', 'shard6_ro'), '1 0', 'and shows the rows before the switch');
+	is(join(' ', map { answer($readers, $_, $new) } 'shard6', 'shard6_ro'), '1 0',
+		'and shows the rows before the cutover');
 	($status, undef, $err) = run_shard($program, 'move', 'insta6', '--from', $one, '--to', $two, '--complete');
 	is($status, 0, 'move --complete') or diag($err);
 	await('there is no photos but that of public', sub { answer($readers, 'shard6_ro', $where) eq 'public' });

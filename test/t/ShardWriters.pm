@@ -21,7 +21,7 @@ my $writers_started = 0;
 
 # The longest waits of a writer, in microseconds: after a transaction, and between two statements of one. Most of the
 # time of a test that moves shards goes into its writers, so those of a short test begin fewer transactions. These are
-# longer, so that a switch meets as many of them.
+# longer, so that a cutover meets as many of them.
 my ($pause, $pause_within) = $ENV{SNOWFLAKE_TEST_LONG} ? (20_000, 0) : (200_000, 100_000);
 
 our @EXPORT = qw(

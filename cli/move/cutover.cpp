@@ -111,8 +111,8 @@ void open_target(Connection& target, const Move& move, const Fence& fence,
 }
 
 /* The fence is raised here, and the target opened, by the deadline. */
-void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, Connection& snapshot,
-               Cutover& cutover, Fence& fence, bool is_reversible)
+void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
+                 Connection& snapshot, Cutover& cutover, Fence& fence, bool is_reversible)
 {
     auto& [source, target] = servers;
     const Watch on_source(source, late_at(source, deadline));
@@ -143,14 +143,14 @@ void switch_by(Clock::time_point deadline, Servers& servers, const Move& move, C
  * runs only if the fingerprint has changed since the copy. note_fingerprint() comes first, because
  * a change during the dump makes another one. Behind the fence it is computed once.
  * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
-std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapshot, Cutover& cutover)
+std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, Cutover& cutover)
 {
     Connection& source = servers.source;
     Connection& target = servers.target;
     const Limits& limits = cutover.limits;
     std::int64_t blocked = 0;
-    Switch one;
-    one.close = [&] {
+    CutoverSteps steps;
+    steps.close = [&] {
         const MoveState state = require_state(source, move);
         if (state.step != Step::fenced) {
             warn("source: triggers of the fence");
@@ -165,23 +165,24 @@ std::int64_t switch_over(Servers& servers, const Move& move, Connection& snapsho
         if (state.is_reversible)
             note_fingerprint(target, opposite(move));
         Fence fence = {state.step == Step::fenced, state.marker, Clock::now()};
-        switch_by(limits.deadline(), servers, move, snapshot, cutover, fence, state.is_reversible);
+        cut_over_by(limits.deadline(), servers, move, snapshot, cutover, fence,
+                    state.is_reversible);
         blocked = milliseconds_since(fence.start);
         warn("writes were blocked for " + std::to_string(blocked) + " ms");
     };
-    one.open_again = [&] {
+    steps.open_again = [&] {
         lower_fence(source, move, limits.deadline());
         cutover.routers.resume();
     };
-    one.catch_up = [&] {
+    steps.catch_up = [&] {
         await_answer(target);
         await_answer(snapshot);
         await_lag(servers, move, limits.max_lag);
     };
-    one.opened = "the source is open again";
-    one.unknown = "It is not known whether the shard is open on " + target.server() +
-                  ". Nobody can write to it before --resume.";
+    steps.opened = "the source is open again";
+    steps.unknown = "It is not known whether the shard is open on " + target.server() +
+                    ". Nobody can write to it before --resume.";
     withstand_settings(snapshot);
-    cutover.attempt(one);
+    cutover.attempt(steps);
     return blocked;
 }

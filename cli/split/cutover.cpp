@@ -1,4 +1,4 @@
-/* The switch: the shards that leave are closed on the old server, and opened on its standby. */
+/* The cutover: the shards that leave are closed on the old server, and opened on its standby. */
 
 #include <exception>
 
@@ -13,7 +13,7 @@
 namespace
 {
 
-/* Says how long each step of the switch took, if it succeeded. */
+/* Says how long each step of the cutover took, if it succeeded. */
 class TimedStep
 {
 public:
@@ -157,26 +157,26 @@ std::string SplitCommand::unknown_outcome() const
            "any more; if it is in recovery then, --abort opens the shards on the old server.";
 }
 
-void SplitCommand::switch_over()
+void SplitCommand::cut_over()
 {
     /* Connected now, so that clients are not held for it. */
     Connection keeper = old_.another();
     withstand_settings(keeper);
-    Switch one;
-    one.close = [&] { close(keeper, limits_.deadline()); };
+    CutoverSteps steps;
+    steps.close = [&] { close(keeper, limits_.deadline()); };
     /* The fence first: clients that PgBouncer lets go would meet it, and get errors. */
-    one.open_again = [&] {
+    steps.open_again = [&] {
         lower_fence(old_, deadline_of_opening());
         routers_.resume();
     };
     /* The causes of a failure that a wait removes: a new table without a trigger, and a standby
      * that has fallen behind. */
-    one.catch_up = [&] {
+    steps.catch_up = [&] {
         make_triggers(old_);
         await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);
     };
-    one.opened = "The shards are open on the old server again.";
-    one.hint = "\nHINT:  --resume goes on, --abort undoes what has been done.";
-    one.unknown = unknown_outcome();
-    cutover_.attempt(one);
+    steps.opened = "The shards are open on the old server again.";
+    steps.hint = "\nHINT:  --resume goes on, --abort undoes what has been done.";
+    steps.unknown = unknown_outcome();
+    cutover_.attempt(steps);
 }
