@@ -46,7 +46,7 @@ struct CutoverSteps {
     /* Before the next try, while clients write. */
     std::function<void()> catch_up;
     std::string opened; /* a message: the shards are open again */
-    std::string hint;   /* the command that leads on from there; may be empty */
+    std::string hint;   /* the next command then; may be empty */
     /* Behind the point of no return: more lines for an error, with a hint. */
     std::string unknown;
 };

@@ -43,7 +43,7 @@ void check_reverse(Connection& connection, const InTransit& move,
             {"reverse replication", "schema " + name,
              "server " + move.other.text() + " does not follow shard " +
                  std::to_string(move.shard.number) + ": " + broken.text(i, 0),
-             "The log of that server says why. " + way_on(move) +
+             "The log of that server says why. " + next_commands(move) +
                  " If that server is gone for good: " +
                  (slot.empty() ? "" : "SELECT pg_drop_replication_slot('" + slot + "'); ") +
                  "DROP PUBLICATION " + name + "; DROP SCHEMA " + name + " CASCADE;"});
@@ -65,12 +65,12 @@ std::vector<MoveFinding> find_moves(Connection& connection)
         else if (one.state == InTransit::State::moving)
             findings.push_back({"leftover", "schema " + name_of_move(one.shard.number),
                                 "a move was interrupted, or is running now: " + one.step,
-                                way_on(one)});
+                                next_commands(one)});
     }
     /* By its record: on a promoted standby that is not open yet no shard is moving. */
     if (const auto split = read_split(connection); split && split->is_under_way())
         findings.push_back({"leftover", "schema " + kSplitSchema,
                             "a split was interrupted, or is running now: " + text_of(split->step),
-                            way_on(*split)});
+                            next_commands(*split)});
     return findings;
 }

@@ -124,7 +124,7 @@ std::string next_command(const InTransit& shard)
     return command_of(shard, shard.state == State::moving ? "--resume" : "--complete");
 }
 
-std::string way_on(const InTransit& shard)
+std::string next_commands(const InTransit& shard)
 {
     const std::string next = next_command(shard);
     const std::string what = shard.kind == Kind::move ? "move" : "split";
@@ -144,7 +144,7 @@ std::string way_on(const InTransit& shard)
                                             : " drops closed rows and the triggers.");
 }
 
-std::string way_on(const SplitState& split)
+std::string next_commands(const SplitState& split)
 {
     return split.is_under_way()
                ? command_of(split, "--resume") + " goes on with the split. " +
@@ -161,7 +161,7 @@ std::string describe(const InTransit& shard)
                 ? is_move ? ", is moving" : ", is moving: its server is being split"
             : is_move ? ", has moved to " + visible(shard.other.text())
                       : ", is of a split that still has its triggers and old rows") +
-           "\nHINT:  " + way_on(shard);
+           "\nHINT:  " + next_commands(shard);
 }
 
 void require_unmoved(ServerSet& servers, const ShardSet& shards)

@@ -48,11 +48,11 @@ std::string command_of(const SplitState& split, const std::string& option);
 /* For list: the shard is open here, is on its way, or has left a closed copy. */
 std::string state_of(const InTransit& shard);
 
-/* The command that leads on, if one alone is to be named. */
+/* The next command, if one alone is to be named. */
 std::string next_command(const InTransit& shard);
-/* For a hint: all commands that lead on, each with its effect. */
-std::string way_on(const InTransit& shard);
-std::string way_on(const SplitState& split);
+/* For a hint: all next commands, each with its effect. */
+std::string next_commands(const InTransit& shard);
+std::string next_commands(const SplitState& split);
 
 /* For an error of a verb that must not work on the shard: "shard 5, schema insta5, is moving", with
  * the hint. */

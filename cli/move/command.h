@@ -72,9 +72,9 @@ private:
     /* The state of the shard by both records, with the servers as they were given; not of a shard
      * that has no record. */
     InTransit in_transit(const Standing& now);
-    /* "\nHINT:  " with the commands that lead on; empty without a record. */
+    /* "\nHINT:  " with the next commands; empty without a record. */
     std::string hint(const Standing& now);
-    /* The same where no record leads on. */
+    /* The same where there is no record. */
     std::string how_to_begin();
     std::string how_to_move_back(const Standing& now);
     /* This move with another option, and with the options that it needs again. */

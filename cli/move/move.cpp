@@ -108,7 +108,7 @@ InTransit MoveCommand::in_transit(const Standing& now)
 
 std::string MoveCommand::hint(const Standing& now)
 {
-    return !now.source && !now.target ? "" : "\nHINT:  " + way_on(in_transit(now));
+    return !now.source && !now.target ? "" : "\nHINT:  " + next_commands(in_transit(now));
 }
 
 /* A command that was killed early has left nothing. */
@@ -175,7 +175,8 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         return {};
     /* Alone: the names of that move would be obstacles, too. */
     if (now.target && !now.is_undone())
-        return {{target_.server(), first_line(describe(in_transit(now))), way_on(in_transit(now))}};
+        return {{target_.server(), first_line(describe(in_transit(now))),
+                 next_commands(in_transit(now))}};
     capacity.add_move(session_.servers);
     if (options_.is_reversible)
         capacity.add_reverse(session_.servers, false);

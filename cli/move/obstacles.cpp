@@ -110,13 +110,13 @@ WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AN
 Obstacles find_split(Connection& connection, const Shard& shard)
 {
     if (const auto split = read_split(connection); split && split->is_under_way())
-        return {{connection.server(), "the server is being split", way_on(*split)}};
+        return {{connection.server(), "the server is being split", next_commands(*split)}};
     for (const InTransit& one : read_in_transit(connection))
         if (one.kind == InTransit::Kind::split && one.shard.schema == shard.schema)
             return {{connection.server(),
                      "schema " + visible(shard.schema) +
                          " is of a split that still has its triggers and old rows",
-                     way_on(one)}};
+                     next_commands(one)}};
     return {};
 }
 

@@ -120,8 +120,8 @@ void Standing::require_same_servers(Servers& servers, const Move& move) const
                       !is_address_of(state->other, other)))
             throw Failure(
                 "schema " + move.name + " on " + here.server() +
-                " is of another move, with server " + visible(state->other.text()) +
-                "\nHINT:  " + way_on(in_transit(*state, here.address().uri(), state->other.uri())));
+                " is of another move, with server " + visible(state->other.text()) + "\nHINT:  " +
+                next_commands(in_transit(*state, here.address().uri(), state->other.uri())));
     };
     require(source, true, servers.source, servers.target);
     require(target, false, servers.target, servers.source);

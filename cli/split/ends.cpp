@@ -29,7 +29,7 @@ std::size_t drop_closed_shards(Connection& connection)
         return 0;
     if (state->is_under_way())
         throw Failure("the split is not at its end on " + connection.server() +
-                      "\nHINT:  " + way_on(*state));
+                      "\nHINT:  " + next_commands(*state));
     /* leaves <> is_new: on the new server those that stayed, on the old one those that left. */
     const Result rest = connection.query(R"(
         SELECT shard, nspname, quote_ident(nspname)
@@ -158,7 +158,7 @@ int SplitCommand::complete()
     if (here)
         require_same_servers(*here);
     if (here && here->is_under_way())
-        throw Failure("the split is not at its end\nHINT:  " + way_on(*here));
+        throw Failure("the split is not at its end\nHINT:  " + next_commands(*here));
     if (there && (!there->is_new || !is_address_of(there->old_server, old_) ||
                   (here && here->id != there->id)))
         throw Failure("the servers are not those of one split");

@@ -175,7 +175,7 @@ Obstacles find_moves(Connection& old)
         hints[schema] = "It has no record of a move. DROP SCHEMA " + schema + " CASCADE;";
     for (const InTransit& one : read_in_transit(old))
         if (one.kind == InTransit::Kind::move)
-            hints[name_of_move(one.shard.number)] = way_on(one);
+            hints[name_of_move(one.shard.number)] = next_commands(one);
     Obstacles found;
     for (const auto& [schema, hint] : hints)
         found.add(old.server(), "schema " + schema + ": a move is not at its end", hint);

@@ -134,8 +134,9 @@ int SplitCommand::begin()
 {
     if (const auto now = state())
         throw Failure(now->is_under_way()
-                          ? "a split has begun: " + text_of(now->step) + "\nHINT:  " + way_on(*now)
-                          : "the server has been split\nHINT:  " + way_on(*now));
+                          ? "a split has begun: " + text_of(now->step) +
+                                "\nHINT:  " + next_commands(*now)
+                          : "the server has been split\nHINT:  " + next_commands(*now));
     Connection& standby = servers_.reached();
     Obstacles obstacles = find_obstacles(old_, standby, shards_, limits_);
     const Obstacles of_routers = routers_.find_obstacles(old_);

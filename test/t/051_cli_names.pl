@@ -192,7 +192,7 @@ subtest 'the hint of a dry run has the name' => sub {
 };
 
 subtest 'the hints about a move that was killed have the name' => sub {
-	# Moves that were killed at the fence, where locks kept them. The hints of other verbs lead on.
+	# Moves that were killed at the fence, where locks kept them. The hints of other verbs name the next command.
 	sql(dsn($quotes), "CREATE TABLE ${\name($option)}.held (id bigint PRIMARY KEY)");
 	foreach my $schema ($hostile, $option)
 	{

@@ -1,5 +1,5 @@
 # snowflake-shard move: in each state of a move each verb does what the table of docs/move-failures.md says, and each
-# command of a hint can be pasted, and leads on.
+# command of a hint can be pasted, and continues or ends the move.
 
 use strict;
 use warnings;
