@@ -239,9 +239,9 @@ WITH RECURSIVE superusers AS (
     SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
     JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE r.oid END
     WHERE a.rolsuper),
-home AS (SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
+superusers_schema AS (SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
 contents AS (
-    SELECT classid, objid FROM pg_depend JOIN home ON home.oid = refobjid WHERE refclassid = 'pg_namespace'::regclass),
+    SELECT classid, objid FROM pg_depend JOIN superusers_schema ON superusers_schema.oid = refobjid WHERE refclassid = 'pg_namespace'::regclass),
 tables AS (
     SELECT c.oid, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
     WHERE classid = 'pg_class'::regclass
@@ -259,7 +259,7 @@ owned (owner, object) AS (
     LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid AND typtype = 'd'),
 privileges (grantee, does, revoked) AS (
     SELECT grantee, 'may create objects in it', 'CREATE ON SCHEMA'
-    FROM home CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
+    FROM superusers_schema CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
     UNION ALL
     -- A cascade of a foreign key fires triggers of the table that refers.
     SELECT grantee, format('may make %s %s', CASE privilege_type WHEN 'TRIGGER' THEN 'triggers on' ELSE 'keys to' END,
@@ -277,7 +277,7 @@ reasons (text, hint) AS (
     SELECT format('%s %s', CASE grantee WHEN 0 THEN 'every role' ELSE format('role %I', pg_get_userbyid(grantee)) END, does),
            format('REVOKE %s %I FROM %s;', revoked, nspname,
                   CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
-    FROM privileges, home WHERE grantee NOT IN (SELECT oid FROM superusers)
+    FROM privileges, superusers_schema WHERE grantee NOT IN (SELECT oid FROM superusers)
     UNION ALL
     SELECT format('role %I owns %s', pg_get_userbyid(owner), object), NULL
     FROM (TABLE owned UNION ALL TABLE fired) AS o WHERE owner NOT IN (SELECT oid FROM superusers))
@@ -285,7 +285,7 @@ SELECT format('schema %I belongs to superuser %I, and %s: code of that role woul
               nspname, rolname, r.text),
        concat_ws(' Or: ', r.hint, format('ALTER SCHEMA %I OWNER TO ...; gives it to a role that is no superuser.', nspname))
 INTO problem, hint
-FROM reasons AS r, home
+FROM reasons AS r, superusers_schema
 WHERE current_setting('is_superuser') = 'on'
 ORDER BY r.text LIMIT 1;
 END;
@@ -310,19 +310,19 @@ CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statem
 AS $$
 DECLARE
     may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
-    home record;
+    schema_row record;
 BEGIN
-    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO home
+    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO schema_row
     FROM pg_namespace AS n JOIN pg_database AS d ON datname = current_database() WHERE n.oid = schema;
     IF NOT may_all AND NOT snowflake_internal.is_maintenance(statement) THEN
         RAISE insufficient_privilege USING
             MESSAGE = format('schema %I belongs to role %I, whose code could run with the rights of role %I in this statement',
-                             home.nspname, pg_get_userbyid(home.owner), current_user),
+                             schema_row.nspname, pg_get_userbyid(schema_row.owner), current_user),
             HINT = format('Connect as role %I. Without that, VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY are possible, '
                           'and CREATE INDEX CONCURRENTLY with each text constant as ''x''::text: PostgreSQL runs these as the '
-                          'owner of the table.', pg_get_userbyid(home.owner));
+                          'owner of the table.', pg_get_userbyid(schema_row.owner));
     END IF;
-    RETURN quote_ident(home.nspname);
+    RETURN quote_ident(schema_row.nspname);
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.path_of_statement IS

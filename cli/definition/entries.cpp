@@ -28,17 +28,17 @@ const char* const kPrivileges = R"(
     SELECT c.tableoid, c.oid, nspname,
            format('%s %s', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass), '', relacl,
            acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner)
-    FROM pg_class AS c JOIN schemas ON relnamespace = home WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+    FROM pg_class AS c JOIN schemas ON relnamespace = schema_oid WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
     UNION ALL
     SELECT c.tableoid, c.oid, nspname, format('TABLE %s', c.oid::regclass), format(' (%I)', attname), attacl,
            acldefault('c', relowner)
-    FROM pg_class AS c JOIN schemas ON relnamespace = home JOIN pg_attribute ON attrelid = c.oid AND NOT attisdropped
+    FROM pg_class AS c JOIN schemas ON relnamespace = schema_oid JOIN pg_attribute ON attrelid = c.oid AND NOT attisdropped
     UNION ALL
     SELECT p.tableoid, p.oid, nspname, format('ROUTINE %s', p.oid::regprocedure), '', proacl, acldefault('f', proowner)
-    FROM pg_proc AS p JOIN schemas ON pronamespace = home
+    FROM pg_proc AS p JOIN schemas ON pronamespace = schema_oid
     UNION ALL
     SELECT t.tableoid, t.oid, nspname, format('TYPE %s', t.oid::regtype), '', typacl, acldefault('T', typowner)
-    FROM pg_type AS t JOIN schemas ON typnamespace = home
+    FROM pg_type AS t JOIN schemas ON typnamespace = schema_oid
 )
 SELECT format(CASE WHEN is_granted THEN 'GRANT %s%s ON %s TO %s%s;' ELSE 'REVOKE %s%s ON %s FROM %s;' END,
               privilege_type, columns, name,
@@ -62,9 +62,10 @@ void add_privileges(Connection& connection, const std::vector<std::string>& sche
     std::string names;
     for (const std::string& schema : schemas)
         names += (names.empty() ? "" : ", ") + connection.literal(schema);
-    const Result rows = connection.query("WITH schemas (home, nspname) AS (SELECT oid, nspname "
-                                         "FROM pg_namespace WHERE nspname IN (" +
-                                         names + "))" + kPrivileges);
+    const Result rows =
+        connection.query("WITH schemas (schema_oid, nspname) AS (SELECT oid, nspname "
+                         "FROM pg_namespace WHERE nspname IN (" +
+                         names + "))" + kPrivileges);
     for (int i = 0; i < rows.rows(); i++)
         entries[rows.text(i, 1)].push_back({"ACL", rows.text(i, 0), rows.text(i, 0) + "\n"});
 }

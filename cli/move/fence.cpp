@@ -52,7 +52,7 @@ CREATE FUNCTION @move@.fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN
 CREATE FUNCTION @move@.close(problem text, place text) RETURNS void
     LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
-    home CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
+    schema_oid CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
     body CONSTANT text := format('BEGIN RAISE EXCEPTION USING ERRCODE = ''read_only_sql_transaction'', '
                                  'MESSAGE = %L, DETAIL = %L; END', problem, place);
     function record;
@@ -69,7 +69,7 @@ BEGIN
                CASE WHEN p.prorettype = 'record'::regtype THEN format('plpgsql AS %L', body)
                     ELSE format('sql AS %L', format('SELECT @move@.refuse(); SELECT NULL::%s', p.prorettype::regtype)) END AS closed
         FROM pg_depend AS d JOIN pg_proc AS p ON p.oid = d.objid JOIN pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = home AND d.classid = 'pg_proc'::regclass
+        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = schema_oid AND d.classid = 'pg_proc'::regclass
         AND EXISTS (SELECT FROM snowflake_internal.call_of(d.classid, d.objid, 0) AS k WHERE k.is_direct)
     LOOP
         -- A DEFAULT of an argument can have a constant of a type whose input calls functions of the shard's owner.

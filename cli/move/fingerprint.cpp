@@ -39,17 +39,17 @@ INSERT INTO @move@.noted DEFAULT VALUES;
 CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql
     SET search_path = '' SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-    home CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
-    members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = home);
-    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE oid = ANY (members) AND typnamespace = home);
-    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = home AND relkind <> 'S');
-    sequences CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = home AND relkind = 'S');
+    schema_oid CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
+    members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = schema_oid);
+    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE oid = ANY (members) AND typnamespace = schema_oid);
+    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = schema_oid AND relkind <> 'S');
+    sequences CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = schema_oid AND relkind = 'S');
     others CONSTANT oid[] := ARRAY(SELECT typrelid FROM pg_type WHERE oid = ANY (types) AND typrelid <> 0)
         || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables));
     relations CONSTANT oid[] := tables || others;
     functions CONSTANT oid[] := ARRAY(
         SELECT p.oid FROM pg_proc AS p
-        WHERE p.oid = ANY (members) AND p.pronamespace = home
+        WHERE p.oid = ANY (members) AND p.pronamespace = schema_oid
         AND NOT starts_with(p.prosrc, 'SELECT @move@.refuse();')
         AND p.prosrc <> (SELECT f.prosrc FROM pg_proc AS f WHERE f.oid = '@move@.fence()'::regprocedure)
         AND NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_depend AS e ON e.classid = d.refclassid AND e.objid = d.refobjid
@@ -59,7 +59,7 @@ DECLARE
 BEGIN
     RETURN (
         WITH written (catalog, object, by) AS (
-            SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = home
+            SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = schema_oid
             UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, relam, reltablespace, relpersistence, relrowsecurity,
                                                       relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
                       FROM pg_class WHERE oid = ANY (relations || sequences)
@@ -73,25 +73,25 @@ BEGIN
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND tgname <> 'snowflake_move'
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_policy WHERE polrelid = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = schema_oid
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_proc WHERE oid = ANY (functions)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_type WHERE oid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = home
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = home
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opfamily WHERE opfnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opfamily WHERE opfnamespace = schema_oid
             UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
-                      FROM pg_amop AS a JOIN pg_opfamily AS f ON f.oid = amopfamily WHERE opfnamespace = home
+                      FROM pg_amop AS a JOIN pg_opfamily AS f ON f.oid = amopfamily WHERE opfnamespace = schema_oid
             UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
-                      FROM pg_amproc AS a JOIN pg_opfamily AS f ON f.oid = amprocfamily WHERE opfnamespace = home
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_conversion WHERE connamespace = home
+                      FROM pg_amproc AS a JOIN pg_opfamily AS f ON f.oid = amprocfamily WHERE opfnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_conversion WHERE connamespace = schema_oid
             UNION ALL SELECT tableoid, ftrelid, xmin::text FROM pg_foreign_table WHERE ftrelid = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = home
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = home
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = schema_oid
             UNION ALL SELECT m.tableoid, mapcfg, m.xmin::text
-                      FROM pg_ts_config_map AS m JOIN pg_ts_config AS c ON c.oid = mapcfg WHERE cfgnamespace = home
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = home
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = home),
+                      FROM pg_ts_config_map AS m JOIN pg_ts_config AS c ON c.oid = mapcfg WHERE cfgnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = schema_oid),
         commented AS (
             SELECT d.tableoid, objoid, d.xmin::text FROM pg_description AS d JOIN written ON catalog = classoid AND object = objoid
             UNION ALL

@@ -8,13 +8,13 @@ namespace
 std::string objects_of(const std::string& pattern)
 {
     return R"(
-        WITH homes AS (SELECT tableoid, oid, nspowner FROM pg_namespace WHERE nspname ~ )" +
+        WITH schemas AS (SELECT tableoid, oid, nspowner FROM pg_namespace WHERE nspname ~ )" +
            pattern + R"()
-        SELECT oid AS home, tableoid AS class, oid AS object, nspowner AS owner FROM homes
+        SELECT oid AS schema, tableoid AS class, oid AS object, nspowner AS owner FROM schemas
         UNION ALL
-        SELECT relnamespace, c.tableoid, c.oid, relowner FROM pg_class AS c JOIN homes ON homes.oid = relnamespace
+        SELECT relnamespace, c.tableoid, c.oid, relowner FROM pg_class AS c JOIN schemas ON schemas.oid = relnamespace
         UNION ALL
-        SELECT pronamespace, p.tableoid, p.oid, proowner FROM pg_proc AS p JOIN homes ON homes.oid = pronamespace)";
+        SELECT pronamespace, p.tableoid, p.oid, proowner FROM pg_proc AS p JOIN schemas ON schemas.oid = pronamespace)";
 }
 
 } // namespace
@@ -26,15 +26,15 @@ std::string is_trusted(const std::string& owner)
 
 std::string untrusted_schemas(const std::string& pattern)
 {
-    return "SELECT home FROM (" + objects_of(pattern) + ") AS o WHERE NOT " + is_trusted("owner");
+    return "SELECT schema FROM (" + objects_of(pattern) + ") AS o WHERE NOT " + is_trusted("owner");
 }
 
 Result untrusted_objects(Connection& connection, const std::string& pattern)
 {
-    return connection.query("SELECT DISTINCT ON (home) pg_describe_object(class, object, 0), "
-                            "quote_ident(pg_get_userbyid(owner)), home::regnamespace FROM (" +
+    return connection.query("SELECT DISTINCT ON (schema) pg_describe_object(class, object, 0), "
+                            "quote_ident(pg_get_userbyid(owner)), schema::regnamespace FROM (" +
                             objects_of(pattern) + ") AS o WHERE NOT " + is_trusted("owner") +
-                            " ORDER BY home, class <> 'pg_namespace'::regclass, class, object");
+                            " ORDER BY schema, class <> 'pg_namespace'::regclass, class, object");
 }
 
 void require_trusted_schema(Connection& connection, const std::string& schema)
@@ -54,14 +54,14 @@ std::string keeping_to_owner(const std::string& schema)
     return R"(
 DO $do$
 DECLARE
-    home CONSTANT oid := ')" +
+    schema_oid CONSTANT oid := ')" +
            schema + R"('::regnamespace;
     other text;
 BEGIN
     FOR other IN
         SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END
-        FROM (SELECT nspacl, nspowner FROM pg_namespace WHERE oid = home
-              UNION ALL SELECT relacl, relowner FROM pg_class WHERE relnamespace = home) AS o (acl, owner),
+        FROM (SELECT nspacl, nspowner FROM pg_namespace WHERE oid = schema_oid
+              UNION ALL SELECT relacl, relowner FROM pg_class WHERE relnamespace = schema_oid) AS o (acl, owner),
              aclexplode(acl) WHERE grantee <> owner
     LOOP
         EXECUTE format('REVOKE CREATE ON SCHEMA )" +

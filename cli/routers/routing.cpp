@@ -9,10 +9,10 @@
 namespace
 {
 
-std::vector<Pooler> kept_poolers(Connection& source, const std::string& home)
+std::vector<Pooler> kept_poolers(Connection& source, const std::string& schema)
 {
     /* A row for each alias; the rows of one PgBouncer follow each other. */
-    const Result poolers = source.query("SELECT console, file, unnest(aliases) FROM " + home +
+    const Result poolers = source.query("SELECT console, file, unnest(aliases) FROM " + schema +
                                         ".poolers ORDER BY number");
     std::vector<Pooler> kept;
     for (int i = 0; i < poolers.rows(); i++) {
@@ -40,14 +40,14 @@ Routing given_routing(const CutoverOptions& options, const Aliases& aliases)
     return routing;
 }
 
-void add_kept_routing(Connection& source, const std::string& home, bool runs_command,
+void add_kept_routing(Connection& source, const std::string& schema, bool runs_command,
                       Routing& given)
 {
     if (given.poolers.empty())
-        given.poolers = kept_poolers(source, home);
+        given.poolers = kept_poolers(source, schema);
     if (!runs_command || !given.command.empty())
         return;
-    const Result kept = source.query("SELECT command FROM " + home + ".switch_command");
+    const Result kept = source.query("SELECT command FROM " + schema + ".switch_command");
     if (kept.rows() > 0)
         throw UsageError("the command was begun with a --switch-command, which --resume does not "
                          "take from the database.\nHINT:  Give it again if it is yours: "
@@ -55,14 +55,14 @@ void add_kept_routing(Connection& source, const std::string& home, bool runs_com
                          shell_quoted(kept.text(0, 0)));
 }
 
-void keep_routing(Connection& source, const std::string& home, const Routing& routing)
+void keep_routing(Connection& source, const std::string& schema, const Routing& routing)
 {
     hide_statements(source);
     /* Default privileges may let others read any new table; row security without a policy does not.
      * The owner and superusers pass it. The tables are made anew, because options that are given
      * again replace the kept ones. */
-    const std::string poolers = home + ".poolers";
-    const std::string command = home + ".switch_command";
+    const std::string poolers = schema + ".poolers";
+    const std::string command = schema + ".switch_command";
     source.run("DROP TABLE IF EXISTS " + poolers + ", " + command + "; CREATE TABLE " + poolers +
                R"( (
             number integer GENERATED ALWAYS AS IDENTITY,

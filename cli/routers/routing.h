@@ -33,11 +33,11 @@ struct Routing {
 
 /* As the command line has it, for these aliases of each PgBouncer. */
 Routing given_routing(const CutoverOptions& options, const Aliases& aliases);
-/* Adds the options that are kept in the schema home, where none are given: the PgBouncers that are
+/* Adds the options that are kept in the schema, where none are given: the PgBouncers that are
  * given replace those that are kept. A command is never taken from the database, because the shell
  * runs it. runs_command: UsageError if one is kept and not given again. */
-void add_kept_routing(Connection& source, const std::string& home, bool runs_command,
+void add_kept_routing(Connection& source, const std::string& schema, bool runs_command,
                       Routing& given);
 
 /* In a schema, for its owner alone; in a transaction of the caller. */
-void keep_routing(Connection& source, const std::string& home, const Routing& routing);
+void keep_routing(Connection& source, const std::string& schema, const Routing& routing);

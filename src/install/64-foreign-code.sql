@@ -12,9 +12,9 @@ WITH RECURSIVE superusers AS (
     SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
     JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE r.oid END
     WHERE a.rolsuper),
-home AS (SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
+superusers_schema AS (SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
 contents AS (
-    SELECT classid, objid FROM pg_depend JOIN home ON home.oid = refobjid WHERE refclassid = 'pg_namespace'::regclass),
+    SELECT classid, objid FROM pg_depend JOIN superusers_schema ON superusers_schema.oid = refobjid WHERE refclassid = 'pg_namespace'::regclass),
 tables AS (
     SELECT c.oid, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
     WHERE classid = 'pg_class'::regclass
@@ -32,7 +32,7 @@ owned (owner, object) AS (
     LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid AND typtype = 'd'),
 privileges (grantee, does, revoked) AS (
     SELECT grantee, 'may create objects in it', 'CREATE ON SCHEMA'
-    FROM home CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
+    FROM superusers_schema CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
     UNION ALL
     -- A cascade of a foreign key fires triggers of the table that refers.
     SELECT grantee, format('may make %s %s', CASE privilege_type WHEN 'TRIGGER' THEN 'triggers on' ELSE 'keys to' END,
@@ -50,7 +50,7 @@ reasons (text, hint) AS (
     SELECT format('%s %s', CASE grantee WHEN 0 THEN 'every role' ELSE format('role %I', pg_get_userbyid(grantee)) END, does),
            format('REVOKE %s %I FROM %s;', revoked, nspname,
                   CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
-    FROM privileges, home WHERE grantee NOT IN (SELECT oid FROM superusers)
+    FROM privileges, superusers_schema WHERE grantee NOT IN (SELECT oid FROM superusers)
     UNION ALL
     SELECT format('role %I owns %s', pg_get_userbyid(owner), object), NULL
     FROM (TABLE owned UNION ALL TABLE fired) AS o WHERE owner NOT IN (SELECT oid FROM superusers))
@@ -58,7 +58,7 @@ SELECT format('schema %I belongs to superuser %I, and %s: code of that role woul
               nspname, rolname, r.text),
        concat_ws(' Or: ', r.hint, format('ALTER SCHEMA %I OWNER TO ...; gives it to a role that is no superuser.', nspname))
 INTO problem, hint
-FROM reasons AS r, home
+FROM reasons AS r, superusers_schema
 WHERE current_setting('is_superuser') = 'on'
 ORDER BY r.text LIMIT 1;
 END;

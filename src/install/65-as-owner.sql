@@ -61,19 +61,19 @@ CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statem
 AS $$
 DECLARE
     may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
-    home record;
+    schema_row record;
 BEGIN
-    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO home
+    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO schema_row
     FROM pg_namespace AS n JOIN pg_database AS d ON datname = current_database() WHERE n.oid = schema;
     IF NOT may_all AND NOT snowflake_internal.is_maintenance(statement) THEN
         RAISE insufficient_privilege USING
             MESSAGE = format('schema %I belongs to role %I, whose code could run with the rights of role %I in this statement',
-                             home.nspname, pg_get_userbyid(home.owner), current_user),
+                             schema_row.nspname, pg_get_userbyid(schema_row.owner), current_user),
             HINT = format('Connect as role %I. Without that, VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY are possible, '
                           'and CREATE INDEX CONCURRENTLY with each text constant as ''x''::text: PostgreSQL runs these as the '
-                          'owner of the table.', pg_get_userbyid(home.owner));
+                          'owner of the table.', pg_get_userbyid(schema_row.owner));
     END IF;
-    RETURN quote_ident(home.nspname);
+    RETURN quote_ident(schema_row.nspname);
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.path_of_statement IS
