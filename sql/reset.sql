@@ -52,7 +52,7 @@ SELECT * FROM snowflake_check();
 INSERT INTO young DEFAULT VALUES RETURNING id > :newest AS grows, snowflake_shard(id) AS shard,
     abs(extract(epoch FROM snowflake_timestamp(id, 1767225600000) - clock_timestamp())) < 60 AS in_time;
 
--- IDs ahead of the clock: the sequence goes on behind them, within max_drift.
+-- IDs ahead of the clock: the sequence goes on after them, within max_drift.
 SELECT setval('orders_id_seq', snowflake_encode(clock_timestamp() + '10 min', 5, 7)) AS ahead \gset
 SELECT lead BETWEEN interval '9 min' AND interval '11 min' AS leads FROM snowflake_sequences WHERE shard = 5;
 SELECT severity, object, regexp_replace(problem, '\d+', 'N') AS problem FROM snowflake_check();

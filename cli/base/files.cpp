@@ -131,7 +131,7 @@ std::string KeptFile::read() const
 }
 
 /* In the same folder, because rename() does not reach another file system. The file is synced
- * before rename(), or a crash could leave the name with an empty file; the folder behind it.
+ * before rename(), or a crash could leave the name with an empty file; the folder after it.
  * O_EXCL follows no link that another user has put there; a file that a killed command has left is
  * removed before. */
 void KeptFile::replace(const std::string& text) const

@@ -47,7 +47,7 @@ struct CutoverSteps {
     std::function<void()> catch_up;
     std::string opened; /* a message: the shards are open again */
     std::string hint;   /* the next command then; may be empty */
-    /* Behind the point of no return: more lines for an error, with a hint. */
+    /* After the point of no return: more lines for an error, with a hint. */
     std::string unknown;
 };
 

@@ -152,7 +152,7 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
             if (refusal == nullptr ||
                 (refusal->sqlstate != kLockTimeout && refusal->sqlstate != kDeadlock))
                 throw;
-            /* The pause would end behind the deadline, so there is no time for another try. */
+            /* The pause would end after the deadline, so there is no time for another try. */
             if (Clock::now() + wait > deadline)
                 throw Late(error.what());
         }

@@ -98,7 +98,7 @@ std::string settings_of(Connection& connection, const Shard& copy, const Shard& 
 std::string renumbering_of(Connection& connection, const Shard& copy, const Shard& named)
 {
     /* In this order: CREATE OR REPLACE FUNCTION has the old search_path in it, and the ALTER
-     * ROUTINE behind it sets the new one. */
+     * ROUTINE after it sets the new one. */
     std::string statements = objects_of(connection, copy) + settings_of(connection, copy, named);
     const Result rows = connection.query(kComments, {copy.quoted, std::to_string(copy.number)});
     for (int i = 0; i < rows.rows(); i++)

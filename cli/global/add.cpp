@@ -2,7 +2,7 @@
  *
  * Each step reads the state of the servers and completes it, so a killed command is completed by
  * the same one. The tables are made on all followers before they are published: a worker fails at a
- * change of a table that its server lacks. A slot is made behind the COMMIT of the publication,
+ * change of a table that its server lacks. A slot is made after the COMMIT of the publication,
  * because pgoutput looks that up as it was at the change that it decodes. */
 
 #include <algorithm>
@@ -129,7 +129,7 @@ private:
                 refresh(follower, subscription, true);
             }
         } catch (const Failure&) {
-            /* Nothing keeps WAL behind an error. */
+            /* Nothing keeps WAL after an error. */
             follower.rollback();
             try {
                 end(follower, subscription);

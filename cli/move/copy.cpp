@@ -110,7 +110,7 @@ void await_probe(Servers& servers, const Move& move)
 
 } // namespace
 
-/* The slot comes behind the COMMIT of the publication. A logical slot cannot be made in a
+/* The slot comes after the COMMIT of the publication. A logical slot cannot be made in a
  * transaction that has written, and pgoutput looks the publication up in the catalogs as they were
  * at the change that it decodes: before the publication it would find none. A kill between the two
  * leaves a record without a slot, and the next command makes it. */
@@ -141,7 +141,7 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
  * A subscription can be made in it because its slot is there already (create_slot = false).
  *
  * If the definition is changed while pg_dump reads it, the archive can have a part of the change,
- * so require_no_change() comes behind it. claim_shard() keeps another schema of the target from the
+ * so require_no_change() comes after it. claim_shard() keeps another schema of the target from the
  * number until the COMMIT. */
 void prepare_target(Servers& servers, const Move& move, const Workers& workers)
 {

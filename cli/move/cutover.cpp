@@ -139,9 +139,9 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
 
 } // namespace
 
-/* Behind the fence there is no time for pg_dump, so the definition is compared before it. pg_dump
+/* After the fence there is no time for pg_dump, so the definition is compared before it. pg_dump
  * runs only if the fingerprint has changed since the copy. note_fingerprint() comes first, because
- * a change during the dump makes another one. Behind the fence it is computed once.
+ * a change during the dump makes another one. After the fence it is computed once.
  * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
 std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, Cutover& cutover)
 {
@@ -160,7 +160,7 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
             if (!is_untouched(source, move))
                 require_same_definition(source, move, archive_of(source, move));
         }
-        /* A change that comes behind it, even while the target is closed, is one for reverse
+        /* A change that comes after it, even while the target is closed, is one for reverse
          * replication, too. */
         if (state.is_reversible)
             note_fingerprint(target, opposite(move));

@@ -1,4 +1,4 @@
-/* The other ends of a move: --abort before the cutover, --complete behind it. */
+/* The other ends of a move: --abort before the cutover, --complete after it. */
 
 #include "fleet/catalog.h"
 #include "cutover/dependents.h"

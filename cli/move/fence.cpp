@@ -18,7 +18,7 @@ namespace
  *
  * The native functions raise the same error. CREATE OR REPLACE keeps their OID and privileges. They
  * stay functions in SQL, but for those that return a record: a statement that looks up the language
- * before, and reads the body behind, would take it for a text of the old language.
+ * before, and reads the body afterwards, would take it for a text of the old language.
  *
  * refuse() runs with the rights of the role that draws, so PUBLIC gets EXECUTE also where default
  * privileges refuse it. USAGE on the schema is granted with the record of the move.
@@ -31,7 +31,7 @@ namespace
  * with its schema because search_path is empty: OIDs are others on the target.
  *
  * No table is locked: transactions over several tables take their locks in any order, and would
- * deadlock with a fence that takes them in one. Nobody writes behind the fence all the same. A
+ * deadlock with a fence that takes them in one. Nobody writes after the fence all the same. A
  * statement locks its table (ROW EXCLUSIVE) and then reads the invalidations that have been
  * committed by then, so it finds the new body, also in a transaction with an older snapshot,
  * because catalogues are not read with that. A transaction that had locked a table before close()
@@ -225,7 +225,7 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
                  Clock::time_point deadline, Fence& fence)
 {
     fence.start = Clock::now();
-    /* If a command was killed behind this commit, only the wait and the marker are left. */
+    /* If a command was killed after this commit, only the wait and the marker are left. */
     if (!fence.stands)
         lock_and_run(source, deadline, [&] {
             /* A crash that loses this commit loses those that follow: the source is open. */
@@ -236,7 +236,7 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
             write_step(source, move, Step::fenced);
         });
     /* After the commit, for the reason above kFence. Partitioned tables are looked at,
-     * too: INSERT locks a partition only when it routes the first row there, behind the
+     * too: INSERT locks a partition only when it routes the first row there, after the
      * trigger of the parent. */
     await_writers(source, relations_of(source, move), deadline);
     /* One transaction, because stop_sequences() must not run twice: it notes the present bounds for

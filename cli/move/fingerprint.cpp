@@ -14,7 +14,7 @@ namespace
 /* The rows of the catalogue that define the shard, by their xmin; those of pg_class by their
  * contents, because TRUNCATE and REFRESH MATERIALIZED VIEW write them, too. The changes of the
  * fence are left out: its triggers, the bounds of sequences, and the native functions, which are
- * found by their dependencies before the fence and by their body behind it.
+ * found by their dependencies before the fence and by their body after it.
  *
  * An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are
  * unique in one catalogue alone, so tableoid is a part of each row; comments and security labels

@@ -15,7 +15,7 @@ void make_fingerprint(Connection& source, const Move& move);
  * thousands of shards pg_dump takes half a second, so one archive is made for several uses. */
 Archive archive_of(Connection& source, const Move& move);
 
-/* Notes the definition when it is copied, as pg_dump writes it. The archive was made behind
+/* Notes the definition when it is copied, as pg_dump writes it. The archive was made after
  * note_fingerprint(). */
 void note_definition(Connection& source, const Move& move, const Archive& archive);
 /* By the fingerprint, since note_definition(): another pg_dump may write the same definition in

@@ -87,10 +87,10 @@ void MoveCommand::copy_and_cut_over(std::optional<Connection>& snapshot)
     prepare();
     /* Not earlier: the moves of a list copy at the same time, and take turns only where
      * they hold clients and change a PgBouncer's file. The wait does not notice Ctrl-C, so
-     * it is looked at behind it. */
+     * it is looked at after it. */
     routers_.wait_for_turn();
     stop_if_interrupted();
-    /* Obstacles are looked for again, because the copy may have taken hours. Behind the fence
+    /* Obstacles are looked for again, because the copy may have taken hours. After the fence
      * clients would wait for the remedy. */
     routers_.make_ready(source_, target_);
     /* Connected before the fence, because writes would be blocked meanwhile. */

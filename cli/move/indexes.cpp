@@ -50,7 +50,7 @@ std::vector<Key> find_keys(Connection& connection, const Shard& shard)
     return keys;
 }
 
-/* Those of the archive's items behind the rows for which choose(), given their key or null, is
+/* Those of the archive's items after the rows for which choose(), given their key or null, is
  * true. */
 template <typename Choice>
 std::vector<Archive::Item> choose_items(const std::vector<Key>& keys, const Archive& archive,

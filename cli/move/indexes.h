@@ -1,4 +1,4 @@
-/* The indexes of a shard on the target, which of them are made before the rows and which behind
+/* The indexes of a shard on the target, which of them are made before the rows and which after
  * them. A large index is built in a fraction of the time that it takes to grow row by row. */
 
 #pragma once
@@ -16,7 +16,7 @@
  * Those of large tables wait for the rows. */
 std::vector<Archive::Item> keys_before_rows(Connection& source, const Shard& shard,
                                             const Archive& archive);
-/* The other objects that pg_dump makes behind the rows. */
+/* The other objects that pg_dump makes after the rows. */
 std::vector<Archive::Item> all_but_keys(Connection& source, const Shard& shard,
                                         const Archive& archive);
 

@@ -95,7 +95,7 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
     warn("source: subscription of reverse replication");
     if (!has_slot(target, back.slot))
         return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
-    /* Behind note_definition(): if the fingerprint is still the one of the opening, the noted
+    /* After note_definition(): if the fingerprint is still the one of the opening, the noted
      * definition is that of the opening, too, which is the source's. Before it, because pg_dump may
      * fail on an object that was made since. */
     std::string changed = "the definition of the shard has been changed on " + target.server();

@@ -36,7 +36,7 @@ Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Mo
  * role, or if the operator says so. */
 
 /* None if the workers write as the owners, or if these are trusted. home: the server that has the
- * shard. The target gets policies and row security behind the rows. */
+ * shard. The target gets policies and row security after the rows. */
 Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, Connection& home,
                                 const Shard& shard, const Workers& workers);
 

@@ -152,7 +152,7 @@ Result Connection::run(const std::string& sql)
 }
 
 /* The last result, as PQexec() returns it; last was taken before. All results are taken, also
- * behind an error: libpq sends no further statement before PQgetResult() has returned NULL. */
+ * after an error: libpq sends no further statement before PQgetResult() has returned NULL. */
 Result Connection::finish(Result last, bool is_sent, const TakeRow& take)
 {
     bool has_copy = false;

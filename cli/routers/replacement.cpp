@@ -169,7 +169,7 @@ void replace_file(const std::string& file, const Edit& edit)
     /* A resumed command may find that the file leads to the target already. */
     if (text == old)
         return discard_prepared(path);
-    /* The prepared text can be missing (--resume behind the cutover), or be of an older state of
+    /* The prepared text can be missing (--resume after the cutover), or be of an older state of
      * the file. */
     if (access(scratch.c_str(), F_OK) != 0 || read_file(scratch) != text)
         write_scratch(path, text);

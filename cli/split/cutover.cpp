@@ -44,9 +44,9 @@ std::function<void()> late_or_interrupted(const Connection& connection, Clock::t
 } // namespace
 
 /* Clients behind PgBouncer are held first. PAUSE lets their transactions end, so that none of them
- * meets the fence. The sequences come behind the writers: a transaction that writes may still draw.
+ * meets the fence. The sequences come after the writers: a transaction that writes may still draw.
  *
- * The Watches end with this function. Behind the note, Ctrl-C gives up no statement, and the
+ * The Watches end with this function. After the note, Ctrl-C gives up no statement, and the
  * opening has a deadline of its own. */
 void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
 {
@@ -60,7 +60,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
         routers_.pause(deadline);
     }
     std::string seal;
-    /* Behind the pause, which may wait for transactions that can still write. */
+    /* After the pause, which may wait for transactions that can still write. */
     closed_at_ = Clock::now();
     {
         const TimedStep step("old: the shards that leave are closed, and writers have ended");
@@ -82,19 +82,19 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
         old_.query("UPDATE snowflake_split.state SET step = 'promoting', standby_start = $1",
                    {start});
     });
-    /* Behind the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
+    /* After the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
      * is allowed, and takes the note away if it was committed. */
     cutover_.is_final = true;
 }
 
 /* THE POINT OF NO RETURN is the promotion, and it may come from the moment on when it is requested.
- * The request is sent only behind three commits on the old server: the closing; the seal, which the
+ * The request is sent only after three commits on the old server: the closing; the seal, which the
  * standby has replayed by then; and the note that the promotion is requested now.
  *
  * No acknowledged write is lost: the shards that leave were closed for every statement that begins
- * behind the first commit, the transactions of earlier ones had ended before the second, and a
+ * after the first commit, the transactions of earlier ones had ended before the second, and a
  * standby replays the WAL in its order. No ID comes twice: no sequence of these shards could be
- * drawn behind the second commit, and their positions are in the WAL before it.
+ * drawn after the second commit, and their positions are in the WAL before it.
  *
  * Both are never open. The fence on the old server is lowered only by a command that knows that no
  * promotion of ours will come:
@@ -103,7 +103,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
  *   whether the standby can be reached. One that was promoted by somebody else has its shards
  *   closed, by the same commits or for lack of the slot, and stays so, because it lacks the seal or
  *   the old server gets another one.
- * - behind the note, only if the standby is seen in recovery and was started again since, as
+ * - after the note, only if the standby is seen in recovery and was started again since, as
  *   --abort looks. A request is a file, which a postmaster removes when it starts, and a signal to
  *   processes that are gone; and the backend that was to send it is gone as well. A standby
  *   that is in recovery and was not started again may just be ending its recovery.
@@ -130,7 +130,7 @@ void SplitCommand::open_standby()
         throw Failure(standby.server() + " was promoted without the last writes of the shards, and "
                                          "stays closed. It is another server, or was restored from "
                                          "a backup.");
-    /* A command that was killed behind open_sides() has opened them already, and clients may have
+    /* A command that was killed after open_sides() has opened them already, and clients may have
      * written. */
     if (!there->is_new)
         make_slots(old_, standby);

@@ -1,4 +1,4 @@
-/* The other ends of a split: --abort before the promotion, --complete behind the cutover. */
+/* The other ends of a split: --abort before the promotion, --complete after the cutover. */
 
 #include "base/interrupt.h"
 #include "base/output.h"
@@ -83,7 +83,7 @@ void SplitCommand::remove_fence(Connection& connection)
 }
 
 /* Statistics show that rows were written, but never that none were: sessions report them late, and
- * a crash discards them. The replay of WAL counts no rows, so these were written behind the
+ * a crash discards them. The replay of WAL counts no rows, so these were written after the
  * promotion. */
 std::string SplitCommand::tell_of_writes() const
 {
@@ -166,7 +166,7 @@ int SplitCommand::complete()
     for (Connection* connection : {&old_, &standby}) {
         const std::size_t dropped = drop_closed_shards(*connection);
         warn(connection->server() + ": " + count_of(dropped, "shard") + " dropped");
-        /* Behind the schemas: until they are dropped, their triggers keep clients from writing
+        /* After the schemas: until they are dropped, their triggers keep clients from writing
          * there. */
         if (read_split(*connection))
             remove_fence(*connection);

@@ -21,7 +21,7 @@ void require_triggers(Connection& old);
  * no trigger. The shards may be closed then: lower_fence() opens them. */
 void close_shards(Connection& old, Clock::time_point deadline);
 
-/* Behind this and close_sequences(): everything of the shards is in the WAL before this commit,
+/* After this and close_sequences(): everything of the shards is in the WAL before this commit,
  * which has a new seal, a UUID. */
 std::string seal_shards(Connection& old, Clock::time_point deadline);
 
@@ -42,7 +42,7 @@ void open_shards(Connection& standby, Clock::time_point deadline);
  * caches of its session and of the server. */
 void read_ahead(Connection& connection);
 
-/* Behind close_shards(): no ID can be drawn directly, either. keeper: another connection to the
+/* After close_shards(): no ID can be drawn directly, either. keeper: another connection to the
  * same database, which commits the positions. Late if others lock a sequence until the deadline. */
 void close_sequences(Connection& old, Connection& keeper, Clock::time_point deadline);
 

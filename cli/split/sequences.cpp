@@ -11,7 +11,7 @@ namespace
  * new file, and it is one statement for hundreds of them. It is not rolled back, though. So the
  * position is committed by another session, while this one holds a lock that keeps everybody from
  * drawing: SET LOGGED takes one, and does nothing to a sequence that is logged. setval() comes
- * behind that. ALTER SEQUENCE follows when clients write again. */
+ * after that. ALTER SEQUENCE follows when clients write again. */
 
 /* As many as fit into the lock table of a server with few connections. */
 constexpr std::size_t kBatch = 500;

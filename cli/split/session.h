@@ -38,6 +38,6 @@ std::string start_of(Connection& connection);
  * owner. */
 void make_split(Connection& old, const Address& new_server, const std::vector<SplitShard>& shards);
 
-/* On the server that was promoted, behind the treatment of its sequences, in a transaction of the
+/* On the server that was promoted, after the treatment of its sequences, in a transaction of the
  * caller: opens the shards that have left, and closes the others. */
 void open_sides(Connection& standby);

@@ -177,7 +177,7 @@ void SplitCommand::keep_options()
 /* Up to the cutover, Ctrl-C gives up the statement that is under way.
  *
  * All of this can last, so the shards are open meanwhile. The record comes first, because --abort
- * finds the other changes by it. The lag of the standby comes behind the triggers, which write WAL
+ * finds the other changes by it. The lag of the standby comes after the triggers, which write WAL
  * themselves. Nothing is in the way of a second run: a trigger that is there is not made again. */
 void SplitCommand::prepare()
 {
@@ -190,7 +190,7 @@ void SplitCommand::prepare()
         warn("old: the shards are opened again, because the last command was ended");
         lower_fence(old_, deadline_of_opening());
     }
-    /* Behind lower_fence(): if the command ends here, the old server is open. */
+    /* After lower_fence(): if the command ends here, the old server is open. */
     if (!is_in_recovery(standby))
         throw Failure(standby.server() +
                       " was promoted by somebody else\nHINT:  --abort ends the split.");
@@ -257,7 +257,7 @@ void SplitCommand::tell_of_slot()
 /* Clients wait for lead_there(), and for nothing else here. If it fails, the step stays promoting:
  * --resume finds the shards open, and leads clients there again.
  *
- * The slot goes behind stay(), because staying() lets clients write only where the slot is until
+ * The slot goes after stay(), because staying() lets clients write only where the slot is until
  * stay() has replaced its body. ALTER SEQUENCE, for the bounds, takes long and comes last. */
 int SplitCommand::finish()
 {

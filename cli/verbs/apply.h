@@ -25,7 +25,7 @@ struct UnknownOutcome : Failure {
 
 /* Makes those changes that the shard has not had, in their order, each in a transaction of its own.
  * Returns whether there were any. An error is that of one change: the ones before it are made and
- * recorded, it has changed nothing, and the ones behind it are not tried. ServerError: the server
+ * recorded, it has changed nothing, and the ones after it are not tried. ServerError: the server
  * refused it, or the connection was lost before COMMIT; WrongForAll, UnknownOutcome, and Failure
  * for the record. The connection may be left in a transaction: the caller rolls it back. */
 bool apply(Connection& connection, const Shard& shard, const std::vector<Change>& changes,

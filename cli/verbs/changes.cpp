@@ -33,7 +33,7 @@ std::string checked_name(const std::string& name)
 }
 
 /* In the byte order of their names, so that all machines agree: 10_a.sql comes before 2_a.sql.
- * Hidden files are those of editors. A file that is added later is made, too, also if files behind
+ * Hidden files are those of editors. A file that is added later is made, too, also if files after
  * it are recorded already. */
 std::vector<std::string> list_files(const std::string& folder)
 {

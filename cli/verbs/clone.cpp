@@ -290,7 +290,7 @@ int clone_shards(const CloneOptions& options)
     require_not_in_transit(home.connection, names);
     const std::vector<Present> present = find_present(servers, shards, home, targets);
     require_constant_calls(source.connection, origin);
-    /* Behind all checks that only read the catalogue: from here on pg_dump runs, and the copy is
+    /* After all checks that only read the catalogue: from here on pg_dump runs, and the copy is
      * made. */
     Definition definition(source.connection, origin);
     for (const std::string& function : definition.functions_naming_template())

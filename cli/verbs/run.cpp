@@ -237,7 +237,7 @@ int run_on_shards(const RunOptions& options)
     add_hashes(servers[0].connection, changes);
     std::vector<Work> work = servers.on_each(
         [&](std::size_t i) { return prepare(servers[i], numbers, changes, options); });
-    /* Behind those of the servers: on_all_connections() has no connection for it, so nothing runs
+    /* After those of the servers: on_all_connections() has no connection for it, so nothing runs
      * there. */
     work.push_back(missing_of(servers, numbers, work));
     /* The run ends after the shards that it is at, so that it can say which are done. Not earlier:

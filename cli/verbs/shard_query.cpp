@@ -62,7 +62,7 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
             connection.rollback();
             add_error(error.what(), asked.shard);
         }
-        /* Also after an error, because the shards behind this one wait for it. */
+        /* Also after an error, because the shards after this one wait for it. */
         sink_.end(asked.place);
         reopen_if_lost(connection);
     }
@@ -111,7 +111,7 @@ void ShardQuery::ask(Connection& connection, const Asked& asked)
 }
 
 /* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. The library
- * runs the query, and this cursor reads only its result: no code of the shard runs behind the call
+ * runs the query, and this cursor reads only its result: no code of the shard runs after the call
  * of rows_as_owner(), in a FETCH. */
 std::vector<Column> ShardQuery::declare(Connection& connection, OwnerSession& session,
                                         const Asked& asked, const Parameters& parameters)

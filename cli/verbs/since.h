@@ -21,7 +21,7 @@ struct Source {
 /* By the OID of the schema. */
 std::map<std::string, Source> read_sources(Connection& connection);
 
-/* The rows of one run are those of the IDs behind first, up to last. */
+/* The rows of one run are those of the IDs after first, up to last. */
 struct Span {
     std::int64_t first;
     std::int64_t last;

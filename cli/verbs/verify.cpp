@@ -284,7 +284,7 @@ int verify_shards(const VerifyOptions& options)
             return verify_server(connection, options.full, progress);
         });
     }
-    /* Behind all servers, because it compares them. A server that has failed is not in the reports,
+    /* After all servers, because it compares them. A server that has failed is not in the reports,
      * and the exit code is 3 then. */
     find_numbers_twice(reports);
     std::vector<CopyFinding> of_copies;

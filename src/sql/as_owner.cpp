@@ -151,7 +151,7 @@ Receiver* make_receiver(TupleDesc columns, const ReturnSetInfo* result)
 }
 
 /* All rows are in the result, in memory of work_mem or a temporary file, before the caller gets the
- * first: no code of the shard runs behind the end of the restricted operation. */
+ * first: no code of the shard runs after the end of the restricted operation. */
 void put_all_rows(SPIPlanPtr plan, Datum* parameters, const ReturnSetInfo* result)
 {
     const Portal portal = open(plan, parameters);

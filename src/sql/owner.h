@@ -29,7 +29,7 @@ struct Rights {
 
 /*
  * The object is locked in ACCESS SHARE mode to the end of the transaction, and its owner is read
- * behind the lock. search_path is the schema, or empty for a table. An error of a missing privilege
+ * after the lock. search_path is the schema, or empty for a table. An error of a missing privilege
  * names the role (CONTEXT). Rights must stay where they are until become_again(): the stack of
  * error contexts points to them. After an error AbortTransaction() or AbortSubTransaction()
  * restores the user and the settings.

@@ -222,7 +222,7 @@ my $of_session = qr/^(?:SHOW|SET|RESET|BEGIN|SAVEPOINT|RELEASE)\b(?!.*\bSELECT\b
 	| ^SELECT\ (?:pg_catalog\.)?set_config\( | ^SELECT\ oid\ FROM\ pg_database/xis;
 
 # PostgreSQL's own programs: pg_dump reads in one snapshot, and holds its locks from then on. The first LOCK TABLE and
-# the statement behind it are gaps. Of the workers that copy a table, what makes something.
+# the statement after it are gaps. Of the workers that copy a table, what makes something.
 sub has_gap
 {
 	my ($session, $application, $text) = @_;

@@ -25,7 +25,7 @@ sub new
 	return bless { fleet => $fleet, verb => $verb, folder => $folder, program => $program }, $class;
 }
 
-# The gaps of the verb in their order. Rounds of a loop behind the first are one more gap.
+# The gaps of the verb in their order. Rounds of a loop after the first are one more gap.
 sub gaps
 {
 	my ($self) = @_;
@@ -127,7 +127,7 @@ sub try_stall
 		$fleet->{proxy}->stall($server, $stall);
 		return 0; }));
 	my @faults = $run->{is_late} ? 'it did not end' : ();
-	usleep(100_000);    # for a write behind it
+	usleep(100_000);    # for a write after it
 	push @faults, "it does not name server $stalled, which did not answer"
 	  if $stalled && $run->{status} ne 0 && $run->{err} !~ m{\Q$fleet->{dir}/$stalled\E};
 	push @faults, $self->come_to_rest($run, 1);
@@ -160,7 +160,7 @@ sub try_change
 	return $reached ? \@faults : undef;
 }
 
-# A callback for the proxy: act() once at the gap, then next() at the gap behind it on the same server.
+# A callback for the proxy: act() once at the gap, then next() at the gap after it on the same server.
 sub in_gap
 {
 	my ($self, $wanted, $act, $next) = @_;

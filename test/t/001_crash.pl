@@ -101,7 +101,7 @@ subtest 'a value that setval() left to be made, and a crash' => sub {
 	$node->stop;
 };
 
-# An advance is durable when its transaction has committed, and so are the IDs drawn behind it.
+# An advance is durable when its transaction has committed, and so are the IDs drawn after it.
 subtest 'an advance, and a crash' => sub {
 	my $node = new_server('advanced');
 	my $past = $node->safe_psql('postgres', q{SELECT snowflake_encode(now() + '10 s', 5, 0)});
@@ -112,7 +112,7 @@ subtest 'an advance, and a crash' => sub {
 	are_later('an advance outlasts a crash', [$past], [$drawn]);
 	crash($node);
 	$node->start;
-	are_later('an ID drawn behind an advance is made once', [$drawn], [ draw($node) ]);
+	are_later('an ID drawn after an advance is made once', [$drawn], [ draw($node) ]);
 	$node->stop;
 };
 

@@ -123,7 +123,7 @@ subtest 'a crash right after the commit' => sub {
 	push @drawn, draw($node, $sequence);
 	crash_with_clock_going_back();
 	push @drawn, map { draw($node, $sequence) } 1 .. 2;
-	are_later('after a crash the sequence goes on behind the ID that was committed',
+	are_later('after a crash the sequence goes on after the ID that was committed',
 		[ $drawn[0] ], [ $drawn[1] ]);
 };
 
@@ -136,7 +136,7 @@ subtest 'IDs ahead of the clock are flushed before they are seen' => sub {
 	is(is_flushed($node, 'burst'), 't',
 		'IDs ahead of the clock: the lease is flushed before they are seen, in an open transaction');
 	crash_with_clock_going_back();
-	are_later('after a crash the sequence goes on behind IDs that ran ahead of the clock',
+	are_later('after a crash the sequence goes on after IDs that ran ahead of the clock',
 		[$seen], [ draw($node, 'burst') ]);
 };
 

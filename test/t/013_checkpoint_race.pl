@@ -128,7 +128,7 @@ subtest 'a checkpoint between the comparison and the change' => sub {
 		push @core_drawn, let_go($core) if $core_compares;
 		is(page_lsn($node, 's'), $lsn, 'the draw wrote no record');
 		is( $node->safe_psql('postgres', "SELECT redo_lsn > '$lsn' FROM pg_control_checkpoint()"),
-			't', 'recovery begins behind its lease');
+			't', 'recovery begins after its lease');
 
 		crash($node);
 		$node->start;

@@ -317,7 +317,7 @@ sub run_with_signal
 	return $said;
 }
 
-subtest 'a signal ends run behind a shard' => sub {
+subtest 'a signal ends run after a shard' => sub {
 	is(run_with_signal($_, 'DEFAULT'), "1 shard done: 0\n1 shard not done: 1\n",
 		"run: $_ ends it after the shard, and it says so") foreach qw(INT TERM);
 	is(run_with_signal('HUP', 'IGNORE'), "2 shards done: 0-1\n", 'run: under nohup it goes on');

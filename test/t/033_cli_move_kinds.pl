@@ -337,7 +337,7 @@ subtest 'a table that is made when the publication is there, and the definition 
 	await('the publication is there', sub { $one->safe_psql('postgres', 'SELECT count(*) FROM pg_publication') eq '1' });
 	$one->safe_psql('postgres', 'CREATE TABLE insta0.meanwhile (n integer PRIMARY KEY)');
 	$writing->quit;
-	is(end_command($between), 3, 'a table made behind the publication: exit code 3');
+	is(end_command($between), 3, 'a table made after the publication: exit code 3');
 	like($between->{err},
 		qr/table insta0\.meanwhile was made during the move, which does not carry it.*Start anew: --abort/, 'it is named');
 	is(sqlstate($one, 'INSERT INTO insta0.meanwhile VALUES (1)'), '', 'and the source is open');
@@ -427,8 +427,8 @@ subtest 'a slot that is gone' => sub {
 };
 
 my $insert;
-subtest 'a command that is killed behind the fence, and a target that is lost' => sub {
-	# A command that is killed behind the fence, and a target that is lost for good: the statements of
+subtest 'a command that is killed after the fence, and a target that is lost' => sub {
+	# A command that is killed after the fence, and a target that is lost for good: the statements of
 	# docs/move-failures.md says for this. (The subscription is disabled, so that the last write does not come. A lock
 	# holds the fence up until then.)
 	my $holder = $one->background_psql('postgres');
@@ -449,11 +449,11 @@ subtest 'a command that is killed behind the fence, and a target that is lost' =
 		sub { $first->{run}->pump_nb; $first->{err} =~ /waiting for the last write/ });
 	kill_command($first->{run});
 	$insert = "INSERT INTO insta0.log (t) VALUES ('x')";
-	is(sqlstate($one, $insert), '25006', 'a command killed behind the fence: the source is closed');
+	is(sqlstate($one, $insert), '25006', 'a command killed after the fence: the source is closed');
 	($status, $out, $err) = move('insta0', $one, $two->connstr('template1'), '--abort');
 	ok($status == 3 && $err =~ /is of another move/, '--abort with another target is refused');
 	($status, $out, $err) = move('insta0', $one, $two, '--resume', '--reversible');
-	ok($status == 3 && $err =~ /--reversible comes too late/, '--reversible behind the fence is refused') or diag($err);
+	ok($status == 3 && $err =~ /--reversible comes too late/, '--reversible after the fence is refused') or diag($err);
 	$two->safe_psql('postgres', 'ALTER SCHEMA snowflake_move_0 RENAME TO lost');
 	foreach my $end ('--resume', '--abort')
 	{

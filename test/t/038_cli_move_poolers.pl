@@ -38,7 +38,7 @@ sub arguments
 	return ('insta5', '--from', $from, '--to', $to, map { ('--pgbouncer', $_->{dsn}, '--config', $_->{file}) } @poolers);
 }
 
-# Stops the cutover behind the fence, with all clients held: the subscription is disabled, so that the last write does
+# Stops the cutover after the fence, with all clients held: the subscription is disabled, so that the last write does
 # not come. A lock keeps the fence from being prepared until then.
 sub hold
 {

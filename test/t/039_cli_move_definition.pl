@@ -54,7 +54,7 @@ subtest 'changes during the copy stop the move' => sub {
 	my $move = start_command('move', 'target: rows', @way);
 	kill 'STOP', $move->{run}{KIDS}[0]{PID};
 	$one->safe_psql('postgres', $_->[0]) foreach @changes;
-	# Behind the fence there is no time for pg_dump: the fingerprint tells of a change of any of these kinds.
+	# After the fence there is no time for pg_dump: the fingerprint tells of a change of any of these kinds.
 	foreach my $sql ('GRANT CREATE ON SCHEMA insta5 TO report', 'GRANT DELETE ON insta5.users TO report',
 		'ALTER TABLE insta5.users SET (fillfactor = 80)',
 		'ALTER TABLE insta5.users ENABLE ROW LEVEL SECURITY', 'ALTER TABLE insta5.users FORCE ROW LEVEL SECURITY',
@@ -91,7 +91,7 @@ subtest 'changes during the copy stop the move' => sub {
 		my ($before, $after) = split /\n/, $one->safe_psql('postgres', "BEGIN; $fingerprint; $sql; $fingerprint; ROLLBACK");
 		isnt($after, $before, "the fingerprint is another one after: $sql");
 	}
-	# The time behind the fence must not grow with the number of other shards. A small catalogue is read as a whole.
+	# The time after the fence must not grow with the number of other shards. A small catalogue is read as a whole.
 	$one->safe_psql('postgres', q{CREATE SCHEMA others;
 		DO $$BEGIN
 			FOR i IN 1..300 LOOP
@@ -132,7 +132,7 @@ subtest 'a change that stops replication' => sub {
 	$one->safe_psql('postgres', 'ALTER TABLE insta5.follows DROP COLUMN late');
 };
 
-# Behind the fence, when the shard could be opened: the last write is held up by a subscription that is disabled.
+# After the fence, when the shard could be opened: the last write is held up by a subscription that is disabled.
 sub move_with_change
 {
 	my ($sql) = @_;
@@ -148,14 +148,14 @@ sub move_with_change
 	return $moving;
 }
 
-subtest 'a change behind the fence' => sub {
+subtest 'a change after the fence' => sub {
 	my $move = move_with_change('ALTER TABLE insta5.users ADD COLUMN late integer');
-	is(end_command($move), 3, 'a change behind the fence: exit code 3');
+	is(end_command($move), 3, 'a change after the fence: exit code 3');
 	like($move->{err}, qr/the definition of the shard is being changed\n.*the source is open again\n/s,
 		'the source is opened again');
 	like($move->{err}, qr/Start anew: --abort.*^\+ .*late integer/ms, 'the error shows the change');
 	is(sqlstate($one, q{INSERT INTO insta5.events (kind) VALUES ('x')}), '', 'the source is open');
-	abort_move('a change behind the fence');
+	abort_move('a change after the fence');
 };
 
 subtest 'statements that leave the definition as it is stop nothing' => sub {

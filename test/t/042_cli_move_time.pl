@@ -91,7 +91,7 @@ sub hold_move
 	return ($move, $holder);
 }
 
-# A part of the target is stopped behind the fence. The fence goes down, and the move ends when the target goes on.
+# A part of the target is stopped after the fence. The fence goes down, and the move ends when the target goes on.
 my ($from, $to) = ($one, $two);
 my %victims = (
 	'the backend of the move' => sub { backend_of($_[0]) },
@@ -156,7 +156,7 @@ subtest 'the target ends the session of the move' => sub {
 };
 
 subtest 'the COMMIT that opens the target hangs' => sub {
-	# The COMMIT that opens the target hangs, because a standby is missing: the fence stays, also behind the deadline.
+	# The COMMIT that opens the target hangs, because a standby is missing: the fence stays, also after the deadline.
 	my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
 	$to->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 	$to->safe_psql('postgres', 'SELECT pg_reload_conf()');

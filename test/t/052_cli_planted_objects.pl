@@ -155,8 +155,8 @@ subtest 'the holder of the lock of a move is named' => sub {
 	$mallory->quit;
 };
 
-subtest 'a publication that is changed behind its making' => sub {
-	# The publication is changed behind its making: the subscription would have a table of somebody else.
+subtest 'a publication that is changed after it was made' => sub {
+	# The publication is changed after it was made: the subscription would have a table of somebody else.
 	is(move(@nodes, '--reversible', '--switch-command',
 		'psql -XAtq -h "$HOST" -p "$PORT" -d "$DBNAME" -c "ALTER PUBLICATION snowflake_move_5 ADD TABLE vic.salaries"'),
 		'exit code 1', 'reverse replication with the table of somebody else') or diag($move_error);

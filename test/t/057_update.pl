@@ -77,7 +77,7 @@ sub is_updated
 	is( sql($server, $database, q{
 			INSERT INTO insta5.photos (caption) VALUES ('new');
 			SELECT id = max(id) OVER () FROM insta5.photos ORDER BY caption = 'new' DESC, id DESC LIMIT 1}),
-		't', "$name: IDs go on behind those that are there");
+		't', "$name: IDs go on after those that are there");
 	is( sql($server, $database, q{SELECT snowflake_settled_id('insta5.photos') = max(id) FROM insta5.photos}),
 		't', "$name: a consumer can ask for its table");
 	sql($server, $database, q{SELECT snowflake_create_shard(5, 'insta5')});

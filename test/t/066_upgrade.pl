@@ -230,7 +230,7 @@ subtest 'no acknowledged write is lost or doubled' => sub {
 	is(scalar(lost_writes($new, 'app', 'insta0', @{ $journals{0} })), 1, 'a row that is gone is found');
 };
 
-# The order of ICU has Z behind a, that of C has it before a.
+# The order of ICU has Z after a, that of C has it before a.
 subtest 'another collation' => sub {
 	$old->safe_psql('postgres', q{CREATE DATABASE sorted TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'});
 	$new->safe_psql('postgres',

@@ -235,7 +235,7 @@ subtest 'moves are interrupted' => sub {
 	my @copying = start_moves([ 4 .. 6 ], '--reversible');
 	await_state('prepared', 1 .. 6);
 	kill_moves(@prepared);
-	# Behind the obstacles: no worker copies rows.
+	# After the obstacles: no worker copies rows.
 	my $set = 'ALTER SYSTEM SET max_sync_workers_per_subscription';
 	$nodes[1]->safe_psql('postgres', $_) foreach "$set = 0", 'SELECT pg_reload_conf()';
 	$holder->quit;

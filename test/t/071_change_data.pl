@@ -161,7 +161,7 @@ subtest 'back' => sub {
 };
 
 # The command is killed when the target is open. A publication that lists its tables gets those of the shard then.
-subtest 'there again, after a kill behind the opening' => sub {
+subtest 'there again, when the command was killed after the opening' => sub {
 	$nodes[1]->safe_psql('postgres', 'CREATE PUBLICATION listed');
 	$nodes[1]->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('listed', 'pgoutput')});
 	move(@nodes, '--switch-command', 'kill -9 $PPID');

@@ -96,7 +96,7 @@ sub is_contained
 	return is(join(', ', @foreign), '', "$name: code runs as its owner alone");
 }
 
-# In each gap of the command, beginning with that of the pattern: act, and next in the gap behind it. If the command
+# In each gap of the command, beginning with that of the pattern: act, and next in the gap after it. If the command
 # has a lock then, next is done when it has ended.
 sub try_in_gaps
 {
@@ -275,7 +275,7 @@ my $dropped = qr/not restored, because they were dropped or got another owner .*
 
 subtest 'a function of a closed shard is dropped' => sub {
 	my $closed = run_behind(\@move, qr/^one: .*stop_sequences\(/, sub { kill 'KILL', $_[1]{pid} });
-	ok($closed->{acted}, 'a move is killed behind the fence');
+	ok($closed->{acted}, 'a move is killed after the fence');
 	as_mallory($nodes{one}, 'DROP FUNCTION insta5.other_id()');
 	my $run = Command::run($proxy, [ $program, @move, '--abort' ]);
 	is($run->{status}, 0, 'move --abort');

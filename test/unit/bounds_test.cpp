@@ -18,7 +18,7 @@ TEST(Bounds, OfExtremeValuesDoNotOverflow)
         EXPECT_FALSE(closed);
     static_assert(is_closed(INT64_MAX - 1, INT64_MAX) && is_closed(INT64_MIN, INT64_MIN + 1));
 
-    /* Its range would end at max, if positions began anew behind the largest. */
+    /* Its range would end at max, if positions began anew after the largest. */
     constexpr std::int64_t kLast = INT64_MAX - (std::int64_t{1} << kCitusGroupShift) + 2;
     constexpr bool kCopy[] = {is_citus_copy(kLast, INT64_MIN + 1), is_citus_copy(kLast, INT64_MIN),
                               is_citus_copy(INT64_MAX, INT64_MIN),

@@ -25,7 +25,7 @@ const likesRelations = relations(likes, ({ one }) => ({
 // A number in JavaScript has 53 bits: several IDs become the same one.
 const roundedPhotos = pgTable('photos', { id: bigint('id', { mode: 'number' }), caption: text('caption') });
 
-// Behind CREATE EXTENSION: what "drizzle-kit generate" writes of this schema.
+// After CREATE EXTENSION: what "drizzle-kit generate" writes of this schema.
 const migration = `
 CREATE EXTENSION IF NOT EXISTS snowflake;
 CREATE SEQUENCE "public"."photos_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1;
