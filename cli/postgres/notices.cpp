@@ -28,7 +28,7 @@ void Notices::receive(void* notices, const char* message)
 void Notices::add(std::string text)
 {
     if (text.size() > kLength)
-        text = text.substr(0, kLength) + " ...";
+        text.replace(kLength, std::string::npos, " ...");
     const auto equal = std::find_if(kept_.begin(), kept_.end(),
                                     [&](const Notice& notice) { return notice.text == text; });
     if (equal != kept_.end())
