@@ -209,7 +209,7 @@ subtest 'global' => sub {
 	is_clean('global', @$_)
 	  foreach [ 'add', 'shop.filters', '--on', @both ],
 	  [ 'run', @both, '--sql', 'ALTER TABLE shop.filters ADD place text' ], [ 'verify', @both ],
-	  [ 'drop', 'shop.filters', '--on', @both ];
+	  [ 'remove', 'shop.filters', '--on', @both ];
 };
 
 $_->stop foreach $standby, @nodes;
