@@ -95,8 +95,8 @@ public:
     /* only: the schema of a dump of one schema, whose name may be anything. Else no name of a
      * schema has a semicolon. The heading of a schema has the schema "-" and the name that stands
      * here as SCHEMA insta5, as it does in the headings of the schema's comment and privileges. */
-    Splitter(std::map<std::string, std::string> schema_of, const std::string& only)
-        : schema_of_(std::move(schema_of)), only_(only)
+    Splitter(std::map<std::string, std::string> schema_of, std::string only)
+        : schema_of_(std::move(schema_of)), only_(std::move(only))
     {
     }
 

@@ -198,9 +198,9 @@ void warn_of_global_tables(ServerSet& servers, const Plan& plan)
                  "give them another writer: docs/command/global.md.");
         else if (found.flag(0, 1))
             warn(plan.servers[i].name +
-                 " follows global tables\nHINT:  When it has no shard: snowflake-shard global remove "
-                 "--on with the server where they are written, and this one. Its slot there would "
-                 "keep WAL for ever.");
+                 " follows global tables\nHINT:  When it has no shard: snowflake-shard global "
+                 "remove --on with the server where they are written, and this one. Its slot there "
+                 "would keep WAL for ever.");
     }
 }
 

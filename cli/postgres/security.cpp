@@ -43,6 +43,10 @@ std::string security_of(const Connection& connection)
     for (const Parameter& one : connection.parameters())
         if (is_security(one.key) && !one.is_default)
             values[one.key] = one.value;
+    /* libpq fills in this default (since 16) while it connects, so it does not count as one. */
+    if (const auto mode = values.find("sslcertmode");
+        mode != values.end() && mode->second == "allow")
+        values.erase(mode);
     /* Two files make libpq verify more if they are there, and are passed over if not. The server
      * must not do without them. */
     const auto root = values.find("sslrootcert");

@@ -18,7 +18,7 @@ struct Statement {
     Kind kind;
     std::string title;
     std::string sql;
-    std::string hint = "";
+    std::string hint{};
 };
 
 class Trial

@@ -50,24 +50,24 @@ constexpr std::size_t kMaxWaiting = 16 << 20;
 
 /* The one whose turn it is never waits, so the others go on some time. Rows that are larger than
  * the bound by themselves wait for their turn, and are printed then. */
-void PrintedRows::add(std::size_t shard, std::vector<Row> rows)
+void PrintedRows::add(std::size_t place, std::vector<Row> rows)
 {
     std::size_t size = 0;
     for (const Row& row : rows)
         size += size_of(row);
     std::unique_lock<std::mutex> lock(lock_);
-    turn_.wait(lock, [&] { return shard == now_ || bytes_ + size <= kMaxWaiting; });
-    Waiting& waiting = waiting_[shard];
+    turn_.wait(lock, [&] { return place == now_ || bytes_ + size <= kMaxWaiting; });
+    Waiting& waiting = waiting_[place];
     std::move(rows.begin(), rows.end(), std::back_inserter(waiting.rows));
     waiting.bytes += size;
     bytes_ += size;
     print_waiting();
 }
 
-void PrintedRows::end(std::size_t shard)
+void PrintedRows::end(std::size_t place)
 {
     const std::lock_guard<std::mutex> lock(lock_);
-    waiting_[shard].has_ended = true;
+    waiting_[place].has_ended = true;
     print_waiting();
 }
 
