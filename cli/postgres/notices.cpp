@@ -27,8 +27,10 @@ void Notices::receive(void* notices, const char* message)
 
 void Notices::add(std::string text)
 {
-    if (text.size() > kLength)
-        text.replace(kLength, std::string::npos, " ...");
+    if (text.size() > kLength) {
+        text.resize(kLength);
+        text += " ...";
+    }
     const auto equal = std::find_if(kept_.begin(), kept_.end(),
                                     [&](const Notice& notice) { return notice.text == text; });
     if (equal != kept_.end())
