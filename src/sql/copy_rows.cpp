@@ -25,7 +25,8 @@ int read_piece(void* target, int, int most)
     return length;
 }
 
-List* names_of(ArrayType* array)
+/* Not inlined: the compiler warns of its variables where PG_TRY() is. */
+[[gnu::noinline]] List* names_of(ArrayType* array)
 {
     Datum* values = nullptr;
     int count = 0;
@@ -85,8 +86,19 @@ PGDLLEXPORT Datum snowflake_copy_rows(PG_FUNCTION_ARGS)
     const bytea* rows = PG_GETARG_BYTEA_PP(3);
     owner::Rights rights = {};
     owner::become_role(rights, table->rd_rel->relowner);
-    piece = {VARDATA_ANY(rows), static_cast<int>(VARSIZE_ANY_EXHDR(rows))};
-    const std::uint64_t count = insert(table, columns, format);
+    /* A trigger of the table can call this function, too, and catch its error. */
+    const Piece before = piece;
+    std::uint64_t count = 0;
+    PG_TRY();
+    {
+        piece = {VARDATA_ANY(rows), static_cast<int>(VARSIZE_ANY_EXHDR(rows))};
+        count = insert(table, columns, format);
+    }
+    PG_FINALLY();
+    {
+        piece = before;
+    }
+    PG_END_TRY();
     owner::become_again(rights);
     table_close(table, NoLock);
     PG_RETURN_INT64(static_cast<std::int64_t>(count));

@@ -26,8 +26,14 @@ namespace
 
 Oid guarded_role = InvalidOid; /* invalid: no statement is guarded now */
 int event_triggers = 0;        /* that run now, one in the other */
-bool only_replaces = false;    /* these functions, and makes no other */
-List* replaced = nullptr;
+
+/* The functions that the statements may replace. An empty List is a null pointer. */
+struct Replaced {
+    bool is_all_that_is_made;
+    const List* functions;
+};
+
+Replaced replaced = {};
 object_access_hook_type previous_access_hook = nullptr;
 needs_fmgr_hook_type previous_needs_hook = nullptr;
 fmgr_hook_type previous_function_hook = nullptr;
@@ -51,8 +57,9 @@ bool is_harmless(Oid function)
  */
 void check_made(ObjectAccessType access, Oid catalog, Oid object)
 {
-    if (access == OAT_POST_CREATE && catalog == ProcedureRelationId && only_replaces &&
-        event_triggers == 0 && !list_member_oid(replaced, object))
+    if (access == OAT_POST_CREATE && catalog == ProcedureRelationId &&
+        replaced.is_all_that_is_made && event_triggers == 0 &&
+        !list_member_oid(replaced.functions, object))
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                  errmsg("a function that is to be replaced has another name or schema now")));
@@ -112,15 +119,17 @@ void install()
 /* The whole text is parsed before the first statement of it runs, so its own SET of
  * standard_conforming_strings would come too late: with off, a backslash in a constant of the shard
  * would end it elsewhere than pg_dump meant. Settings that the text changes end with it. */
-void run_guarded(const char* statements)
+void run_guarded(const char* statements, Replaced functions)
 {
     SPIExecuteOptions options = {};
     options.dest = CreateDestReceiver(DestNone);
     install();
     const Oid before = guarded_role;
     const int event_triggers_before = event_triggers;
+    const Replaced replaced_before = replaced;
     PG_TRY();
     {
+        replaced = functions;
         SPI_connect();
         guarded_role = GetUserId();
         event_triggers = 0;
@@ -137,7 +146,7 @@ void run_guarded(const char* statements)
     {
         guarded_role = before;
         event_triggers = event_triggers_before;
-        only_replaces = false;
+        replaced = replaced_before;
     }
     PG_END_TRY();
 }
@@ -175,7 +184,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(snowflake_run_guarded);
 PGDLLEXPORT Datum snowflake_run_guarded(PG_FUNCTION_ARGS)
 {
-    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)), {});
     PG_RETURN_VOID();
 }
 
@@ -184,7 +193,7 @@ PGDLLEXPORT Datum snowflake_run_guarded(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_replace_guarded);
 PGDLLEXPORT Datum snowflake_replace_guarded(PG_FUNCTION_ARGS)
 {
-    List* functions = oids_of(PG_GETARG_ARRAYTYPE_P(1));
+    const List* functions = oids_of(PG_GETARG_ARRAYTYPE_P(1));
     const List* owners = oids_of(PG_GETARG_ARRAYTYPE_P(2));
     if (list_length(functions) != list_length(owners))
         ereport(ERROR,
@@ -193,9 +202,7 @@ PGDLLEXPORT Datum snowflake_replace_guarded(PG_FUNCTION_ARGS)
     ListCell* owner = nullptr;
     forboth(function, functions, owner, owners)
         lock_function(lfirst_oid(function), lfirst_oid(owner));
-    replaced = functions;
-    only_replaces = true;
-    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)), {true, functions});
     PG_RETURN_VOID();
 }
 }
