@@ -1,6 +1,6 @@
 /*
- * The rule: the position that a draw issues, and where an advance goes. Pure functions of the
- * page, the clock and the limits. The page code, the unit tests and the model call them.
+ * The rule: what a draw issues, and where an advance goes. Pure functions of what the page says,
+ * the clock and the limits. The page code, the unit tests and the model call them.
  */
 #pragma once
 

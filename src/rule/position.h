@@ -76,7 +76,7 @@ constexpr Position past_id(Id id, Epoch epoch)
     return last_of(time_at(age_of(id), epoch));
 }
 
-/* The tuple of a sequence. */
+/* What a sequence's tuple says. */
 struct Stored {
     std::int64_t value; /* last_value: a position, or above kMaxPosition an ID */
     bool is_called;     /* false: nextval() would return the value itself */

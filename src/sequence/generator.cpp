@@ -38,7 +38,7 @@ bool wait_for_clock(long milliseconds)
     return (events & WL_TIMEOUT) != 0;
 }
 
-/* Statements that make the sequence start anew, after the IDs that are stored. */
+/* Statements that make the sequence start anew, behind the IDs that are stored. */
 const char* start_anew(Oid sequence, Epoch epoch)
 {
     const char* name = errors::name_of(sequence);
