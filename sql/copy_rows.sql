@@ -41,6 +41,26 @@ BEGIN READ ONLY;
 SELECT snowflake_internal.copy_rows('regress_rows.users', '{id}', 'text', '');
 ROLLBACK;
 SELECT count(*), max(id) FROM regress_rows.users;
+-- A trigger that copies rows itself, and catches the error, ends no outer copy.
+SET ROLE regress_ann;
+CREATE TABLE regress_rows.outer_rows (id bigint);
+CREATE FUNCTION regress_rows.copies() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    BEGIN
+        PERFORM snowflake_internal.copy_rows('regress_rows.users', '{id}', 'text', 'x');
+    EXCEPTION WHEN OTHERS THEN
+        INSERT INTO regress_rows.seen VALUES (sqlerrm);
+    END;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER copies BEFORE INSERT ON regress_rows.outer_rows FOR EACH ROW EXECUTE FUNCTION regress_rows.copies();
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) TO regress_ann;
+SELECT snowflake_internal.copy_rows('regress_rows.outer_rows', '{id}', 'text',
+    convert_to((SELECT string_agg(n || E'\n', '' ORDER BY n) FROM generate_series(1, 30000) AS n), 'UTF8'));
+REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) FROM regress_ann;
+SELECT count(*), max(id) FROM regress_rows.outer_rows;
+SELECT who, count(*) FROM regress_rows.seen WHERE who ~ 'input' GROUP BY who;
 -- EXECUTE is nobody's.
 SET ROLE regress_ann;
 SELECT snowflake_internal.copy_rows('regress_rows.users', '{id}', 'text', '');
