@@ -31,6 +31,14 @@ COMMIT;
 REVOKE TRIGGER ON regress_of_super.t FROM PUBLIC;
 GRANT REFERENCES ON regress_of_super.t TO regress_eve;
 SELECT * FROM pg_temp.problems();
+-- The hint names the schema of a child.
+CREATE SCHEMA regress_of_child;
+CREATE TABLE regress_of_child.c () INHERITS (regress_of_super.t);
+GRANT TRIGGER ON regress_of_child.c TO regress_eve;
+REVOKE REFERENCES ON regress_of_super.t FROM regress_eve;
+SELECT * FROM pg_temp.problems();
+DROP SCHEMA regress_of_child CASCADE;
+GRANT REFERENCES ON regress_of_super.t TO regress_eve;
 CREATE TABLE regress_of_ann.refers (id bigint REFERENCES regress_of_super.t ON DELETE CASCADE);
 ALTER TABLE regress_of_ann.refers OWNER TO regress_eve;
 REVOKE REFERENCES ON regress_of_super.t FROM regress_eve;

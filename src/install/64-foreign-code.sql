@@ -12,14 +12,16 @@ WITH RECURSIVE superusers AS (
     SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
     JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE r.oid END
     WHERE a.rolsuper),
-superusers_schema AS (SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
+superusers_schema AS (
+    SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
 contents AS (
-    SELECT classid, objid FROM pg_depend JOIN superusers_schema ON superusers_schema.oid = refobjid WHERE refclassid = 'pg_namespace'::regclass),
+    SELECT classid, objid FROM pg_depend JOIN superusers_schema AS n ON n.oid = refobjid
+    WHERE refclassid = 'pg_namespace'::regclass),
 tables AS (
-    SELECT c.oid, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
+    SELECT c.oid, relnamespace, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
     WHERE classid = 'pg_class'::regclass
     UNION -- SQL that names a table reads and changes its children, too
-    SELECT c.oid, c.relowner, c.relkind, c.relacl
+    SELECT c.oid, c.relnamespace, c.relowner, c.relkind, c.relacl
     FROM tables JOIN pg_inherits ON inhparent = tables.oid JOIN pg_class AS c ON c.oid = inhrelid),
 -- An ordinary table of another role is no reason: SQL that names it runs its triggers, as any query of that table does.
 owned (owner, object) AS (
@@ -31,13 +33,13 @@ owned (owner, object) AS (
     LEFT JOIN pg_operator AS o ON classid = 'pg_operator'::regclass AND o.oid = objid
     LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid AND typtype = 'd'),
 privileges (grantee, does, revoked) AS (
-    SELECT grantee, 'may create objects in it', 'CREATE ON SCHEMA'
+    SELECT grantee, 'may create objects in it', format('CREATE ON SCHEMA %I', nspname)
     FROM superusers_schema CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
     UNION ALL
     -- A cascade of a foreign key fires triggers of the table that refers.
     SELECT grantee, format('may make %s %s', CASE privilege_type WHEN 'TRIGGER' THEN 'triggers on' ELSE 'keys to' END,
                            pg_describe_object('pg_class'::regclass, tables.oid, 0)),
-           'TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA' -- of their columns, too
+           format('TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA %s', relnamespace::regnamespace) -- of their columns, too
     FROM tables CROSS JOIN LATERAL (SELECT relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = tables.oid) AS a (acl)
     CROSS JOIN aclexplode(acl) WHERE writes AND relkind <> 'S' AND privilege_type IN ('TRIGGER', 'REFERENCES')),
 fired (owner, object) AS (
@@ -48,9 +50,9 @@ fired (owner, object) AS (
     FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_class AS c ON c.oid = tgconstrrelid WHERE writes),
 reasons (text, hint) AS (
     SELECT format('%s %s', CASE grantee WHEN 0 THEN 'every role' ELSE format('role %I', pg_get_userbyid(grantee)) END, does),
-           format('REVOKE %s %I FROM %s;', revoked, nspname,
+           format('REVOKE %s FROM %s;', revoked,
                   CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
-    FROM privileges, superusers_schema WHERE grantee NOT IN (SELECT oid FROM superusers)
+    FROM privileges WHERE grantee NOT IN (SELECT oid FROM superusers)
     UNION ALL
     SELECT format('role %I owns %s', pg_get_userbyid(owner), object), NULL
     FROM (TABLE owned UNION ALL TABLE fired) AS o WHERE owner NOT IN (SELECT oid FROM superusers))
