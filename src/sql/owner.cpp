@@ -1,5 +1,4 @@
 #include "owner.h"
-#include "errors.h"
 
 using namespace snowflake;
 
@@ -37,18 +36,6 @@ Owned lock_schema(Oid schema)
                          pstrdup(quote_identifier(NameStr(row->nspname)))};
     ReleaseSysCache(tuple);
     return owned;
-}
-
-Owned lock_table(Oid table)
-{
-    LockRelationOid(table, AccessShareLock);
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("table with OID %u does not exist", table)));
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    return {owner, errors::name_of(table)};
 }
 
 const char* role_name(Oid role)
@@ -95,7 +82,8 @@ void become_owner(owner::Rights& rights, Oid role, const char* object)
     restrict_to(rights, role);
 }
 
-bool is_act_of_owner(Oid role)
+/* Of SQL on an object of the role. */
+bool has_owners_rights(Oid role)
 {
     return role != GetUserId() && !superuser_arg(role) && pg::may_become(role);
 }
@@ -127,7 +115,7 @@ bool decide(Oid schema, const Owned& owned)
 {
     if (superuser() && superuser_arg(owned.owner))
         require_no_foreign_code(schema);
-    return is_act_of_owner(owned.owner);
+    return has_owners_rights(owned.owner);
 }
 
 } // namespace
@@ -135,6 +123,17 @@ bool decide(Oid schema, const Owned& owned)
 void owner::set(const char* setting, const char* value)
 {
     set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+Oid owner::of_table(Oid table)
+{
+    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("table with OID %u does not exist", table)));
+    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+    ReleaseSysCache(tuple);
+    return owner;
 }
 
 void owner::become_in_schema(Rights& rights, Oid schema)
@@ -153,11 +152,12 @@ bool owner::is_callers(Oid schema)
 
 Oid owner::become_of_table(Rights& rights, Oid table)
 {
-    const Owned owned = lock_table(table);
+    LockRelationOid(table, AccessShareLock);
+    const Oid owner = of_table(table);
     begin(rights, "");
-    if (is_act_of_owner(owned.owner))
-        become_owner(rights, owned.owner, "the table");
-    return owned.owner;
+    if (has_owners_rights(owner))
+        become_owner(rights, owner, "the table");
+    return owner;
 }
 
 void owner::become_role(Rights& rights, Oid role)

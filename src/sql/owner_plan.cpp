@@ -1,5 +1,6 @@
 #include "owner_plan.h"
 #include "errors.h"
+#include "owner.h"
 
 using namespace snowflake;
 
@@ -20,19 +21,9 @@ Expected expected = {};
 planner_hook_type previous_hook = nullptr;
 bool is_installed = false;
 
-Oid owner_of(Oid table)
-{
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for relation %u", table);
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    return owner;
-}
-
 void require_owner(Oid table, const Seen& seen)
 {
-    const Oid owner = owner_of(table);
+    const Oid owner = owner::of_table(table);
     if (owner != seen.expected.owner)
         ereport(ERROR,
                 (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
