@@ -100,6 +100,10 @@ BEGIN
         EXECUTE format('ALTER SEQUENCE %s NO CYCLE', object);
         -- By the OID: a query of its name could be one of a view.
         SELECT * INTO STRICT drawn FROM snowflake_internal.stored_value(object);
+        IF drawn.last_value IS NULL THEN
+            RAISE insufficient_privilege USING MESSAGE = format('role %I may not read sequence %s', current_user, object),
+                HINT = format('GRANT SELECT ON SEQUENCE %s TO %I;', object, current_user);
+        END IF;
         is_up := bounds.seqincrement > 0;
         bits := CASE bounds.seqtypid WHEN 'smallint'::regtype THEN 15 WHEN 'integer'::regtype THEN 31 ELSE 63 END;
         -- Two values, the last of which is drawn: the present one, but at the end of the type.
