@@ -92,11 +92,14 @@ struct MoveArguments {
                          "file that plan --json has written; - is the standard input");
         line.add_dsn(verb, "--from", move.from, "connection string of its server");
         line.add_dsn(verb, "--to", move.to, "connection string of its new server");
-        CommandLine::add_jobs(verb, move.jobs, "number of moves at a time (default 1)");
-        CommandLine::add_jobs(verb, move.jobs_per_server,
-                              "how many of them a server takes part in; more than 1 is for small "
-                              "shards (default 1)",
-                              "--jobs-per-server");
+        verb->add_option("--together", move.together,
+                         "shards of a list that move as one set, at most (default 50)")
+            ->check(CLI::Range(1, 8192));
+        CommandLine::add_bytes(verb, "--together-size", move.together_size,
+                               "size of a set of several shards, at most (default 50GB)");
+        CommandLine::add_jobs(
+            verb, move.jobs,
+            "number of sets that move at a time, each between other databases (default 1)");
         CommandLine::add_jobs(verb, move.index_jobs,
                               "number of large indexes that a move builds at a time; each takes "
                               "maintenance_work_mem of the target (default 2)",

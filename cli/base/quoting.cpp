@@ -175,6 +175,19 @@ std::string doubled(const std::string& text, char quote)
     return doubled;
 }
 
+/* Quotes and backslashes are escaped as array_in() reads them. */
+std::string sql_array(const std::vector<std::string>& texts)
+{
+    std::string array;
+    for (const std::string& text : texts) {
+        array += array.empty() ? "\"" : ",\"";
+        for (const char c : text)
+            array += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+        array += '"';
+    }
+    return "{" + array + "}";
+}
+
 std::string joined(const std::vector<std::string>& texts, const std::string& separator,
                    const std::string& before)
 {

@@ -29,6 +29,9 @@ std::string visible(const std::string& text, const std::string& kept = "");
 /* Each quote twice, as SQL and CSV want it between quotes. */
 std::string doubled(const std::string& text, char quote = '\'');
 
+/* An array of SQL, as text. */
+std::string sql_array(const std::vector<std::string>& texts);
+
 /* before: in front of each. */
 std::string joined(const std::vector<std::string>& texts, const std::string& separator,
                    const std::string& before = "");

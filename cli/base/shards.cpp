@@ -48,6 +48,28 @@ std::string format_shards(const ShardSet& shards)
     return text.empty() ? "none" : text;
 }
 
+ShardSet numbers_of(const Shards& shards)
+{
+    ShardSet numbers;
+    for (const Shard& shard : shards)
+        numbers.insert(shard.number);
+    return numbers;
+}
+
+std::string title_of(const Shards& shards)
+{
+    return shards.size() == 1 ? shards[0].title()
+                              : "shards " + format_shards(numbers_of(shards));
+}
+
+std::string schemas_of(const Shards& shards)
+{
+    std::vector<std::string> names;
+    for (const Shard& shard : shards)
+        names.push_back(shard.quoted);
+    return sql_array(names);
+}
+
 std::string schema_name(const std::string& pattern, int shard)
 {
     const std::size_t at = pattern.find("{}");

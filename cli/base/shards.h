@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 struct Shard {
     int number;
@@ -15,6 +16,7 @@ struct Shard {
 };
 
 using ShardSet = std::set<int>;
+using Shards = std::vector<Shard>;
 
 /* The shard is 13 bits of an ID. */
 constexpr int kMaxShard = 8191;
@@ -23,6 +25,12 @@ constexpr int kMaxShard = 8191;
  * number above 8191. format_shards() writes an empty set as "none". */
 ShardSet parse_shards(const std::string& text);
 std::string format_shards(const ShardSet& shards);
+
+ShardSet numbers_of(const Shards& shards);
+/* Of one as above, of several "shards 5-7". */
+std::string title_of(const Shards& shards);
+/* The quoted names of the schemas as an array of SQL, for $1::regnamespace[]. */
+std::string schemas_of(const Shards& shards);
 
 /* A pattern with the number in it: insta{} and 5 are insta5. UsageError without {}; the length of
  * the name is not checked. */

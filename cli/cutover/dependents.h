@@ -1,4 +1,4 @@
-/* Objects of other schemas that need one of the shard's. */
+/* Objects of other schemas that need one of the shards'. */
 
 #pragma once
 
@@ -8,6 +8,6 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* "view v needs table insta5.users": it cannot be moved with the shard, and would be dropped with
- * it. */
-std::vector<std::string> find_dependents(Connection& connection, const Shard& shard);
+/* "view v needs table insta5.users": it cannot be moved with the shards, and would be dropped with
+ * them. */
+std::vector<std::string> find_dependents(Connection& connection, const Shards& shards);

@@ -45,7 +45,7 @@ std::string initial_privileges(Connection& connection, const Shard& shard, const
 } // namespace
 
 Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
-    : connection_(dsn), sole_owner_(sole_owner(connection_, shard)), shard_(shard), named_(shard)
+    : connection_(dsn), sole_owner_(sole_owner(connection_, {shard})), shard_(shard), named_(shard)
 {
     const std::string process = std::to_string(connection_.process_id());
     const std::string away = "snowflake_copy_" + process + "_0";

@@ -1,5 +1,6 @@
 #include "fleet/catalog.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
@@ -171,12 +172,16 @@ void require_one_schema_each(Connection& connection, const std::vector<Shard>& s
         throw Failure(problems + "Nothing was done.");
 }
 
-bool has_shard(Connection& connection, const Shard& shard)
+Shards find_missing(Connection& connection, const Shards& shards)
 {
-    for (const Shard& open : read_shards(connection))
-        if (open.number == shard.number && open.schema == shard.schema)
-            return true;
-    return false;
+    const Shards open = read_shards(connection);
+    Shards missing;
+    for (const Shard& shard : shards)
+        if (std::none_of(open.begin(), open.end(), [&](const Shard& one) {
+                return one.number == shard.number && one.schema == shard.schema;
+            }))
+            missing.push_back(shard);
+    return missing;
 }
 
 Shard find_shard(Connection& connection, const std::string& schema)

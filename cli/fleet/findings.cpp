@@ -33,7 +33,7 @@ void check_reverse(Connection& connection, const InTransit& move,
 {
     if (connection.query("SELECT pg_is_in_recovery()").flag(0, 0))
         return;
-    const std::string name = name_of_move(move.shard.number);
+    const std::string& name = move.record;
     const Result broken = find_broken_reverse(connection, name);
     for (int i = 0; i < broken.rows(); i++) {
         /* Empty if the slot is gone. --complete connects to both servers, so there are
@@ -41,8 +41,8 @@ void check_reverse(Connection& connection, const InTransit& move,
         const std::string slot = broken.text(i, 1);
         findings.push_back(
             {"reverse replication", "schema " + name,
-             "server " + move.other.text() + " does not follow shard " +
-                 std::to_string(move.shard.number) + ": " + broken.text(i, 0),
+             "server " + move.other.text() + " does not follow " + title_of(move.set) + ": " +
+                 broken.text(i, 0),
              "The log of that server says why. " + next_commands(move) +
                  " If that server is gone for good: " +
                  (slot.empty() ? "" : "SELECT pg_drop_replication_slot('" + slot + "'); ") +
@@ -56,14 +56,14 @@ std::vector<MoveFinding> find_moves(Connection& connection)
 {
     std::vector<MoveFinding> findings;
     for (const InTransit& one : read_in_transit(connection)) {
-        if (one.kind == InTransit::Kind::split)
+        if (one.kind == InTransit::Kind::split || one.shard.number != one.set.front().number)
             continue;
         /* Both servers have a record of reverse replication. The one that publishes has the slot,
          * and is asked; the other one has nothing to tell. */
         if (one.state == InTransit::State::reverse && one.is_source)
             check_reverse(connection, one, findings);
         else if (one.state == InTransit::State::moving)
-            findings.push_back({"leftover", "schema " + name_of_move(one.shard.number),
+            findings.push_back({"leftover", "schema " + one.record,
                                 "a move was interrupted, or is running now: " + one.step,
                                 next_commands(one)});
     }

@@ -25,6 +25,8 @@ bool is_open(const SplitState& split, const SplitShard& shard)
 InTransit in_transit(const SplitState& split, const SplitShard& shard)
 {
     return {static_cast<const Shard&>(shard),
+            kSplitSchema,
+            {},
             Kind::split,
             shard.leaves && split.is_under_way() && split.is_home ? State::moving : State::rest,
             is_open(split, shard),
@@ -58,7 +60,9 @@ InTransit in_transit(const MoveState& move, const std::string& here, const std::
     /* Reverse replication is named as the move whose end it is. --undo and --complete take the
      * servers in that order. */
     const bool is_from = move.is_of_source() != is_reverse;
-    return {{move.shard, move.schema},
+    return {move.shards.front(),
+            move.name,
+            move.shards,
             Kind::move,
             is_reverse                 ? State::reverse
             : move.step == Step::moved ? State::rest
@@ -76,28 +80,36 @@ InTransit in_transit(const MoveState& move, const std::string& here, const std::
 std::vector<InTransit> read_in_transit(Connection& connection)
 {
     std::vector<InTransit> found;
-    for (const MoveState& move : read_moves(connection))
-        found.push_back(in_transit(move, connection.address().uri(), move.other.uri()));
+    for (const MoveState& move : read_moves(connection)) {
+        InTransit one = in_transit(move, connection.address().uri(), move.other.uri());
+        for (const Shard& shard : move.shards) {
+            one.shard = shard;
+            found.push_back(one);
+        }
+    }
     if (const auto split = read_split(connection))
         for (const SplitShard& shard : read_split_shards(connection))
             found.push_back(in_transit(*split, shard));
     return found;
 }
 
-std::string move_command(const std::string& schema, const std::string& from, const std::string& to,
+std::string move_command(const Shards& set, const std::string& from, const std::string& to,
                          const std::string& options)
 {
-    /* Quotes do not keep the command from taking the name for an option. */
-    const bool is_like_option = !schema.empty() && schema[0] == '-';
     const std::string rest = "--from " + shell_quoted(from) + " --to " + shell_quoted(to) +
                              (options.empty() ? "" : " " + options);
+    if (set.size() > 1)
+        return "snowflake-shard move --shards " + format_shards(numbers_of(set)) + " " + rest;
+    const std::string& schema = set.front().schema;
+    /* Quotes do not keep the command from taking the name for an option. */
+    const bool is_like_option = !schema.empty() && schema[0] == '-';
     return "snowflake-shard move " + (is_like_option ? rest + " -- " + shell_quoted(schema)
                                                      : shell_quoted(schema) + " " + rest);
 }
 
 std::string command_of(const InTransit& shard, const std::string& option)
 {
-    return shard.kind == Kind::move ? move_command(shard.shard.schema, shard.from, shard.to, option)
+    return shard.kind == Kind::move ? move_command(shard.set, shard.from, shard.to, option)
                                     : split_command(shard.from, shard.to, option);
 }
 
@@ -136,7 +148,7 @@ std::string next_commands(const InTransit& shard)
                     : " " + command_of(shard, "--abort") + " undoes the " + what + ".");
     case State::reverse:
         return next + " stops reverse replication. " + command_of(shard, "--undo") +
-               " moves the shard back.";
+               (shard.set.size() > 1 ? " moves the shards back." : " moves the shard back.");
     case State::rest:
         break;
     }
@@ -154,14 +166,21 @@ std::string next_commands(const SplitState& split)
 
 std::string describe(const InTransit& shard)
 {
-    const bool is_move = shard.kind == Kind::move;
-    return shard.shard.title() +
-           (shard.state == State::reverse ? ", has reverse replication"
-            : shard.state == State::moving
-                ? is_move ? ", is moving" : ", is moving: its server is being split"
-            : is_move ? ", has moved to " + visible(shard.other.text())
-                      : ", is of a split that still has its triggers and old rows") +
-           "\nHINT:  " + next_commands(shard);
+    const bool is_one = shard.set.size() <= 1;
+    const std::string has = is_one ? ", has " : " have ";
+    const std::string is = is_one ? ", is " : " are ";
+    std::string text;
+    if (shard.kind == Kind::split)
+        text = shard.shard.title() +
+               (shard.state == State::moving
+                    ? ", is moving: its server is being split"
+                    : ", is of a split that still has its triggers and old rows");
+    else
+        text = title_of(shard.set) +
+               (shard.state == State::reverse  ? has + "reverse replication"
+                : shard.state == State::moving ? is + "moving"
+                                               : has + "moved to " + visible(shard.other.text()));
+    return text + "\nHINT:  " + next_commands(shard);
 }
 
 void require_unmoved(ServerSet& servers, const ShardSet& shards)
@@ -172,7 +191,8 @@ void require_unmoved(ServerSet& servers, const ShardSet& shards)
     for (const auto& of_server : servers.on_all(read_in_transit))
         for (const InTransit& one : of_server)
             if (one.state != State::rest && shards.count(one.shard.number) > 0) {
-                const auto place = found.insert({{one.shard.number, one.id}, one}).first;
+                const int number = one.set.empty() ? one.shard.number : one.set.front().number;
+                const auto place = found.insert({{number, one.id}, one}).first;
                 if (is_target_open(one))
                     place->second = one;
             }

@@ -19,6 +19,8 @@ struct InTransit {
     };
 
     Shard shard; /* without the quoted name */
+    std::string record; /* the schema that has it */
+    Shards set; /* the shards that move together; empty for a split */
     Kind kind;
     State state;
     bool is_open; /* here: else it has left, or has not come yet */
@@ -31,14 +33,16 @@ struct InTransit {
     std::string step; /* of it, for messages */
 };
 
-/* Of a record of the server here. The strings are connection strings without secrets. */
+/* Of a record of the server here: its first shard stands for the set. The strings are connection
+ * strings without secrets. */
 InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other);
 
 /* By move, and then those of the split. */
 std::vector<InTransit> read_in_transit(Connection& connection);
 
-/* snowflake-shard move insta5 --from ... --to ... OPTIONS, for a shell. */
-std::string move_command(const std::string& schema, const std::string& from, const std::string& to,
+/* snowflake-shard move insta5 --from ... --to ... OPTIONS, for a shell; of several shards move
+ * --shards 5-7 ... */
+std::string move_command(const Shards& set, const std::string& from, const std::string& to,
                          const std::string& options);
 /* The same, and snowflake-shard split --from ... --standby ... By read_in_transit() the servers are
  * URIs without user and password, which the record does not have. */
@@ -55,7 +59,7 @@ std::string next_commands(const InTransit& shard);
 std::string next_commands(const SplitState& split);
 
 /* For an error of a verb that must not work on the shard: "shard 5, schema insta5, is moving", with
- * the hint. */
+ * the hint. A set that moves is named as a whole. */
 std::string describe(const InTransit& shard);
 
 /* An error if one of these shards is moving or has reverse replication: a definition that changes

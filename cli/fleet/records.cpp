@@ -63,26 +63,50 @@ std::string rows_sql(Connection& connection, const RecordTable& found, const std
            ") AS r (" + list + ")";
 }
 
+/* A row for each shard. */
 std::vector<MoveState> read_matching_moves(Connection& connection, const std::string& pattern)
 {
     std::string sql;
     for (const RecordTable& record : find_records(connection, pattern))
         sql += (sql.empty() ? "" : " UNION ALL ") +
-               rows_sql(connection, record, "state",
-                        "substring('" + record.schema +
-                            "', '[0-9]+$'), schema_name, id, other, step, marker, is_reversible, "
+               rows_sql(connection, record,
+                        "state CROSS JOIN " + record.schema + ".shards AS s",
+                        "'" + record.schema +
+                            "', s.number, s.schema_name, id, other, step, marker, is_reversible, "
                             "is_way_back",
-                        8);
+                        9);
     std::vector<MoveState> moves;
     if (sql.empty())
         return moves;
-    const Result states = connection.query("SELECT * FROM (" + sql + ") AS s ORDER BY c1::integer");
-    for (int i = 0; i < states.rows(); i++)
-        moves.push_back({static_cast<int>(states.number(i, 0)), states.text(i, 1),
-                         states.text(i, 2), address_of(states.text(i, 3)),
-                         Step(parse_step(kSteps, states.text(i, 4), "a move")), states.text(i, 5),
-                         states.flag(i, 6), states.flag(i, 7)});
+    const Result rows =
+        connection.query("SELECT * FROM (" + sql +
+                         ") AS s ORDER BY substring(c1, '[0-9]+$')::integer, c2::integer");
+    for (int i = 0; i < rows.rows(); i++) {
+        if (moves.empty() || moves.back().name != rows.text(i, 0))
+            moves.push_back({rows.text(i, 0),
+                             {},
+                             rows.text(i, 3),
+                             address_of(rows.text(i, 4)),
+                             Step(parse_step(kSteps, rows.text(i, 5), "a move")),
+                             rows.text(i, 6),
+                             rows.flag(i, 7),
+                             rows.flag(i, 8)});
+        moves.back().shards.push_back({static_cast<int>(rows.number(i, 1)), rows.text(i, 2)});
+    }
     return moves;
+}
+
+/* Version 1.0 kept the name of the schema in the table state. */
+void refuse_old_records(Connection& connection)
+{
+    const Result old = connection.query(R"(
+        SELECT nspname FROM pg_namespace AS n JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'state'
+        JOIN pg_attribute ON attrelid = c.oid AND attname = 'schema_name' AND NOT attisdropped
+        WHERE nspname ~ '^snowflake_move_[0-9]{1,4}$')");
+    if (old.rows() > 0)
+        throw Failure(connection.server() + ": schema " + old.text(0, 0) +
+                      " is the record of a move that snowflake-shard 1.0 has begun\nHINT:  End it "
+                      "with that version.");
 }
 
 } // namespace
@@ -109,16 +133,17 @@ std::vector<MoveState> read_moves(Connection& connection)
         try {
             return read_matching_moves(connection, "'^snowflake_move_[0-9]{1,4}$'");
         } catch (const ServerError& error) {
-            /* Another command has dropped a record between the two queries. */
             if (error.sqlstate != undefined_table || left == 0)
                 throw;
+            /* Else another command has dropped a record between the two queries. */
+            refuse_old_records(connection);
         }
 }
 
 /* Not one of read_moves(), because this may be in a transaction, which an error would end. */
-std::optional<MoveState> read_move(Connection& connection, int shard)
+std::optional<MoveState> read_move(Connection& connection, const std::string& name)
 {
-    const auto moves = read_matching_moves(connection, "'^" + name_of_move(shard) + "$'");
+    const auto moves = read_matching_moves(connection, "'^" + name + "$'");
     return moves.empty() ? std::nullopt : std::optional<MoveState>(moves.front());
 }
 

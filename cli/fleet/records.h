@@ -1,6 +1,7 @@
-/* The records of moves and of a split in a database: the schemas snowflake_move_N and
- * snowflake_split, each with a table state. They are read only here; move/state.h and split/ write
- * them. in_transit.h interprets them for a shard. */
+/* The records of moves and of a split in a database: the schemas snowflake_move_N, where N is the
+ * lowest number of the set that moves, and snowflake_split. Each has the tables state and shards.
+ * They are read only here; move/state.h and split/ write them. in_transit.h interprets them for a
+ * shard. */
 
 #pragma once
 
@@ -11,7 +12,8 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* Also the name of the publication and the subscription of the move. */
+/* Also the name of the publication and the subscription of the move, and of the lock of a shard.
+ * shard: the lowest number of the set. */
 std::string name_of_move(int shard);
 inline const std::string kSplitSchema = "snowflake_split";
 
@@ -27,10 +29,10 @@ enum class Step {
 /* As the table has it, and people read it. */
 std::string text_of(Step step);
 
-/* A row of the table state of a move. */
+/* The tables of the record of a move. */
 struct MoveState {
-    int shard;
-    std::string schema;
+    std::string name;
+    Shards shards; /* the set, by number; without the quoted names */
     std::string id; /* of the move, the same on both servers */
     Address other;  /* the other server */
     Step step;
@@ -53,10 +55,11 @@ struct MoveState {
     bool is_open() const { return step == Step::prepared || step == Step::open; }
 };
 
-/* All moves of a server whose state can be trusted: made by this role, or by a superuser. */
+/* All moves of a server whose state can be trusted: made by this role, or by a superuser. A Failure
+ * if one has the form that version 1.0 gave it. */
 std::vector<MoveState> read_moves(Connection& connection);
-/* That of one shard. */
-std::optional<MoveState> read_move(Connection& connection, int shard);
+/* The one of this name. */
+std::optional<MoveState> read_move(Connection& connection, const std::string& name);
 
 /* For verbs that must know of each move: warns of a record that is not read, because another role
  * that is no superuser has made it, or planted it. */

@@ -48,7 +48,7 @@ std::string takes(int moves, int reverse)
     text += text.empty() ? "" : ", and ";
     return text +
            (reverse == 1 ? "reverse replication takes 1"
-                         : "reverse replication of " + std::to_string(reverse) + " shards takes " +
+                         : "reverse replication of " + std::to_string(reverse) + " sets takes " +
                                std::to_string(reverse)) +
            " until --complete";
 }
@@ -68,8 +68,8 @@ Capacity::Cluster& Capacity::cluster_of(Connection& connection)
 void Capacity::add_move(Servers& servers)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    cluster_of(servers.source).publishing.moves[identify(servers.source).database]++;
-    cluster_of(servers.target).subscribing.moves[identify(servers.target).database]++;
+    cluster_of(servers.source).publishing.databases.insert(identify(servers.source).database);
+    cluster_of(servers.target).subscribing.databases.insert(identify(servers.target).database);
 }
 
 void Capacity::add_reverse(Servers& servers, bool has_slot)
@@ -81,16 +81,16 @@ void Capacity::add_reverse(Servers& servers, bool has_slot)
 }
 
 /* The size of a table has its indexes and TOAST; a partitioned table has no storage. */
-void Capacity::add_rows(Servers& servers, const Shard& shard)
+void Capacity::add_rows(Servers& servers, const Shards& shards)
 {
     const Result size = servers.source.query(R"(
         SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
-        FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'm'))",
-                                             {shard.quoted});
+        FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind IN ('r', 'm'))",
+                                             {schemas_of(shards)});
     const std::lock_guard<std::mutex> lock(mutex_);
     Space& space = spaces_[identify(servers.target).database];
     space.dsn = servers.target.dsn_of_server();
-    space.shards++;
+    space.shards += shards.size();
     space.bytes += size.number(0, 0);
 }
 
@@ -113,16 +113,13 @@ void Capacity::tell(const Obstacles& obstacles)
     }
 }
 
-Obstacles Capacity::find_too_few(int jobs, int jobs_per_database)
+Obstacles Capacity::find_too_few(int jobs)
 {
     Obstacles found;
     for (const auto& [key, cluster] : clusters_) {
         std::vector<std::string> parameters;
         for (const Side& side : {cluster.publishing, cluster.subscribing}) {
-            int moves = 0;
-            for (const auto& of_database : side.moves)
-                moves += std::min(of_database.second, jobs_per_database);
-            moves = std::min(moves, jobs);
+            const int moves = std::min(static_cast<int>(side.databases.size()), jobs);
             parameters.push_back(std::to_string(moves * kOfMove + side.reverse));
             parameters.push_back(takes(moves, side.reverse));
         }

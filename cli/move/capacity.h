@@ -5,6 +5,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "move/session.h"
@@ -17,17 +18,17 @@ public:
     void add_move(Servers& servers);
     /* Until --complete, so those of a list add up. The slot may have been made already. */
     void add_reverse(Servers& servers, bool has_slot);
-    /* The rows of a shard, which come to the target. */
-    void add_rows(Servers& servers, const Shard& shard);
+    /* The rows of shards, which come to the target. */
+    void add_rows(Servers& servers, const Shards& shards);
 
-    /* jobs: how many moves there are at the same time, and in how many of them a database is. */
-    Obstacles find_too_few(int jobs, int jobs_per_database);
+    /* jobs: how many sets move at the same time. A database is in one of them. */
+    Obstacles find_too_few(int jobs);
     /* Of --dry-run: how many obstacles there are, and the space that each target needs. */
     void tell(const Obstacles& obstacles);
 
 private:
     struct Side {
-        std::map<std::string, int> moves; /* of each database */
+        std::set<std::string> databases; /* of moves */
         int reverse = 0;
     };
     struct Cluster {

@@ -1,4 +1,4 @@
-/* The command move on one shard. Its parts are in move.cpp (reads the command
+/* The command move on a set of shards. Its parts are in move.cpp (reads the command
  * line), forward.cpp (a move, a resumed move and an undo) and ends.cpp (abort, complete). */
 
 #pragma once
@@ -14,23 +14,24 @@
 #include "move/capacity.h"
 #include "move/obstacles.h"
 #include "move/rights.h"
+#include "move/sets.h"
 #include "move/session.h"
 #include "move/state.h"
 #include "move/verb.h"
-#include "plan/plan_file.h"
 #include "routers/routing.h"
 
 /* An undo names the servers as its move did, and goes from --to to --from. */
 MoveOptions in_direction(MoveOptions options);
 
-/* One command on a shard that it has locked. session_ comes before cutover_, because the routers
+/* One command on shards that it has locked. session_ comes before cutover_, because the routers
  * that the source keeps are read under its locks. */
 class MoveCommand
 {
 public:
     /* is_one_of_many: a list of moves prints all results at its end, so this prints none. It
      * resumes an interrupted move without --resume. */
-    explicit MoveCommand(const MoveOptions& options, bool is_one_of_many = false);
+    MoveCommand(const MoveOptions& options, const std::vector<std::string>& schemas,
+                bool is_one_of_many = false);
 
     int execute();
     /* Of a move that has not begun; none if it has, or is done. Adds the takings of the move to
@@ -69,8 +70,8 @@ private:
     void remove_copy(const Standing& now);
     void drop_closed(Connection& closed);
 
-    /* The state of the shard by both records, with the servers as they were given; not of a shard
-     * that has no record. */
+    /* The state of the set by both records, with the servers as they were given; not of one that has
+     * no record. */
     InTransit in_transit(const Standing& now);
     /* "\nHINT:  " with the next commands; empty without a record. */
     std::string hint(const Standing& now);
@@ -80,13 +81,17 @@ private:
     /* This move with another option, and with the options that it needs again. */
     std::string command_with(const std::string& option) const;
     std::string done() const { return options_.is_undone ? "undone" : kMoved; }
+    /* Of a --switch-command, for each shard: SHARD=5, SCHEMA=insta5 */
+    std::vector<std::vector<std::string>> variables() const;
     /* The exit code: kFound if the rows of both sides differ. */
     int end(const std::string& state, bool is_equal = true)
     {
         end_state_ = state;
         if (!is_equal)
             return kFound;
-        const std::vector<ShardState> states = {{move_.shard, state, ""}};
+        std::vector<ShardState> states;
+        for (const Shard& shard : move_.shards)
+            states.push_back({shard, state, ""});
         return is_one_of_many_ ? kDone : print_states(states, options_.json);
     }
 
@@ -124,20 +129,12 @@ void finish_definition(Servers& servers, const Move& move, int index_jobs);
  * There is no deadline: clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, std::int64_t max_lag);
 
-/* A move of --shards or --plan, and which databases its servers are, for all addresses of a
- * database the same. A server that was not reached is told by its connection string. */
-struct ListedMove {
-    PlanEntry entry;
-    std::string source;
-    std::string target;
-    std::string end_state; /* if it is at its end: kMoved, or with kWithReverse; else empty */
-};
-
 /* Each connection string of the list is connected to once, all at the same time, and no connection
  * stays open. Failure that tells the problems of all entries: a server that cannot be read, a
  * number that is not that of the schema there, a number that several schemas of the source have;
  * UsageError if one of them is a wrong string, or one server as both sides.
  *
  * begins: moves may begin. Else they act on moves that exist, each by itself: a server that is down
- * is an error of its own moves, and not of the list. */
-std::vector<ListedMove> read_list(const MoveOptions& options, bool begins);
+ * is an error of its own moves, and not of the list. A set of which a part is missing in the list
+ * is a problem, too. */
+std::vector<ListedSet> read_list(const MoveOptions& options, bool begins);

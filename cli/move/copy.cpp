@@ -20,22 +20,22 @@ namespace
 /* The part of the definition that the target gets first, to be run as a whole in a transaction of
  * the caller: the objects that rows need, which are tables, and the indexes by which the apply
  * worker finds rows. */
-std::string definition_before_rows(Connection& source, const Shard& shard, const Archive& archive)
+std::string definition_before_rows(Connection& source, const Move& move, const Archive& archive)
 {
     return archive.sql(archive.items(Archive::Section::pre_data)) +
-           archive.sql(keys_before_rows(source, shard, archive));
+           archive.sql(keys_before_rows(source, move, archive));
 }
 
 /* Megabytes of the rows of tables, without indexes and TOAST: for the progress alone. */
 class CopiedSize
 {
 public:
-    explicit CopiedSize(Connection& source, const Shard& shard)
+    explicit CopiedSize(Connection& source, const Move& move)
     {
         const Result rows = source.query(R"(
             SELECT oid::regclass, pg_relation_size(oid)
-            FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r')",
-                                         {shard.quoted});
+            FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r')",
+                                         {move.schemas()});
         for (int i = 0; i < rows.rows(); i++)
             total_ += sizes_[rows.text(i, 0)] = rows.number(i, 1);
     }
@@ -152,24 +152,23 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
     note_fingerprint(source, move);
     const Archive archive = archive_of(source, move);
     note_definition(source, move, archive);
-    const std::string definition = definition_before_rows(source, move.shard, archive);
+    const std::string definition = definition_before_rows(source, move, archive);
     require_no_change(source, move);
     target.run("BEGIN ISOLATION LEVEL READ COMMITTED");
-    target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
-                 {std::to_string(move.shard.number), move.shard.schema});
-    restore(target, definition, sole_owner(source, move.shard));
+    claim_shards(target, move);
+    restore(target, definition, sole_owner(source, move.shards));
     make_state(target, move, require_state(source, move).id, source.address(), Step::copying);
     make_fence(target, move);
     /* The apply worker is a replica, which this does not stop. */
     for (const std::string& statement : fence_triggers(target, move, ""))
         target.run(statement);
-    close_shard(target, move, move.shard.title() + ", is not open here yet",
+    close_shard(target, move, move.title() + ", is not open here yet",
                 "It is being moved from " + source.server() + ".");
     stop_sequences(target, move);
     hide_statements(target);
     target.run(subscription_sql(target, move.name, move.name, workers.dsn,
                                 "slot_name = '" + move.slot + "'" + format_option(servers, move) +
-                                    worker_option(target, source, source, move.shard, workers)));
+                                    worker_option(target, source, source, move.shards, workers)));
     if (const std::string table = find_foreign_table(target, move); !table.empty())
         throw MustStartAnew("table " + table + " is published, and not of the shard");
     if (!has_found_publication(target, move))
@@ -183,7 +182,7 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers)
 void await_copy(Servers& servers, const Move& move, int index_jobs)
 {
     warn("target: rows");
-    const CopiedSize size(servers.source, move.shard);
+    const CopiedSize size(servers.source, move);
     Progress progress("copy (MB)", size.total());
     KeysBehindRows keys(servers, move, index_jobs);
     await_replication(servers, move, [&] {
@@ -216,16 +215,16 @@ void finish_definition(Servers& servers, const Move& move, int index_jobs)
     note_fingerprint(source, move);
     const Archive archive = archive_of(source, move);
     /* All other indexes, foreign keys and triggers. This also fills the materialized views. */
-    std::vector<Archive::Item> rest = all_but_keys(source, move.shard, archive);
+    std::vector<Archive::Item> rest = all_but_keys(source, move, archive);
     std::vector<std::string> indexes;
-    for (const Archive::Item& index : take_large_indexes(servers, move.shard, rest))
+    for (const Archive::Item& index : take_large_indexes(servers, move, rest))
         indexes.push_back(archive.sql({index}));
     const std::string definition = archive.sql(rest);
-    const std::string owner = sole_owner(source, move.shard);
+    const std::string owner = sole_owner(source, move.shards);
     require_same_definition(source, move, archive);
     require_no_change(source, move);
     std::string analysis;
-    for (const std::string& table : tables_of(target, move.shard, "rp"))
+    for (const std::string& table : tables_of(target, move.shards, "rp"))
         analysis += "ANALYZE " + table + ";";
     stop_subscription(servers, move);
     build_indexes(target, move, indexes, owner, index_jobs);

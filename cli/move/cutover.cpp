@@ -102,8 +102,7 @@ void open_target(Connection& target, const Move& move, const Fence& fence,
         /* A second time: functions of the shard that made its IDs were replaced while it was
          * closed, so another schema of the target could take the number. Then this is an error, and
          * the source is opened again. */
-        target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
-                     {std::to_string(move.shard.number), move.shard.schema});
+        claim_shards(target, move);
         write_step(target, move, Step::open);
         of_commit.emplace(target, tell_once_at(target, deadline));
         is_final = true;

@@ -9,21 +9,21 @@
 #include "move/reverse.h"
 #include "postgres/identity.h"
 
-/* Before the cutover. The shard is where it was; if it has come from the target, that
- * follows it on. Clients come first: the fence is lowered and they are let go before
+/* Before the cutover. The shards are where they were; if they have come from the target, that
+ * follows them on. Clients come first: the fence is lowered and they are let go before
  * anything is removed. The record on the source is removed or reset last, so an --abort
  * that was killed can be given again. */
 int MoveCommand::abort()
 {
     const Standing now = standing();
     if (!now.has_begun())
-        throw Failure("there is no move of schema " + visible(options_.schema) + " to be aborted" +
+        throw Failure("there is no move of " + move_.title() + " to be aborted" +
                       (now.has_moved() ? how_to_move_back(now) : hint(now)));
     now.require_same_servers(session_.servers, move_);
     /* This was read under the locks that Session holds on both servers, so no other command opens
      * the target before the fence is lowered. */
     if (now.is_cut_over())
-        throw Failure("the shard is open on " + target_.server() + hint(now));
+        throw Failure(move_.title() + (move_.is_one() ? ", is" : " are") + " open on " + target_.server() + hint(now));
     cutover_.remedy = command_with("--abort") + " goes on";
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());
@@ -49,7 +49,7 @@ void MoveCommand::remove_copy(const Standing& now)
     if (now.target)
         lock_and_run_naming(target_, limits_.deadline(), [&] {
             target_.run(move_.sql("DROP SCHEMA @move@ CASCADE; DROP SCHEMA IF EXISTS ") +
-                        move_.shard.quoted + " CASCADE");
+                        move_.quoted() + " CASCADE");
         });
     drop_slot_and_publication(source_, move_, limits_.deadline());
     drop_state(source_, move_, limits_);
@@ -63,13 +63,12 @@ void MoveCommand::remove_copy(const Standing& now)
 void MoveCommand::drop_closed(Connection& closed)
 {
     std::string dependents;
-    for (const std::string& dependent : find_dependents(closed, move_.shard))
+    for (const std::string& dependent : find_dependents(closed, move_.shards))
         dependents += "\n    " + dependent;
     if (!dependents.empty())
         throw Failure("objects of other schemas would be dropped, too:" + dependents);
     lock_and_run_naming(closed, limits_.deadline(), [&] {
-        closed.run("DROP SCHEMA " + move_.shard.quoted + " CASCADE; DROP SCHEMA " + move_.name +
-                   " CASCADE");
+        closed.run("DROP SCHEMA " + move_.quoted() + ", " + move_.name + " CASCADE");
     });
 }
 
@@ -86,13 +85,13 @@ int MoveCommand::complete()
     if (!now.source && !now.target && is_there_already(now))
         return end("dropped");
     if (!now.source && !is_on_target)
-        throw Failure("schema " + visible(move_.shard.schema) + " of " + source_.server() +
-                      " has not been moved" + hint(now));
-    /* The schema can have been dropped or renamed on the target since the move. Then the rows of
-     * the source are the only ones. */
-    if (!has_shard(open, move_.shard))
-        throw Failure("schema " + visible(move_.shard.schema) + " of " + open.server() +
-                      " is not shard " + std::to_string(move_.shard.number));
+        throw Failure(move_.title() + " of " + source_.server() +
+                      (move_.is_one() ? ", has" : " have") + " not been moved" + hint(now));
+    /* A schema can have been dropped or renamed on the target since the move. Then the rows of the
+     * source are the only ones. */
+    if (const Shards missing = find_missing(open, move_.shards); !missing.empty())
+        throw Failure("schema " + visible(missing[0].schema) + " of " + open.server() +
+                      " is not shard " + std::to_string(missing[0].number));
     /* The record of the source is dropped last. It alone tells that the source follows, so a
      * command that was killed in between goes on, also when the part of the target is gone. */
     if (now.is_followed()) {

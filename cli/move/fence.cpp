@@ -52,7 +52,7 @@ CREATE FUNCTION @move@.fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN
 CREATE FUNCTION @move@.close(problem text, place text) RETURNS void
     LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
-    schema_oid CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
+    schemas CONSTANT oid[] := ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s ON s.schema_name = n.nspname);
     body CONSTANT text := format('BEGIN RAISE EXCEPTION USING ERRCODE = ''read_only_sql_transaction'', '
                                  'MESSAGE = %L, DETAIL = %L; END', problem, place);
     function record;
@@ -69,7 +69,7 @@ BEGIN
                CASE WHEN p.prorettype = 'record'::regtype THEN format('plpgsql AS %L', body)
                     ELSE format('sql AS %L', format('SELECT @move@.refuse(); SELECT NULL::%s', p.prorettype::regtype)) END AS closed
         FROM pg_depend AS d JOIN pg_proc AS p ON p.oid = d.objid JOIN pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = schema_oid AND d.classid = 'pg_proc'::regclass
+        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = ANY (schemas) AND d.classid = 'pg_proc'::regclass
         AND EXISTS (SELECT FROM snowflake_internal.call_of(d.classid, d.objid, 0) AS k WHERE k.is_direct)
     LOOP
         -- A DEFAULT of an argument can have a constant of a type whose input calls functions of the shard's owner.
@@ -93,7 +93,7 @@ BEGIN
     FOR object IN
         SELECT c.oid FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid
         WHERE d.refclassid = 'pg_namespace'::regclass AND d.classid = 'pg_class'::regclass AND c.relkind = 'S'
-        AND d.refobjid = (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname)
+        AND d.refobjid IN (SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s ON s.schema_name = n.nspname)
         ORDER BY c.oid
     LOOP
         SELECT * INTO bounds FROM pg_sequence WHERE seqrelid = object;
@@ -150,8 +150,8 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA @move@ FROM PUBLIC;
 std::string relations_of(Connection& connection, const Move& move)
 {
     return "SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND "
-           "classid = 'pg_class'::regclass AND refobjid = " +
-           connection.literal(move.shard.quoted) + "::regnamespace";
+           "classid = 'pg_class'::regclass AND refobjid = ANY (" +
+           connection.literal(move.schemas()) + "::regnamespace[])";
 }
 
 /* A table that was made between the publication and the copy of the definition has no rows
@@ -185,7 +185,7 @@ std::vector<std::string> fence_triggers(Connection& connection, const Move& move
      * statement names, not on the partitions that get the rows. OR REPLACE (PostgreSQL 14),
      * because the step can be repeated, and because reverse replication changes the firing of
      * triggers that a move has made. */
-    for (const std::string& table : tables_of(connection, move.shard, "rp"))
+    for (const std::string& table : tables_of(connection, move.shards, "rp"))
         statements.push_back(
             "CREATE OR REPLACE TRIGGER snowflake_move BEFORE INSERT OR UPDATE OR DELETE OR "
             "TRUNCATE ON " +
@@ -235,8 +235,8 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
             /* A crash that loses this commit loses those that follow: the source is open. */
             source.run("SET LOCAL synchronous_commit = off");
             require_published_tables(source, move);
-            close_shard(source, move, move.shard.title() + ", has moved",
-                        "It is at " + target + " now.");
+            close_shard(source, move, move.title() + (move.is_one() ? ", has moved" : " have moved"),
+                        (move.is_one() ? "It is at " : "They are at ") + target + " now.");
             write_step(source, move, Step::fenced);
         });
     /* After the commit, for the reason above kFence. Partitioned tables are looked at,

@@ -39,17 +39,17 @@ INSERT INTO @move@.noted DEFAULT VALUES;
 CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql
     SET search_path = '' SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-    schema_oid CONSTANT oid := (SELECT n.oid FROM pg_namespace AS n JOIN @move@.state AS s ON s.schema_name = n.nspname);
-    members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = schema_oid);
-    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE oid = ANY (members) AND typnamespace = schema_oid);
-    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = schema_oid AND relkind <> 'S');
-    sequences CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = schema_oid AND relkind = 'S');
+    schemas CONSTANT oid[] := ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s ON s.schema_name = n.nspname);
+    members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = ANY (schemas));
+    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE oid = ANY (members) AND typnamespace = ANY (schemas));
+    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = ANY (schemas) AND relkind <> 'S');
+    sequences CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = ANY (schemas) AND relkind = 'S');
     others CONSTANT oid[] := ARRAY(SELECT typrelid FROM pg_type WHERE oid = ANY (types) AND typrelid <> 0)
         || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables));
     relations CONSTANT oid[] := tables || others;
     functions CONSTANT oid[] := ARRAY(
         SELECT p.oid FROM pg_proc AS p
-        WHERE p.oid = ANY (members) AND p.pronamespace = schema_oid
+        WHERE p.oid = ANY (members) AND p.pronamespace = ANY (schemas)
         AND NOT starts_with(p.prosrc, 'SELECT @move@.refuse();')
         AND p.prosrc <> (SELECT f.prosrc FROM pg_proc AS f WHERE f.oid = '@move@.fence()'::regprocedure)
         AND NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_depend AS e ON e.classid = d.refclassid AND e.objid = d.refobjid
@@ -59,7 +59,7 @@ DECLARE
 BEGIN
     RETURN (
         WITH written (catalog, object, by) AS (
-            SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = schema_oid
+            SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = ANY (schemas)
             UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, relam, reltablespace, relpersistence, relrowsecurity,
                                                       relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
                       FROM pg_class WHERE oid = ANY (relations || sequences)
@@ -73,25 +73,25 @@ BEGIN
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND tgname <> 'snowflake_move'
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_policy WHERE polrelid = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = ANY (schemas)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_proc WHERE oid = ANY (functions)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_type WHERE oid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = schema_oid
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = schema_oid
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opfamily WHERE opfnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = ANY (schemas)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = ANY (schemas)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opfamily WHERE opfnamespace = ANY (schemas)
             UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
-                      FROM pg_amop AS a JOIN pg_opfamily AS f ON f.oid = amopfamily WHERE opfnamespace = schema_oid
+                      FROM pg_amop AS a JOIN pg_opfamily AS f ON f.oid = amopfamily WHERE opfnamespace = ANY (schemas)
             UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
-                      FROM pg_amproc AS a JOIN pg_opfamily AS f ON f.oid = amprocfamily WHERE opfnamespace = schema_oid
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_conversion WHERE connamespace = schema_oid
+                      FROM pg_amproc AS a JOIN pg_opfamily AS f ON f.oid = amprocfamily WHERE opfnamespace = ANY (schemas)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_conversion WHERE connamespace = ANY (schemas)
             UNION ALL SELECT tableoid, ftrelid, xmin::text FROM pg_foreign_table WHERE ftrelid = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = schema_oid
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = schema_oid
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = ANY (schemas)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = ANY (schemas)
             UNION ALL SELECT m.tableoid, mapcfg, m.xmin::text
-                      FROM pg_ts_config_map AS m JOIN pg_ts_config AS c ON c.oid = mapcfg WHERE cfgnamespace = schema_oid
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = schema_oid
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = schema_oid),
+                      FROM pg_ts_config_map AS m JOIN pg_ts_config AS c ON c.oid = mapcfg WHERE cfgnamespace = ANY (schemas)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = ANY (schemas)
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = ANY (schemas)),
         commented AS (
             SELECT d.tableoid, objoid, d.xmin::text FROM pg_description AS d JOIN written ON catalog = classoid AND object = objoid
             UNION ALL
@@ -102,14 +102,21 @@ END $$;
 REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;
 )sql";
 
+std::vector<std::string> names_of(const Move& move)
+{
+    std::vector<std::string> names;
+    for (const Shard& shard : move.shards)
+        names.push_back(shard.schema);
+    return names;
+}
+
 std::vector<std::string> read_definition(Connection& source, const Move& move,
                                          const Archive& archive)
 {
-    const Entries entries =
-        split_dump(source, {move.shard.schema}, archive.text())[move.shard.schema];
     std::vector<std::string> definition;
-    for (const Entry& entry : entries)
-        definition.push_back(entry.sql);
+    for (const auto& [schema, entries] : split_dump(source, names_of(move), archive.text()))
+        for (const Entry& entry : entries)
+            definition.push_back(entry.sql);
     /* Sorted here and not by ORDER BY: std::set_difference() compares bytes, a
      * server by its collation. */
     std::sort(definition.begin(), definition.end());
@@ -137,26 +144,25 @@ void make_fingerprint(Connection& source, const Move& move)
 
 Archive archive_of(Connection& source, const Move& move)
 {
-    return {source, move.shard.schema, true};
+    return {source, names_of(move), true};
 }
 
 void note_definition(Connection& source, const Move& move, const Archive& archive)
 {
-    /* One transaction: after a kill the table has all of a definition. A part of one
-     * would read as a change. A move of 1.0 has not made the column. */
+    /* One transaction: after a kill the table has all of a definition. A part of one would read as
+     * a change. */
     source.run(move.sql("BEGIN; TRUNCATE @move@.definition; "
-                        "ALTER TABLE @move@.noted ADD COLUMN IF NOT EXISTS of_definition text; "
                         "UPDATE @move@.noted SET of_definition = fingerprint"));
-    for (const std::string& statement : read_definition(source, move, archive))
-        source.query(move.sql("INSERT INTO @move@.definition VALUES ($1)"), {statement});
+    source.query(move.sql("INSERT INTO @move@.definition SELECT unnest($1::text[])"),
+                 {sql_array(read_definition(source, move, archive))});
     source.run("COMMIT");
 }
 
 bool is_untouched(Connection& source, const Move& move)
 {
     return source
-        .query(move.sql("SELECT coalesce(to_jsonb(n)->>'of_definition' = @move@.fingerprint(), "
-                        "false) FROM @move@.noted AS n"))
+        .query(move.sql("SELECT coalesce(of_definition = @move@.fingerprint(), false) "
+                        "FROM @move@.noted"))
         .flag(0, 0);
 }
 

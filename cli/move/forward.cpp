@@ -27,7 +27,7 @@ int MoveCommand::go_on()
          * reverse replication is as broken as before. */
         throw Failure(
             error.what() +
-            ("\nHINT:  " + (is_undo ? move_command(options_.schema, without_secrets(options_.to),
+            ("\nHINT:  " + (is_undo ? move_command(move_.shards, without_secrets(options_.to),
                                                    without_secrets(options_.from), "--complete") +
                                           " stops reverse replication."
                                     : command_with("--abort") + " removes the copy.")));
@@ -70,7 +70,7 @@ void MoveCommand::prepare()
         if (source->is_reversible) {
             Capacity capacity;
             capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
-            capacity.find_too_few(1, 1).raise_first();
+            capacity.find_too_few(1).raise_first();
             /* Before await_lag(): a slot can take long, because it waits for the running
              * transactions of the target. The lag must be small when the cutover begins. */
             prepare_reverse(target_, move_);
@@ -106,16 +106,16 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;
     try {
-        routers_.lead_to(source_, target_, move_.variables());
+        routers_.lead_to(source_, target_, variables());
     } catch (const Failure&) {
         not_led = std::current_exception();
     }
     std::vector<std::string> differences;
     if (snapshot) {
         warn("both: comparing rows");
-        differences = compare_rows(source_, *snapshot, move_.shard, options_.verify_size);
+        differences = compare_rows(source_, *snapshot, move_.shards, options_.verify_size);
     } else {
-        warn("the rows are not compared: the shard was opened by a command that ended then");
+        warn("the rows are not compared: the target was opened by a command that ended then");
     }
     for (const std::string& difference : differences)
         warn(visible(difference));

@@ -25,10 +25,10 @@ const char* const kKeys = R"(
     SELECT k.catalog, k.oid, t.oid::regclass, k.name,
            t.relkind = 'r' AND NOT t.relispartition AND pg_relation_size(t.oid) >= 8 << 20
     FROM (SELECT tableoid AS catalog, oid, conrelid AS relid, conname AS name FROM pg_constraint
-          WHERE connamespace = $1::regnamespace AND contype IN ('p', 'u', 'x')
+          WHERE connamespace = ANY ($1::regnamespace[]) AND contype IN ('p', 'u', 'x')
           UNION ALL
           SELECT c.tableoid, c.oid, indrelid, relname FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid
-          WHERE relnamespace = $1::regnamespace AND indisreplident) AS k JOIN pg_class AS t ON t.oid = relid)";
+          WHERE relnamespace = ANY ($1::regnamespace[]) AND indisreplident) AS k JOIN pg_class AS t ON t.oid = relid)";
 
 struct Key {
     /* A catalogue and an object, because an OID is unique in its catalogue only. */
@@ -38,9 +38,9 @@ struct Key {
     bool is_of_large_table;
 };
 
-std::vector<Key> find_keys(Connection& connection, const Shard& shard)
+std::vector<Key> find_keys(Connection& connection, const Move& move)
 {
-    const Result rows = connection.query(kKeys, {shard.quoted});
+    const Result rows = connection.query(kKeys, {move.schemas()});
     std::vector<Key> keys;
     for (int i = 0; i < rows.rows(); i++)
         keys.push_back({{rows.number(i, 0), rows.number(i, 1)},
@@ -71,21 +71,21 @@ std::vector<Archive::Item> choose_items(const std::vector<Key>& keys, const Arch
  * statement. */
 const char* const kLarge = R"(
     SELECT tableoid, oid, pg_get_indexdef(oid) FROM pg_class, pg_relation_size(oid) AS size
-    WHERE relnamespace = $1::regnamespace AND relkind = 'i' AND size >= 1 << 20 ORDER BY size DESC, oid)";
+    WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'i' AND size >= 1 << 20 ORDER BY size DESC, oid)";
 
 } // namespace
 
-std::vector<Archive::Item> keys_before_rows(Connection& source, const Shard& shard,
+std::vector<Archive::Item> keys_before_rows(Connection& source, const Move& move,
                                             const Archive& archive)
 {
-    return choose_items(find_keys(source, shard), archive,
+    return choose_items(find_keys(source, move), archive,
                         [](const Key* key) { return key && !key->is_of_large_table; });
 }
 
-std::vector<Archive::Item> all_but_keys(Connection& source, const Shard& shard,
+std::vector<Archive::Item> all_but_keys(Connection& source, const Move& move,
                                         const Archive& archive)
 {
-    return choose_items(find_keys(source, shard), archive, [](const Key* key) { return !key; });
+    return choose_items(find_keys(source, move), archive, [](const Key* key) { return !key; });
 }
 
 /* The archive is made anew, because the one of prepare_target() can be that of a killed command. */
@@ -93,15 +93,15 @@ KeysBehindRows::KeysBehindRows(Servers& servers, const Move& move, int jobs)
     : servers_(servers), move_(move), jobs_(static_cast<std::size_t>(jobs))
 {
     std::set<std::pair<std::string, std::string>> built;
-    for (const Key& key : find_keys(servers.target, move.shard))
+    for (const Key& key : find_keys(servers.target, move))
         built.emplace(key.table, key.name);
     std::vector<Key> keys;
-    for (const Key& key : find_keys(servers.source, move.shard))
+    for (const Key& key : find_keys(servers.source, move))
         if (built.count({key.table, key.name}) == 0)
             keys.push_back(key);
     if (keys.empty())
         return;
-    sole_owner_ = ::sole_owner(servers.source, move.shard);
+    sole_owner_ = ::sole_owner(servers.source, move.shards);
     const Archive archive = archive_of(servers.source, move);
     for (const Key& key : keys)
         if (const auto [missing, is_new] = missing_.try_emplace(key.table); is_new)
@@ -164,7 +164,7 @@ void KeysBehindRows::build(const std::string& table, const Keys& keys)
                     WHERE subname = $1 AND srrelid = $2::regclass AND srsubstate NOT IN ('i', 'd'))",
                                           {move_.name, table})
                                    .rows() > 0;
-        const std::vector<Key> there = find_keys(builder, move_.shard);
+        const std::vector<Key> there = find_keys(builder, move_);
         const bool are_made = std::any_of(there.begin(), there.end(), [&](const Key& key) {
             return key.table == table && key.name == keys.name;
         });
@@ -176,17 +176,17 @@ void KeysBehindRows::build(const std::string& table, const Keys& keys)
     }
 }
 
-std::vector<Archive::Item> take_large_indexes(Servers& servers, const Shard& shard,
+std::vector<Archive::Item> take_large_indexes(Servers& servers, const Move& move,
                                               std::vector<Archive::Item>& items)
 {
     /* Those that an interrupted command has built. One of the same name that is another is an error
      * when this is made. */
     const std::vector<std::string> found_there = texts_of(servers.target.query(R"(
         SELECT pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid
-        WHERE relnamespace = $1::regnamespace AND indisvalid)",
-                                                                               {shard.quoted}));
+        WHERE relnamespace = ANY ($1::regnamespace[]) AND indisvalid)",
+                                                                               {move.schemas()}));
     const std::set<std::string> built(found_there.begin(), found_there.end());
-    const Result rows = servers.source.query(kLarge, {shard.quoted});
+    const Result rows = servers.source.query(kLarge, {move.schemas()});
     std::vector<Archive::Item> large;
     for (int i = 0; i < rows.rows(); i++) {
         const auto found = std::find_if(items.begin(), items.end(), [&](const auto& item) {

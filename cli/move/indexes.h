@@ -14,10 +14,10 @@
 
 /* Keys are primary keys, unique and exclusion constraints, and indexes that are replica identities.
  * Those of large tables wait for the rows. */
-std::vector<Archive::Item> keys_before_rows(Connection& source, const Shard& shard,
+std::vector<Archive::Item> keys_before_rows(Connection& source, const Move& move,
                                             const Archive& archive);
 /* The other objects that pg_dump makes after the rows. */
-std::vector<Archive::Item> all_but_keys(Connection& source, const Shard& shard,
+std::vector<Archive::Item> all_but_keys(Connection& source, const Move& move,
                                         const Archive& archive);
 
 /* The keys that the target lacks, each made as soon as the rows of its table are copied. */
@@ -54,7 +54,7 @@ private:
 
 /* Takes the large ones out of the items, and returns those that the target does not have yet, the
  * largest first. They are ordinary indexes: a partitioned one is made without its parts. */
-std::vector<Archive::Item> take_large_indexes(Servers& servers, const Shard& shard,
+std::vector<Archive::Item> take_large_indexes(Servers& servers, const Move& move,
                                               std::vector<Archive::Item>& items);
 
 /* Each statement in a transaction of its own, by as many sessions of the target. An index that is

@@ -8,7 +8,9 @@
 #include "base/output.h"
 #include "fleet/catalog.h"
 #include "fleet/records.h"
+#include "move/sets.h"
 #include "move/state.h"
+#include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/parallel.h"
 #include "postgres/servers.h"
@@ -23,19 +25,13 @@ struct Place {
     std::string name;            /* host:port/database */
     std::string identity;
     std::vector<MoveState> moves;
-    std::vector<Shard> shards;
+    Shards shards;
     std::map<int, std::string> twice; /* numbers that several schemas have: find_twice() */
     std::string delay;                /* of each start of a subscription; empty if it is short */
 };
 
 /* By connection string. */
 using Places = std::map<std::string, Place>;
-
-/* A target without the extension has no shards. The obstacles say how to make it. */
-bool has_extension(Connection& connection)
-{
-    return connection.query("SELECT FROM pg_extension WHERE extname = 'snowflake'").rows() > 0;
-}
 
 /* From 16 on each subscription has a time of its own. */
 std::string read_delay(Connection& connection)
@@ -55,6 +51,7 @@ Place read_place(const std::string& dsn)
         place.name = server.name();
         place.identity = identify(server.connection).text();
         place.moves = read_moves(server.connection);
+        /* The obstacles say how to make it on a target. */
         if (has_extension(server.connection))
             place.shards = read_shards(server.connection);
         place.twice = find_twice(server.connection, place.shards);
@@ -81,17 +78,21 @@ Places read_places(const std::set<std::string>& distinct)
 
 const MoveState* find_move(const Place& place, const std::string& schema)
 {
-    const auto found = std::find_if(place.moves.begin(), place.moves.end(),
-                                    [&](const MoveState& move) { return move.schema == schema; });
-    return found == place.moves.end() ? nullptr : &*found;
+    for (const MoveState& move : place.moves)
+        for (const Shard& shard : move.shards)
+            if (shard.schema == schema)
+                return &move;
+    return nullptr;
 }
 
 /* As a Session has it: the record of a move comes first, because the registry can lack a fenced
  * shard. Failure if the schema has several numbers. */
 std::optional<int> number_of(const Place& place, const std::string& schema)
 {
-    if (const MoveState* const move = find_move(place, schema))
-        return move->shard;
+    for (const MoveState& move : place.moves)
+        for (const Shard& shard : move.shards)
+            if (shard.schema == schema)
+                return shard.number;
     for (const Shard& shard : place.shards)
         if (shard.schema == schema)
             return find_shard(place.shards, schema, place.name).number;
@@ -184,7 +185,7 @@ public:
             if (!place->delay.empty())
                 warn(place->name + ": wal_retrieve_retry_interval = " + place->delay +
                      ". Before PostgreSQL 16 a server starts one subscription in this time, so "
-                     "each move waits for it.\nHINT:  ALTER SYSTEM SET "
+                     "each set waits for it.\nHINT:  ALTER SYSTEM SET "
                      "wal_retrieve_retry_interval = '200ms'; SELECT pg_reload_conf(); "
                      "and ALTER SYSTEM RESET it after the moves.");
     }
@@ -194,7 +195,8 @@ public:
         std::vector<ListedMove> moves;
         for (const PlanEntry& entry : entries_)
             moves.push_back({entry, identity(entry.from), identity(entry.to),
-                             end_state(entry, places_.at(entry.from), places_.at(entry.to))});
+                             end_state(entry, places_.at(entry.from), places_.at(entry.to)),
+                             record_of(entry), oid_of(entry)});
         return moves;
     }
 
@@ -219,10 +221,40 @@ private:
                                              : "";
     }
 
+    /* The set with which it moves, by a record. */
+    ShardSet record_of(const PlanEntry& entry) const
+    {
+        for (const std::string& dsn : {entry.from, entry.to})
+            if (const MoveState* const move = find_move(places_.at(dsn), entry.schema))
+                return numbers_of(move->shards);
+        return {};
+    }
+
+    std::string oid_of(const PlanEntry& entry) const
+    {
+        for (const Shard& shard : places_.at(entry.from).shards)
+            if (shard.number == entry.number && shard.schema == entry.schema)
+                return shard.oid;
+        return "";
+    }
+
+    /* Those of the set that the list does not take to the same server. */
+    ShardSet find_left_out(const PlanEntry& entry) const
+    {
+        ShardSet left_out = record_of(entry);
+        for (const PlanEntry& other : entries_)
+            if (other.from == entry.from && other.to == entry.to)
+                left_out.erase(other.number);
+        return left_out;
+    }
+
     std::string find_problem(std::size_t i, bool begins) const
     {
         const PlanEntry& entry = entries_[i];
         try {
+            if (!find_left_out(entry).empty())
+                return "it moves with its set, shards " + format_shards(record_of(entry)) +
+                       ", and all of them are to be named";
             return problem_of(entry, places_.at(entry.from), places_.at(entry.to), begins);
         } catch (const Failure& error) {
             return error.what();
@@ -264,7 +296,8 @@ void find_schemas(const Place& place, std::map<int, std::string>& schemas, Probl
                   const ShardSet& wanted)
 {
     for (const MoveState& move : place.moves)
-        schemas.emplace(move.shard, move.schema);
+        for (const Shard& shard : move.shards)
+            schemas.emplace(shard.number, shard.schema);
     for (const Shard& shard : place.shards)
         if (wanted.count(shard.number) > 0 && schemas.emplace(shard.number, shard.schema).second &&
             place.twice.count(shard.number) > 0)
@@ -313,11 +346,12 @@ List list_of_plan(const MoveOptions& options)
 
 } // namespace
 
-std::vector<ListedMove> read_list(const MoveOptions& options, bool begins)
+std::vector<ListedSet> read_list(const MoveOptions& options, bool begins)
 {
     const List list = options.plan.empty() ? list_of_shards(options) : list_of_plan(options);
     list.require_right(begins);
-    if (begins && list.moves().size() > 1)
+    std::vector<ListedSet> sets = sets_of(list.moves(), options, begins);
+    if (begins && sets.size() > 1)
         list.tell_of_delays(options.is_reversible);
-    return list.moves();
+    return sets;
 }

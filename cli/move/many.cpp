@@ -1,10 +1,10 @@
-/* snowflake-shard move --shards, --plan. */
+/* snowflake-shard move --shards, --plan: a list of sets. */
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 #include "base/interrupt.h"
@@ -18,8 +18,8 @@ namespace
 {
 
 struct Entry {
-    MoveOptions options; /* of the move of one shard */
-    int number;
+    MoveOptions options; /* with the servers of the set */
+    Shards shards;
     std::vector<std::string> servers; /* which databases they are */
     std::string state = "not begun";
     std::string error{};
@@ -31,9 +31,23 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-Entry make_entry(const MoveOptions& options, const ListedMove& one, bool begins)
+std::string prefix_of(const Entry& entry)
 {
-    Entry entry = {options, one.entry.number, {one.source, one.target}};
+    return (entry.shards.size() == 1 ? "shard " : "shards ") +
+           format_shards(numbers_of(entry.shards));
+}
+
+MoveCommand command_of(const Entry& entry, const MoveOptions& options)
+{
+    std::vector<std::string> schemas;
+    for (const Shard& shard : entry.shards)
+        schemas.push_back(shard.schema);
+    return MoveCommand(options, schemas, true);
+}
+
+Entry make_entry(const MoveOptions& options, const ListedSet& one, bool begins)
+{
+    Entry entry = {options, one.shards, {one.source, one.target}};
     /* Clients are led there again, because the command that moved the shard may not have known
      * their routers. Without one, nothing is left to be done. */
     const bool has_routers = !options.pgbouncer.empty() || !options.switch_command.empty();
@@ -42,13 +56,12 @@ Entry make_entry(const MoveOptions& options, const ListedMove& one, bool begins)
         entry.is_taken = !has_routers;
         entry.state = has_routers ? entry.state : one.end_state;
     }
-    entry.options.schema = one.entry.schema;
-    entry.options.from = one.entry.from;
-    entry.options.to = one.entry.to;
+    entry.options.from = one.from;
+    entry.options.to = one.to;
     return entry;
 }
 
-/* All of them, before the first move. Each look locks its shard as a move does, and releases it.
+/* All of them, before the first move. Each look locks its shards as a move does, and releases it.
  * begin() looks again, because the last move of a list can begin hours later. */
 Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
 {
@@ -61,11 +74,10 @@ Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
         for (std::size_t i = next++; i < entries.size(); i = next++) {
             if (entries[i].has_moved)
                 continue;
-            const Prefix prefix("shard " + std::to_string(entries[i].number) + ": ");
+            const Prefix prefix(prefix_of(entries[i]) + ": ");
             for (Obstacle& obstacle :
-                 MoveCommand(entries[i].options, true).find_obstacles(capacity)) {
-                obstacle.server =
-                    "shard " + std::to_string(entries[i].number) + ", " + obstacle.server;
+                 command_of(entries[i], entries[i].options).find_obstacles(capacity)) {
+                obstacle.server = prefix_of(entries[i]) + ", " + obstacle.server;
                 found.push_back(obstacle);
             }
         }
@@ -74,35 +86,32 @@ Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
     Obstacles all;
     for (const auto& some : found_by_each)
         all.add(some);
-    all.add(capacity.find_too_few(options.jobs, options.jobs_per_server));
+    all.add(capacity.find_too_few(options.jobs));
     if (options.is_dry_run)
         capacity.tell(all);
     return all;
 }
 
-/* Of --undo --reversible: reverse replication of all shards, before the first is undone. */
+/* Of --undo --reversible: reverse replication of all sets, before the first is undone. */
 Obstacles find_too_few_for_reverse(const Entries& entries)
 {
     Capacity capacity;
     for (const Entry& entry : entries) {
         try {
-            MoveCommand(in_direction(entry.options), true).add_reverse(capacity);
+            command_of(entry, in_direction(entry.options)).add_reverse(capacity);
         } catch (const Failure&) {
-            /* Of one shard, whose undo says it. The others can be undone. */
+            /* Of one set, whose undo says it. The others can be undone. */
         }
     }
-    return capacity.find_too_few(0, 0);
+    return capacity.find_too_few(0);
 }
 
-/* Hands out the moves in their order, but none to a server that is in as many as it takes at a
- * time, also by another address. */
+/* Hands out the sets in their order, but none to a database that is in another one, also by another
+ * address. */
 class Queue
 {
 public:
-    Queue(Entries& entries, int jobs_per_server)
-        : entries_(entries), jobs_per_server_(jobs_per_server)
-    {
-    }
+    explicit Queue(Entries& entries) : entries_(entries) {}
 
     /* Nothing if all are taken, or after Ctrl-C. */
     Entry* take()
@@ -117,8 +126,7 @@ public:
                              [&](const Entry& entry) { return is_left(entry) && !is_busy(entry); });
             if (found != entries_.end()) {
                 found->is_taken = true;
-                for (const std::string& server : found->servers)
-                    running_[server]++;
+                running_.insert(found->servers.begin(), found->servers.end());
                 return &*found;
             }
             /* Also woken after Ctrl-C: a move that runs ends, and is given back. */
@@ -130,31 +138,29 @@ public:
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         for (const std::string& server : entry.servers)
-            running_[server]--;
+            running_.erase(server);
         is_free_.notify_all();
     }
 
 private:
     bool is_busy(const Entry& entry)
     {
-        return std::any_of(
-            entry.servers.begin(), entry.servers.end(),
-            [&](const std::string& server) { return running_[server] >= jobs_per_server_; });
+        return std::any_of(entry.servers.begin(), entry.servers.end(),
+                           [&](const std::string& server) { return running_.count(server) > 0; });
     }
 
     Entries& entries_;
-    const int jobs_per_server_;
     std::mutex mutex_;
     std::condition_variable is_free_;
-    std::map<std::string, int> running_; /* moves of a server */
+    std::set<std::string> running_; /* databases */
 };
 
 void move_one(Entry& entry)
 {
-    const Prefix prefix("shard " + std::to_string(entry.number) + ": ");
+    const Prefix prefix(prefix_of(entry) + ": ");
     std::string reached;
     try {
-        MoveCommand command(in_direction(entry.options), true);
+        MoveCommand command = command_of(entry, in_direction(entry.options));
         try {
             entry.differs = command.execute() == kFound;
             entry.state = command.end_state();
@@ -173,7 +179,7 @@ void move_one(Entry& entry)
     }
 }
 
-/* For a table: the first line, the server, and whether the shard may be open on the target. */
+/* For a table: the first line, the server, and whether the set may be open on the target. */
 std::string in_one_line(const std::string& error)
 {
     std::string text = first_line(error);
@@ -194,9 +200,10 @@ int print_end(const Entries& entries, bool json)
          * the exit code is 3, too. */
         has_failed = has_failed || !entry.error.empty() || entry.state == "not begun";
         differs = differs || entry.differs;
-        table.rows.push_back({entry.number, entry.options.schema, entry.state,
-                              entry.pause ? Value(*entry.pause) : Value(),
-                              text_or_null(in_one_line(entry.error))});
+        for (const Shard& shard : entry.shards)
+            table.rows.push_back({shard.number, shard.schema, entry.state,
+                                  entry.pause ? Value(*entry.pause) : Value(),
+                                  text_or_null(in_one_line(entry.error))});
     }
     print(table, json ? Format::json : Format::table);
     return has_failed ? kFailed : differs ? kFound : kDone;
@@ -210,7 +217,7 @@ int move_many(const MoveOptions& options)
      * be given with --dry-run. */
     const bool begins = !options.is_aborted && !options.is_undone && !options.is_completed;
     Entries entries;
-    for (const ListedMove& one : read_list(options, begins))
+    for (const ListedSet& one : read_list(options, begins))
         entries.push_back(make_entry(options, one, begins));
     if (begins) {
         const auto obstacles = find_obstacles(entries, options);
@@ -220,13 +227,14 @@ int move_many(const MoveOptions& options)
         if (const auto obstacles = find_too_few_for_reverse(entries); !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     }
-    const auto moved = static_cast<std::size_t>(std::count_if(
-        entries.begin(), entries.end(), [](const Entry& entry) { return entry.has_moved; }));
+    std::size_t moved = 0;
+    for (const Entry& entry : entries)
+        moved += entry.has_moved ? entry.shards.size() : 0;
     if (moved > 0)
         warn(count_of(moved, "shard") + " moved by an earlier command");
     /* Up to here Ctrl-C ends the command at once, because nothing was changed. */
     note_interrupts();
-    Queue queue(entries, options.jobs_per_server);
+    Queue queue(entries);
     at_once(static_cast<std::size_t>(options.jobs), [&](std::size_t) {
         while (Entry* entry = queue.take()) {
             move_one(*entry);

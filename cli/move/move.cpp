@@ -1,4 +1,4 @@
-/* snowflake-shard move: a shard goes to another server while it is written to.
+/* snowflake-shard move: shards go to another server while they are written to.
  *
  * The state of a move is in the two databases: each has a schema snowflake_move_N with a row of
  * state. Every step reads both servers and skips its completed parts, so that a move that was
@@ -34,7 +34,10 @@ bool goes_on(const MoveOptions& options, const MoveState& source, bool is_one_of
 Routing routing_of(const MoveOptions& options, Connection& source, const Move& move,
                    bool is_one_of_many)
 {
-    Routing routing = given_routing(options, {schema_name(options.alias, move.shard.number)});
+    Aliases aliases;
+    for (const Shard& shard : move.shards)
+        aliases.insert(schema_name(options.alias, shard.number));
+    Routing routing = given_routing(options, aliases);
     if (const auto state = read_state(source, move); state && state->is_of_source())
         add_kept_routing(source, move.name, goes_on(options, *state, is_one_of_many), routing);
     return routing;
@@ -57,10 +60,12 @@ void require_arguments(const MoveOptions& options)
 
 } // namespace
 
-MoveCommand::MoveCommand(const MoveOptions& options, bool is_one_of_many)
+MoveCommand::MoveCommand(const MoveOptions& options, const std::vector<std::string>& schemas,
+                         bool is_one_of_many)
     : options_(options), is_one_of_many_(is_one_of_many),
-      session_(options.from, options.to, options.schema),
-      cutover_(routing_of(options, source_, move_, is_one_of_many), "the shard is", options,
+      session_(options.from, options.to, schemas),
+      cutover_(routing_of(options, source_, move_, is_one_of_many),
+               move_.is_one() ? "the shard is" : "the shards are", options,
                command_with(options.is_undone ? "--undo" : "--resume") + " goes on"),
       on_target_{dsn_of(source_, options.source), options.trusts_owners},
       on_source_{dsn_of(target_, options.target), options.trusts_owners}
@@ -85,9 +90,17 @@ std::string MoveCommand::command_with(const std::string& option) const
         if (!options_.switch_command.empty())
             more += "--switch-command " + shell_quoted(options_.switch_command) + " ";
     }
-    return move_command(options_.schema,
+    return move_command(move_.shards,
                         without_secrets(is_exchanged ? options_.to : options_.from),
                         without_secrets(is_exchanged ? options_.from : options_.to), more + option);
+}
+
+std::vector<std::vector<std::string>> MoveCommand::variables() const
+{
+    std::vector<std::vector<std::string>> of_each;
+    for (const Shard& shard : move_.shards)
+        of_each.push_back({"SHARD=" + std::to_string(shard.number), "SCHEMA=" + shard.schema});
+    return of_each;
 }
 
 InTransit MoveCommand::in_transit(const Standing& now)
@@ -115,7 +128,7 @@ std::string MoveCommand::hint(const Standing& now)
 std::string MoveCommand::how_to_begin()
 {
     return "\nHINT:  Nothing has begun, or all has been ended: " +
-           move_command(options_.schema, without_secrets(options_.from),
+           move_command(move_.shards, without_secrets(options_.from),
                         without_secrets(options_.to), "") +
            ", with the options of the move, begins one.";
 }
@@ -125,10 +138,10 @@ std::string MoveCommand::how_to_move_back(const Standing& now)
 {
     const bool has_copy = now.source || now.target;
     return (has_copy ? hint(now) + " Then " : "\nHINT:  ") +
-           move_command(options_.schema,
+           move_command(move_.shards,
                         without_secrets(options_.is_undone ? options_.from : options_.to),
                         without_secrets(options_.is_undone ? options_.to : options_.from), "") +
-           " moves the shard back.";
+           (move_.is_one() ? " moves the shard back." : " moves the shards back.");
 }
 
 /* The shard has moved before. That is not so if a move has begun, if the target keeps the old rows
@@ -136,11 +149,12 @@ std::string MoveCommand::how_to_move_back(const Standing& now)
  * because the shard can have left it again. */
 bool MoveCommand::is_there_already(const Standing& now)
 {
-    if (now.has_begun() || (now.target && !now.has_reverse()) ||
-        (!now.source && has_shard(source_, move_.shard)))
+    if (now.has_begun() || (now.target && !now.has_reverse()))
         return false;
-    if (!has_shard(target_, move_.shard))
-        throw Failure(move_.shard.title() + ", has left " + source_.server() + " for " +
+    if (!now.source && find_missing(source_, move_.shards).size() < move_.shards.size())
+        return false;
+    if (const Shards missing = find_missing(target_, move_.shards); !missing.empty())
+        throw Failure(missing[0].title() + ", has left " + source_.server() + " for " +
                       target_.server() + ", and is not there any more");
     return true;
 }
@@ -149,9 +163,10 @@ bool MoveCommand::is_there_already(const Standing& now)
  * command that moved the shard may not have known them. */
 int MoveCommand::lead_there()
 {
-    warn(move_.shard.title() + ", is at " + target_.server() + " already");
+    warn(move_.title() + (move_.is_one() ? ", is at " : " are at ") + target_.server() +
+         " already");
     if (!options_.pgbouncer.empty() || !options_.switch_command.empty())
-        routers_.lead_to(source_, target_, move_.variables());
+        routers_.lead_to(source_, target_, variables());
     return end(standing().has_reverse() ? done() + kWithReverse : done());
 }
 
@@ -181,13 +196,14 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     if (options_.is_reversible)
         capacity.add_reverse(session_.servers, false);
     const std::vector<Shard> shards = read_shards(source_);
-    find_shard(shards, move_.shard.schema, source_.server()); /* an error if it is not there */
-    require_one_schema_each(source_, shards, {move_.shard.number});
+    for (const Shard& shard : move_.shards)
+        find_shard(shards, shard.schema, source_.server()); /* an error if it is not there */
+    require_one_schema_each(source_, shards, numbers_of(move_.shards));
     /* Alone: to look further would wait, too. */
-    if (Obstacles locked = find_locked(source_, move_.shard, limits_); !locked.empty())
+    if (Obstacles locked = find_locked(source_, move_.shards, limits_); !locked.empty())
         return locked;
     if (options_.is_dry_run)
-        capacity.add_rows(session_.servers, move_.shard);
+        capacity.add_rows(session_.servers, move_.shards);
     routers_.tell_of_disconnected(source_, target_);
     if (options_.is_reversible)
         routers_.tell_of_disconnected(target_, source_);
@@ -203,7 +219,7 @@ int MoveCommand::begin()
     const Standing now = standing();
     if (now.leads_back() && is_address_of(now.source->other, target_)) {
         /* The target has all rows. So the move is the cutover of an undo. */
-        warn(target_.server() + " follows the shard, and has its rows: nothing is copied");
+        warn(target_.server() + " follows already, and has all rows: nothing is copied");
         cutover_.remedy = command_with("--undo") + " goes on";
         return options_.is_dry_run ? print_obstacles({}, options_.json) : go_on();
     }
@@ -213,7 +229,7 @@ int MoveCommand::begin()
         return lead_there();
     Capacity capacity;
     Obstacles obstacles = find_obstacles(capacity);
-    obstacles.add(capacity.find_too_few(1, 1));
+    obstacles.add(capacity.find_too_few(1));
     /* move_many() has printed the obstacles of all shards. These have come since. */
     if (is_one_of_many_)
         obstacles.raise_first();
@@ -232,7 +248,7 @@ int MoveCommand::resume()
     if (is_there_already(now))
         return lead_there();
     if (!now.has_begun())
-        throw Failure("there is no move of schema " + visible(options_.schema) + " to be resumed" +
+        throw Failure("there is no move of " + move_.title() + " to be resumed" +
                       (now.source || now.target ? hint(now) : how_to_begin()));
     now.require_same_servers(session_.servers, move_);
     /* Reverse replication that stands has the records of a prepared move. It is at its end, so
@@ -293,6 +309,6 @@ int move_shard(const MoveOptions& options)
     require_arguments(options);
     if (options.schema.empty())
         return move_many(options);
-    MoveCommand command(in_direction(options));
+    MoveCommand command(in_direction(options), {options.schema});
     return execute(command);
 }

@@ -48,7 +48,7 @@ SELECT format('%s has an ACCESS EXCLUSIVE lock on %s, and pg_dump would wait for
               string_agg(relation::regclass::text, ', ' ORDER BY relation)),
        coalesce(format('SELECT pg_terminate_backend(%s); or wait', pid), 'SELECT * FROM pg_prepared_xacts;')
 FROM pg_locks JOIN pg_class ON pg_class.oid = relation
-WHERE mode = 'AccessExclusiveLock' AND granted AND relnamespace = $1::regnamespace
+WHERE mode = 'AccessExclusiveLock' AND granted AND relnamespace = ANY ($1::regnamespace[])
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 GROUP BY pid)";
 
@@ -79,7 +79,7 @@ UNION ALL
 SELECT format('schema %I is there already', nspname),
        format('It is not of a move. Decide by SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;',
               quote_ident(nspname))
-FROM pg_namespace WHERE nspname = $1)";
+FROM pg_namespace WHERE nspname = ANY ($1::name[]))";
 
 /* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
  * target would be added to them. Only those without a schema count, because that of the shard does
@@ -107,16 +107,17 @@ WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AN
  * pg_dump would copy. split --complete would drop the shard on a target whose record says that it
  * is closed there. A shard that came after the split has none of this. While the split is under
  * way, a promotion can make a second copy of any shard. */
-Obstacles find_split(Connection& connection, const Shard& shard)
+Obstacles find_split(Connection& connection, const Shards& shards)
 {
     if (const auto split = read_split(connection); split && split->is_under_way())
         return {{connection.server(), "the server is being split", next_commands(*split)}};
     for (const InTransit& one : read_in_transit(connection))
-        if (one.kind == InTransit::Kind::split && one.shard.schema == shard.schema)
-            return {{connection.server(),
-                     "schema " + visible(shard.schema) +
-                         " is of a split that still has its triggers and old rows",
-                     next_commands(one)}};
+        for (const Shard& shard : shards)
+            if (one.kind == InTransit::Kind::split && one.shard.schema == shard.schema)
+                return {{connection.server(),
+                         "schema " + visible(shard.schema) +
+                             " is of a split that still has its triggers and old rows",
+                         next_commands(one)}};
     return {};
 }
 
@@ -151,9 +152,9 @@ WITH publications AS (
     SELECT pubname FROM pg_publication AS p
     WHERE pubname !~ '^snowflake_(move_|global)'
     AND (puballtables
-         OR EXISTS (SELECT FROM pg_publication_namespace WHERE pnpubid = p.oid AND pnnspid = to_regnamespace($1))
+         OR EXISTS (SELECT FROM pg_publication_namespace WHERE pnpubid = p.oid AND pnnspid = ANY (ARRAY(SELECT to_regnamespace(name) FROM unnest($1::text[]) AS name)))
          OR EXISTS (SELECT FROM pg_publication_rel JOIN pg_class AS c ON c.oid = prrelid
-                    WHERE prpubid = p.oid AND relnamespace = to_regnamespace($1)))
+                    WHERE prpubid = p.oid AND relnamespace = ANY (ARRAY(SELECT to_regnamespace(name) FROM unnest($1::text[]) AS name))))
 ), readers AS (
     SELECT 1, 'publication ' || quote_ident(pubname) FROM publications
     UNION ALL
@@ -164,10 +165,10 @@ WITH publications AS (
 SELECT string_agg(name, ', ' ORDER BY kind, name) FROM readers AS r (kind, name) HAVING count(*) > 0)";
 
 /* They are no obstacles: the readers may be prepared, or may not need these changes. */
-void tell_of_readers(Servers& servers, const Shard& shard)
+void tell_of_readers(Servers& servers, const Shards& shards)
 {
-    const auto tell = [&shard](Connection& server, const std::string& text) {
-        const Result readers = server.query(kReaders, {shard.quoted});
+    const auto tell = [&shards](Connection& server, const std::string& text) {
+        const Result readers = server.query(kReaders, {schemas_of(shards)});
         if (readers.rows() > 0)
             warn(server.server() + ": " + visible(readers.text(0, 0)) + ": " + text +
                  " (docs/consume.md, Logical decoding)");
@@ -185,8 +186,8 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     Obstacles found;
     found.read(source, kPublishing, {limits.seconds()});
     found.add(find_taken_names(source, move));
-    found.add(find_not_replicable(source, move.shard));
-    for (const std::string& dependent : find_dependents(source, move.shard))
+    found.add(find_not_replicable(source, move.shards));
+    for (const std::string& dependent : find_dependents(source, move.shards))
         found.add(source.server(), dependent, "Drop it, or move it into the schema.");
     return found;
 }
@@ -200,11 +201,15 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
     /* The closed copy of an undone move is dropped before the new one begins. It is no obstacle,
      * unless something depends on it. */
     const bool replaces_copy = Standing(servers, move).is_undone();
+    std::vector<std::string> names;
+    if (!replaces_copy)
+        for (const Shard& shard : move.shards)
+            names.push_back(shard.schema);
     Obstacles found;
     found.read(target, kOnTarget,
-               {replaces_copy ? "" : move.shard.schema, version.text(0, 0), version.text(0, 1)});
+               {sql_array(names), version.text(0, 0), version.text(0, 1)});
     if (replaces_copy)
-        for (const std::string& dependent : find_dependents(target, move.shard))
+        for (const std::string& dependent : find_dependents(target, move.shards))
             found.add(target.server(), dependent, "Drop it, or move it into the schema.");
     else
         found.add(find_taken_names(target, move));
@@ -215,19 +220,19 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
     return found.empty()
-               ? try_definition(source, target, move.shard, move.name, workers.dsn, replaces_copy)
+               ? try_definition(source, target, move.shards, move.name, workers.dsn, replaces_copy)
                : found;
 }
 
 } // namespace
 
 /* Most end soon, such as that of an autovacuum that truncates a table. */
-Obstacles find_locked(Connection& source, const Shard& shard, const Limits& limits)
+Obstacles find_locked(Connection& source, const Shards& shards, const Limits& limits)
 {
     const auto deadline = limits.deadline();
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
         Obstacles found;
-        found.read(source, kLocked, {shard.quoted});
+        found.read(source, kLocked, {schemas_of(shards)});
         if (found.empty() || Clock::now() > deadline)
             return found;
     }
@@ -237,25 +242,25 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
                          const Limits& limits)
 {
     auto& [source, target] = servers;
-    Obstacles found = find_split(source, move.shard);
-    found.add(find_split(target, move.shard));
+    Obstacles found = find_split(source, move.shards);
+    found.add(find_split(target, move.shards));
     /* Alone: the hints for a trigger that fires always, or for a schema that is there, would open
      * the fence of the split or drop its rows. */
     if (!found.empty())
         return found;
     found.add(find_on_source(source, move, limits));
     found.add(find_on_target(servers, move, workers));
-    const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shard, workers);
+    const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
     found.add(untrusted);
     found.read(target, kDefaultPrivileges);
     /* It reads all rows, so it comes when nothing else is in the way. */
     if (found.empty())
-        found = find_broken_references(source, move.shard);
-    tell_of_large_objects(source, move.shard);
+        found = find_broken_references(source, move.shards);
+    tell_of_large_objects(source, move.shards);
     if (untrusted.empty())
-        tell_of_code(target, source, move.shard);
+        tell_of_code(target, source, move.shards);
     tell_of_event_triggers(target);
-    tell_of_readers(servers, move.shard);
+    tell_of_readers(servers, move.shards);
     compare_clocks(servers);
     return found;
 }
@@ -282,6 +287,6 @@ Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const W
     found.read(source, kAdvancing);
     found.add(find_missing_rights(source, source, move, workers.dsn));
     found.add(find_old_program(target, "pg_dump"));
-    found.add(find_untrusted_owners(source, target, source, move.shard, workers));
+    found.add(find_untrusted_owners(source, target, source, move.shards, workers));
     return found;
 }

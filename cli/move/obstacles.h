@@ -9,7 +9,7 @@
 #include "postgres/obstacles.h"
 
 /* Locks on the shard that outlast the timeout: for these, later looks would wait without a word. */
-Obstacles find_locked(Connection& source, const Shard& shard, const Limits& limits);
+Obstacles find_locked(Connection& source, const Shards& shards, const Limits& limits);
 
 /* workers: those of the target. limits: a transaction that has run longer than the timeout is an
  * obstacle. Changes nothing: the definition is tried in a transaction
@@ -26,13 +26,13 @@ Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Wo
 Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const Workers& workers);
 
 /* Tables whose rows logical replication cannot copy. */
-Obstacles find_not_replicable(Connection& source, const Shard& shard);
+Obstacles find_not_replicable(Connection& source, const Shards& shards);
 
 /* A warning if columns of type oid may point to large objects, which stay behind. */
-void tell_of_large_objects(Connection& source, const Shard& shard);
+void tell_of_large_objects(Connection& source, const Shards& shards);
 
 /* Rows that violate a foreign key of the shard: made with triggers off, for example. The target
  * would refuse the key when all rows are copied. One obstacle for each such key. Reads the tables
  * with the rights of their owners, for half a minute at most: a warning tells which keys are left.
  */
-Obstacles find_broken_references(Connection& source, const Shard& shard);
+Obstacles find_broken_references(Connection& source, const Shards& shards);

@@ -101,9 +101,9 @@ std::string find_foreign_table(Connection& subscriber, const Move& move)
         JOIN pg_subscription AS s ON s.oid = srsubid JOIN pg_class AS c ON c.oid = srrelid
         WHERE subname = $1 AND )" + kOfDatabase +
                                               R"(
-        AND srrelid <> to_regclass($1 || '.marker') AND NOT (relnamespace = $2::regnamespace AND relkind = 'r')
+        AND srrelid <> to_regclass($1 || '.marker') AND NOT (relnamespace = ANY ($2::regnamespace[]) AND relkind = 'r')
         ORDER BY srrelid LIMIT 1)",
-                                          {move.name, move.shard.quoted});
+                                          {move.name, move.schemas()});
     return found.rows() == 0 ? "" : found.text(0, 0);
 }
 

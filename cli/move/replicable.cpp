@@ -21,7 +21,7 @@ namespace
  * fence those of the sequences and native functions, and --complete those of the schema. */
 const char* const kTables = R"(
 WITH tables AS (
-    SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p'))
+    SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind IN ('r', 'p'))
 SELECT CASE WHEN i.indexrelid IS NULL THEN format('table %s has no replica identity', name)
             WHEN NOT i.indimmediate THEN format('index %s, the replica identity of table %s, is DEFERRABLE: UPDATE and DELETE would fail',
                                                 i.indexrelid::regclass, name)
@@ -59,13 +59,13 @@ SELECT format('role %I is no member of role %I, which owns %s%s', current_user, 
             ELSE format('GRANT %I TO %I;', rolname, current_user) END
 FROM (SELECT relowner, 1, format('table %s', name) FROM tables
       UNION ALL
-      SELECT relowner, 2, format('sequence %s', oid::regclass) FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'S'
+      SELECT relowner, 2, format('sequence %s', oid::regclass) FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'S'
       UNION ALL
       SELECT proowner, 3, format('function %s', p.oid::regprocedure)
       FROM snowflake_internal.calls() JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
-      WHERE is_direct AND pronamespace = $1::regnamespace
+      WHERE is_direct AND pronamespace = ANY ($1::regnamespace[])
       UNION ALL
-      SELECT nspowner, 4, format('schema %s', $1) FROM pg_namespace WHERE oid = $1::regnamespace) AS o (owner, rank, object)
+      SELECT nspowner, 4, format('schema %I', nspname) FROM pg_namespace WHERE oid = ANY ($1::regnamespace[])) AS o (owner, rank, object)
 JOIN pg_roles AS r ON r.oid = owner WHERE NOT pg_has_role(owner, 'USAGE')
 GROUP BY rolname, rolsuper)";
 
@@ -78,7 +78,7 @@ const char* const kTypes = R"(
 WITH RECURSIVE types AS (
     SELECT c.oid::regclass AS name, a.attname, a.atttypid AS type
     FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r' AND c.relreplident = 'f' AND a.attgenerated = ''
+    WHERE c.relnamespace = ANY ($1::regnamespace[]) AND c.relkind = 'r' AND c.relreplident = 'f' AND a.attgenerated = ''
     UNION
     SELECT t.name, t.attname, part.type
     FROM types AS t JOIN pg_type AS y ON y.oid = t.type,
@@ -115,7 +115,7 @@ LATERAL (SELECT format('SELECT %s FROM %s%s AS t WHERE %s AND NOT EXISTS (SELECT
          JOIN pg_attribute AS a ON a.attrelid = conrelid AND a.attnum = k.referring
          JOIN pg_attribute AS r ON r.attrelid = confrelid AND r.attnum = k.referred
          JOIN pg_operator ON pg_operator.oid = k.op JOIN pg_namespace AS n ON n.oid = oprnamespace) AS q (violations)
-WHERE connamespace = $1::regnamespace AND contype = 'f' AND conparentid = 0 AND convalidated
+WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'f' AND conparentid = 0 AND convalidated
 AND coalesce(to_jsonb(f) ->> 'conperiod', 'false') = 'false'
 ORDER BY 1, 2)";
 
@@ -134,33 +134,33 @@ void begin(Connection& source, Clock::time_point deadline)
 
 } // namespace
 
-Obstacles find_not_replicable(Connection& source, const Shard& shard)
+Obstacles find_not_replicable(Connection& source, const Shards& shards)
 {
     Obstacles found;
-    found.read(source, kTables, {shard.quoted});
-    found.read(source, kTypes, {shard.quoted});
+    found.read(source, kTables, {schemas_of(shards)});
+    found.read(source, kTypes, {schemas_of(shards)});
     return found;
 }
 
 /* A column of type oid may hold any number. So this is a warning and no obstacle, and only on a
  * server that has large objects. */
-void tell_of_large_objects(Connection& source, const Shard& shard)
+void tell_of_large_objects(Connection& source, const Shards& shards)
 {
     const Result columns = source.query(R"(
         SELECT string_agg(format('%s.%I', c.oid::regclass, attname), ', ')
         FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped
-        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND atttypid = 'oid'::regtype
+        WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' AND atttypid = 'oid'::regtype
         AND EXISTS (SELECT FROM pg_largeobject_metadata))",
-                                        {shard.quoted});
+                                        {schemas_of(shards)});
     if (!columns.text(0, 0).empty())
         warn("the source has large objects, which are not replicated. Do these columns point to "
              "them? " +
              visible(columns.text(0, 0)));
 }
 
-Obstacles find_broken_references(Connection& source, const Shard& shard)
+Obstacles find_broken_references(Connection& source, const Shards& shards)
 {
-    const Result keys = source.query(kKeys, {shard.quoted});
+    const Result keys = source.query(kKeys, {schemas_of(shards)});
     const Clock::time_point deadline = Clock::now() + kMostTime;
     Obstacles found;
     std::size_t unknown = 0;
@@ -187,7 +187,7 @@ Obstacles find_broken_references(Connection& source, const Shard& shard)
         source.rollback();
     }
     if (unknown > 0)
-        warn(source.server() + ": " + count_of(unknown, "foreign key") + " of schema " +
-             visible(shard.schema) + " could not be checked within 30 s");
+        warn(source.server() + ": " + count_of(unknown, "foreign key") + " of " + title_of(shards) +
+             " could not be checked within 30 s");
     return found;
 }

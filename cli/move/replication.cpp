@@ -60,13 +60,13 @@ std::string format_option(Servers& servers, const Move& move)
         return "";
     const Result others = servers.source.query(R"(
         SELECT FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = attrelid JOIN pg_type AS t ON t.oid = atttypid
-        WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND typtype <> 'e'
+        WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND typtype <> 'e'
             AND CASE typtype WHEN 'd' THEN typbasetype ELSE atttypid END NOT IN (
                 SELECT unnest(ARRAY[oid, typarray]) FROM pg_type
                 WHERE oid = ANY ('{bool,bytea,int2,int4,int8,float4,float8,numeric,text,varchar,bpchar,date,time,
                                    timetz,timestamp,timestamptz,uuid,json,jsonb,inet,cidr}'::regtype[]))
         LIMIT 1)",
-                                               {move.shard.quoted});
+                                               {move.schemas()});
     return others.rows() == 0 ? ", binary = true" : "";
 }
 
@@ -75,7 +75,7 @@ void make_publication(Connection& source, const Move& move)
     /* The tables by name: FOR TABLES IN SCHEMA needs a superuser. Partitions are among them, and
      * their partitioned tables are not. ONLY: children of the schema are named themselves, and a
      * foreign or temporary one cannot be published. */
-    std::vector<std::string> tables = tables_of(source, move.shard);
+    std::vector<std::string> tables = tables_of(source, move.shards);
     tables.push_back(move.name + ".marker");
     source.run("CREATE PUBLICATION " + move.name + " FOR TABLE " + only(tables));
 }
@@ -163,8 +163,8 @@ void drop_state(Connection& connection, const Move& move, const Limits& limits)
 {
     const Result tables = connection.query(R"(
         SELECT c.oid::regclass FROM pg_trigger JOIN pg_class AS c ON c.oid = tgrelid
-        WHERE tgname = 'snowflake_move' AND relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p') ORDER BY 1)",
-                                           {move.shard.quoted});
+        WHERE tgname = 'snowflake_move' AND relnamespace = ANY (ARRAY(SELECT to_regnamespace(name) FROM unnest($1::text[]) AS name)) AND relkind IN ('r', 'p') ORDER BY 1)",
+                                           {move.schemas()});
     for (const std::string& table : texts_of(tables)) /* one is locked at a time */
         lock_and_run_naming(connection, limits.deadline(),
                             [&] { connection.run("DROP TRIGGER snowflake_move ON " + table); });

@@ -58,7 +58,7 @@ std::string subscribe(Servers& servers, const Move& back, const Workers& workers
          * (enabled). */
         subscription_sql(source, back.name, back.name, workers.dsn,
                          "slot_name = '" + back.slot + "', copy_data = false, enabled = false" +
-                             worker_option(source, target, source, back.shard, workers)));
+                             worker_option(source, target, source, back.shards, workers)));
     if (const std::string table = find_foreign_table(source, back); !table.empty())
         return "the publication on " + target.server() + " has table " + table +
                ", which is not of the shard";
@@ -105,7 +105,7 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
     if (has_changed(target, back))
         return changed;
     if (const Obstacles untrusted =
-            find_untrusted_owners(source, target, source, move.shard, workers);
+            find_untrusted_owners(source, target, source, move.shards, workers);
         !untrusted.empty())
         return untrusted.front().server + ": " + untrusted.front().problem;
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */

@@ -2,6 +2,7 @@
 
 #include "base/output.h"
 #include "postgres/dsn.h"
+#include "postgres/extension.h"
 
 namespace
 {
@@ -12,11 +13,11 @@ namespace
 const char* const kOwners = R"(
 SELECT coalesce(array_agg(rolname), '{}'), coalesce(array_agg(object), '{}') FROM (
     SELECT rolname, min(pg_describe_object(class, object, 0)) AS object FROM (
-        SELECT nspowner, 'pg_namespace'::regclass, oid FROM pg_namespace WHERE nspname = $1
-        UNION SELECT relowner, 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = $2::regnamespace
-        UNION SELECT stxowner, 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxnamespace = $2::regnamespace
-        UNION SELECT proowner, 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = $2::regnamespace
-        UNION SELECT typowner, 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = $2::regnamespace) AS o (owner, class, object)
+        SELECT nspowner, 'pg_namespace'::regclass, oid FROM pg_namespace WHERE oid = ANY ($1::regnamespace[])
+        UNION SELECT relowner, 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[])
+        UNION SELECT stxowner, 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxnamespace = ANY ($1::regnamespace[])
+        UNION SELECT proowner, 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = ANY ($1::regnamespace[])
+        UNION SELECT typowner, 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = ANY ($1::regnamespace[])) AS o (owner, class, object)
     JOIN pg_roles ON pg_roles.oid = owner GROUP BY rolname) AS owners)";
 
 /* From PostgreSQL 16 on. The worker writes the rows as the role of the move, so that one has to
@@ -33,7 +34,7 @@ SELECT format('role %I may make no schema in database %I', current_user, current
 WHERE NOT has_database_privilege(current_database(), 'CREATE')
 UNION ALL
 SELECT format('role %I may not make objects of role %I, and write to them', current_user, rolname),
-       CASE WHEN rolsuper THEN format('Move the shard as a superuser. Or give %s, and all that role %I owns in the shard, to a role that is no superuser.', object, rolname)
+       CASE WHEN rolsuper THEN format('Move the shard as a superuser. Or give %s, and all that role %I owns in the shards, to a role that is no superuser.', object, rolname)
             ELSE format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE;', rolname, current_user) END
 FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (rolname)
 WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET')))";
@@ -54,7 +55,7 @@ LATERAL (SELECT format('row security is forced on table %s', c.oid::regclass),
          UNION ALL
          SELECT format('the owner of table %s lacks %s on it', c.oid::regclass, missing), format('GRANT %s ON %s TO %s;', missing, c.oid::regclass, owner)
          WHERE missing IS NOT NULL) AS r (reason, statement)
-WHERE nspname = $1 AND relkind = 'r' ORDER BY c.oid::regclass::text LIMIT 1)";
+WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' ORDER BY c.oid::regclass::text LIMIT 1)";
 
 /* The owners of all shards, open or not. A temporary schema is no shard. */
 const char* const kShardOwners = R"(
@@ -70,13 +71,13 @@ SELECT rolname FROM pg_roles WHERE rolname = ANY ($1::name[]) AND NOT rolsuper A
 /* The expressions that a worker evaluates for each row. An operator stands for its function. */
 const char* const kCode = R"(
 WITH expressions AS (
-    SELECT k.tableoid, k.oid FROM pg_constraint AS k WHERE connamespace = $1::regnamespace AND contype = 'c'
+    SELECT k.tableoid, k.oid FROM pg_constraint AS k WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'c'
     UNION ALL
     SELECT i.tableoid, i.oid FROM pg_index AS x JOIN pg_class AS i ON i.oid = indexrelid
-    WHERE relnamespace = $1::regnamespace AND (indexprs IS NOT NULL OR indpred IS NOT NULL)
+    WHERE relnamespace = ANY ($1::regnamespace[]) AND (indexprs IS NOT NULL OR indpred IS NOT NULL)
     UNION ALL
     SELECT d.tableoid, d.oid FROM pg_attrdef AS d JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
-    JOIN pg_class AS c ON c.oid = adrelid WHERE relnamespace = $1::regnamespace AND attgenerated = 's')
+    JOIN pg_class AS c ON c.oid = adrelid WHERE relnamespace = ANY ($1::regnamespace[]) AND attgenerated = 's')
 SELECT format('function %s of role %I', p.oid::regprocedure, min(rolname)), min(pg_describe_object(e.tableoid, e.oid, 0))
 FROM expressions AS e JOIN pg_depend AS d ON d.classid = e.tableoid AND d.objid = e.oid
 LEFT JOIN pg_operator AS o ON refclassid = 'pg_operator'::regclass AND o.oid = refobjid
@@ -91,11 +92,11 @@ struct Cause {
     std::string remedy;
 };
 
-Cause find_cause(const Connection& subscriber, Connection& home, const Shard& shard)
+Cause find_cause(const Connection& subscriber, Connection& home, const Shards& shards)
 {
     if (subscriber.version() < 160000)
         return {"as all workers before PostgreSQL 16 do", ""};
-    const Result table = home.query(kNotAsOwner, {shard.schema});
+    const Result table = home.query(kNotAsOwner, {schemas_of(shards)});
     if (table.rows() == 0)
         return {};
     return {"because " + visible(table.text(0, 0)), visible(table.text(0, 1))};
@@ -110,12 +111,9 @@ std::set<std::string> read_gaining(Connection& subscriber, const std::string& na
     return gaining;
 }
 
-/* A server without the extension has no shards. */
 std::string read_shard_owners(Connection& server)
 {
-    const bool has_extension =
-        server.query("SELECT FROM pg_extension WHERE extname = 'snowflake'").rows() > 0;
-    return has_extension ? server.query(kShardOwners).text(0, 0) : "{}";
+    return has_extension(server) ? server.query(kShardOwners).text(0, 0) : "{}";
 }
 
 /* "a, b and 7 more" */
@@ -133,9 +131,9 @@ std::string list_of(const std::set<std::string>& names)
 
 } // namespace
 
-Owners read_owners(Connection& home, const Shard& shard)
+Owners read_owners(Connection& home, const Shards& shards)
 {
-    const Result owners = home.query(kOwners, {shard.schema, shard.quoted});
+    const Result owners = home.query(kOwners, {schemas_of(shards)});
     return {owners.text(0, 0), owners.text(0, 1)};
 }
 
@@ -152,7 +150,7 @@ Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Mo
                  "role " + name + " may not make a subscription: before PostgreSQL 16 only a " +
                      "superuser may",
                  "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
-    const Owners owners = read_owners(home, move.shard);
+    const Owners owners = read_owners(home, move.shards);
     Obstacles found;
     found.read(subscriber, kRights, {owners.names, owners.objects});
     /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string
@@ -167,12 +165,12 @@ Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Mo
 }
 
 Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, Connection& home,
-                                const Shard& shard, const Workers& workers)
+                                const Shards& shards, const Workers& workers)
 {
-    const Cause cause = find_cause(subscriber, home, shard);
+    const Cause cause = find_cause(subscriber, home, shards);
     if (cause.text.empty() || workers.trusts_owners)
         return {};
-    const std::set<std::string> gaining = read_gaining(subscriber, read_owners(home, shard).names);
+    const std::set<std::string> gaining = read_gaining(subscriber, read_owners(home, shards).names);
     if (gaining.empty())
         return {};
     std::set<std::string> owners = gaining;
@@ -191,20 +189,20 @@ Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, C
 }
 
 std::string worker_option(Connection& subscriber, Connection& publisher, Connection& home,
-                          const Shard& shard, const Workers& workers)
+                          const Shards& shards, const Workers& workers)
 {
-    find_untrusted_owners(subscriber, publisher, home, shard, workers).raise_first();
+    find_untrusted_owners(subscriber, publisher, home, shards, workers).raise_first();
     const bool has_option = subscriber.version() >= 160000;
-    return has_option && !find_cause(subscriber, home, shard).text.empty() ? ", run_as_owner = true"
+    return has_option && !find_cause(subscriber, home, shards).text.empty() ? ", run_as_owner = true"
                                                                            : "";
 }
 
-void tell_of_code(Connection& subscriber, Connection& home, const Shard& shard)
+void tell_of_code(Connection& subscriber, Connection& home, const Shards& shards)
 {
-    const Cause cause = find_cause(subscriber, home, shard);
+    const Cause cause = find_cause(subscriber, home, shards);
     if (cause.text.empty())
         return;
-    const Result code = home.query(kCode, {shard.quoted});
+    const Result code = home.query(kCode, {schemas_of(shards)});
     if (code.rows() == 0)
         return;
     const auto more = static_cast<std::size_t>(code.rows()) - 1;

@@ -13,12 +13,12 @@ struct Workers {
     bool trusts_owners = false; /* they may run code of the owners with the rights of this role */
 };
 
-/* The roles that own a shard and its objects, and one of the objects of each, as arrays of SQL. */
+/* The roles that own shards and their objects, and one of the objects of each, as arrays of SQL. */
 struct Owners {
     std::string names;
     std::string objects;
 };
-Owners read_owners(Connection& home, const Shard& shard);
+Owners read_owners(Connection& home, const Shards& shards);
 
 /* Each right that is missing, with the statement that grants it; nothing for a superuser. home:
  * where the shard is; dsn: the publisher as the subscriber's server reaches it. */
@@ -38,12 +38,12 @@ Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Mo
 /* None if the workers write as the owners, or if these are trusted. home: the server that has the
  * shard. The target gets policies and row security after the rows. */
 Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, Connection& home,
-                                const Shard& shard, const Workers& workers);
+                                const Shards& shards, const Workers& workers);
 
 /* The option of CREATE SUBSCRIPTION; "" if the default is right. A Failure if there is such an
  * obstacle: an owner can force row security after the obstacles were looked for. */
 std::string worker_option(Connection& subscriber, Connection& publisher, Connection& home,
-                          const Shard& shard, const Workers& workers);
+                          const Shards& shards, const Workers& workers);
 
 /* Warns of functions of other roles that the workers will run with the rights of this role. */
-void tell_of_code(Connection& subscriber, Connection& home, const Shard& shard);
+void tell_of_code(Connection& subscriber, Connection& home, const Shards& shards);

@@ -1,8 +1,10 @@
 #include "move/session.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "fleet/catalog.h"
+#include "fleet/in_transit.h"
 #include "fleet/records.h"
 #include "postgres/advisory.h"
 #include "postgres/extension.h"
@@ -13,34 +15,91 @@
 namespace
 {
 
-/* A shard that is open there, or that a move there knows. A fenced shard can be missing from the
+/* Shards that are open there, or that a move there knows. A fenced shard can be missing from the
  * registry, because the fence has replaced the functions that make its IDs. */
-std::optional<Shard> look_for_shard(Connection& connection, const std::string& schema)
+class Place
 {
-    for (const MoveState& move : read_moves(connection))
-        if (move.schema == schema)
-            return Shard{move.shard, schema, connection.identifier(schema)};
-    for (const Shard& shard : read_shards(connection))
-        if (shard.schema == schema)
-            return find_shard(connection, schema); /* an error if it has two numbers */
-    return {};
+public:
+    explicit Place(Connection& connection)
+        : connection_(connection), moves_(read_moves(connection)), open_(read_open(connection))
+    {
+    }
+
+    const MoveState* find_move(const std::string& schema) const
+    {
+        for (const MoveState& move : moves_)
+            for (const Shard& shard : move.shards)
+                if (shard.schema == schema)
+                    return &move;
+        return nullptr;
+    }
+
+    std::optional<Shard> find(const std::string& schema) const
+    {
+        if (const MoveState* const move = find_move(schema))
+            for (const Shard& shard : move->shards)
+                if (shard.schema == schema)
+                    return Shard{shard.number, schema, connection_.identifier(schema)};
+        for (const Shard& shard : open_)
+            if (shard.schema == schema)
+                return find_shard(open_, schema, connection_.server()); /* it may have two numbers */
+        return {};
+    }
+
+private:
+    static Shards read_open(Connection& connection)
+    {
+        return has_extension(connection) ? read_shards(connection) : Shards();
+    }
+
+    const Connection& connection_;
+    const std::vector<MoveState> moves_;
+    const Shards open_;
+};
+
+bool is_less(const Shard& one, const Shard& other)
+{
+    return one.number < other.number;
 }
 
-/* The target has it alone when the old rows have been dropped. */
-Shard find_shard_of_move(Servers& servers, const std::string& schema)
+/* The name is that of the record, if there is one. */
+void require_set(const Place& place, const Connection& server, const Shards& shards)
 {
-    if (const auto shard = look_for_shard(servers.source, schema))
-        return *shard;
-    if (const auto shard = look_for_shard(servers.target, schema))
-        return *shard;
-    return find_shard(servers.source, schema);
+    for (const Shard& shard : shards) {
+        const MoveState* const move = place.find_move(shard.schema);
+        if (move != nullptr && numbers_of(move->shards) != numbers_of(shards))
+            throw Failure(shard.title() + ", moves with its set: " + title_of(move->shards) +
+                          "\nHINT:  " +
+                          next_commands(in_transit(*move, server.address().uri(),
+                                                   move->other.uri())));
+    }
 }
 
-Move name_move(Servers& servers, const std::string& schema)
+/* The target has a shard alone when the old rows have been dropped. */
+Move name_move(Servers& servers, const std::vector<std::string>& schemas)
 {
-    const Shard shard = find_shard_of_move(servers, schema);
-    const std::string name = name_of_move(shard.number);
-    return {shard, name, name_slot(servers.source, name), name_slot(servers.target, name)};
+    const Place source(servers.source);
+    const Place target(servers.target);
+    Shards shards;
+    for (const std::string& schema : schemas) {
+        auto shard = source.find(schema);
+        if (!shard)
+            shard = target.find(schema);
+        shards.push_back(shard ? *shard : find_shard(servers.source, schema));
+    }
+    std::sort(shards.begin(), shards.end(), is_less);
+    require_set(source, servers.source, shards);
+    require_set(target, servers.target, shards);
+    const std::string name = name_of_move(shards.front().number);
+    return {shards, name, name_slot(servers.source, name), name_slot(servers.target, name)};
+}
+
+std::vector<std::string> locks_of(const Move& move)
+{
+    std::vector<std::string> names;
+    for (const Shard& shard : move.shards)
+        names.push_back(name_of_move(shard.number));
+    return names;
 }
 
 } // namespace
@@ -53,21 +112,30 @@ Servers::Servers(const std::string& from, const std::string& to) : source(from),
     withstand_settings(target);
 }
 
-Session::Session(const std::string& from, const std::string& to, const std::string& schema)
-    : servers(from, to), move(name_move(servers, schema))
+Session::Session(const std::string& from, const std::string& to,
+                 const std::vector<std::string>& schemas)
+    : servers(from, to), move(name_move(servers, schemas))
 {
     /* Before the locks: in one database the second would wait for the first. */
     if (is_same_server(servers.source, servers.target))
         throw UsageError("--from and --to are the same: " + servers.source.server());
     /* A command with the servers exchanged locks them in the other order. lock_timeout ends their
      * wait for each other. */
-    lock_by_name(servers.source, move.name, "moving the shard");
-    lock_by_name(servers.target, move.name, "moving the shard");
+    for (Connection* const server : {&servers.source, &servers.target})
+        lock_by_names(*server, locks_of(move), "moving the shard");
 }
 
 Move opposite(const Move& move)
 {
-    return {move.shard, move.name, move.back_slot, move.slot};
+    return {move.shards, move.name, move.back_slot, move.slot};
+}
+
+std::string Move::quoted() const
+{
+    std::string names;
+    for (const Shard& shard : shards)
+        names += (names.empty() ? "" : ", ") + shard.quoted;
+    return names;
 }
 
 std::string Move::sql(std::string text) const

@@ -8,20 +8,20 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* The moved shard, and the names of the objects of its move on both servers. */
+/* The set of shards that moves, and the names of the objects of its move on both servers. */
 struct Move {
-    Shard shard;
+    Shards shards;    /* by number, at least one */
     std::string name; /* snowflake_move_5: schemas, publication and subscription */
     /* On the source; and on the target, for reverse replication. Names of slots are of a whole
      * cluster, and both servers can be databases of one. */
     std::string slot;
     std::string back_slot;
 
-    /* SHARD=5, SCHEMA=insta5 */
-    std::vector<std::string> variables() const
-    {
-        return {"SHARD=" + std::to_string(shard.number), "SCHEMA=" + shard.schema};
-    }
+    std::string title() const { return title_of(shards); }
+    std::string schemas() const { return schemas_of(shards); }
+    bool is_one() const { return shards.size() == 1; }
+    /* "insta5", "insta6", as SQL writes them. */
+    std::string quoted() const;
     /* Puts the name of the move in the place of @move@. */
     std::string sql(std::string text) const;
 };
@@ -36,9 +36,11 @@ struct Servers {
     Connection target;
 };
 
-/* Connects to both servers, and locks the shard on them, so that no other command moves it. */
+/* Connects to both servers, and locks the shards on them, so that no other command moves one of
+ * them. A Failure if these schemas are a part of a set that moves, or of several. */
 struct Session {
-    Session(const std::string& from, const std::string& to, const std::string& schema);
+    Session(const std::string& from, const std::string& to,
+            const std::vector<std::string>& schemas);
 
     Servers servers;
     const Move move;

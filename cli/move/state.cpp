@@ -7,7 +7,11 @@
 
 std::optional<MoveState> read_state(Connection& connection, const Move& move)
 {
-    return read_move(connection, move.shard.number);
+    const auto state = read_move(connection, move.name);
+    if (state && numbers_of(state->shards) != numbers_of(move.shards))
+        throw Failure("schema " + move.name + " on " + connection.server() + " is of a move of " +
+                      title_of(state->shards));
+    return state;
 }
 
 MoveState require_state(Connection& connection, const Move& move)
@@ -27,7 +31,6 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
         CREATE SCHEMA @move@;
         CREATE TABLE @move@.state (
             id uuid PRIMARY KEY,
-            schema_name name NOT NULL,
             other text NOT NULL,
             step text NOT NULL,
             marker uuid,
@@ -37,11 +40,24 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
             -- one: when it was opened there.
             at pg_lsn,
             other_at pg_lsn);
+        CREATE TABLE @move@.shards (number integer PRIMARY KEY, schema_name name NOT NULL UNIQUE);
         GRANT USAGE ON SCHEMA @move@ TO PUBLIC;
-        GRANT SELECT ON @move@.state TO PUBLIC)"));
+        GRANT SELECT ON @move@.state, @move@.shards TO PUBLIC)"));
     connection.query(move.sql("INSERT INTO @move@.state VALUES "
-                              "(coalesce(NULLIF($1, '')::uuid, gen_random_uuid()), $2, $3, $4)"),
-                     {id, move.shard.schema, other.text(), text_of(step)});
+                              "(coalesce(NULLIF($1, '')::uuid, gen_random_uuid()), $2, $3)"),
+                     {id, other.text(), text_of(step)});
+    std::string rows;
+    for (const Shard& shard : move.shards)
+        rows += (rows.empty() ? "(" : ", (") + std::to_string(shard.number) + ", " +
+                connection.literal(shard.schema) + ")";
+    connection.run(move.sql("INSERT INTO @move@.shards VALUES ") + rows);
+}
+
+void claim_shards(Connection& target, const Move& move)
+{
+    for (const Shard& shard : move.shards)
+        target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
+                     {std::to_string(shard.number), shard.schema});
 }
 
 void write_step(Connection& connection, const Move& move, Step step, const std::string& marker)
@@ -57,14 +73,13 @@ void make_reversible(Connection& source, const Move& move)
 
 std::string write_positions(Servers& servers, const Move& move)
 {
-    /* By its name, because a record that version 1.0 has made has no such column. */
-    const std::string sql = move.sql("SELECT to_jsonb(s)->>'at' FROM @move@.state AS s");
+    const std::string sql = move.sql("SELECT at FROM @move@.state");
     const std::string closed = servers.source.query(sql).text(0, 0);
     const std::string opened = servers.target.query(sql).text(0, 0);
     if (closed.empty() || opened.empty())
         return "";
     servers.source.query(move.sql("UPDATE @move@.state SET other_at = $1"), {opened});
-    return "changes of the shard: on " + servers.source.server() + " before " + closed + ", on " +
+    return std::string("changes of the ") + (move.is_one() ? "shard" : "shards") + ": on " + servers.source.server() + " before " + closed + ", on " +
            servers.target.server() + " from " + opened + " on";
 }
 

@@ -10,22 +10,26 @@
 #include "move/session.h"
 
 /* This move; nothing if the server has no part in it, or if read_moves() does not trust the
- * schema. */
+ * schema. A Failure if the record has other shards. */
 std::optional<MoveState> read_state(Connection& connection, const Move& move);
 /* In the middle of a move. A Failure if it is gone, or not trusted any more. */
 MoveState require_state(Connection& connection, const Move& move);
 
-/* Makes the schema of the move and the row, in a transaction of the caller. The source has no ID
+/* Makes the schema of the move and its tables, in a transaction of the caller. The source has no ID
  * yet, and gets a new one. */
 void make_state(Connection& connection, const Move& move, const std::string& id,
                 const Address& other, Step step);
+
+/* Locks the numbers and the names of the schemas until the transaction ends; an error if another
+ * schema has one of the numbers. */
+void claim_shards(Connection& target, const Move& move);
 
 /* In the transaction that does the step, if there is one. The marker is erased if none is given. */
 void write_step(Connection& connection, const Move& move, Step step,
                 const std::string& marker = "");
 
 /* Keeps on the source where in the target's WAL the changes of clients begin, and says it. Empty if
- * it is not known, or if the move was begun by version 1.0. */
+ * it is not known. */
 std::string write_positions(Servers& servers, const Move& move);
 
 void make_reversible(Connection& source, const Move& move);

@@ -60,18 +60,18 @@ std::string shortened(const std::string& text, std::size_t length)
     return shortened;
 }
 
-/* Shards are numbers of a distribution's list. */
-using Shards = std::vector<std::size_t>;
+/* Places are numbers of a distribution's list. */
+using Places = std::vector<std::size_t>;
 
 /* after has the shards that stay and those that come. Only its sums are drawn, so it is not
  * sorted. */
 struct Block {
-    Shards there;
-    Shards coming;
-    Shards after;
+    Places there;
+    Places coming;
+    Places after;
 };
 
-std::int64_t size_of(const Distribution& distribution, const Shards& shards)
+std::int64_t size_of(const Distribution& distribution, const Places& shards)
 {
     std::int64_t sum = 0;
     for (const std::size_t shard : shards)
@@ -96,7 +96,7 @@ std::vector<Block> blocks_of(const Distribution& distribution,
             block.after.push_back(i);
     }
     for (Block& block : blocks)
-        for (Shards* shards : {&block.there, &block.coming})
+        for (Places* shards : {&block.there, &block.coming})
             std::stable_sort(shards->begin(), shards->end(), [&](auto one, auto two) {
                 return distribution.shards[one].size > distribution.shards[two].size;
             });
@@ -191,7 +191,7 @@ private:
     void draw_title();
     void draw_legend();
     void draw_block(std::size_t server);
-    void draw_sums(int x, int y, const char* kind, const Shards& shards);
+    void draw_sums(int x, int y, const char* kind, const Places& shards);
     void draw_cell(int x, int y, std::size_t place, std::size_t shard, bool is_coming);
 
     /* The class of a cell's colour. */
@@ -217,10 +217,10 @@ private:
 
 void Picture::draw_title()
 {
-    Shards all;
+    Places all;
     for (const Block& block : blocks_)
         all.insert(all.end(), block.there.begin(), block.there.end());
-    Shards moved;
+    Places moved;
     for (const PlannedMove& move : moves_)
         moved.push_back(move.shard);
     std::string title = count_of(all.size(), "shard") + " on " +
@@ -279,7 +279,7 @@ void Picture::draw_block(std::size_t server)
 }
 
 /* The bar is as long as the block for the largest size of all servers. */
-void Picture::draw_sums(int x, int y, const char* kind, const Shards& shards)
+void Picture::draw_sums(int x, int y, const char* kind, const Places& shards)
 {
     const std::int64_t size = size_of(distribution_, shards);
     svg_.text(x, y + 10, "", count_of(shards.size(), "shard") + ", " + pretty_size(size));

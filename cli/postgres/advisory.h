@@ -17,3 +17,7 @@ std::string holders_of(Connection& connection, const std::string& name);
  * snowflake-shard is <doing>: it has locked <name> ...", with the holders. */
 void lock_by_name(Connection& connection, const std::string& name, const std::string& doing,
                   std::chrono::milliseconds timeout = std::chrono::seconds(5));
+/* Several, in their order. */
+void lock_by_names(Connection& connection, const std::vector<std::string>& names,
+                   const std::string& doing,
+                   std::chrono::milliseconds timeout = std::chrono::seconds(5));

@@ -119,10 +119,12 @@ std::string NamelessFile::path() const
     return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
 }
 
-Archive::Archive(const Connection& connection, const std::string& schema, bool fills_views)
-    : schema_(schema), pg_restore_(path_for(connection, "pg_restore"))
+Archive::Archive(const Connection& connection, const std::vector<std::string>& schemas,
+                 bool fills_views)
+    : schema_(schemas.size() == 1 ? schemas[0] : ""),
+      pg_restore_(path_for(connection, "pg_restore"))
 {
-    std::vector<std::string> options = dump_options(connection, {schema});
+    std::vector<std::string> options = dump_options(connection, schemas);
     options.insert(options.end(), {"--format=custom", "--file=" + archive_.path()});
     if (fills_views)
         options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
@@ -149,7 +151,7 @@ std::vector<Archive::Item> Archive::items(Section section) const
         if (words >> item.id >> semicolon >> item.catalog >> item.object) {
             std::getline(words >> std::ws, item.title);
             const std::size_t schema = item.title.find(" " + schema_ + " ");
-            if (schema != std::string::npos)
+            if (!schema_.empty() && schema != std::string::npos)
                 item.title.erase(schema, schema_.size() + 1);
             item.title.erase(std::min(item.title.rfind(' '), item.title.size())); /* the owner */
             items.push_back(item);

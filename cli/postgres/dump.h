@@ -44,8 +44,8 @@ private:
     const int file_;
 };
 
-/* The same for one schema, of which parts can be written. A file of the custom format, made once:
- * all parts are of the same snapshot. */
+/* The same, of which parts can be written. A file of the custom format, made once: all parts are of
+ * the same snapshot. */
 class Archive
 {
 public:
@@ -55,11 +55,12 @@ public:
         int id;                /* of the archive */
         std::uint32_t catalog; /* OID of the system catalogue; 0: the item is no object */
         std::uint32_t object;
-        std::string title; /* FUNCTION next_id() */
+        std::string title; /* FUNCTION next_id(); of several schemas FUNCTION insta5 next_id() */
     };
 
     /* fills_views: with REFRESH MATERIALIZED VIEW for each view that is filled. Throws Failure. */
-    Archive(const Connection& connection, const std::string& schema, bool fills_views);
+    Archive(const Connection& connection, const std::vector<std::string>& schemas,
+            bool fills_views);
 
     /* In the order in which they are to be made. pg_restore keeps the order of the items that sql()
      * is given; "" for none. */
@@ -69,7 +70,7 @@ public:
     std::string text() const;
 
 private:
-    const std::string schema_;
+    const std::string schema_;     /* if there is one */
     const std::string pg_restore_; /* its path */
     const NamelessFile archive_;
 };

@@ -43,6 +43,11 @@ void require_functions(const Connection& connection, const Result& extension)
 
 } // namespace
 
+bool has_extension(Connection& connection)
+{
+    return connection.query("SELECT FROM pg_extension WHERE extname = 'snowflake'").rows() > 0;
+}
+
 std::string extension_schema(Connection& connection)
 {
     const Result schema = connection.query(

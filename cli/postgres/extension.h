@@ -4,6 +4,8 @@
 
 #include "postgres/connection.h"
 
+/* A server without it has no shards. */
+bool has_extension(Connection& connection);
 /* The schema of the extension, as SQL writes it; an error if it is not installed. */
 std::string extension_schema(Connection& connection);
 inline void require_installed(Connection& connection)

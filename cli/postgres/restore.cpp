@@ -18,22 +18,22 @@ void call(Connection& connection, const std::string& function,
 } // namespace
 
 /* Row types have the owner of their table, and arrays that of their elements. */
-std::string sole_owner(Connection& connection, const Shard& shard)
+std::string sole_owner(Connection& connection, const Shards& shards)
 {
     const Result owner = connection.query(R"(
         SELECT min(rolname::text) FROM (
-            SELECT nspowner FROM pg_namespace WHERE oid = $1::regnamespace
-            UNION SELECT relowner FROM pg_class WHERE relnamespace = $1::regnamespace
-            UNION SELECT proowner FROM pg_proc WHERE pronamespace = $1::regnamespace
-            UNION SELECT typowner FROM pg_type WHERE typnamespace = $1::regnamespace
-            UNION SELECT oprowner FROM pg_operator WHERE oprnamespace = $1::regnamespace
-            UNION SELECT opcowner FROM pg_opclass WHERE opcnamespace = $1::regnamespace
-            UNION SELECT opfowner FROM pg_opfamily WHERE opfnamespace = $1::regnamespace
-            UNION SELECT collowner FROM pg_collation WHERE collnamespace = $1::regnamespace
-            UNION SELECT stxowner FROM pg_statistic_ext WHERE stxnamespace = $1::regnamespace) AS o (owner)
+            SELECT nspowner FROM pg_namespace WHERE oid = ANY ($1::regnamespace[])
+            UNION SELECT relowner FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[])
+            UNION SELECT proowner FROM pg_proc WHERE pronamespace = ANY ($1::regnamespace[])
+            UNION SELECT typowner FROM pg_type WHERE typnamespace = ANY ($1::regnamespace[])
+            UNION SELECT oprowner FROM pg_operator WHERE oprnamespace = ANY ($1::regnamespace[])
+            UNION SELECT opcowner FROM pg_opclass WHERE opcnamespace = ANY ($1::regnamespace[])
+            UNION SELECT opfowner FROM pg_opfamily WHERE opfnamespace = ANY ($1::regnamespace[])
+            UNION SELECT collowner FROM pg_collation WHERE collnamespace = ANY ($1::regnamespace[])
+            UNION SELECT stxowner FROM pg_statistic_ext WHERE stxnamespace = ANY ($1::regnamespace[])) AS o (owner)
         JOIN pg_roles AS r ON r.oid = owner
         HAVING count(*) = 1 AND NOT bool_or(rolsuper))",
-                                          {shard.quoted});
+                                          {schemas_of(shards)});
     return owner.rows() == 0 ? "" : owner.text(0, 0);
 }
 

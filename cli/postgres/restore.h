@@ -15,9 +15,9 @@ inline const std::string kOneOwner = "Give all objects of the shard to one role 
                                      "superuser, and this works with its rights; "
                                      "or to the role that connects.";
 
-/* The role that owns the schema and all objects in it, without quotes; empty if there are several,
- * or if it is a superuser. */
-std::string sole_owner(Connection& connection, const Shard& shard);
+/* The role that owns the schemas and all objects in them, without quotes; empty if there are
+ * several, or if it is a superuser. */
+std::string sole_owner(Connection& connection, const Shards& shards);
 
 /* Functions that statements replace, as arrays of SQL: their OIDs, and the OIDs of their owners. */
 struct Functions {

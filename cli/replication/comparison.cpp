@@ -179,11 +179,11 @@ std::string compare_table(Connection& one, Connection& other, const std::string&
 
 /* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
  * rows are read in the snapshot of the opening. Both servers work on a table at the same time. */
-std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shard& shard,
+std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shards& shards,
                                       std::uint64_t max_size)
 {
     std::vector<std::string> found;
-    const std::vector<std::string> tables = tables_of(source, shard);
+    const std::vector<std::string> tables = tables_of(source, shards);
     Progress progress("compare (tables)", tables.size());
     for (const std::string& table : tables) {
         const Result size = source.query("SELECT pg_table_size($1::regclass) > $2::bigint",

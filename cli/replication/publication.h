@@ -8,14 +8,14 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* The shard's tables of these kinds (r: with rows, p: partitioned), as SQL writes their names. */
-inline std::vector<std::string> tables_of(Connection& connection, const Shard& shard,
+/* The shards' tables of these kinds (r: with rows, p: partitioned), as SQL writes their names. */
+inline std::vector<std::string> tables_of(Connection& connection, const Shards& shards,
                                           const std::string& kinds = "r")
 {
     return texts_of(connection.query(R"(
         SELECT oid::regclass FROM pg_class
-        WHERE relnamespace = $1::regnamespace AND strpos($2, relkind::text) > 0 ORDER BY oid)",
-                                     {shard.quoted, kinds}));
+        WHERE relnamespace = ANY ($1::regnamespace[]) AND strpos($2, relkind::text) > 0 ORDER BY oid)",
+                                     {schemas_of(shards), kinds}));
 }
 
 /* ONLY a, ONLY b: children are tables of their own, and those of others are left out. */

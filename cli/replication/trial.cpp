@@ -1,5 +1,6 @@
 #include "replication/trial.h"
 
+#include <algorithm>
 #include <set>
 
 #include "postgres/dump.h"
@@ -25,8 +26,8 @@ class Trial
 {
 public:
     /* sole_owner: see restore(). */
-    Trial(Connection& target, std::string schema, std::string sole_owner)
-        : target_(target), schema_(std::move(schema)), sole_owner_(std::move(sole_owner))
+    Trial(Connection& target, std::vector<std::string> schemas, std::string sole_owner)
+        : target_(target), schemas_(std::move(schemas)), sole_owner_(std::move(sole_owner))
     {
     }
 
@@ -87,15 +88,18 @@ private:
         }
     }
 
-    /* An error that names the shard's own schema follows from an earlier one; the first error is
+    /* An error that names one of the schemas follows from an earlier one; the first error is
      * printed in any case. The same text is printed once: one missing type can make many statements
      * fail. A missing role is made until the rollback, to find the other obstacles; if this role
      * may not make it, the statement is left out. */
     void note_error(const Statement& statement, const ServerError& error)
     {
         const std::string message = message_of(error);
-        const bool is_consequence = message.find(schema_ + ".") != std::string::npos ||
-                                    message.find("\"" + schema_ + "\"") != std::string::npos;
+        const bool is_consequence =
+            std::any_of(schemas_.begin(), schemas_.end(), [&](const std::string& schema) {
+                return message.find(schema + ".") != std::string::npos ||
+                       message.find("\"" + schema + "\"") != std::string::npos;
+            });
         if ((is_consequence && !errors_.empty()) || !errors_.insert(message).second)
             return;
         const std::string before = "role \"";
@@ -146,7 +150,7 @@ private:
     }
 
     Connection& target_;
-    const std::string schema_;
+    const std::vector<std::string> schemas_;
     const std::string sole_owner_;
     Obstacles found_;
     std::set<std::string> errors_;
@@ -169,26 +173,33 @@ Obstacles try_subscription(Connection& subscriber, const std::string& name, cons
 {
     if (Obstacles found = find_missing_crl(subscriber, dsn); !found.empty())
         return found;
-    return Trial(subscriber, name, "").find_obstacles({subscription_of(subscriber, name, dsn)});
+    return Trial(subscriber, {name}, "").find_obstacles({subscription_of(subscriber, name, dsn)});
 }
 
-Obstacles try_definition(Connection& source, Connection& target, const Shard& shard,
+Obstacles try_definition(Connection& source, Connection& target, const Shards& shards,
                          const std::string& move, const std::string& source_dsn, bool replaces_copy)
 {
     if (Obstacles found = find_missing_crl(target, source_dsn); !found.empty())
         return found;
-    const std::string number = std::to_string(shard.number);
-    std::vector<Statement> statements = {{Kind::shard, "shard " + number,
-                                          "SELECT snowflake_internal.claim_shard(" + number + ", " +
-                                              target.literal(shard.schema) + ");"},
-                                         subscription_of(target, move, source_dsn)};
+    std::vector<std::string> schemas;
+    std::vector<Statement> statements;
+    std::string copies;
+    for (const Shard& shard : shards) {
+        const std::string number = std::to_string(shard.number);
+        schemas.push_back(shard.schema);
+        copies += shard.quoted + ", ";
+        statements.push_back({Kind::shard, "shard " + number,
+                              "SELECT snowflake_internal.claim_shard(" + number + ", " +
+                                  target.literal(shard.schema) + ");"});
+    }
+    statements.push_back(subscription_of(target, move, source_dsn));
     if (replaces_copy)
-        statements.insert(statements.begin(),
-                          {Kind::shard, "closed copy",
-                           "DROP SCHEMA " + shard.quoted + ", " + move + " CASCADE;"});
-    Trial trial(target, shard.schema, sole_owner(source, shard));
+        statements.insert(
+            statements.begin(),
+            {Kind::shard, "closed copy", "DROP SCHEMA " + copies + move + " CASCADE;"});
+    Trial trial(target, schemas, sole_owner(source, shards));
     try {
-        const Archive archive(source, shard.schema, false);
+        const Archive archive(source, schemas, false);
         std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
         for (const Archive::Item& item : archive.items(Archive::Section::post_data))
             items.push_back(item);

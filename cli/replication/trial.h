@@ -18,7 +18,7 @@
  *
  * move: the name of its subscription and schema. replaces_copy: the closed copy of an undone move,
  * and its record, are dropped before. */
-Obstacles try_definition(Connection& source, Connection& target, const Shard& shard,
+Obstacles try_definition(Connection& source, Connection& target, const Shards& shards,
                          const std::string& move, const std::string& source_dsn,
                          bool replaces_copy);
 

@@ -210,23 +210,27 @@ bool Routers::resume()
     return problems.empty();
 }
 
-std::string Routers::run_command(const Connection& target, std::vector<std::string> variables)
+std::string Routers::run_command(const Connection& target,
+                                 std::vector<std::vector<std::string>> variables)
 {
     if (routing_.command.empty())
         return "";
     warn("--switch-command: " + routing_.command);
-    for (const std::string& place :
-         {"HOST=" + target.host(), "PORT=" + target.port(), "DBNAME=" + target.database()})
-        variables.push_back(place);
-    const std::string end = run_shell(routing_.command, variables);
-    return end.empty() ? "" : "--switch-command " + end + ": " + routing_.command;
+    for (std::vector<std::string>& environment : variables) {
+        for (const std::string& place :
+             {"HOST=" + target.host(), "PORT=" + target.port(), "DBNAME=" + target.database()})
+            environment.push_back(place);
+        if (const std::string end = run_shell(routing_.command, environment); !end.empty())
+            return "--switch-command " + end + ": " + routing_.command;
+    }
+    return "";
 }
 
 /* Clients are let go when all of the routers lead them to the target. If the command fails, no
  * alias is resumed: --resume runs it again while clients are held. If one PgBouncer fails, the
  * others are resumed. All of this may run twice: --resume begins here. */
 void Routers::lead_to(const Connection& source, const Connection& target,
-                      const std::vector<std::string>& variables)
+                      const std::vector<std::vector<std::string>>& variables)
 {
     wait_for_turn();
     const Address place = target.address();

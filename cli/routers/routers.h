@@ -42,9 +42,10 @@ public:
     bool resume();
 
     /* The target is open. One that fails does not stop the others; its clients stay held. The error
-     * names each that has failed. variables: KEY=value, more of the command's environment. */
+     * names each that has failed. The command runs once for each of variables: KEY=value, more of
+     * its environment. */
     void lead_to(const Connection& source, const Connection& target,
-                 const std::vector<std::string>& variables);
+                 const std::vector<std::vector<std::string>>& variables);
     /* After an abort. The files of PgBouncer themselves were not changed before the target was
      * open. */
     void discard_prepared();
@@ -60,7 +61,8 @@ private:
 
     Edit edit_of(const PgBouncer& bouncer, const Address& place);
     std::vector<Problem> each(const std::function<void(PgBouncer&)>& work);
-    std::string run_command(const Connection& target, std::vector<std::string> variables);
+    std::string run_command(const Connection& target,
+                            std::vector<std::vector<std::string>> variables);
     void tell_pause();
 
     const Routing routing_;

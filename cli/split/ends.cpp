@@ -36,12 +36,13 @@ std::size_t drop_closed_shards(Connection& connection)
         FROM snowflake_split.shards JOIN pg_namespace ON nspname = schema_name
         WHERE leaves <> $1::boolean ORDER BY 1)",
                                          {state->is_new ? "true" : "false"});
-    std::string dependents;
+    Shards closed;
     for (int i = 0; i < rest.rows(); i++)
-        for (const std::string& dependent :
-             find_dependents(connection, {static_cast<int>(rest.number(i, 0)), rest.text(i, 1),
-                                          rest.text(i, 2)}))
-            dependents += "\n    " + dependent;
+        closed.push_back(
+            {static_cast<int>(rest.number(i, 0)), rest.text(i, 1), rest.text(i, 2)});
+    std::string dependents;
+    for (const std::string& dependent : find_dependents(connection, closed))
+        dependents += "\n    " + dependent;
     if (!dependents.empty())
         throw Failure("objects of other schemas would be dropped on " + connection.server() +
                       ", too:" + dependents);

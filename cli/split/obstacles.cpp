@@ -175,7 +175,7 @@ Obstacles find_moves(Connection& old)
         hints[schema] = "It has no record of a move. DROP SCHEMA " + schema + " CASCADE;";
     for (const InTransit& one : read_in_transit(old))
         if (one.kind == InTransit::Kind::move)
-            hints[name_of_move(one.shard.number)] = next_commands(one);
+            hints[one.record] = next_commands(one);
     Obstacles found;
     for (const auto& [schema, hint] : hints)
         found.add(old.server(), "schema " + schema + ": a move is not at its end", hint);
@@ -196,7 +196,7 @@ std::string name_of_standby(Connection& standby)
 
 /* An array as text for a parameter. The server writes it, because a schema's name may have commas
  * or quotes. */
-std::string schemas_of(Connection& old, const std::vector<SplitShard>& shards)
+std::string names_of(Connection& old, const std::vector<SplitShard>& shards)
 {
     std::string names;
     for (const SplitShard& shard : shards)
@@ -225,7 +225,7 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
         return {{old.server(), "it is a standby itself",
                  "Give the server that is split as --from, and its standby as --standby."}};
     Obstacles found;
-    found.read(old, kOnOld, {schemas_of(old, shards), limits.seconds()});
+    found.read(old, kOnOld, {names_of(old, shards), limits.seconds()});
     found.add(find_moves(old));
     for (Connection* connection : {&old, &standby})
         found.read(*connection, kStatistics);

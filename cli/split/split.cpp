@@ -236,7 +236,7 @@ void SplitCommand::lead_there()
         if (shard.leaves)
             numbers.insert(shard.number);
     /* The shards in one range list, as --shards takes them: "1000-1999". */
-    routers_.lead_to(old_, servers_.reached(), {"SHARDS=" + format_shards(numbers)});
+    routers_.lead_to(old_, servers_.reached(), {{"SHARDS=" + format_shards(numbers)}});
 }
 
 /* A slot keeps WAL for the standby that will not come back. primary_slot_name has no effect on a

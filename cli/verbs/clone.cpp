@@ -299,6 +299,6 @@ int clone_shards(const CloneOptions& options)
     const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
     check_present(present, definition);
     make_all(connect(home, recipes.size()), recipes, targets,
-             sole_owner(source.connection, origin));
+             sole_owner(source.connection, {origin}));
     return servers.exit_code(print_states(targets, options.json));
 }

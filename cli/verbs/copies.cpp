@@ -17,7 +17,7 @@ struct Side {
     InTransit move;
 };
 
-using Sides = std::map<std::string, Side>; /* by the ID of the move */
+using Sides = std::map<std::string, Side>; /* by the ID of the move and the number of the shard */
 
 /* The publishers and the followers of all moves. Of reverse replication the server with the shard
  * is the publisher: it is recorded as a move with its sides exchanged. */
@@ -28,7 +28,8 @@ std::pair<Sides, Sides> read_sides(ServerSet& servers)
     for (std::size_t i = 0; i < in_transit.size(); i++)
         for (const InTransit& one : in_transit[i])
             if (one.kind == InTransit::Kind::move)
-                (one.is_source ? sides.first : sides.second).insert({one.id, {i, one}});
+                (one.is_source ? sides.first : sides.second)
+                    .insert({one.id + " " + std::to_string(one.shard.number), {i, one}});
     return sides;
 }
 
@@ -50,9 +51,9 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
     const InTransit& move = publisher.move;
     const Shard shard = {move.shard.number, move.shard.schema,
                          publishing.identifier(move.shard.schema)};
-    const std::string slot = name_slot(publishing, name_of_move(shard.number));
+    const std::string slot = name_slot(publishing, move.record);
     const FollowerRows found =
-        compare_with_follower(publishing, copy, tables_of(publishing, shard), slot);
+        compare_with_follower(publishing, copy, tables_of(publishing, {shard}), slot);
     for (const std::string& difference : found.differences)
         findings.push_back(
             {copy.address().text(), {"rows", "schema " + shard.schema, difference, hint(move)}});

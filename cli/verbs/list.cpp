@@ -29,7 +29,7 @@ struct Listed {
     bool is_open() const { return !transit || transit->is_open; }
 };
 
-using Shards = std::vector<Listed>;
+using Listing = std::vector<Listed>;
 
 /* Shards that a split has left closed are omitted, because the other server lists them. */
 std::vector<InTransit> read_listed(Connection& connection)
@@ -58,7 +58,7 @@ std::string shards_sql(Connection& connection, const std::vector<InTransit>& in_
 /* Of a shard in transit one row is shown: where it is open; in the middle of a cutover, where it
  * was closed; else, if the other server is not asked, the closed copy. The next command is
  * that of the server that is shown, or of the closed copy that only it has a record of. */
-void show_once(Shards& shards)
+void show_once(Listing& shards)
 {
     const auto rank = [](const Listed& one) {
         return one.is_open() ? 2 : one.transit->is_source ? 1 : 0;
@@ -83,7 +83,7 @@ void show_once(Shards& shards)
 }
 
 /* other and next are for shards in transit. A table without any lacks these columns. */
-Table table_of(const Shards& shards, bool json)
+Table table_of(const Listing& shards, bool json)
 {
     Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server",
                     "other", "next"},
@@ -157,7 +157,7 @@ int list_shards(const ServerOptions& options)
                            {connection.address().text()});
         has_locked = has_locked || !locked.empty();
         const std::vector<Column> columns = columns_of(result);
-        Shards shards;
+        Listing shards;
         for (int i = 0; i < result.rows(); i++) {
             const Row row = row_of(result, i, columns);
             Listed one = {static_cast<int>(result.number(i, 1)),
@@ -178,8 +178,8 @@ int list_shards(const ServerOptions& options)
     /* Always goes on without a server that fails: the rows of the others are right by themselves.
      * The exit code is 3. */
     ServerSet servers(options.dsns, Access::reads, true);
-    Shards all;
-    for (const Shards& shards : servers.on_all(list))
+    Listing all;
+    for (const Listing& shards : servers.on_all(list))
         all.insert(all.end(), shards.begin(), shards.end());
     show_once(all);
     print(table_of(all, options.json), format_of("", options.json));

@@ -1,0 +1,99 @@
+#include "move/sets.h"
+
+#include <algorithm>
+#include <map>
+
+#include "fleet/locked.h"
+#include "postgres/connection.h"
+#include "postgres/settings.h"
+
+namespace
+{
+
+/* Of a schema, on its source. */
+struct Size {
+    std::string owner;
+    std::int64_t bytes = 0;
+};
+using Sizes = std::map<std::string, Size>; /* by the OID */
+
+/* A shard with a relation in ACCESS EXCLUSIVE mode counts as empty. */
+Sizes read_sizes(Connection& source, const std::vector<std::string>& schemas)
+{
+    withstand_settings(source);
+    const Result rows = query_unlocked(source, R"(
+        SELECT n.oid, nspowner, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+        FROM pg_namespace AS n
+        LEFT JOIN pg_class AS c ON relnamespace = n.oid AND relkind IN ('r', 'm') AND n.oid <> ALL ($1::oid[])
+        WHERE n.oid = ANY ($2::oid[]) GROUP BY n.oid, nspowner)",
+                                       {sql_array(schemas)})
+                            .rows;
+    Sizes sizes;
+    for (int i = 0; i < rows.rows(); i++)
+        sizes[rows.text(i, 0)] = {rows.text(i, 1), rows.number(i, 2)};
+    return sizes;
+}
+
+/* By the database. */
+std::map<std::string, Sizes> read_all_sizes(const std::vector<ListedMove>& moves)
+{
+    std::map<std::string, std::pair<std::string, std::vector<std::string>>> wanted;
+    for (const ListedMove& move : moves)
+        if (move.record.empty() && !move.oid.empty()) {
+            auto& [dsn, schemas] = wanted[move.source];
+            dsn = move.entry.from;
+            schemas.push_back(move.oid);
+        }
+    std::map<std::string, Sizes> sizes;
+    for (const auto& [source, one] : wanted) {
+        Connection connection(one.first);
+        sizes[source] = read_sizes(connection, one.second);
+    }
+    return sizes;
+}
+
+/* Moves with another key are never in one set. */
+std::string key_of(const ListedMove& move, const std::string& owner)
+{
+    return move.source + "\n" + move.target + "\n" + move.end_state + "\n" +
+           (move.record.empty() ? "owner " + owner : format_shards(move.record));
+}
+
+} // namespace
+
+std::vector<ListedSet> sets_of(const std::vector<ListedMove>& moves, const MoveOptions& options,
+                               bool begins)
+{
+    struct Last {
+        std::size_t set;
+        std::int64_t bytes;
+    };
+    std::map<std::string, Sizes> sizes;
+    if (begins && moves.size() > 1)
+        sizes = read_all_sizes(moves);
+    std::vector<ListedSet> sets;
+    std::map<std::string, Last> last; /* by key */
+    for (const ListedMove& move : moves) {
+        const Size size = sizes[move.source][move.oid];
+        const std::string key = key_of(move, size.owner);
+        const auto found = last.find(key);
+        /* Without a record, moves that are to be ended are no set. */
+        const bool fits =
+            found != last.end() &&
+            (!move.record.empty() ||
+             (begins && sets[found->second.set].shards.size() < static_cast<std::size_t>(options.together) &&
+              found->second.bytes + size.bytes <= static_cast<std::int64_t>(options.together_size)));
+        if (!fits) {
+            last[key] = {sets.size(), 0};
+            sets.push_back({{}, move.entry.from, move.entry.to, move.source, move.target,
+                            move.end_state});
+        }
+        Last& place = last[key];
+        place.bytes += size.bytes;
+        sets[place.set].shards.push_back({move.entry.number, move.entry.schema});
+    }
+    for (ListedSet& set : sets)
+        std::sort(set.shards.begin(), set.shards.end(),
+                  [](const Shard& one, const Shard& two) { return one.number < two.number; });
+    return sets;
+}
