@@ -17,13 +17,14 @@ int MoveCommand::abort()
 {
     const Standing now = standing();
     if (!now.has_begun())
-        throw Failure("there is no move of " + move_.title() + " to be aborted" +
+        throw Failure("there is no move of " + move_.title() + ", to be aborted" +
                       (now.has_moved() ? how_to_move_back(now) : hint(now)));
     now.require_same_servers(session_.servers, move_);
     /* This was read under the locks that Session holds on both servers, so no other command opens
      * the target before the fence is lowered. */
     if (now.is_cut_over())
-        throw Failure(move_.title() + (move_.is_one() ? ", is" : " are") + " open on " + target_.server() + hint(now));
+        throw Failure((move_.is_one() ? "the shard is open on " : "the shards are open on ") +
+                      target_.server() + hint(now));
     cutover_.remedy = command_with("--abort") + " goes on";
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());

@@ -248,7 +248,7 @@ int MoveCommand::resume()
     if (is_there_already(now))
         return lead_there();
     if (!now.has_begun())
-        throw Failure("there is no move of " + move_.title() + " to be resumed" +
+        throw Failure("there is no move of " + move_.title() + ", to be resumed" +
                       (now.source || now.target ? hint(now) : how_to_begin()));
     now.require_same_servers(session_.servers, move_);
     /* Reverse replication that stands has the records of a prepared move. It is at its end, so

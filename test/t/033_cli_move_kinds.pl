@@ -318,8 +318,8 @@ subtest 'a table is locked' => sub {
 };
 
 subtest 'there is no move to go on with' => sub {
-	foreach my $end ([ '--resume', "there is no move of schema insta0 to be resumed\nHINT:  Nothing has begun, .*: snowflake-shard move insta0 --from " ],
-		[ '--complete', 'schema insta0 of \S+ has not been moved' ])
+	foreach my $end ([ '--resume', "there is no move of shard 0, schema insta0, to be resumed\nHINT:  Nothing has begun, .*: snowflake-shard move insta0 --from " ],
+		[ '--complete', 'shard 0, schema insta0 of \S+, has not been moved' ])
 	{
 		($status, $out, $err) = move('insta0', $one, $two, $end->[0]);
 		ok($status == 3 && $err =~ /$end->[1]/, "$end->[0] without a move") or diag($err);

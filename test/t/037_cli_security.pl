@@ -236,15 +236,16 @@ subtest 'a planted state of a move is not read' => sub {
 		CREATE FUNCTION snowflake_move_7.step() RETURNS text
 			LANGUAGE plpgsql AS $$BEGIN RAISE LOG 'PLANTED view of a move as %', current_user; RETURN 'prepared'; END$$;
 		CREATE VIEW snowflake_move_7.state AS
-			SELECT gen_random_uuid() AS id, 'planted'::name AS schema_name, 'x'::text AS other, snowflake_move_7.step() AS step,
-				NULL::uuid AS marker;
+			SELECT gen_random_uuid() AS id, 'x'::text AS other, snowflake_move_7.step() AS step, NULL::uuid AS marker;
+		CREATE TABLE snowflake_move_7.shards AS SELECT 7 AS number, name 'planted' AS schema_name;
 		CREATE SCHEMA snowflake_move_8;
 		CREATE FUNCTION snowflake_move_8.f(text) RETURNS text
 			LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE LOG 'PLANTED index of a move as %', current_user; RETURN $1; END$$;
-		CREATE TABLE snowflake_move_8.state (id uuid, schema_name name, other text, step text, marker uuid,
+		CREATE TABLE snowflake_move_8.shards AS SELECT 8 AS number, name 'planted' AS schema_name;
+		CREATE TABLE snowflake_move_8.state (id uuid, other text, step text, marker uuid,
 			is_reversible boolean, is_way_back boolean);
 		CREATE INDEX ON snowflake_move_8.state ((step || snowflake_move_8.f('x')));
-		INSERT INTO snowflake_move_8.state VALUES (gen_random_uuid(), 'planted', 'x', 'moved')});
+		INSERT INTO snowflake_move_8.state VALUES (gen_random_uuid(), 'x', 'moved')});
 	planted_code_run($one, $two);
 	foreach my $verb ([ 'list', $super[0] ], [ 'map', $super[0] ], [ 'verify', $super[0] ],
 		[ 'move', 'planted', '--from', $super[0], '--to', $super[1], '--abort' ])

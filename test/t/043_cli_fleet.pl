@@ -140,7 +140,8 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 	# are of the primary alone.
 	$one->safe_psql('postgres', q{
 		CREATE SCHEMA snowflake_move_3;
-		CREATE TABLE snowflake_move_3.state AS SELECT gen_random_uuid() AS id, name 'insta3' AS schema_name,
+		CREATE TABLE snowflake_move_3.shards AS SELECT 3 AS number, name 'insta3' AS schema_name;
+		CREATE TABLE snowflake_move_3.state AS SELECT gen_random_uuid() AS id,
 			'elsewhere:5432/postgres' AS other, 'prepared' AS step,
 			NULL::uuid AS marker, false AS is_reversible, true AS is_way_back});
 	$one->wait_for_catchup($standby);

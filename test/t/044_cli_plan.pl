@@ -151,9 +151,10 @@ sub add_move
 	my ($database, $shard, $step) = @_;
 	$node->safe_psql($database, qq{
 		CREATE SCHEMA snowflake_move_$shard;
-		CREATE TABLE snowflake_move_$shard.state (schema_name name, id uuid, other text, step text, marker uuid,
+		CREATE TABLE snowflake_move_$shard.shards AS SELECT $shard AS number, name 'insta$shard' AS schema_name;
+		CREATE TABLE snowflake_move_$shard.state (id uuid, other text, step text, marker uuid,
 			is_reversible boolean DEFAULT false, is_way_back boolean DEFAULT false);
-		INSERT INTO snowflake_move_$shard.state VALUES ('insta$shard', gen_random_uuid(), 'x', '$step')});
+		INSERT INTO snowflake_move_$shard.state VALUES (gen_random_uuid(), 'x', '$step')});
 	return;
 }
 

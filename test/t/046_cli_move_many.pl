@@ -1,5 +1,5 @@
-# snowflake-shard move --shards and --plan: a list of moves. All obstacles are told before the first; a command that is
-# killed goes on when the same line is given again; each server makes one move at a time, or as many as it may; what is
+# snowflake-shard move --shards and --plan: a list of sets, each of which moves as one. All obstacles are told before the
+# first; a command that is killed goes on when the same line is given again; each server is in one set at a time; what is
 # printed is what happened.
 
 use strict;
@@ -118,8 +118,11 @@ END
 subtest 'the obstacles of all shards are told before the first move' => sub {
 	$nodes[0]->safe_psql('postgres', 'CREATE TABLE insta1.k (n integer); CREATE TABLE insta2.k (n integer)');
 	is(many('--shards', '0-2', @pair) =~ s/\n.*?(?=, |$)//gr =~ s/, \S+:\d+\/postgres//gr,
-		'1, shard 1: table insta1.k has no replica identity, shard 2: table insta2.k has no replica identity',
+		'1, shards 0-2: table insta1.k has no replica identity, shards 0-2: table insta2.k has no replica identity',
 		'obstacles of two shards');
+	is(many('--shards', '0-2', @pair, '--together', 1) =~ s/\n.*?(?=, |$)//gr =~ s/, \S+:\d+\/postgres//gr,
+		'1, shard 1: table insta1.k has no replica identity, shard 2: table insta2.k has no replica identity',
+		'and of two sets');
 	is(places(), '0 1 2 3 4 5 6 7||', 'and nothing is moved');
 	$nodes[0]->safe_psql('postgres', 'DROP TABLE insta1.k, insta2.k');
 	is(many('--shards', '0-2', @pair, '--dry-run'), '0', '--dry-run');
@@ -127,8 +130,8 @@ subtest 'the obstacles of all shards are told before the first move' => sub {
 	like($err, qr/^snowflake-shard: 0 obstacles
 snowflake-shard: 3 shards have \d+ kB: \Q$target\E needs as much free space beside the \d+ \w+ of its tablespace pg_default, and each source/m,
 		'and the space that the target needs');
-	is(many('--shards', '0-2', @pair, '--jobs', 3), '0, 0 moved, 1 moved, 2 moved', 'three shards');
-	like(join(' ', map { $_->{pause_ms} } @$rows), qr/^\d+ \d+ \d+$/, 'with their pauses');
+	is(many('--shards', '0-2', @pair), '0, 0 moved, 1 moved, 2 moved', 'three shards');
+	like(join(' ', map { $_->{pause_ms} } @$rows), qr/^(\d+) \1 \1$/, 'with their pause');
 	is(places(), '3 4 5 6 7|0 1 2|', 'they are there');
 	is(many('--shards', '0-3', @pair), '0, 0 moved, 1 moved, 2 moved, 3 moved', 'the same again, and one more');
 	like($err, qr/^snowflake-shard: 3 shards moved by an earlier command$/m, 'which looks at that one alone');
@@ -139,37 +142,62 @@ snowflake-shard: 3 shards have \d+ kB: \Q$target\E needs as much free space besi
 subtest 'a server that starts subscriptions slowly is named before the list begins' => sub {
 	my $set = sub { $nodes[1]->safe_psql('postgres', $_) foreach @_, 'SELECT pg_reload_conf()' };
 	my $slow = qr/:${\$nodes[1]->port}\/postgres: wal_retrieve_retry_interval = 5s\..*\n\s*HINT:  ALTER SYSTEM SET/;
-	my $count = sub { many(@_, '--dry-run'); return scalar(() = $err =~ /$slow/g) };
+	my $count = sub { many(@_, '--together', 1, '--dry-run'); return scalar(() = $err =~ /$slow/g) };
 	my $is_old = $nodes[1]->safe_psql('postgres', 'SHOW server_version_num') < 160000 ? 1 : 0;
 	$set->(q{ALTER SYSTEM SET wal_retrieve_retry_interval = '5s'});
 	await('the setting is there', sub { $nodes[1]->safe_psql('postgres', 'SHOW wal_retrieve_retry_interval') eq '5s' });
-	is($count->('--shards', '4-6', @pair), $is_old, 'before PostgreSQL 16: once for three moves');
-	is($count->('--shards', '4', @pair), 0, 'no word for one move');
+	is($count->('--shards', '4-6', @pair), $is_old, 'before PostgreSQL 16: once for three sets');
+	is($count->('--shards', '4', @pair), 0, 'no word for one');
 	$set->('ALTER SYSTEM RESET wal_retrieve_retry_interval');
 	await('it is gone', sub { $nodes[1]->safe_psql('postgres', 'SHOW wal_retrieve_retry_interval') eq '200ms' });
 	is($count->('--shards', '4-6', @pair), 0, 'a short interval is not named');
 };
 
-subtest 'several moves of a server at a time' => sub {
-	my @both = ('--shards', '6,7', @pair, '--jobs', 2, '--jobs-per-server', 2);
+# A shard of another owner is in a set of its own.
+subtest 'the shards of a set move together, and nothing less' => sub {
+	my $moves = sub { $nodes[0]->safe_psql('postgres', q{SELECT string_agg(nspname, ' ' ORDER BY 1) FROM pg_namespace
+		WHERE nspname ~ '^snowflake_move'}) };
 	my $writer = $nodes[0]->background_psql('postgres');
 	$writer->query_safe('BEGIN; LOCK TABLE insta6.users IN ROW EXCLUSIVE MODE');
-	my $run = background('move', @both, '--reversible', '--timeout', '3min');
-	await('shard 7 has moved', sub { has_ended($run) || $run->{err} =~ /shard 7: source: subscription/ });
-	is(places(), '4 5 6|0 1 2 3 7|', 'while shard 6 waits for a writer');
+	my $run = background('move', '--shards', '5-7', @pair, '--reversible', '--timeout', '3min');
+	await('the fence of shards 5 to 7', sub { has_ended($run) || $run->{err} =~ /shards 5-7: source: fence/ });
+	is(places(), '4 5 6 7|0 1 2 3|', 'all wait for a writer of one');
 	$writer->quit;
 	$run->{h}->finish;
-	is($run->{h}->result(0), 0, 'and moves then') or diag($run->{err});
-	is(places(), '4 5|0 1 2 3 6 7|', 'both are there');
-	is(many(@both, '--undo'), '0, 6 undone, 7 undone', 'and back');
-	is(many('--shards', '6,7', @pair, '--complete'), '0, 6 dropped, 7 dropped', 'their copies are dropped');
-	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 7');
+	is($run->{h}->result(0), 0, 'and move then') or diag($run->{err});
+	is(places(), '4|0 1 2 3 5 6 7|', 'at once');
+	is($moves->(), 'snowflake_move_5', 'with one record');
+	is($nodes[1]->safe_psql('postgres', q{SELECT count(*) FROM pg_replication_slots WHERE slot_name ~ '^snowflake_move'}), 1,
+		'and one slot of reverse replication');
+	foreach my $verb (qw(--undo --complete --resume --abort))
+	{
+		($status, $out, $err) = run_shard($program, 'move', 'insta6', @pair, $verb);
+		like("$status $err", qr/^3 .*shard 6, schema insta6, moves with its set: shards 5-7\nHINT: .* --shards 5-7 .*--complete/,
+			"$verb of a part");
+		like(many('--shards', '6-7', @pair, $verb), qr/^3/, "$verb of two of them");
+		like($err, qr/shard 6: it moves with its set, shards 5-7, and all of them are to be named/, 'which names the set');
+	}
+	is(many('--shards', '5-7', @pair, '--undo'), '0, 5 undone, 6 undone, 7 undone', 'and back');
+	is(many('--shards', '5-7', @pair, '--complete'), '0, 5 dropped, 6 dropped, 7 dropped', 'their copies are dropped');
+	$nodes[0]->safe_psql('postgres', 'CREATE ROLE app; ALTER SCHEMA insta6 OWNER TO app');
+	$nodes[1]->safe_psql('postgres', 'CREATE ROLE app');
+	my $sets = sub {
+		many('--shards', '4-7', @pair, @_, '--dry-run');
+		my @all = $err =~ /^snowflake-shard: (shards? [0-9,-]+): /mg;
+		return join ' ', do { my %seen; grep { !$seen{$_}++ } @all };
+	};
+	$nodes[1]->safe_psql('postgres', 'CREATE FUNCTION f() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN END$$;
+		CREATE EVENT TRIGGER told ON ddl_command_end EXECUTE FUNCTION f()');
+	is($sets->(), 'shards 4-5,7 shard 6', 'a shard of another owner is a set of its own');
+	is($sets->('--together', 2), 'shards 4-5 shard 6 shard 7', '--together');
+	is($sets->('--together-size', '1B'), 'shard 4 shard 5 shard 6 shard 7', '--together-size');
+	$nodes[1]->safe_psql('postgres', 'DROP EVENT TRIGGER told; DROP FUNCTION f()');
+	$nodes[0]->safe_psql('postgres', 'ALTER SCHEMA insta6 OWNER TO postgres');
+	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 1');
 	$nodes[0]->restart;
-	like(many('--shards', '4-7', @pair, '--jobs', 8, '--jobs-per-server', 8, '--dry-run'),
-		qr/^1, \S+: max_replication_slots = 7, and 0 are in use: 4 moves at the same time take 8\n/,
+	like(many('--shards', '4-7', @pair, '--dry-run'),
+		qr/^1, \S+: max_replication_slots = 1, and 0 are in use: a move takes 2\n/,
 		'what they take is asked for before');
-	is(many('--shards', '4-7', @pair, '--jobs', 8, '--jobs-per-server', $_, '--dry-run'), '0', "$_ of them take less")
-		foreach 1, 3;
 	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 20');
 	$nodes[0]->restart;
 };
@@ -182,24 +210,24 @@ subtest 'a move that fails does not stop the others' => sub {
 	$plan[1]{from} .= ' application_name=again';
 	$file = plan_file(\@plan);
 	is(many('--plan', $file, '--jobs', 2, '--reversible'),
-		join(', ', 0, map { "$_ moved with reverse replication" } 4 .. 6), 'a plan for three servers');
-	is(join(' ', $err =~ /^snowflake-shard: shard (\d): (?:target: definition|source: fence|both: comparing)/mg),
-		'4 4 4 5 5 5 6 6 6',
-		'one move at a time on a server that is spelled in two ways')
+		join(', ', 0, map { "$_ moved with reverse replication" } 4, 6, 5), 'a plan for three servers');
+	is(join(' ', $err =~ /^snowflake-shard: shards? (\S+): (?:target: definition|source: fence|both: comparing)/mg),
+		'4,6 4,6 4,6 5 5 5',
+		'one set at a time on a server that is spelled in two ways')
 		or diag($err);
 	is(places(), '7|0 1 2 3 4 6|5', 'as it is written');
 	is(many('--plan', $file, '--reversible'),
-		join(', ', 0, map { "$_ moved with reverse replication" } 4 .. 6), 'the same plan again');
+		join(', ', 0, map { "$_ moved with reverse replication" } 4, 6, 5), 'the same plan again');
 	like($err, qr/^snowflake-shard: 3 shards moved by an earlier command$/m, 'looks at none');
 	$nodes[2]->stop('immediate');
-	is(many('--plan', $file, '--undo'), '3, 4 undone, 5 failed, 6 undone',
+	is(many('--plan', $file, '--undo'), '3, 4 undone, 6 undone, 5 failed',
 		'--undo of a plan, one of whose servers is down');
-	like($rows->[1]{error}, qr/connection to server/, 'the error of that server');
+	like($rows->[2]{error}, qr/connection to server/, 'the error of that server');
 	start_server($nodes[2]);
-	is(many('--plan', $file, '--undo'), '0, 4 undone, 5 undone, 6 undone', 'the same line when it is there again');
+	is(many('--plan', $file, '--undo'), '0, 4 undone, 6 undone, 5 undone', 'the same line when it is there again');
 	is(places(), '4 5 6 7|0 1 2 3|', 'they are back');
 	is(many('--plan', plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]), '--complete'),
-		'0, 4 dropped, 5 dropped, 6 dropped',
+		'0, 4 dropped, 6 dropped, 5 dropped',
 		'the other copies are dropped');
 };
 
@@ -248,9 +276,9 @@ subtest 'what is reported is what happened, and the same line does the rest' => 
 		is((run_shard($program, 'move', $_->{schema}, '--from', $_->{from}, '--to', $_->{to}, '--abort'))[0], 0,
 			"$name: shard $_->{shard} starts anew")
 			foreach grep { $anew{ $_->{shard} } } @plan;
-		is(many('--plan', $file, '--jobs', 2), '0, 5 moved, 4 moved, 0 moved, 6 moved', "$name: the same line does the rest")
+		is(many('--plan', $file, '--jobs', 2), '0, 5 moved, 4 moved, 6 moved, 0 moved', "$name: the same line does the rest")
 			or diag($err);
-		is(many('--plan', $file, '--complete', '--jobs', 2), '0, 5 dropped, 4 dropped, 0 dropped, 6 dropped',
+		is(many('--plan', $file, '--complete', '--jobs', 2), '0, 5 dropped, 4 dropped, 6 dropped, 0 dropped',
 			"$name: --complete");
 		last if $trial == $stops;
 		$file = plan_file([ map { { %$_, from => $_->{to}, to => $_->{from} } } @plan ]);

@@ -77,16 +77,18 @@ subtest 'pg_dump and pg_restore are of the version of the servers' => sub {
 		qr{^one/postgres: \S+/pg_restore is of version 9.6.1, .*\none/postgres: no pg_dump runs here, }, 'both programs');
 };
 
-my @plan = ('--shards', '5-7', '--from', $one, '--to', $two);
+# Each shard is a set of its own.
+my @plan = ('--shards', '5-7', '--from', $one, '--to', $two, '--together', 1);
 
 subtest 'slots and workers are counted for a whole plan' => sub {
 	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), '', 'one move with reverse replication');
-	is(obstacles(@plan, '--jobs', 3), '', 'three moves without: a server is in one of them at a time');
-	my $takes = 'are in use: reverse replication of 3 shards takes 3 until --complete';
+	is(obstacles(@plan, '--jobs', 3), '', 'three sets without: a server is in one of them at a time');
+	my $takes = 'are in use: reverse replication of 3 sets takes 3 until --complete';
 	is(obstacles(@plan, '--reversible'),
 		"one/postgres: max_logical_replication_workers = 2, and 0 $takes\n"
 		. "two/postgres: max_replication_slots = 2, and 0 $takes",
 		'three with reverse replication each');
+	is(obstacles('--shards', '5-7', '--from', $one, '--to', $two, '--reversible'), '', 'one set with it');
 	my $two_databases = PostgreSQL::Test::Utils::tempdir() . '/plan.json';
 	$one->safe_psql('other', q{CREATE EXTENSION snowflake; SELECT snowflake_create_shard(8, 'insta8')});
 	$two->safe_psql('other', 'CREATE EXTENSION snowflake');
@@ -115,8 +117,8 @@ subtest 'the statements of the hints are enough' => sub {
 		}
 	}
 	my ($status, $out, $err) =
-		run_shard($program, 'move', '--shards', '6,7', '--from', $one, '--to', $two, '--reversible');
-	is($status, 0, 'two shards move with reverse replication') or diag($err);
+		run_shard($program, 'move', '--shards', '6,7', '--from', $one, '--to', $two, '--together', 1, '--reversible');
+	is($status, 0, 'two sets move with reverse replication') or diag($err);
 	is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active'), 2, 'which follow');
 	is(obstacles(@plan, '--reversible'), '', 'a plan that goes on counts the rest');
 };

@@ -154,8 +154,8 @@ sub run_to_end
 }
 
 subtest "$kills kills" => sub {
-	my ($is_there, $count, $at_a_time) = (1, 0, 2);
-	my @next = (@back, '--jobs', $at_a_time, '--jobs-per-server', $at_a_time);
+	my ($is_there, $count) = (1, 0);
+	my @next = (@back, '--together', 2);
 	while ($count < $kills && !@faults)
 	{
 		for (1 .. 1 + rand 5)
@@ -172,8 +172,7 @@ subtest "$kills kills" => sub {
 		await_writes();
 		# After --undo --reversible the next move copies no rows.
 		@next = !$is_there ? @there : rand() < 0.5 ? @back : (@back, '--reversible');
-		$at_a_time = 1 + int rand 4;
-		push @next, '--jobs', $at_a_time, '--jobs-per-server', $at_a_time;
+		push @next, '--together', 1 + int rand 4;
 	}
 	is(join("\n", @faults), '', join(', ', map { "$killed{$_} $_" } sort keys %killed)
 			. '; at the end at try ' . join(' ', @tries));
