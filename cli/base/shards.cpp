@@ -56,10 +56,14 @@ ShardSet numbers_of(const Shards& shards)
     return numbers;
 }
 
+std::string short_title_of(const Shards& shards)
+{
+    return (shards.size() == 1 ? "shard " : "shards ") + format_shards(numbers_of(shards));
+}
+
 std::string title_of(const Shards& shards)
 {
-    return shards.size() == 1 ? shards[0].title()
-                              : "shards " + format_shards(numbers_of(shards));
+    return shards.size() == 1 ? shards[0].title() : short_title_of(shards);
 }
 
 std::string schemas_of(const Shards& shards)

@@ -27,7 +27,9 @@ ShardSet parse_shards(const std::string& text);
 std::string format_shards(const ShardSet& shards);
 
 ShardSet numbers_of(const Shards& shards);
-/* Of one as above, of several "shards 5-7". */
+/* "shard 5", "shards 5-7". */
+std::string short_title_of(const Shards& shards);
+/* The same; of one with its schema, as above. */
 std::string title_of(const Shards& shards);
 /* The quoted names of the schemas as an array of SQL, for $1::regnamespace[]. */
 std::string schemas_of(const Shards& shards);

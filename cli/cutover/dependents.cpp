@@ -3,10 +3,10 @@
 namespace
 {
 
-/* Members are the objects of the schemas, and those dropped with them: row types, constraints, TOAST
- * tables, rows of a publication. deptype i, a, P and S are those that DROP follows without CASCADE.
- * A relation of another schema is no member, even if DROP TABLE of a parent takes it along: a
- * partition there is a dependent, by deptype a.
+/* Members are the objects of the schemas, and those dropped with them: row types, constraints,
+ * TOAST tables, rows of a publication. deptype i, a, P and S are those that DROP follows without
+ * CASCADE. A relation of another schema is no member, even if DROP TABLE of a parent takes it
+ * along: a partition there is a dependent, by deptype a.
  *
  * A foreign key depends on the columns of the table and on the index of the key. The row of the
  * index is left out, so that it is named once.
@@ -35,7 +35,8 @@ FROM dependents WHERE (pg_identify_object(refclassid, refobjid, 0)).type NOT LIK
 std::vector<std::string> find_dependents(Connection& connection, const Shards& shards)
 {
     std::vector<std::string> dependents;
-    for (const std::string& dependent : texts_of(connection.query(kDependents, {schemas_of(shards)})))
+    for (const std::string& dependent :
+         texts_of(connection.query(kDependents, {schemas_of(shards)})))
         dependents.push_back(visible(dependent));
     return dependents;
 }

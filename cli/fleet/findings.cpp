@@ -41,7 +41,7 @@ void check_reverse(Connection& connection, const InTransit& move,
         const std::string slot = broken.text(i, 1);
         findings.push_back(
             {"reverse replication", "schema " + name,
-             "server " + move.other.text() + " does not follow " + title_of(move.set) + ": " +
+             "server " + move.other.text() + " does not follow " + short_title_of(move.set) + ": " +
                  broken.text(i, 0),
              "The log of that server says why. " + next_commands(move) +
                  " If that server is gone for good: " +

@@ -176,10 +176,10 @@ std::string describe(const InTransit& shard)
                     ? ", is moving: its server is being split"
                     : ", is of a split that still has its triggers and old rows");
     else
-        text = title_of(shard.set) +
-               (shard.state == State::reverse  ? has + "reverse replication"
-                : shard.state == State::moving ? is + "moving"
-                                               : has + "moved to " + visible(shard.other.text()));
+        text = title_of(shard.set) + (shard.state == State::reverse ? has + "reverse replication"
+                                      : shard.state == State::moving
+                                          ? is + "moving"
+                                          : has + "moved to " + visible(shard.other.text()));
     return text + "\nHINT:  " + next_commands(shard);
 }
 

@@ -18,9 +18,9 @@ struct InTransit {
         rest,    /* nothing moves; triggers and closed rows wait for --complete */
     };
 
-    Shard shard; /* without the quoted name */
+    Shard shard;        /* without the quoted name */
     std::string record; /* the schema that has it */
-    Shards set; /* the shards that move together; empty for a split */
+    Shards set;         /* the shards that move together; empty for a split */
     Kind kind;
     State state;
     bool is_open; /* here: else it has left, or has not come yet */

@@ -69,8 +69,7 @@ std::vector<MoveState> read_matching_moves(Connection& connection, const std::st
     std::string sql;
     for (const RecordTable& record : find_records(connection, pattern))
         sql += (sql.empty() ? "" : " UNION ALL ") +
-               rows_sql(connection, record,
-                        "state CROSS JOIN " + record.schema + ".shards AS s",
+               rows_sql(connection, record, "state CROSS JOIN " + record.schema + ".shards AS s",
                         "'" + record.schema +
                             "', s.number, s.schema_name, id, other, step, marker, is_reversible, "
                             "is_way_back",
@@ -78,9 +77,8 @@ std::vector<MoveState> read_matching_moves(Connection& connection, const std::st
     std::vector<MoveState> moves;
     if (sql.empty())
         return moves;
-    const Result rows =
-        connection.query("SELECT * FROM (" + sql +
-                         ") AS s ORDER BY substring(c1, '[0-9]+$')::integer, c2::integer");
+    const Result rows = connection.query(
+        "SELECT * FROM (" + sql + ") AS s ORDER BY substring(c1, '[0-9]+$')::integer, c2::integer");
     for (int i = 0; i < rows.rows(); i++) {
         if (moves.empty() || moves.back().name != rows.text(i, 0))
             moves.push_back({rows.text(i, 0),

@@ -32,7 +32,7 @@ std::string text_of(Step step);
 /* The tables of the record of a move. */
 struct MoveState {
     std::string name;
-    Shards shards; /* the set, by number; without the quoted names */
+    Shards shards;  /* the set, by number; without the quoted names */
     std::string id; /* of the move, the same on both servers */
     Address other;  /* the other server */
     Step step;

@@ -70,8 +70,8 @@ private:
     void remove_copy(const Standing& now);
     void drop_closed(Connection& closed);
 
-    /* The state of the set by both records, with the servers as they were given; not of one that has
-     * no record. */
+    /* The state of the set by both records, with the servers as they were given; not of one that
+     * has no record. */
     InTransit in_transit(const Standing& now);
     /* "\nHINT:  " with the next commands; empty without a record. */
     std::string hint(const Standing& now);

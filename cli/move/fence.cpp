@@ -235,7 +235,8 @@ void raise_fence(Connection& source, const Move& move, const std::string& target
             /* A crash that loses this commit loses those that follow: the source is open. */
             source.run("SET LOCAL synchronous_commit = off");
             require_published_tables(source, move);
-            close_shard(source, move, move.title() + (move.is_one() ? ", has moved" : " have moved"),
+            close_shard(source, move,
+                        move.title() + (move.is_one() ? ", has moved" : " have moved"),
                         (move.is_one() ? "It is at " : "They are at ") + target + " now.");
             write_step(source, move, Step::fenced);
         });

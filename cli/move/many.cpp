@@ -31,12 +31,6 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-std::string prefix_of(const Entry& entry)
-{
-    return (entry.shards.size() == 1 ? "shard " : "shards ") +
-           format_shards(numbers_of(entry.shards));
-}
-
 MoveCommand command_of(const Entry& entry, const MoveOptions& options)
 {
     std::vector<std::string> schemas;
@@ -74,10 +68,10 @@ Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
         for (std::size_t i = next++; i < entries.size(); i = next++) {
             if (entries[i].has_moved)
                 continue;
-            const Prefix prefix(prefix_of(entries[i]) + ": ");
+            const Prefix prefix(short_title_of(entries[i].shards) + ": ");
             for (Obstacle& obstacle :
                  command_of(entries[i], entries[i].options).find_obstacles(capacity)) {
-                obstacle.server = prefix_of(entries[i]) + ", " + obstacle.server;
+                obstacle.server = short_title_of(entries[i].shards) + ", " + obstacle.server;
                 found.push_back(obstacle);
             }
         }
@@ -157,7 +151,7 @@ private:
 
 void move_one(Entry& entry)
 {
-    const Prefix prefix(prefix_of(entry) + ": ");
+    const Prefix prefix(short_title_of(entry.shards) + ": ");
     std::string reached;
     try {
         MoveCommand command = command_of(entry, in_direction(entry.options));

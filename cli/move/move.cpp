@@ -90,8 +90,7 @@ std::string MoveCommand::command_with(const std::string& option) const
         if (!options_.switch_command.empty())
             more += "--switch-command " + shell_quoted(options_.switch_command) + " ";
     }
-    return move_command(move_.shards,
-                        without_secrets(is_exchanged ? options_.to : options_.from),
+    return move_command(move_.shards, without_secrets(is_exchanged ? options_.to : options_.from),
                         without_secrets(is_exchanged ? options_.from : options_.to), more + option);
 }
 
@@ -128,8 +127,8 @@ std::string MoveCommand::hint(const Standing& now)
 std::string MoveCommand::how_to_begin()
 {
     return "\nHINT:  Nothing has begun, or all has been ended: " +
-           move_command(move_.shards, without_secrets(options_.from),
-                        without_secrets(options_.to), "") +
+           move_command(move_.shards, without_secrets(options_.from), without_secrets(options_.to),
+                        "") +
            ", with the options of the move, begins one.";
 }
 
@@ -219,7 +218,9 @@ int MoveCommand::begin()
     const Standing now = standing();
     if (now.leads_back() && is_address_of(now.source->other, target_)) {
         /* The target has all rows. So the move is the cutover of an undo. */
-        warn(target_.server() + " follows already, and has all rows: nothing is copied");
+        warn(target_.server() + " follows " +
+             (move_.is_one() ? "the shard, and has its rows" : "the shards, and has their rows") +
+             ": nothing is copied");
         cutover_.remedy = command_with("--undo") + " goes on";
         return options_.is_dry_run ? print_obstacles({}, options_.json) : go_on();
     }

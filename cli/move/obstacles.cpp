@@ -206,8 +206,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
         for (const Shard& shard : move.shards)
             names.push_back(shard.schema);
     Obstacles found;
-    found.read(target, kOnTarget,
-               {sql_array(names), version.text(0, 0), version.text(0, 1)});
+    found.read(target, kOnTarget, {sql_array(names), version.text(0, 0), version.text(0, 1)});
     if (replaces_copy)
         for (const std::string& dependent : find_dependents(target, move.shards))
             found.add(target.server(), dependent, "Drop it, or move it into the schema.");

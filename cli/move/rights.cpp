@@ -193,8 +193,9 @@ std::string worker_option(Connection& subscriber, Connection& publisher, Connect
 {
     find_untrusted_owners(subscriber, publisher, home, shards, workers).raise_first();
     const bool has_option = subscriber.version() >= 160000;
-    return has_option && !find_cause(subscriber, home, shards).text.empty() ? ", run_as_owner = true"
-                                                                           : "";
+    return has_option && !find_cause(subscriber, home, shards).text.empty()
+               ? ", run_as_owner = true"
+               : "";
 }
 
 void tell_of_code(Connection& subscriber, Connection& home, const Shards& shards)

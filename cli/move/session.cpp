@@ -42,7 +42,8 @@ public:
                     return Shard{shard.number, schema, connection_.identifier(schema)};
         for (const Shard& shard : open_)
             if (shard.schema == schema)
-                return find_shard(open_, schema, connection_.server()); /* it may have two numbers */
+                return find_shard(open_, schema,
+                                  connection_.server()); /* it may have two numbers */
         return {};
     }
 
@@ -68,10 +69,9 @@ void require_set(const Place& place, const Connection& server, const Shards& sha
     for (const Shard& shard : shards) {
         const MoveState* const move = place.find_move(shard.schema);
         if (move != nullptr && numbers_of(move->shards) != numbers_of(shards))
-            throw Failure(shard.title() + ", moves with its set: " + title_of(move->shards) +
-                          "\nHINT:  " +
-                          next_commands(in_transit(*move, server.address().uri(),
-                                                   move->other.uri())));
+            throw Failure(
+                shard.title() + ", moves with its set: " + title_of(move->shards) + "\nHINT:  " +
+                next_commands(in_transit(*move, server.address().uri(), move->other.uri())));
     }
 }
 

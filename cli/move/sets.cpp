@@ -81,12 +81,14 @@ std::vector<ListedSet> sets_of(const std::vector<ListedMove>& moves, const MoveO
         const bool fits =
             found != last.end() &&
             (!move.record.empty() ||
-             (begins && sets[found->second.set].shards.size() < static_cast<std::size_t>(options.together) &&
-              found->second.bytes + size.bytes <= static_cast<std::int64_t>(options.together_size)));
+             (begins &&
+              sets[found->second.set].shards.size() < static_cast<std::size_t>(options.together) &&
+              found->second.bytes + size.bytes <=
+                  static_cast<std::int64_t>(options.together_size)));
         if (!fits) {
             last[key] = {sets.size(), 0};
-            sets.push_back({{}, move.entry.from, move.entry.to, move.source, move.target,
-                            move.end_state});
+            sets.push_back(
+                {{}, move.entry.from, move.entry.to, move.source, move.target, move.end_state});
         }
         Last& place = last[key];
         place.bytes += size.bytes;

@@ -79,8 +79,9 @@ std::string write_positions(Servers& servers, const Move& move)
     if (closed.empty() || opened.empty())
         return "";
     servers.source.query(move.sql("UPDATE @move@.state SET other_at = $1"), {opened});
-    return std::string("changes of the ") + (move.is_one() ? "shard" : "shards") + ": on " + servers.source.server() + " before " + closed + ", on " +
-           servers.target.server() + " from " + opened + " on";
+    return std::string("changes of the ") + (move.is_one() ? "shard" : "shards") + ": on " +
+           servers.source.server() + " before " + closed + ", on " + servers.target.server() +
+           " from " + opened + " on";
 }
 
 void write_moved(Connection& source, const Move& move, bool is_equal)

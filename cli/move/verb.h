@@ -10,9 +10,9 @@ struct MoveOptions : CutoverOptions {
     std::string schema; /* one shard; or --shards, or --plan */
     std::string shards;
     std::string plan;
-    int together = 50;                            /* shards of a set at most */
-    std::uint64_t together_size = 50LL << 30;     /* bytes of a set, if it has several shards */
-    int jobs = 1;                                 /* sets at a time, of different databases */
+    int together = 50;                        /* shards of a set at most */
+    std::uint64_t together_size = 50LL << 30; /* bytes of a set, if it has several shards */
+    int jobs = 1;                             /* sets at a time, of different databases */
     int index_jobs = 2;
     std::string from;
     std::string to;

@@ -179,8 +179,8 @@ std::string compare_table(Connection& one, Connection& other, const std::string&
 
 /* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
  * rows are read in the snapshot of the opening. Both servers work on a table at the same time. */
-std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shards& shards,
-                                      std::uint64_t max_size)
+std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
+                                      const Shards& shards, std::uint64_t max_size)
 {
     std::vector<std::string> found;
     const std::vector<std::string> tables = tables_of(source, shards);

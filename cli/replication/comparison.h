@@ -13,8 +13,8 @@
 /* Tables whose rows are not the same on the fenced source and on the target when it was opened:
  * "table insta5.users: ...". The snapshot is a connection to the target in a transaction, which
  * ends here. All rows of tables up to this size (in bytes) are compared, others are counted. */
-std::vector<std::string> compare_rows(Connection& source, Connection& snapshot, const Shards& shards,
-                                      std::uint64_t max_size);
+std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
+                                      const Shards& shards, std::uint64_t max_size);
 
 /* The first differences of the rows of a table to which nobody writes meanwhile, and how many more
  * there are; empty if there are none. is_counted: only the number of the rows. */

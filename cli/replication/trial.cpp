@@ -194,9 +194,8 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
     }
     statements.push_back(subscription_of(target, move, source_dsn));
     if (replaces_copy)
-        statements.insert(
-            statements.begin(),
-            {Kind::shard, "closed copy", "DROP SCHEMA " + copies + move + " CASCADE;"});
+        statements.insert(statements.begin(), {Kind::shard, "closed copy",
+                                               "DROP SCHEMA " + copies + move + " CASCADE;"});
     Trial trial(target, schemas, sole_owner(source, shards));
     try {
         const Archive archive(source, schemas, false);

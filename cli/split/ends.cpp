@@ -38,8 +38,7 @@ std::size_t drop_closed_shards(Connection& connection)
                                          {state->is_new ? "true" : "false"});
     Shards closed;
     for (int i = 0; i < rest.rows(); i++)
-        closed.push_back(
-            {static_cast<int>(rest.number(i, 0)), rest.text(i, 1), rest.text(i, 2)});
+        closed.push_back({static_cast<int>(rest.number(i, 0)), rest.text(i, 1), rest.text(i, 2)});
     std::string dependents;
     for (const std::string& dependent : find_dependents(connection, closed))
         dependents += "\n    " + dependent;

@@ -125,7 +125,7 @@ subtest 'back, there again and back again' => sub {
 subtest 'reverse replication is used once' => sub {
 	moves([ @nodes, $_ ], 'moved with reverse replication', "$_ does nothing") foreach '--resume', '--reversible';
 	like($move_error, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
-	is_refused([ @nodes, '--abort' ], qr/no move of schema insta5 to be aborted.*--undo moves the shard back/s, '--abort');
+	is_refused([ @nodes, '--abort' ], qr/no move of shard 5, schema insta5, to be aborted.*--undo moves the shard back/s, '--abort');
 	is_refused([ @back, '--resume' ], qr/has reverse replication\nHINT: .*--undo/, '--resume in the other direction');
 	moves([ @nodes, '--undo' ], 'undone', '--undo');
 	like($move_error, qr/writes were blocked for \d+ ms/, 'the pause is printed');
