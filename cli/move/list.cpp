@@ -7,10 +7,9 @@
 
 #include "base/output.h"
 #include "fleet/catalog.h"
-#include "fleet/records.h"
+#include "fleet/known.h"
 #include "move/sets.h"
 #include "move/state.h"
-#include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/parallel.h"
 #include "postgres/servers.h"
@@ -19,13 +18,12 @@ namespace
 {
 
 /* A server, as a connection string leads to it. */
-struct Place {
+struct Place : Known {
+    explicit Place(Known known = {}) : Known(std::move(known)) {}
+
     std::string error;           /* why it could not be read; all else is empty then */
     bool is_wrong_usage = false; /* the error is that of the string */
-    std::string name;            /* host:port/database */
     std::string identity;
-    std::vector<MoveState> moves;
-    Shards shards;
     std::map<int, std::string> twice; /* numbers that several schemas have: find_twice() */
     std::string delay;                /* of each start of a subscription; empty if it is short */
 };
@@ -47,14 +45,9 @@ Place read_place(const std::string& dsn)
     Place failed;
     try {
         Server server = connect_to(dsn, Access::reads);
-        Place place;
-        place.name = server.name();
+        Place place(read_known(server.connection));
         place.identity = identify(server.connection).text();
-        place.moves = read_moves(server.connection);
-        /* The obstacles say how to make it on a target. */
-        if (has_extension(server.connection))
-            place.shards = read_shards(server.connection);
-        place.twice = find_twice(server.connection, place.shards);
+        place.twice = find_twice(server.connection, place.open);
         place.delay = read_delay(server.connection);
         return place;
     } catch (const UsageError& error) {
@@ -76,49 +69,26 @@ Places read_places(const std::set<std::string>& distinct)
     return places;
 }
 
-const MoveState* find_move(const Place& place, const std::string& schema)
-{
-    for (const MoveState& move : place.moves)
-        for (const Shard& shard : move.shards)
-            if (shard.schema == schema)
-                return &move;
-    return nullptr;
-}
-
-/* As a Session has it: the record of a move comes first, because the registry can lack a fenced
- * shard. Failure if the schema has several numbers. */
-std::optional<int> number_of(const Place& place, const std::string& schema)
-{
-    for (const MoveState& move : place.moves)
-        for (const Shard& shard : move.shards)
-            if (shard.schema == schema)
-                return shard.number;
-    for (const Shard& shard : place.shards)
-        if (shard.schema == schema)
-            return find_shard(place.shards, schema, place.name).number;
-    return {};
-}
-
 /* Of an entry whose servers could be read; empty if there is none. The source comes first, as in a
  * Session: the target has the shard alone when the old rows have been dropped. */
 std::string problem_of(const PlanEntry& entry, const Place& source, const Place& target,
                        bool begins)
 {
     for (const Place* const place : {&source, &target}) {
-        const auto number = number_of(*place, entry.schema);
-        if (!number)
+        const auto shard = place->find(entry.schema);
+        if (!shard)
             continue;
-        if (*number != entry.number)
-            return "schema " + entry.schema + " is shard " + std::to_string(*number) + " on " +
-                   place->name + ", not " + std::to_string(entry.number);
+        if (shard->number != entry.number)
+            return "schema " + entry.schema + " is shard " + std::to_string(shard->number) +
+                   " on " + place->server + ", not " + std::to_string(entry.number);
         const auto twice = source.twice.find(entry.number);
         /* A move that has begun goes to its end: its record names the schema. */
         const bool would_begin = begins && place == &source &&
-                                 find_move(source, entry.schema) == nullptr &&
-                                 find_move(target, entry.schema) == nullptr;
+                                 source.find_move(entry.schema) == nullptr &&
+                                 target.find_move(entry.schema) == nullptr;
         return would_begin && twice != source.twice.end() ? twice->second : "";
     }
-    return "schema " + entry.schema + " is no shard of " + source.name + " or " + target.name;
+    return "schema " + entry.schema + " is no shard of " + source.server + " or " + target.server;
 }
 
 class Problems
@@ -165,7 +135,7 @@ public:
             if (!source.error.empty() || !target.error.empty())
                 continue;
             if (source.identity == target.identity)
-                problems.add(title(i) + "both servers are the same: " + source.name, true);
+                problems.add(title(i) + "both servers are the same: " + source.server, true);
             else if (const std::string problem = find_problem(i, begins); !problem.empty())
                 problems.add(title(i) + problem, false);
         }
@@ -183,7 +153,7 @@ public:
         }
         for (const auto& [identity, place] : subscribers)
             if (!place->delay.empty())
-                warn(place->name + ": wal_retrieve_retry_interval = " + place->delay +
+                warn(place->server + ": wal_retrieve_retry_interval = " + place->delay +
                      ". Before PostgreSQL 16 a server starts one subscription in this time, so "
                      "each set waits for it.\nHINT:  ALTER SYSTEM SET "
                      "wal_retrieve_retry_interval = '200ms'; SELECT pg_reload_conf(); "
@@ -204,12 +174,12 @@ private:
     static std::string end_state(const PlanEntry& entry, const Place& source, const Place& target)
     {
         const auto has_shard = [&](const Place& place) {
-            return std::any_of(place.shards.begin(), place.shards.end(), [&](const Shard& shard) {
+            return std::any_of(place.open.begin(), place.open.end(), [&](const Shard& shard) {
                 return shard.number == entry.number && shard.schema == entry.schema;
             });
         };
         const auto read = [&](const Place& place) -> std::optional<MoveState> {
-            const MoveState* const move = find_move(place, entry.schema);
+            const MoveState* const move = place.find_move(entry.schema);
             return move == nullptr ? std::nullopt : std::optional(*move);
         };
         const Standing now(read(source), read(target));
@@ -225,14 +195,14 @@ private:
     ShardSet record_of(const PlanEntry& entry) const
     {
         for (const std::string& dsn : {entry.from, entry.to})
-            if (const MoveState* const move = find_move(places_.at(dsn), entry.schema))
+            if (const MoveState* const move = places_.at(dsn).find_move(entry.schema))
                 return numbers_of(move->shards);
         return {};
     }
 
     std::string oid_of(const PlanEntry& entry) const
     {
-        for (const Shard& shard : places_.at(entry.from).shards)
+        for (const Shard& shard : places_.at(entry.from).open)
             if (shard.number == entry.number && shard.schema == entry.schema)
                 return shard.oid;
         return "";
@@ -298,7 +268,7 @@ void find_schemas(const Place& place, std::map<int, std::string>& schemas, Probl
     for (const MoveState& move : place.moves)
         for (const Shard& shard : move.shards)
             schemas.emplace(shard.number, shard.schema);
-    for (const Shard& shard : place.shards)
+    for (const Shard& shard : place.open)
         if (wanted.count(shard.number) > 0 && schemas.emplace(shard.number, shard.schema).second &&
             place.twice.count(shard.number) > 0)
             problems.add(place.twice.at(shard.number), false);
@@ -328,8 +298,8 @@ List list_of_shards(const MoveOptions& options)
             missing.insert(number);
     /* Before the first move: a wrong number must not be found when half of the list has moved. */
     if (!missing.empty())
-        problems.add(count_of(missing.size(), "shard") + " not on " + source.name + " or " +
-                         target.name + ": " + format_shards(missing),
+        problems.add(count_of(missing.size(), "shard") + " not on " + source.server + " or " +
+                         target.server + ": " + format_shards(missing),
                      false);
     problems.raise();
     return {entries, places, false};

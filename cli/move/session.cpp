@@ -1,11 +1,10 @@
 #include "move/session.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
-#include "fleet/records.h"
+#include "fleet/known.h"
 #include "postgres/advisory.h"
 #include "postgres/extension.h"
 #include "postgres/identity.h"
@@ -15,59 +14,15 @@
 namespace
 {
 
-/* Shards that are open there, or that a move there knows. A fenced shard can be missing from the
- * registry, because the fence has replaced the functions that make its IDs. */
-class Place
-{
-public:
-    explicit Place(Connection& connection)
-        : connection_(connection), moves_(read_moves(connection)), open_(read_open(connection))
-    {
-    }
-
-    const MoveState* find_move(const std::string& schema) const
-    {
-        for (const MoveState& move : moves_)
-            for (const Shard& shard : move.shards)
-                if (shard.schema == schema)
-                    return &move;
-        return nullptr;
-    }
-
-    std::optional<Shard> find(const std::string& schema) const
-    {
-        if (const MoveState* const move = find_move(schema))
-            for (const Shard& shard : move->shards)
-                if (shard.schema == schema)
-                    return Shard{shard.number, schema, connection_.identifier(schema)};
-        for (const Shard& shard : open_)
-            if (shard.schema == schema)
-                return find_shard(open_, schema,
-                                  connection_.server()); /* it may have two numbers */
-        return {};
-    }
-
-private:
-    static Shards read_open(Connection& connection)
-    {
-        return has_extension(connection) ? read_shards(connection) : Shards();
-    }
-
-    const Connection& connection_;
-    const std::vector<MoveState> moves_;
-    const Shards open_;
-};
-
 bool is_less(const Shard& one, const Shard& other)
 {
     return one.number < other.number;
 }
 
-/* The name is that of the record, if there is one. */
-void require_set(const Place& place, const Connection& server, const Shards& shards)
+void require_set(const Known& known, const Connection& server, const Shards& shards)
 {
     for (const Shard& shard : shards) {
-        const MoveState* const move = place.find_move(shard.schema);
+        const MoveState* const move = known.find_move(shard.schema);
         if (move != nullptr && numbers_of(move->shards) != numbers_of(shards))
             throw Failure(
                 shard.title() + ", moves with its set: " + title_of(move->shards) + "\nHINT:  " +
@@ -78,14 +33,16 @@ void require_set(const Place& place, const Connection& server, const Shards& sha
 /* The target has a shard alone when the old rows have been dropped. */
 Move name_move(Servers& servers, const std::vector<std::string>& schemas)
 {
-    const Place source(servers.source);
-    const Place target(servers.target);
+    const Known source = read_known(servers.source);
+    const Known target = read_known(servers.target);
     Shards shards;
     for (const std::string& schema : schemas) {
-        auto shard = source.find(schema);
-        if (!shard)
-            shard = target.find(schema);
-        shards.push_back(shard ? *shard : find_shard(servers.source, schema));
+        auto found = source.find(schema);
+        if (!found)
+            found = target.find(schema);
+        Shard shard = found ? *found : find_shard(source.open, schema, source.server);
+        shard.quoted = servers.source.identifier(schema);
+        shards.push_back(shard);
     }
     std::sort(shards.begin(), shards.end(), is_less);
     require_set(source, servers.source, shards);
