@@ -160,7 +160,7 @@ subtest 'the shards of a set move together, and nothing less' => sub {
 	my $writer = $nodes[0]->background_psql('postgres');
 	$writer->query_safe('BEGIN; LOCK TABLE insta6.users IN ROW EXCLUSIVE MODE');
 	my $run = background('move', '--shards', '5-7', @pair, '--reversible', '--timeout', '3min');
-	await('the fence of shards 5 to 7', sub { has_ended($run) || $run->{err} =~ /shards 5-7: source: fence/ });
+	await('the fence of shards 5 to 7', sub { has_ended($run) || $run->{err} =~ /shards 5-7: source: triggers/ });
 	is(places(), '4 5 6 7|0 1 2 3|', 'all wait for a writer of one');
 	$writer->quit;
 	$run->{h}->finish;
@@ -192,14 +192,7 @@ subtest 'the shards of a set move together, and nothing less' => sub {
 	is($sets->('--together', 2), 'shards 4-5 shard 6 shard 7', '--together');
 	is($sets->('--together-size', '1B'), 'shard 4 shard 5 shard 6 shard 7', '--together-size');
 	$nodes[1]->safe_psql('postgres', 'DROP EVENT TRIGGER told; DROP FUNCTION f()');
-	$nodes[0]->safe_psql('postgres', 'ALTER SCHEMA insta6 OWNER TO postgres');
-	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 1');
-	$nodes[0]->restart;
-	like(many('--shards', '4-7', @pair, '--dry-run'),
-		qr/^1, \S+: max_replication_slots = 1, and 0 are in use: a move takes 2\n/,
-		'what they take is asked for before');
-	$nodes[0]->append_conf('postgresql.conf', 'max_replication_slots = 20');
-	$nodes[0]->restart;
+	$nodes[0]->safe_psql('postgres', 'ALTER SCHEMA insta6 OWNER TO CURRENT_USER');
 };
 
 my (@plan, $file);

@@ -130,8 +130,8 @@ subtest 'reverse replication of an undo is counted before the first' => sub {
 	my ($status, $rows) = shard_json($program, 'move', @undo);
 	is($status, 1, 'the exit code');
 	like($rows->[0]{obstacle},
-		qr/: max_logical_replication_workers = 1, and 0 are in use: reverse replication of 2 shards takes 2 /,
-		'of two shards');
+		qr/: max_logical_replication_workers = 1, and 0 are in use: reverse replication of 2 sets takes 2 /,
+		'of two sets');
 	(undef, $rows) = shard_json($program, 'map', $two);
 	is(join(' ', map { $_->{shard} } @$rows), '6 7', 'both shards are where they were');
 	$two->safe_psql('postgres', 'ALTER SYSTEM RESET max_logical_replication_workers');
