@@ -178,10 +178,9 @@ struct MoveArguments {
         verb->add_option("--switch-command", options.switch_command, switch_command);
         verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer (default shard{})");
-        CommandLine::add_bytes(
+        CommandLine::add_seconds(
             verb, "--max-lag", options.max_lag,
-            "bytes of WAL that the target may be behind when the cutover begins (default "
-            "1MB)");
+            "how far the target may be behind when the cutover begins: 500ms, 5s (default 1s)");
         CommandLine::add_seconds(
             verb, "--timeout", options.timeout,
             "how long writes may wait for the cutover: 500ms, 2min (default 10s)");

@@ -14,12 +14,12 @@
 struct Limits {
     explicit Limits(const CutoverOptions& options)
         : timeout(static_cast<int>(options.timeout * 1000)),
-          max_lag(static_cast<std::int64_t>(options.max_lag))
+          max_lag(static_cast<int>(options.max_lag * 1000))
     {
     }
 
     std::chrono::milliseconds timeout; /* how long writes may wait */
-    std::int64_t max_lag;              /* bytes of WAL that are left when the cutover begins */
+    std::chrono::milliseconds max_lag; /* so far the other side may be behind before that */
 
     /* Counted from the call: to open again has a deadline of its own when a try was late. */
     Clock::time_point deadline() const { return Clock::now() + timeout; }

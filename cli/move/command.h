@@ -125,9 +125,9 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers);
 void await_copy(Servers& servers, const Move& move, int index_jobs);
 /* Late if the definition is being changed just now; MustStartAnew if it has changed. */
 void finish_definition(Servers& servers, const Move& move, int index_jobs);
-/* Returns when no more than so many bytes of WAL are left to be replicated, and the worker runs.
- * There is no deadline: clients write meanwhile, and Ctrl-C ends the wait. */
-void await_lag(Servers& servers, const Move& move, std::int64_t max_lag);
+/* Returns when the target is behind by no more than that, and the worker runs. There is no deadline:
+ * clients write meanwhile, and Ctrl-C ends the wait. */
+void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);
 
 /* Each connection string of the list is connected to once, all at the same time, and no connection
  * stays open. Failure that tells the problems of all entries: a server that cannot be read, a

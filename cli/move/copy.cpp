@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/output.h"
+#include "cutover/lag.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/indexes.h"
@@ -237,15 +238,17 @@ void finish_definition(Servers& servers, const Move& move, int index_jobs)
 }
 
 /* confirmed_flush_lsn is the position up to which the target has everything on its disk. */
-void await_lag(Servers& servers, const Move& move, std::int64_t max_lag)
+void await_lag(Servers& servers, const Move& move, Clock::duration max_lag)
 {
+    Lag measured(max_lag);
     warn("target: waiting until it has caught up");
     await_replication(servers, move, [&] {
         const Result lag = servers.source.query(R"(
-            SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)
+            SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint,
+                   pg_wal_lsn_diff(confirmed_flush_lsn, '0/0')::bigint
             FROM pg_replication_slots WHERE slot_name = $1)",
                                                 {move.slot});
-        return lag.rows() > 0 && lag.number(0, 0) <= max_lag;
+        return lag.rows() > 0 && measured.is_small(lag.number(0, 0), lag.number(0, 1));
     });
     await_probe(servers, move);
 }

@@ -33,6 +33,7 @@ void require_set(const Known& known, const Connection& server, const Shards& sha
 /* The target has a shard alone when the old rows have been dropped. */
 Move name_move(Servers& servers, const std::vector<std::string>& schemas)
 {
+    require_installed(servers.source);
     const Known source = read_known(servers.source);
     const Known target = read_known(servers.target);
     Shards shards;

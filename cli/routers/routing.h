@@ -16,8 +16,8 @@ struct CutoverOptions {
     std::vector<std::string> config;
     std::string switch_command;
     std::string alias = "shard{}";
-    std::uint64_t max_lag = 1 << 20; /* bytes of WAL */
-    double timeout = 10;             /* seconds */
+    double max_lag = 1; /* seconds */
+    double timeout = 10;
 };
 
 struct Pooler {

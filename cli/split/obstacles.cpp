@@ -238,11 +238,9 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
                 std::to_string(logical_slots(old).size())});
     /* A server that follows nobody has no replay to be measured. */
     if (is_in_recovery(standby))
-        if (const std::int64_t lag = lag_of(old, standby);
-            lag > std::max(kFarBehind, limits.max_lag))
+        if (const std::int64_t lag = lag_of(old, standby); lag > kFarBehind)
             found.add(standby.server(), "it is behind by " + pretty_size(lag) + " of WAL",
-                      "Wait until pg_stat_replication of the server has a small replay_lag; or a "
-                      "larger --max-lag, to wait for it here.");
+                      "Wait until pg_stat_replication of the server has a small replay_lag.");
     return found;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "cutover/lag.h"
 #include "cutover/waiting.h"
 #include "split/session.h"
 
@@ -81,9 +82,10 @@ std::int64_t lag_of(Connection& old, Connection& standby)
 }
 
 /* The old server can have removed the WAL that the standby needs: that is told in its log alone. */
-void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max_lag)
+void await_lag_of_standby(Connection& old, Connection& standby, Clock::duration max_lag)
 {
     bool is_told = false;
+    Lag measured(max_lag);
     Wait wait([&] {
         return standby.query("SELECT FROM pg_stat_wal_receiver").rows() > 0
                    ? ""
@@ -92,7 +94,9 @@ void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max
     for (;;) {
         stop_if_interrupted();
         const std::int64_t lag = lag_of(old, standby);
-        if (lag <= max_lag)
+        const Result replayed =
+            standby.query("SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint");
+        if (measured.is_small(lag, replayed.number(0, 0)))
             return;
         if (!is_told)
             warn("standby: waiting, it is behind by " + pretty_size(lag));

@@ -23,7 +23,7 @@ void make_writable(Connection& standby);
  * now. Never negative. */
 std::int64_t lag_of(Connection& old, Connection& standby);
 /* Returns when it is this small. Ctrl-C ends the wait. */
-void await_lag_of_standby(Connection& old, Connection& standby, std::int64_t max_lag);
+void await_lag_of_standby(Connection& old, Connection& standby, Clock::duration max_lag);
 
 /* Returns when the standby has replayed the commit with this seal, and all WAL before it. Late if
  * it has not by the deadline. */
