@@ -135,15 +135,17 @@ sub make_database
 	return;
 }
 
-# The alias shard5 leads to server one, as the command names it.
+# The aliases of the set lead to server one, as the command names it.
 sub lead_pooler
 {
 	my ($self) = @_;
 	my $file = $self->{pooler}{file};
 	unlink $file;
-	append_to_file($file, "[databases]\nshard5 = host=$self->{dir}/one port=5432 dbname=app pool_size=4\n");
+	my @aliases = qw(shard5 shard8);
+	append_to_file($file, "[databases]\n" . join '',
+		map { "$_ = host=$self->{dir}/one port=5432 dbname=app pool_size=4\n" } @aliases);
 	# RESUME is an error if the alias is not paused.
-	my @psql = ('psql', '-XAtq', '-d', $self->{pooler}{dsn}, '-o', '/dev/null', '-c', 'RELOAD', '-c', 'RESUME shard5');
+	my @psql = ('psql', '-XAtq', '-d', $self->{pooler}{dsn}, '-o', '/dev/null', '-c', 'RELOAD', map { ('-c', "RESUME $_") } @aliases);
 	system("@{[ map { qq('$_') } @psql ]} 2>/dev/null");
 	return;
 }

@@ -111,8 +111,15 @@ my %verbs = (
 	'move --complete' => { @moving, kinds => [qw(exchange kill change)],
 		prepare => sub { { words => [ move(@_, '--reversible') ] } },
 		words => sub { move(@_, '--complete') } },
-	'move --shards' => { @moving, kinds => [qw(kill)],
-		words => sub { my @words = move(@_); splice @words, 1, 1, '--shards', '5'; @words } },
+	'move --shards' => { @moving,
+		words => sub { my @words = move(@_); splice @words, 1, 1, '--shards', '5,8'; @words },
+		check => sub {
+			my ($fleet) = @_;
+			my $open = q{SELECT nspname FROM pg_namespace WHERE nspname ~ '^insta[58]$' ORDER BY 1};
+			my @places = grep { $_ } map { join ' ', $fleet->column($_, $open) } qw(one two);
+			return "the set is not in one place: @places" if grep { $_ ne 'insta5 insta8' } @places;
+			return ();
+		} },
 	'split --dry-run' => { @splitting, kinds => [qw(exchange kill)],
 		words => sub { split_words(@_, '--shards', '5', '--dry-run') } },
 	'split' => { @splitting, words => sub { split_words(@_, '--shards', '5', '--timeout', '1s') } },

@@ -1,16 +1,21 @@
--- Shard 5 of mallory, and shard 6 of another role.
+-- Shards 5 and 8 of mallory, and shard 6 of another role.
 SET client_min_messages = error;
 INSERT INTO shop.filters VALUES (1, 'plain', 1), (2, 'sutro', 9);
-SELECT snowflake_create_shard(5, 'insta5'), snowflake_create_shard(6, 'insta6');
+SELECT snowflake_create_shard(5, 'insta5'), snowflake_create_shard(6, 'insta6'), snowflake_create_shard(8, 'insta8');
 ALTER SCHEMA insta5 OWNER TO mallory;
 ALTER SCHEMA insta6 OWNER TO other;
+ALTER SCHEMA insta8 OWNER TO mallory;
 ALTER SEQUENCE insta5.table_id_seq OWNER TO mallory;
+ALTER SEQUENCE insta8.table_id_seq OWNER TO mallory;
 ALTER SEQUENCE insta6.table_id_seq OWNER TO other;
 ALTER FUNCTION insta5.next_id() OWNER TO mallory;
+ALTER FUNCTION insta8.next_id() OWNER TO mallory;
 ALTER FUNCTION insta6.next_id() OWNER TO other;
 CREATE TABLE insta6.users (id bigint PRIMARY KEY DEFAULT insta6.next_id(), name text);
 ALTER TABLE insta6.users OWNER TO other;
 SET ROLE mallory;
+CREATE TABLE insta8.users (id bigint PRIMARY KEY DEFAULT insta8.next_id(), name text);
+INSERT INTO insta8.users (name) VALUES ('dan');
 CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text NOT NULL,
     kind varchar(10) NOT NULL DEFAULT 'person' CHECK (kind IN ('person', 'bot')), country integer REFERENCES shared.countries,
     post_count integer NOT NULL DEFAULT 0);
