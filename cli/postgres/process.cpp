@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/match.h"
 #include "base/quoting.h"
 
 namespace
@@ -215,6 +216,15 @@ std::string read_version(const std::string& path)
     return known->second;
 }
 
+/* /usr/lib/postgresql/15/bin/, if this command is in such a folder of another release; else that of
+ * this command. */
+std::string folder_of(int release)
+{
+    const std::string own = own_folder();
+    const auto parts = match(own, "^(.*/)[0-9]+(/bin/)$");
+    return parts.empty() ? own : parts[1] + std::to_string(release) + parts[2];
+}
+
 } // namespace
 
 bool Program::is_for(int server_version) const
@@ -224,23 +234,25 @@ bool Program::is_for(int server_version) const
 
 Program find_program(const std::string& name, int server_version)
 {
-    std::vector<std::string> folders = {own_folder()};
+    const int release = major_of(server_version);
+    std::vector<std::string> folders = {own_folder(), folder_of(release)};
     const char* const path = std::getenv("PATH");
     std::istringstream rest(path == nullptr ? "" : path);
     for (std::string folder; std::getline(rest, folder, ':');)
         folders.push_back(folder + "/");
-    Program first = {name, ""};
+    Program chosen = {name, ""};
     for (const std::string& folder : folders) {
         const std::string there = folder + name;
         if (there.front() != '/' || access(there.c_str(), X_OK) != 0)
             continue;
-        Program program = {there, read_version(there)};
-        if (program.is_for(server_version))
+        const Program program = {there, read_version(there)};
+        if (std::atoi(program.version.c_str()) == release)
             return program;
-        if (first.version.empty())
-            first = program;
+        if (chosen.version.empty() ||
+            (!chosen.is_for(server_version) && program.is_for(server_version)))
+            chosen = program;
     }
-    return first;
+    return chosen;
 }
 
 std::string run_program(const std::string& path, const std::vector<std::string>& arguments,

@@ -14,10 +14,9 @@ struct Program {
     bool is_for(int server_version) const;
 };
 
-/* The first that is for this server (Connection::version()), of the one beside this command and of
- * those in PATH. The one beside it is of the server that the command was built for. Debian's
- * /usr/bin/pg_dump is that of the machine's default cluster, which can be older. If none is for the
- * server, the first that runs. */
+/* Of the one beside this command, those of other versions that Debian has beside it, and those in
+ * PATH: the first of the server's own release (Connection::version()), because a later pg_dump can
+ * write what the server refuses; else the first of a later release; else the first that runs. */
 Program find_program(const std::string& name, int server_version);
 
 /* Runs a program without a shell and returns its standard output; its errors go to our standard

@@ -69,6 +69,10 @@ subtest 'pg_dump and pg_restore are of the version of the servers' => sub {
 		'another verb tells it as an error, with the package');
 	$ENV{PATH} = "$old:$bindir";
 	is(obstacles('insta5', '--from', $one, '--to', $two, '--reversible'), '', 'one in PATH that is new enough is taken');
+	my $later = PostgreSQL::Test::Utils::tempdir();
+	make_program($later, $_, '99.1') foreach qw(pg_dump pg_restore);
+	$ENV{PATH} = "$later:$bindir";
+	is(obstacles('insta5', '--from', $one, '--to', $two), '', "and one of the server's own release before a later one");
 	unlink "$old/pg_restore";
 	make_program($old, 'pg_restore', '9.6.1');
 	$ENV{PATH} = '/nonexistent';
