@@ -164,15 +164,17 @@ dist: checkver
 	git archive --format=zip --prefix=$(DIST)/ --output=$(DIST).zip HEAD
 
 # Programs of the tests, for a debugger: TEST_DEBUG='-O0 -g'. Information for a debugger takes a third of the compiler's time.
-# The properties of pure code, without a server: headers of the library, and the command's planner. One compilation of all tests
-# reads GoogleTest's headers once.
-UNIT_TESTS = $(sort $(wildcard test/unit/*_test.cpp))
-UNIT_OBJS = test/unit/tests.o test/unit/cli/plan/planner.o
+# The properties of pure code, without a server: headers of the library, and the planner and the phases of the command. One
+# compilation of all tests reads GoogleTest's headers once; the library and the command both have a Shard.
+UNIT_TESTS = $(filter-out test/unit/phase_test.cpp,$(sort $(wildcard test/unit/*_test.cpp)))
+UNIT_OBJS = test/unit/tests.o test/unit/phase_test.o test/unit/cli/fleet/phase.o test/unit/cli/plan/planner.o
 UNIT_COMPILE = $(CXX) -std=c++17 -O1 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc -Icli $(WRITE_HEADERS)
 .PHONY: unit
 unit: test/unit/unit
 test/unit/tests.o: $(UNIT_TESTS)
 	printf '#include "%s"\n' $(UNIT_TESTS) | $(UNIT_COMPILE) -I. -x c++ -c - -o $@
+test/unit/phase_test.o: test/unit/phase_test.cpp
+	$(UNIT_COMPILE) -c $< -o $@
 test/unit/cli/%.o: cli/%.cpp
 	@mkdir -p $(@D)
 	$(UNIT_COMPILE) -c $< -o $@

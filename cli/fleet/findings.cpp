@@ -60,9 +60,9 @@ std::vector<MoveFinding> find_moves(Connection& connection)
             continue;
         /* Both servers have a record of reverse replication. The one that publishes has the slot,
          * and is asked; the other one has nothing to tell. */
-        if (one.state == InTransit::State::reverse && one.is_source)
+        if (one.motion() == Motion::reverse && one.is_source)
             check_reverse(connection, one, findings);
-        else if (one.state == InTransit::State::moving)
+        else if (one.motion() == Motion::moving)
             findings.push_back({"leftover", "schema " + one.record,
                                 "a move was interrupted, or is running now: " + one.step,
                                 next_commands(one)});

@@ -8,7 +8,6 @@ namespace
 {
 
 using Kind = InTransit::Kind;
-using State = InTransit::State;
 
 /* A promoted standby has the state of the old server until it is opened, and lacks its slot: all
  * shards are closed there. So each shard is shown once. */
@@ -28,10 +27,9 @@ InTransit in_transit(const SplitState& split, const SplitShard& shard)
             kSplitSchema,
             {},
             Kind::split,
-            shard.leaves && split.is_under_way() && split.is_home ? State::moving : State::rest,
+            shard.leaves && split.is_under_way() && split.is_home ? Phase::prepared : Phase::moved,
             is_open(split, shard),
             !split.is_new,
-            false,
             split.is_new ? split.old_server : split.new_server,
             split.old_server.uri(),
             split.new_server.uri(),
@@ -46,35 +44,30 @@ std::string split_command(const std::string& from, const std::string& standby,
            shell_quoted(standby) + " " + option;
 }
 
-/* By the record of the target. That of the source does not tell it. */
-bool is_target_open(const InTransit& shard)
-{
-    return shard.kind == Kind::move && shard.is_open && !shard.is_source;
-}
-
 } // namespace
 
-InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other)
+InTransit in_transit(const MoveState& move, Phase phase, const std::string& source,
+                     const std::string& target)
 {
-    const bool is_reverse = move.is_standing_reverse();
-    /* Reverse replication is named as the move whose end it is. --undo and --complete take the
-     * servers in that order. */
-    const bool is_from = move.is_of_source() != is_reverse;
+    const bool is_exchanged = row_of(phase).is_exchanged;
     return {move.shards.front(),
             move.name,
             move.shards,
             Kind::move,
-            is_reverse                 ? State::reverse
-            : move.step == Step::moved ? State::rest
-                                       : State::moving,
+            phase,
             move.is_open(),
             move.is_of_source(),
-            move.step == Step::ready,
             move.other,
-            is_from ? here : other,
-            is_from ? other : here,
+            is_exchanged ? target : source,
+            is_exchanged ? source : target,
             move.id,
             text_of(move.step)};
+}
+
+InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other)
+{
+    const bool is_source = move.is_of_source();
+    return in_transit(move, phase_of(move), is_source ? here : other, is_source ? other : here);
 }
 
 std::vector<InTransit> read_in_transit(Connection& connection)
@@ -120,48 +113,39 @@ std::string command_of(const SplitState& split, const std::string& option)
 
 std::string state_of(const InTransit& shard)
 {
-    switch (shard.state) {
-    case State::reverse:
-        return shard.is_open ? "open with reverse replication" : "moved, follows";
-    case State::moving:
-        return shard.kind == Kind::move && !shard.is_open && shard.is_source ? "closed" : "moving";
-    case State::rest:
-        break;
-    }
-    return shard.is_open ? "open" : "moved";
+    const StateText& listed = row_of(shard.phase).listed;
+    return shard.is_open ? listed.open : listed.closed;
 }
 
 std::string next_command(const InTransit& shard)
 {
-    return command_of(shard, shard.state == State::moving ? "--resume" : "--complete");
+    return command_of(shard, row_of(shard.phase).next[0]);
 }
 
 std::string next_commands(const InTransit& shard)
 {
-    const std::string next = next_command(shard);
-    const std::string what = shard.kind == Kind::move ? "move" : "split";
-    switch (shard.state) {
-    case State::moving:
-        return next + " goes on with the " + what + "." +
-               (is_target_open(shard)
-                    ? ""
-                    : " " + command_of(shard, "--abort") + " undoes the " + what + ".");
-    case State::reverse:
-        return next + " stops reverse replication. " + command_of(shard, "--undo") +
-               (shard.set.size() > 1 ? " moves the shards back." : " moves the shard back.");
-    case State::rest:
-        break;
-    }
-    return next + (shard.kind == Kind::move ? " drops the closed copy."
-                                            : " drops closed rows and the triggers.");
+    const bool is_move = shard.kind == Kind::move;
+    const std::string what = is_move ? "move" : "split";
+    const std::map<std::string, std::string> effects = {
+        {"--resume", "goes on with the " + what},
+        {"--abort", "undoes the " + what},
+        {"--undo", shard.set.size() > 1 ? "moves the shards back" : "moves the shard back"},
+        {"--complete", shard.motion() == Motion::reverse ? "stops reverse replication"
+                       : is_move                         ? "drops the closed copy"
+                                                         : "drops closed rows and the triggers"}};
+    std::string text;
+    for (const char* const option : row_of(shard.phase).next)
+        if (option != nullptr)
+            text += (text.empty() ? "" : " ") + command_of(shard, option) + " " +
+                    effects.at(option) + ".";
+    return text;
 }
 
 std::string next_commands(const SplitState& split)
 {
-    return split.is_under_way()
-               ? command_of(split, "--resume") + " goes on with the split. " +
-                     command_of(split, "--abort") + " undoes the split."
-               : command_of(split, "--complete") + " drops closed rows and the triggers.";
+    InTransit whole = in_transit(split, SplitShard());
+    whole.phase = split.is_under_way() ? Phase::prepared : Phase::moved;
+    return next_commands(whole);
 }
 
 std::string describe(const InTransit& shard)
@@ -172,28 +156,30 @@ std::string describe(const InTransit& shard)
     std::string text;
     if (shard.kind == Kind::split)
         text = shard.shard.title() +
-               (shard.state == State::moving
+               (shard.motion() == Motion::moving
                     ? ", is moving: its server is being split"
                     : ", is of a split that still has its triggers and old rows");
     else
-        text = title_of(shard.set) + (shard.state == State::reverse ? has + "reverse replication"
-                                      : shard.state == State::moving
-                                          ? is + "moving"
-                                          : has + "moved to " + visible(shard.other.text()));
+        text =
+            title_of(shard.set) + (shard.motion() == Motion::reverse ? has + "reverse replication"
+                                   : shard.motion() == Motion::moving
+                                       ? is + "moving"
+                                       : has + "moved to " + visible(shard.other.text()));
     return text + "\nHINT:  " + next_commands(shard);
 }
 
 void require_unmoved(ServerSet& servers, const ShardSet& shards)
 {
     /* At rest, the old rows only wait to be dropped. Reverse replication counts, because its worker
-     * fails at a column that one side lacks. Both servers know of a move. */
+     * fails at a column that one side lacks. Both servers know of a move: that of the target tells
+     * that it is open, and the one that follows tells nothing of an undo. */
     std::map<std::pair<int, std::string>, InTransit> found;
     for (const auto& of_server : servers.on_all(read_in_transit))
         for (const InTransit& one : of_server)
-            if (one.state != State::rest && shards.count(one.shard.number) > 0) {
+            if (one.motion() != Motion::rest && shards.count(one.shard.number) > 0) {
                 const int number = one.set.empty() ? one.shard.number : one.set.front().number;
                 const auto place = found.insert({{number, one.id}, one}).first;
-                if (is_target_open(one))
+                if (one.phase == Phase::opened || place->second.motion() == Motion::reverse)
                     place->second = one;
             }
     std::string moving;

@@ -7,34 +7,33 @@
 #include <string>
 #include <vector>
 
+#include "fleet/phase.h"
 #include "fleet/records.h"
 #include "postgres/servers.h"
 
 struct InTransit {
     enum class Kind { move, split };
-    enum class State {
-        moving,  /* between the first step and the last */
-        reverse, /* it has moved, and the other server follows, or this one */
-        rest,    /* nothing moves; triggers and closed rows wait for --complete */
-    };
-
     Shard shard;        /* without the quoted name */
     std::string record; /* the schema that has it */
     Shards set;         /* the shards that move together; empty for a split */
     Kind kind;
-    State state;
+    Phase phase;  /* of a shard of a split: prepared or moved */
     bool is_open; /* here: else it has left, or has not come yet */
     bool is_source;
-    bool follows; /* it has all rows of the source, and takes its changes */
     Address other;
     std::string from; /* the servers, as the command takes them: connection strings */
     std::string to;
     std::string id;   /* of the move or split, the same on both servers */
     std::string step; /* of it, for messages */
+
+    Motion motion() const { return row_of(phase).motion; }
 };
 
-/* Of a record of the server here: its first shard stands for the set. The strings are connection
- * strings without secrets. */
+/* Of one of the records of this phase: its first shard stands for the set. The strings are
+ * connection strings without secrets. */
+InTransit in_transit(const MoveState& move, Phase phase, const std::string& source,
+                     const std::string& target);
+/* Of a record of the server here alone. */
 InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other);
 
 /* By move, and then those of the split. */

@@ -72,8 +72,8 @@ std::vector<MoveState> read_matching_moves(Connection& connection, const std::st
                rows_sql(connection, record, "state CROSS JOIN " + record.schema + ".shards AS s",
                         "'" + record.schema +
                             "', s.number, s.schema_name, id, other, step, marker, is_reversible, "
-                            "is_way_back",
-                        9);
+                            "is_reverse, is_equal",
+                        10);
     std::vector<MoveState> moves;
     if (sql.empty())
         return moves;
@@ -88,7 +88,8 @@ std::vector<MoveState> read_matching_moves(Connection& connection, const std::st
                              Step(parse_step(kSteps, rows.text(i, 5), "a move")),
                              rows.text(i, 6),
                              rows.flag(i, 7),
-                             rows.flag(i, 8)});
+                             rows.flag(i, 8),
+                             rows.flag(i, 9)});
         moves.back().shards.push_back({static_cast<int>(rows.number(i, 1)), rows.text(i, 2)});
     }
     return moves;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/shards.h"
+#include "fleet/move_state.h"
 #include "postgres/connection.h"
 
 /* Also the name of the publication and the subscription of the move, and of the lock of a shard.
@@ -17,43 +17,8 @@
 std::string name_of_move(int shard);
 inline const std::string kSplitSchema = "snowflake_split";
 
-enum class Step {
-    prepared, /* source: published */
-    fenced,   /* source: behind the fence; the target may be open */
-    moved,    /* source: the shard has left for good */
-    copying,  /* target: rows come */
-    ready,    /* target: indexes, foreign keys and triggers are there, too */
-    open,     /* target: the shard is there */
-};
-
 /* As the table has it, and people read it. */
 std::string text_of(Step step);
-
-/* The tables of the record of a move. */
-struct MoveState {
-    std::string name;
-    Shards shards;  /* the set, by number; without the quoted names */
-    std::string id; /* of the move, the same on both servers */
-    Address other;  /* the other server */
-    Step step;
-    std::string marker; /* of the fence that stands on the source; empty until it was sent */
-    bool is_reversible; /* source: when the shard has moved, it gets reverse replication */
-    bool is_way_back;   /* the source is open, and the target follows it until --undo; when
-                           moved: that was an undo, whose rows were compared and equal */
-
-    /* The shard has moved; one side is open, and the other follows it. */
-    bool is_standing_reverse() const
-    {
-        return is_way_back && (step == Step::prepared || step == Step::ready);
-    }
-    /* The row is on the source of the move. */
-    bool is_of_source() const
-    {
-        return step == Step::prepared || step == Step::fenced || step == Step::moved;
-    }
-    /* Else a fence stands there, because the shard has left or has not come yet. */
-    bool is_open() const { return step == Step::prepared || step == Step::open; }
-};
 
 /* All moves of a server whose state can be trusted: made by this role, or by a superuser. A Failure
  * if one has the form that version 1.0 gave it. */

@@ -1,5 +1,6 @@
-/* The command move on a set of shards. Its parts are in move.cpp (reads the command
- * line), forward.cpp (a move, a resumed move and an undo) and ends.cpp (abort, complete). */
+/* The command move on a set of shards. Its parts are in move.cpp (reads the command line, and finds
+ * out what is to be done), forward.cpp (a move, a resumed move and an undo), ends.cpp (abort,
+ * complete) and refusal.cpp. */
 
 #pragma once
 
@@ -53,16 +54,20 @@ private:
     /* Read anew each time, because each step changes the records. */
     Standing standing() { return {session_.servers, move_}; }
 
-    int begin();
-    int resume();
-    int undo();
-    int abort();
-    int complete();
+    Verb verb() const;
+    /* In the direction in which the user names the servers. */
+    Phase phase(const Standing& now);
+    Routing routing();
 
-    bool is_there_already(const Standing& now);
-    int lead_there();
-    bool begins() const { return !options_.is_aborted && !options_.is_completed; }
+    int begin(const Standing& now);
+    int go_on(const Standing& now);
     int go_on();
+    int lead_there(const Standing& now);
+    int abort(const Standing& now);
+    int complete(const Standing& now);
+    [[noreturn]] void refuse(const Standing& now);
+
+    void require_there();
     void keep_options(const Standing& now);
     void prepare();
     void copy_and_cut_over(std::optional<Connection>& snapshot);
@@ -73,11 +78,13 @@ private:
     /* The state of the set by both records, with the servers as they were given; not of one that
      * has no record. */
     InTransit in_transit(const Standing& now);
-    /* "\nHINT:  " with the next commands; empty without a record. */
+    /* "\nHINT:  " with the next commands. */
     std::string hint(const Standing& now);
-    /* The same where there is no record. */
-    std::string how_to_begin();
     std::string how_to_move_back(const Standing& now);
+    /* An error if the records are not of a move from this source to this target. A fence must not
+     * be lifted by a command that asks the wrong target, and the rows of a source must not be
+     * dropped as those of a target. */
+    void require_same_servers(const Standing& now);
     /* This move with another option, and with the options that it needs again. */
     std::string command_with(const std::string& option) const;
     std::string done() const { return options_.is_undone ? "undone" : kMoved; }
@@ -125,8 +132,8 @@ void prepare_target(Servers& servers, const Move& move, const Workers& workers);
 void await_copy(Servers& servers, const Move& move, int index_jobs);
 /* Late if the definition is being changed just now; MustStartAnew if it has changed. */
 void finish_definition(Servers& servers, const Move& move, int index_jobs);
-/* Returns when the target is behind by no more than that, and the worker runs. There is no deadline:
- * clients write meanwhile, and Ctrl-C ends the wait. */
+/* Returns when the target is behind by no more than that, and the worker runs. There is no
+ * deadline: clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);
 
 /* Each connection string of the list is connected to once, all at the same time, and no connection

@@ -13,18 +13,11 @@
  * follows them on. Clients come first: the fence is lowered and they are let go before
  * anything is removed. The record on the source is removed or reset last, so an --abort
  * that was killed can be given again. */
-int MoveCommand::abort()
+int MoveCommand::abort(const Standing& now)
 {
-    const Standing now = standing();
-    if (!now.has_begun())
-        throw Failure("there is no move of " + move_.title() + ", to be aborted" +
-                      (now.has_moved() ? how_to_move_back(now) : hint(now)));
-    now.require_same_servers(session_.servers, move_);
-    /* This was read under the locks that Session holds on both servers, so no other command opens
-     * the target before the fence is lowered. */
-    if (now.is_cut_over())
-        throw Failure((move_.is_one() ? "the shard is open on " : "the shards are open on ") +
-                      target_.server() + hint(now));
+    require_same_servers(now);
+    /* The records were read under the locks that Session holds on both servers, so no other command
+     * opens the target before the fence is lowered. */
     cutover_.remedy = command_with("--abort") + " goes on";
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());
@@ -74,20 +67,13 @@ void MoveCommand::drop_closed(Connection& closed)
 }
 
 /* Of a move that came back, the closed copy is on the target. */
-int MoveCommand::complete()
+int MoveCommand::complete(const Standing& now)
 {
-    const Standing now = standing();
-    if (now.has_begun())
-        throw Failure("the move is not at its end" + hint(now));
-    const bool is_on_target = now.has_come_back() && is_address_of(now.target->other, source_);
+    const bool is_on_target = !now.source;
+    if (is_on_target && !is_address_of(now.target->other, source_))
+        refuse(now);
     Connection& closed = is_on_target ? target_ : source_;
     Connection& open = is_on_target ? source_ : target_;
-    /* A second --complete: the last transaction below has removed the record of the source. */
-    if (!now.source && !now.target && is_there_already(now))
-        return end("dropped");
-    if (!now.source && !is_on_target)
-        throw Failure(move_.title() + " of " + source_.server() +
-                      (move_.is_one() ? ", has" : " have") + " not been moved" + hint(now));
     /* A schema can have been dropped or renamed on the target since the move. Then the rows of the
      * source are the only ones. */
     if (const Shards missing = find_missing(open, move_.shards); !missing.empty())
@@ -95,7 +81,7 @@ int MoveCommand::complete()
                       " is not shard " + std::to_string(missing[0].number));
     /* The record of the source is dropped last. It alone tells that the source follows, so a
      * command that was killed in between goes on, also when the part of the target is gone. */
-    if (now.is_followed()) {
+    if (row_of(now.phase()).motion == Motion::reverse) {
         drop_subscription(source_, move_, limits_.deadline());
         discard_reverse(target_, move_, limits_);
         drop_state(target_, move_, limits_);

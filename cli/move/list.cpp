@@ -182,13 +182,13 @@ private:
             const MoveState* const move = place.find_move(entry.schema);
             return move == nullptr ? std::nullopt : std::optional(*move);
         };
-        const Standing now(read(source), read(target));
-        if (!has_shard(target) || (now.source && now.target && now.source->id != now.target->id))
+        const Phase phase = phase_of(read(source), read(target));
+        if (!has_shard(target))
             return "";
-        const bool has_left = !now.source && !now.target && !has_shard(source);
-        return now.has_reverse()             ? kMoved + kWithReverse
-               : now.has_moved() || has_left ? kMoved
-                                             : "";
+        const bool has_left = phase == Phase::none && !has_shard(source);
+        return phase == Phase::reverse             ? kMoved + kWithReverse
+               : phase == Phase::moved || has_left ? kMoved
+                                                   : "";
     }
 
     /* The set with which it moves, by a record. */

@@ -13,35 +13,10 @@
 #include "move/replication.h"
 #include "move/reverse.h"
 #include "postgres/dsn.h"
-#include "postgres/identity.h"
 #include "postgres/trust.h"
 
 namespace
 {
-
-/* The command leads clients, also if the move was begun by another one. At the step moved the
- * command of another router has been run, because lead_to() comes before that step; --abort never
- * runs it. Reverse replication is taken without --undo, too. */
-bool goes_on(const MoveOptions& options, const MoveState& source, bool is_one_of_many)
-{
-    return source.step != Step::moved && !options.is_aborted && !options.is_completed &&
-           !options.is_dry_run &&
-           (options.is_resumed || options.is_undone || is_one_of_many ||
-            source.is_standing_reverse());
-}
-
-/* For a move to be resumed or aborted, the routers that the source keeps are added. */
-Routing routing_of(const MoveOptions& options, Connection& source, const Move& move,
-                   bool is_one_of_many)
-{
-    Aliases aliases;
-    for (const Shard& shard : move.shards)
-        aliases.insert(schema_name(options.alias, shard.number));
-    Routing routing = given_routing(options, aliases);
-    if (const auto state = read_state(source, move); state && state->is_of_source())
-        add_kept_routing(source, move.name, goes_on(options, *state, is_one_of_many), routing);
-    return routing;
-}
 
 /* CLI11 does not know which of the arguments go together. */
 void require_arguments(const MoveOptions& options)
@@ -64,12 +39,28 @@ MoveCommand::MoveCommand(const MoveOptions& options, const std::vector<std::stri
                          bool is_one_of_many)
     : options_(options), is_one_of_many_(is_one_of_many),
       session_(options.from, options.to, schemas),
-      cutover_(routing_of(options, source_, move_, is_one_of_many),
-               move_.is_one() ? "the shard is" : "the shards are", options,
+      cutover_(routing(), move_.is_one() ? "the shard is" : "the shards are", options,
                command_with(options.is_undone ? "--undo" : "--resume") + " goes on"),
       on_target_{dsn_of(source_, options.source), options.trusts_owners},
       on_source_{dsn_of(target_, options.target), options.trusts_owners}
 {
+}
+
+/* For a move to be resumed or aborted, the routers that the source keeps are added. A move that
+ * goes on leads clients, also if it was begun by another command. At the step moved the command of
+ * another router has been run, because lead_to() comes before that step. */
+Routing MoveCommand::routing()
+{
+    Aliases aliases;
+    for (const Shard& shard : move_.shards)
+        aliases.insert(schema_name(options_.alias, shard.number));
+    Routing routing = given_routing(options_, aliases);
+    if (const Standing now = standing(); now.source && now.source->is_of_source())
+        add_kept_routing(source_, move_.name,
+                         act_of(phase(now), verb()) == Act::goes_on && !options_.is_dry_run &&
+                             now.source->step != Step::moved,
+                         routing);
+    return routing;
 }
 
 /* --abort, --undo and --complete work with what the records have. Those that are not stored are
@@ -102,77 +93,30 @@ std::vector<std::vector<std::string>> MoveCommand::variables() const
     return of_each;
 }
 
-InTransit MoveCommand::in_transit(const Standing& now)
+/* Asked last, because the shard can have left the target again. */
+void MoveCommand::require_there()
 {
-    const bool by_source = now.is_told_by_source();
-    const MoveState& state = by_source ? *now.source : *now.target;
-    const std::string of_source = without_secrets(options_.from);
-    const std::string of_target = without_secrets(options_.to);
-    /* After a move that came back, the shard can have moved on. --complete takes any server that
-     * has it. */
-    const bool is_of_these =
-        now.has_come_back() || is_address_of(state.other, by_source ? target_ : source_);
-    return ::in_transit(state, by_source ? of_source : of_target,
-                        !is_of_these ? state.other.uri()
-                        : by_source  ? of_target
-                                     : of_source);
-}
-
-std::string MoveCommand::hint(const Standing& now)
-{
-    return !now.source && !now.target ? "" : "\nHINT:  " + next_commands(in_transit(now));
-}
-
-/* A command that was killed early has left nothing. */
-std::string MoveCommand::how_to_begin()
-{
-    return "\nHINT:  Nothing has begun, or all has been ended: " +
-           move_command(move_.shards, without_secrets(options_.from), without_secrets(options_.to),
-                        "") +
-           ", with the options of the move, begins one.";
-}
-
-/* Only a move leads it back: from the target, or, as an undo takes the servers, from the source. */
-std::string MoveCommand::how_to_move_back(const Standing& now)
-{
-    const bool has_copy = now.source || now.target;
-    return (has_copy ? hint(now) + " Then " : "\nHINT:  ") +
-           move_command(move_.shards,
-                        without_secrets(options_.is_undone ? options_.from : options_.to),
-                        without_secrets(options_.is_undone ? options_.to : options_.from), "") +
-           (move_.is_one() ? " moves the shard back." : " moves the shards back.");
-}
-
-/* The shard has moved before. That is not so if a move has begun, if the target keeps the old rows
- * of an earlier move, or if the source has the shard and no record. The target is asked last,
- * because the shard can have left it again. */
-bool MoveCommand::is_there_already(const Standing& now)
-{
-    if (now.has_begun() || (now.target && !now.has_reverse()))
-        return false;
-    if (!now.source && find_missing(source_, move_.shards).size() < move_.shards.size())
-        return false;
     if (const Shards missing = find_missing(target_, move_.shards); !missing.empty())
         throw Failure(missing[0].title() + ", has left " + source_.server() + " for " +
                       target_.server() + ", and is not there any more");
-    return true;
 }
 
 /* A loop over moves can be started again. Routers that are given are led there again, because the
  * command that moved the shard may not have known them. */
-int MoveCommand::lead_there()
+int MoveCommand::lead_there(const Standing& now)
 {
+    require_there();
     warn(move_.title() + (move_.is_one() ? ", is at " : " are at ") + target_.server() +
          " already");
     if (!options_.pgbouncer.empty() || !options_.switch_command.empty())
         routers_.lead_to(source_, target_, variables());
-    return end(standing().has_reverse() ? done() + kWithReverse : done());
+    return end(now.phase() == Phase::reverse ? done() + kWithReverse : done());
 }
 
 void MoveCommand::add_reverse(Capacity& capacity)
 {
     const Standing now = standing();
-    if (now.has_begun() && now.source && now.source->is_of_source() &&
+    if (now.phase() != Phase::moved && now.source && now.source->is_of_source() &&
         (now.source->is_reversible || options_.is_reversible))
         capacity.add_reverse(session_.servers, has_slot(target_, move_.back_slot));
 }
@@ -180,17 +124,21 @@ void MoveCommand::add_reverse(Capacity& capacity)
 Obstacles MoveCommand::find_obstacles(Capacity& capacity)
 {
     const Standing now = standing();
-    /* The schemas of a move that has begun are on the target, and would be obstacles. */
-    if (now.has_begun()) {
+    switch (act_of(phase(now), Verb::list)) {
+    case Act::begins:
+        break;
+    case Act::leads:
+        require_there();
+        return {};
+    case Act::objects:
+        /* Alone: the names of that move would be obstacles, too. */
+        return {{target_.server(), first_line(describe(in_transit(now))),
+                 next_commands(in_transit(now))}};
+    default:
+        /* The schemas of a move that has begun are on the target, and would be obstacles. */
         add_reverse(capacity);
         return {};
     }
-    if (is_there_already(now))
-        return {};
-    /* Alone: the names of that move would be obstacles, too. */
-    if (now.target && !now.is_undone())
-        return {{target_.server(), first_line(describe(in_transit(now))),
-                 next_commands(in_transit(now))}};
     capacity.add_move(session_.servers);
     if (options_.is_reversible)
         capacity.add_reverse(session_.servers, false);
@@ -213,21 +161,8 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     return obstacles;
 }
 
-int MoveCommand::begin()
+int MoveCommand::begin(const Standing& now)
 {
-    const Standing now = standing();
-    if (now.leads_back() && is_address_of(now.source->other, target_)) {
-        /* The target has all rows. So the move is the cutover of an undo. */
-        warn(target_.server() + " follows " +
-             (move_.is_one() ? "the shard, and has its rows" : "the shards, and has their rows") +
-             ": nothing is copied");
-        cutover_.remedy = command_with("--undo") + " goes on";
-        return options_.is_dry_run ? print_obstacles({}, options_.json) : go_on();
-    }
-    if (now.has_begun())
-        throw Failure(describe(in_transit(now)));
-    if (is_there_already(now))
-        return lead_there();
     Capacity capacity;
     Obstacles obstacles = find_obstacles(capacity);
     obstacles.add(capacity.find_too_few(1));
@@ -238,43 +173,43 @@ int MoveCommand::begin()
         capacity.tell(obstacles);
     if (options_.is_dry_run || !obstacles.empty())
         return print_obstacles(obstacles, options_.json);
-    if (now.is_undone())
+    if (now.phase() == Phase::undone)
         drop_closed(target_);
     return go_on();
 }
 
-int MoveCommand::resume()
+int MoveCommand::go_on(const Standing& now)
 {
-    const Standing now = standing();
-    if (is_there_already(now))
-        return lead_there();
-    if (!now.has_begun())
-        throw Failure("there is no move of " + move_.title() + ", to be resumed" +
-                      (now.source || now.target ? hint(now) : how_to_begin()));
-    now.require_same_servers(session_.servers, move_);
-    /* Reverse replication that stands has the records of a prepared move. It is at its end, so
-     * there is nothing to resume; only --undo begins its cutover. */
-    if (now.is_undo() && now.source->step == Step::prepared)
-        throw Failure(describe(in_transit(now)));
-    return go_on();
+    require_same_servers(now);
+    if (phase(now) == Phase::undone_reverse) {
+        /* The target has all rows. So the move is the cutover of an undo. */
+        warn(target_.server() + " follows " +
+             (move_.is_one() ? "the shard, and has its rows" : "the shards, and has their rows") +
+             ": nothing is copied");
+        cutover_.remedy = command_with("--undo") + " goes on";
+    }
+    return options_.is_dry_run ? print_obstacles({}, options_.json) : go_on();
 }
 
-/* --from and --to are exchanged here: this is the move in the other direction. */
-int MoveCommand::undo()
+Verb MoveCommand::verb() const
 {
-    const Standing now = standing();
-    /* Reverse replication that stands, or an undo that was interrupted: the same steps lead to its
-     * end. */
-    if (now.is_undo() && !now.has_moved()) {
-        now.require_same_servers(session_.servers, move_);
-        return go_on();
-    }
-    if (is_there_already(now))
-        return lead_there();
-    const std::string why = now.has_begun()
-                                ? "the move is not at its end" + hint(now)
-                                : "the move was made without --reversible" + how_to_move_back(now);
-    throw Failure("there is no reverse replication from " + source_.server() + ": " + why);
+    return options_.is_undone      ? Verb::undo
+           : options_.is_resumed   ? Verb::resume
+           : options_.is_aborted   ? Verb::abort
+           : options_.is_completed ? Verb::complete
+           : is_one_of_many_       ? Verb::list
+                                   : Verb::move;
+}
+
+/* Without a record the server that has the shards tells it. */
+Phase MoveCommand::phase(const Standing& now)
+{
+    const bool is_undo = verb() == Verb::undo; /* its servers are exchanged */
+    const Phase phase = is_undo ? phase_of(now.target, now.source) : now.phase();
+    if (phase != Phase::none)
+        return phase;
+    const bool has_left = find_missing(source_, move_.shards).size() == move_.shards.size();
+    return has_left == is_undo ? Phase::none : Phase::dropped;
 }
 
 int MoveCommand::execute()
@@ -283,17 +218,30 @@ int MoveCommand::execute()
      * make_reverse() that of the target is one step behind. */
     finish_reverse(target_, source_, move_);
     /* For a move that begins it is an obstacle. */
-    if (options_.is_resumed || options_.is_undone || !begins())
+    if (verb() != Verb::move && verb() != Verb::list)
         for (Connection* connection : {&source_, &target_})
             require_trusted_schema(*connection, move_.name);
-    if (options_.is_undone)
-        return undo();
-    if (options_.is_resumed ||
-        (is_one_of_many_ && begins() && standing().has_begun() && !standing().leads_back()))
-        return resume();
-    if (options_.is_aborted)
-        return abort();
-    return options_.is_completed ? complete() : begin();
+    const Standing now = standing();
+    switch (act_of(phase(now), verb())) {
+    case Act::begins:
+    case Act::objects:
+        return begin(now);
+    case Act::goes_on:
+        return go_on(now);
+    case Act::leads:
+        return lead_there(now);
+    case Act::aborts:
+    case Act::discards:
+        return abort(now);
+    case Act::drops:
+        return complete(now);
+    case Act::nothing:
+        require_there();
+        return end("dropped");
+    case Act::refuses:
+        break;
+    }
+    refuse(now);
 }
 
 MoveOptions in_direction(MoveOptions options)

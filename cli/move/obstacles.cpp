@@ -200,7 +200,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
         SELECT extversion, extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake')");
     /* The closed copy of an undone move is dropped before the new one begins. It is no obstacle,
      * unless something depends on it. */
-    const bool replaces_copy = Standing(servers, move).is_undone();
+    const bool replaces_copy = Standing(servers, move).phase() == Phase::undone;
     std::vector<std::string> names;
     if (!replaces_copy)
         for (const Shard& shard : move.shards)

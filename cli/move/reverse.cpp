@@ -130,9 +130,6 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
 /* The source commits first, so its state shows which steps are left. */
 void finish_reverse(Connection& target, Connection& source, const Move& move)
 {
-    const auto of_source = read_state(source, move);
-    const auto of_target = read_state(target, move);
-    if (of_source && of_source->is_way_back && of_source->step == Step::ready && of_target &&
-        of_target->id == of_source->id && of_target->step == Step::open)
+    if (phase_of(read_state(source, move), read_state(target, move)) == Phase::turning)
         write_reverse(target, move, Step::prepared);
 }

@@ -81,7 +81,7 @@ Distribution read_distribution(ServerSet& servers, const Sample& sample)
         /* A record on any of the servers counts: the one that has the shard open need not be the
          * one that keeps its old rows. */
         for (const InTransit& one : report.in_transit)
-            (one.state == InTransit::State::rest ? distribution.kept : distribution.moving)
+            (one.motion() == Motion::rest ? distribution.kept : distribution.moving)
                 .insert(one.shard.number);
     }
     /* Makes two places of a number neighbours. */

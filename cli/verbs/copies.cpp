@@ -37,7 +37,7 @@ std::string hint(const InTransit& move)
 {
     /* The publisher has the rows of clients in both cases. Reverse replication can only be ended;
      * before the cutover the copy can be made again. */
-    if (move.state == InTransit::State::reverse)
+    if (move.motion() == Motion::reverse)
         return "--undo would open these rows. " + command_of(move, "--complete") +
                " stops reverse replication, and drops them.";
     return command_of(move, "--abort") + " removes the copy. Then start the move anew.";
@@ -71,7 +71,7 @@ std::vector<CopyFinding> compare_copies(ServerSet& servers)
         const InTransit& move = publisher.move;
         /* Nothing follows any more, so the two sides differ by the writes of clients since the
          * cutover. */
-        if (move.state == InTransit::State::rest)
+        if (move.motion() == Motion::rest)
             continue;
         const Prefix prefix("shard " + std::to_string(move.shard.number) + ": ");
         const auto follower = followers.find(id);
@@ -80,7 +80,7 @@ std::vector<CopyFinding> compare_copies(ServerSet& servers)
                  ", too");
         /* Before this step rows are still being copied, and after it the target is open and takes
          * writes of its own. */
-        else if (!follower->second.move.follows)
+        else if (follower->second.move.step != text_of(Step::ready))
             warn("rows are not compared: the copy is at step " + follower->second.move.step);
         else
             try {

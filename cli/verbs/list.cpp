@@ -36,7 +36,7 @@ std::vector<InTransit> read_listed(Connection& connection)
 {
     std::vector<InTransit> listed;
     for (const InTransit& one : read_in_transit(connection))
-        if (one.kind == InTransit::Kind::move || one.state == InTransit::State::moving)
+        if (one.kind == InTransit::Kind::move || one.motion() == Motion::moving)
             listed.push_back(one);
     return listed;
 }

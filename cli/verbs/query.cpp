@@ -21,7 +21,7 @@ AskedServer prepare(Server& server, const QueryOptions& options)
     AskedServer work;
     work.server = server.name();
     for (const InTransit& one : read_in_transit(server.connection))
-        if (one.state != InTransit::State::rest)
+        if (one.motion() != Motion::rest)
             work.moving.insert(one.shard.number);
     const std::vector<Shard> all = read_shards(server.connection);
     const std::map<int, std::string> twice = find_twice(server.connection, all);

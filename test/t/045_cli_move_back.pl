@@ -225,7 +225,7 @@ subtest 'an undo that ended before its rows were compared, and again before its 
 		qr/the rows are not compared.*\nHINT: [^\n]*--undo goes on/s, 'a reader is in the way of the last step');
 	$reader->quit;
 	write_row($nodes[0]);
-	is($nodes[1]->safe_psql('postgres', 'SELECT step, is_way_back FROM snowflake_move_5.state'), 'moved|f',
+	is($nodes[1]->safe_psql('postgres', 'SELECT step, is_equal FROM snowflake_move_5.state'), 'moved|f',
 		'the source says that it has moved');
 	moves([ @nodes, '--undo' ], 'undone', 'the same command goes on');
 	is(place(), '0', 'it is open on the source');

@@ -31,16 +31,22 @@ foreach my $line (split /\n/, slurp_file("$FindBin::RealBin/../../docs/move-fail
 }
 my @rows = grep { defined $page{$_}{move} && $page{$_}{move} !~ /^(`move`|---)$/ } sort keys %page;
 
-# Each state by the records of both servers: "s" if the schema is there, the step, "+" for reverse replication.
+# Each state by the records of both servers: "s" if the schema is there, the step, "+" for reverse replication, "=" if the
+# rows were compared. test/unit/phase_test.cpp goes over all pairs of records.
 my %records = (
 	'not begun, or aborted'  => 's -',
 	'prepared'               => 's:prepared -',
 	'copying'                => 's:prepared s:copying',
 	'fenced'                 => 's:fenced s:ready',
 	'open, not ended'        => 's:fenced s:open',
-	'moved'                  => 's:moved s',
+	'open, ended but for a record' => 's:moved= s:open',
+	'moved'                  => 's:moved= s',
 	'with reverse replication'        => 's:ready+ s:prepared+',
-	'undone'                 => 's s:moved+',
+	'with reverse replication, half dropped' => 's:ready+ s',
+	'fenced by an undo'             => 's:ready+ s:fenced+',
+	'opened by an undo, not ended'  => 's:open+ s:fenced+',
+	'undone'                 => 's s:moved+=',
+	'undone, rows may differ' => 's s:moved+',
 	'undone with reverse replication' => 's:prepared+ s:ready+',
 	'dropped'                => '- s');
 is_deeply(\@rows, [ sort keys %records ], 'the page has these states');
@@ -54,7 +60,7 @@ my @servers = ('--from', $nodes[0], '--to', $nodes[1]);
 $nodes[0]->safe_psql('postgres', join '', map { qq{
 	SELECT snowflake_create_shard($_, 'insta$_');
 	CREATE TABLE insta$_.users (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), name text);
-	INSERT INTO insta$_.users (name) VALUES ('a'), ('b');} } 0 .. 13);
+	INSERT INTO insta$_.users (name) VALUES ('a'), ('b');} } 0 .. 16);
 my $standby = new_standby($nodes[0], 'standby');
 my @sessions = map { $_->background_psql('postgres') } @nodes;
 
@@ -64,7 +70,8 @@ sub records
 	return join ' ', map {
 		my $there = $_->query("SELECT to_regnamespace('insta$shard') IS NOT NULL") eq 't' ? 's' : '-';
 		my $record = $_->query("SELECT to_regclass('snowflake_move_$shard.state')") eq '' ? ''
-			: $_->query("SELECT ':' || step || CASE WHEN is_way_back THEN '+' ELSE '' END FROM snowflake_move_$shard.state");
+			: $_->query("SELECT ':' || step || CASE WHEN is_reverse THEN '+' ELSE '' END || CASE WHEN is_equal THEN '=' ELSE '' END
+				FROM snowflake_move_$shard.state");
 		"$there$record";
 	} @sessions;
 }
@@ -107,7 +114,7 @@ sub cell_of
 {
 	my ($verb, $shard, $result, $before) = @_;
 	my ($status, $out, $err) = @$result;
-	my $hints = $err;
+	my $hints = $err . ($status == 1 ? $out : '');    # of an obstacle
 	if ($verb eq 'list')
 	{
 		my @found = grep { $_->{shard} == $shard } @{ decode_json($out) };
@@ -246,7 +253,7 @@ subtest 'moves are interrupted' => sub {
 	$holder = $nodes[0]->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta7.users, insta8.users, insta9.users IN ROW EXCLUSIVE MODE');
 	my @fenced = start_moves([ 7 .. 9 ], '--reversible', '--timeout', '60s');
-	my @opened = start_moves([ 10, 11 ], '--reversible', @switch);
+	my @opened = (start_moves([ 10, 11 ], '--reversible', @switch), start_moves([14], @switch));
 	foreach my $move (@fenced)
 	{
 		await('triggers of the fence', sub { has_ended($move) || $move->{err} =~ /triggers of the fence/ });
@@ -280,26 +287,45 @@ subtest 'moves that are not at their end' => sub {
 	my ($abort) = @{ delete $hints{'open, not ended'}{'--abort'} };
 	($status, $out, $err) = run_shard('sh', '-c', $abort);
 	like("$status $err", qr/^3 .*the shard is open on .*\nHINT:  .* --resume goes on/s, '--abort, which split has named');
+	# As a command that was killed before its last step.
+	$nodes[0]->safe_psql('postgres', q{UPDATE snowflake_move_14.state SET step = 'moved', marker = NULL, is_equal = true});
+	check_unchanging('open, ended but for a record' => 14);
 	append_to_file($flag, '');
 	check_changing(
 		[ 'not begun, or aborted', 'move', 12, more => ['--reversible'] ],
 		[ 'not begun, or aborted', 'move --plan', 13, more => ['--reversible'] ],
+		(map { [ 'not begun, or aborted', 'move', $_, more => ['--reversible'] ] } 15, 16),
 		(map { [ 'prepared', @$_ ] } [ '--resume', 1 ], [ '--abort', 2 ], [ 'move --plan', 3 ]),
 		(map { [ 'copying', @$_ ] } [ '--resume', 4 ], [ '--abort', 5 ], [ 'move --plan', 6 ]),
 		(map { [ 'fenced', @$_ ] } [ '--resume', 7 ], [ '--abort', 8 ], [ 'move --plan', 9 ]),
 		[ 'open, not ended', '--resume', 10 ],
-		[ 'open, not ended', 'move --plan', 11, more => \@switch ]);
+		[ 'open, not ended', 'move --plan', 11, more => \@switch ],
+		[ 'open, ended but for a record', '--resume', 14 ]);
 	no_hint_is_left('prepared', 'copying', 'fenced', 'open, not ended');
 };
 
 subtest 'moves at their end' => sub {
 	check_unchanging('not begun, or aborted' => 5, moved => 1, 'with reverse replication' => 4);
+	my $step = 'UPDATE snowflake_move_6.state SET step =';
+	$nodes[1]->safe_psql('postgres', "$step 'fenced'");
+	$nodes[1]->safe_psql('postgres', 'DROP SCHEMA snowflake_move_16 CASCADE');
+	is((run_shard($program, @{ line_of('--undo', 15, '--switch-command', 'false') }))[0], 3, 'an undo does not lead clients');
+	check_unchanging('fenced by an undo' => 6, 'with reverse replication, half dropped' => 16,
+		'opened by an undo, not ended' => 15);
+	$nodes[1]->safe_psql('postgres', "$step 'prepared'");
+	# As a command that was killed between the two commits that begin reverse replication. The next one does the second.
+	$nodes[1]->safe_psql('postgres', q{UPDATE snowflake_move_4.state SET step = 'open', is_reverse = false});
+	my ($status, $out, $err) = run_shard($program, @{ line_of('--abort', 4) });
+	like("$status $err", qr/^3 .*no move .* to be aborted\nHINT:  .* --undo moves the shard back/s, '--abort in between');
+	is(records(4), $records{'with reverse replication'}, 'reverse replication has begun');
 	# "--complete drops the closed copy. Then move ... moves the shard back."
 	push @{ $hints{dropped}{move} }, @{ delete $hints{moved}{move} };
 	check_changing(
 		[ 'moved', '--complete', 1 ],
 		[ 'with reverse replication', '--complete', 4 ],
-		[ 'with reverse replication', '--undo', 6 ]);
+		[ 'with reverse replication', '--undo', 6 ],
+		[ 'with reverse replication, half dropped', '--complete', 16 ],
+		[ 'opened by an undo, not ended', '--undo', 15, more => [ '--switch-command', 'true' ] ]);
 	no_hint_is_left('moved', 'with reverse replication');
 };
 
@@ -309,6 +335,10 @@ subtest 'moves that were undone, or whose old rows were dropped' => sub {
 	push @$_, @switch foreach @undo[ 2, 3 ];
 	is(join(' ', map { $_->[0] } run_all(@undo)), '0 0 0 0 0 0', '--undo');
 	check_unchanging(undone => 6, 'undone with reverse replication' => 12, dropped => 1);
+	my $compared = 'UPDATE snowflake_move_6.state SET is_equal =';
+	$nodes[1]->safe_psql('postgres', "$compared false");
+	check_unchanging('undone, rows may differ' => 6);
+	$nodes[1]->safe_psql('postgres', "$compared true");
 	my ($status, $out, $err) = run_shard($program, @{ line_of('move', 10) });
 	like("$status $err", qr/^2 .*--switch-command/, 'no undo without the command of the router');
 	check_changing(
@@ -325,7 +355,7 @@ subtest 'moves that were undone, or whose old rows were dropped' => sub {
 
 subtest 'each shard is open on one server, and has its rows' => sub {
 	my (undef, $rows) = shard_json($program, 'query', @nodes, '--sql', 'SELECT count(*) AS n FROM users');
-	is(join(' ', map { "$_->{shard}:$_->{n}" } @$rows), join(' ', map { "$_:2" } 0 .. 13), 'all rows');
+	is(join(' ', map { "$_->{shard}:$_->{n}" } @$rows), join(' ', map { "$_:2" } 0 .. 16), 'all rows');
 	my (undef, $found) = shard_json($program, 'verify', @nodes);
 	is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
 };
@@ -339,7 +369,7 @@ subtest 'the copy of an undo whose rows differ is dropped by --complete alone' =
 	($status, $out, $err) = run_shard($program, @move);
 	like("$status $out", qr/^1 \S+: shard 11, schema insta11, has moved to \S+\n +HINT: .* drops the closed copy\.$/,
 		'the move is refused');
-	is(records(11), 's s:moved', 'the copy is still there');
+	is(records(11), 's s:moved+', 'the copy is still there');
 	is($nodes[1]->safe_psql('postgres', 'SELECT count(*) FROM insta11.users'), 2, 'with the row that the shard lacks');
 	is((run_shard('sh', '-c', commands_of($out)))[0], 0, 'the command of the hint');
 	is(records(11), 's -', 'it is dropped');

@@ -1,0 +1,97 @@
+/* A verb that the phase of the move does not allow, and the next commands. */
+
+#include "base/quoting.h"
+#include "move/command.h"
+#include "postgres/dsn.h"
+#include "postgres/identity.h"
+
+InTransit MoveCommand::in_transit(const Standing& now)
+{
+    const bool by_source = now.source.has_value();
+    const MoveState& state = by_source ? *now.source : *now.target;
+    std::string from = without_secrets(options_.from);
+    std::string to = without_secrets(options_.to);
+    const Phase phase = now.phase();
+    /* After a move that came back, the shard can have moved on. --complete takes any server that
+     * has it. */
+    if (phase != Phase::undone && phase != Phase::unequal &&
+        !is_address_of(state.other, by_source ? target_ : source_))
+        (by_source ? to : from) = state.other.uri();
+    if (phase == Phase::opposite)
+        return ::in_transit(state, phase_of(now.target, now.source), to, from);
+    return ::in_transit(state, phase, from, to);
+}
+
+std::string MoveCommand::hint(const Standing& now)
+{
+    if (now.source || now.target) {
+        const std::string next = next_commands(in_transit(now));
+        return next.empty() ? "" : "\nHINT:  " + next;
+    }
+    /* A command that was killed early has left nothing. */
+    return "\nHINT:  Nothing has begun, or all has been ended: " +
+           move_command(move_.shards, without_secrets(options_.from), without_secrets(options_.to),
+                        "") +
+           ", with the options of the move, begins one.";
+}
+
+/* Only a move leads it back: from the target, or, as an undo takes the servers, from the source. */
+std::string MoveCommand::how_to_move_back(const Standing& now)
+{
+    const bool has_copy = now.source || now.target;
+    return (has_copy ? hint(now) + " Then " : "\nHINT:  ") +
+           move_command(move_.shards,
+                        without_secrets(options_.is_undone ? options_.from : options_.to),
+                        without_secrets(options_.is_undone ? options_.to : options_.from), "") +
+           (move_.is_one() ? " moves the shard back." : " moves the shards back.");
+}
+
+void MoveCommand::require_same_servers(const Standing& now)
+{
+    const Phase phase = now.phase();
+    const bool is_other = phase == Phase::faulty || phase == Phase::opposite;
+    const auto require = [&](const std::optional<MoveState>& state, const Connection& here,
+                             Connection& other) {
+        if (state && (is_other || !is_address_of(state->other, other)))
+            throw Failure(
+                "schema " + move_.name + " on " + here.server() +
+                " is of another move, with server " + visible(state->other.text()) + "\nHINT:  " +
+                next_commands(::in_transit(*state, here.address().uri(), state->other.uri())));
+    };
+    require(now.source, source_, target_);
+    require(now.target, target_, source_);
+}
+
+/* Says why, with the next commands. */
+void MoveCommand::refuse(const Standing& now)
+{
+    const Phase phase = this->phase(now);
+    const Verb by = verb();
+    const Motion motion = row_of(phase).motion;
+    if (by == Verb::undo)
+        throw Failure("there is no reverse replication from " + source_.server() + ": " +
+                      (motion == Motion::rest
+                           ? "the move was made without --reversible" + how_to_move_back(now)
+                           : "the move is not at its end" + hint(now)));
+    if (phase == Phase::opposite || phase == Phase::target_lost || phase == Phase::faulty)
+        require_same_servers(now);
+    /* A lost target may have opened the shard and taken writes: neither going on nor going back is
+     * safe. */
+    if (phase == Phase::target_lost)
+        throw Failure("the source is fenced, and schema " + move_.name + " is not on " +
+                      target_.server() + ", so it is not known whether the shard is open there");
+    if (by == Verb::complete)
+        throw Failure((motion == Motion::rest
+                           ? move_.title() + " of " + source_.server() +
+                                 (move_.is_one() ? ", has" : " have") + " not been moved"
+                           : "the move is not at its end") +
+                      hint(now));
+    if (by == Verb::abort && now.is_cut_over())
+        throw Failure((move_.is_one() ? "the shard is open on " : "the shards are open on ") +
+                      target_.server() + hint(now));
+    if (motion == Motion::moving || (motion == Motion::reverse && by == Verb::resume))
+        throw Failure(describe(in_transit(now)));
+    throw Failure("there is no move of " + move_.title() +
+                  (by == Verb::abort ? ", to be aborted" : ", to be resumed") +
+                  (by == Verb::abort && phase == Phase::moved ? how_to_move_back(now) : hint(now)));
+}
