@@ -54,6 +54,7 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER copies BEFORE INSERT ON regress_rows.outer_rows FOR EACH ROW EXECUTE FUNCTION regress_rows.copies();
+ALTER TABLE regress_rows.outer_rows ENABLE ALWAYS TRIGGER copies;
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) TO regress_ann;
 SELECT snowflake_internal.copy_rows('regress_rows.outer_rows', '{id}', 'text',
@@ -61,6 +62,25 @@ SELECT snowflake_internal.copy_rows('regress_rows.outer_rows', '{id}', 'text',
 REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) FROM regress_ann;
 SELECT count(*), max(id) FROM regress_rows.outer_rows;
 SELECT who, count(*) FROM regress_rows.seen WHERE who ~ 'input' GROUP BY who;
+-- Triggers fire as in an apply worker: neither ordinary ones nor those of a foreign key.
+SET ROLE regress_ann;
+CREATE TABLE regress_rows.fired (of text);
+CREATE FUNCTION regress_rows.fires() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO regress_rows.fired VALUES (tg_argv[0] || ', ' || current_setting('session_replication_role'));
+    RETURN NEW;
+END $$;
+CREATE TABLE regress_rows.child (id bigint REFERENCES regress_rows.users);
+CREATE TRIGGER ordinary BEFORE INSERT ON regress_rows.child FOR EACH ROW EXECUTE FUNCTION regress_rows.fires('ordinary');
+CREATE TRIGGER always BEFORE INSERT ON regress_rows.child FOR EACH ROW EXECUTE FUNCTION regress_rows.fires('always');
+CREATE TRIGGER replica BEFORE INSERT ON regress_rows.child FOR EACH ROW EXECUTE FUNCTION regress_rows.fires('replica');
+ALTER TABLE regress_rows.child ENABLE ALWAYS TRIGGER always;
+ALTER TABLE regress_rows.child ENABLE REPLICA TRIGGER replica;
+RESET ROLE;
+SELECT snowflake_internal.copy_rows('regress_rows.child', '{id}', 'text', convert_to(E'-1\n', 'UTF8'));
+SELECT of FROM regress_rows.fired ORDER BY 1;
+SHOW session_replication_role;
+INSERT INTO regress_rows.child VALUES (-2);
 -- EXECUTE is nobody's.
 SET ROLE regress_ann;
 SELECT snowflake_internal.copy_rows('regress_rows.users', '{id}', 'text', '');

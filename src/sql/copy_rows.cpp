@@ -68,8 +68,10 @@ extern "C" {
  * bigint
  *
  * rows: a whole input of COPY ... FROM STDIN in the format text, csv or binary, in the session's
- * client_encoding. Defaults, generated columns, constraints and triggers of the table run as in
- * COPY, with the rights of the table's owner, in a security-restricted operation.
+ * client_encoding. Defaults, generated columns and constraints of the table run as in COPY, with
+ * the rights of the table's owner, in a security-restricted operation. Triggers fire as in an apply
+ * worker, because the rows have fired them where they come from: only those that are ENABLE ALWAYS
+ * or REPLICA, and no foreign key is checked.
  *
  *   42P01, 42809   no such relation, no ordinary table
  *   42501, 25006   the caller may not act as the owner; a read-only transaction
@@ -86,6 +88,9 @@ PGDLLEXPORT Datum snowflake_copy_rows(PG_FUNCTION_ARGS)
     const bytea* rows = PG_GETARG_BYTEA_PP(3);
     owner::Rights rights = {};
     owner::become_role(rights, table->rd_rel->relowner);
+    /* Until become_again(). Not by owner::set(): only a superuser may set it. */
+    set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
+                      GUC_ACTION_SAVE, true, 0, false);
     /* A trigger of the table can call this function, too, and catch its error. */
     const Piece before = piece;
     std::uint64_t count = 0;
