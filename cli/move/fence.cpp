@@ -112,7 +112,8 @@ BEGIN
         EXECUTE format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START %s', object, low, low + 1, low);
         PERFORM setval(object, low + is_up::integer, true);
         INSERT INTO @move@.undo (statement) VALUES
-            (format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START %s %s', object, bounds.seqmin, bounds.seqmax,
+            -- RESTART: a TRUNCATE ... RESTART IDENTITY of the source may have left a value out of these bounds.
+            (format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START %s RESTART %s', object, bounds.seqmin, bounds.seqmax,
                     bounds.seqstart, CASE WHEN bounds.seqcycle THEN 'CYCLE' END)),
             (format('SELECT pg_catalog.setval(%L, %s, %L)', object, drawn.last_value, drawn.is_called));
         positions := positions || jsonb_build_object('sequence', object, 'last_value', drawn.last_value,
