@@ -13,8 +13,8 @@ namespace
 
 /* The rows of the catalogue that define the shard, by their xmin; those of pg_class by their
  * contents, because TRUNCATE and REFRESH MATERIALIZED VIEW write them, too. The changes of the
- * fence are left out: its triggers, the bounds of sequences, and the native functions, which are
- * found by their dependencies before the fence and by their body after it.
+ * fence are left out: its triggers, the bounds of sequences, and the bodies of native functions,
+ * which are found by their dependencies before the fence and by their body after it.
  *
  * An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are
  * unique in one catalogue alone, so tableoid is a part of each row; comments and security labels
@@ -75,6 +75,8 @@ BEGIN
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = ANY (schemas)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_proc WHERE oid = ANY (functions)
+            UNION ALL SELECT tableoid, oid, concat_ws(' ', proname, proowner, proacl)
+                      FROM pg_proc WHERE oid = ANY (members) AND pronamespace = ANY (schemas) AND oid <> ALL (functions)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_type WHERE oid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = ANY (schemas)
