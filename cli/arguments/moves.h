@@ -100,6 +100,10 @@ struct MoveArguments {
         CommandLine::add_jobs(
             verb, move.jobs,
             "number of sets that move at a time, each between other databases (default 1)");
+        CommandLine::add_jobs(verb, move.copy_jobs,
+                              "number of tables that a move copies at a time; each takes a "
+                              "connection to both servers (default 2)",
+                              "--copy-jobs");
         CommandLine::add_jobs(verb, move.index_jobs,
                               "number of large indexes that a move builds at a time; each takes "
                               "maintenance_work_mem of the target (default 2)",

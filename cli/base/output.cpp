@@ -54,8 +54,9 @@ std::string pretty_size(std::int64_t bytes)
     return std::to_string(std::llround(size)) + " " + kUnits.at(unit);
 }
 
-Progress::Progress(const std::string& what, std::size_t total)
-    : what_(visible(what)), is_terminal_(isatty(STDERR_FILENO) != 0), total_(total)
+Progress::Progress(const std::string& what, std::size_t total, bool is_in_bytes)
+    : what_(visible(what)), is_in_bytes_(is_in_bytes), is_terminal_(isatty(STDERR_FILENO) != 0),
+      total_(total)
 {
 }
 
@@ -74,9 +75,15 @@ void Progress::show(std::size_t done)
     if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 3000))
         return;
     shown_ = Clock::now();
-    const auto passed = static_cast<std::size_t>(milliseconds_since(start_));
-    const std::size_t left = passed * (total_ - done) / done / 1000;
-    std::fprintf(stderr, "%s%s: %zu of %zu, %zu:%02zu left%s", is_terminal_ ? "\r\33[K" : "",
-                 what_.c_str(), done, total_.load(), left / 60, left % 60,
-                 is_terminal_ ? "" : "\n");
+    const double seconds = static_cast<double>(milliseconds_since(start_)) / 1000;
+    const double rate = static_cast<double>(done) / seconds;
+    const auto left = static_cast<std::size_t>(static_cast<double>(total_ - done) / rate);
+    const auto count = [this](std::size_t number) {
+        return is_in_bytes_ ? pretty_size(static_cast<std::int64_t>(number))
+                            : std::to_string(number);
+    };
+    std::fprintf(stderr, "%s%s: %s of %s, %s%zu:%02zu left%s", is_terminal_ ? "\r\33[K" : "",
+                 what_.c_str(), count(done).c_str(), count(total_).c_str(),
+                 is_in_bytes_ ? (count(static_cast<std::size_t>(rate)) + "/s, ").c_str() : "",
+                 left / 60, left % 60, is_terminal_ ? "" : "\n");
 }

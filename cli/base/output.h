@@ -34,25 +34,25 @@ std::string count_of(std::size_t count, const std::string& thing);
 /* "12 MB", as pg_size_pretty() writes it. */
 std::string pretty_size(std::int64_t bytes);
 
-/* How many are done and how long the rest takes: a line that is renewed on a terminal, else a line
- * every three seconds. Threads may share one. The rest is estimated from the time so far. done must
- * not exceed total, because the rest is unsigned. */
+/* How many are done, or how many bytes and how fast, and how long the rest takes: a line that is
+ * renewed on a terminal, else a line every three seconds. Threads may share one. The rest is
+ * estimated from the time so far. done must not exceed total, because the rest is unsigned. */
 class Progress
 {
 public:
-    explicit Progress(const std::string& what, std::size_t total = 0);
+    explicit Progress(const std::string& what, std::size_t total = 0, bool is_in_bytes = false);
     ~Progress();
 
     /* So many more are to be done. A caller that does not know the total at first begins with 0. */
     void expect(std::size_t count) { total_ += count; }
-    void step() { show(++done_); }
-    /* So many are done by now. */
-    void reach(std::size_t done) { show(done_ = done); }
+    void step() { add(1); }
+    void add(std::size_t count) { show(done_ += count); }
 
 private:
     void show(std::size_t done);
 
     const std::string what_;
+    const bool is_in_bytes_;
     const bool is_terminal_;
     const Clock::time_point start_ = Clock::now();
     Clock::time_point shown_ = start_;

@@ -31,18 +31,15 @@ FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slot
 CROSS JOIN current_setting(name) AS setting WHERE needed > 0 AND setting::bigint < used + needed
 ORDER BY name, used + needed)";
 
-/* Stream and copy: a slot and a sender each, a worker and an origin each. A server that has more
- * copies several tables at the same time. */
-constexpr int kOfMove = 2;
-
+/* A move takes a slot and a sender, a worker and an origin. The connection that makes the slot is
+ * such a sender, too, until the rows are copied; the stream begins later. */
 std::string takes(int moves, int reverse)
 {
     std::string text;
     if (moves == 1)
-        text = "a move takes 2";
+        text = "a move takes 1";
     else if (moves > 1)
-        text = std::to_string(moves) + " moves at the same time take " +
-               std::to_string(moves * kOfMove);
+        text = std::to_string(moves) + " moves at the same time take " + std::to_string(moves);
     if (reverse == 0)
         return text;
     text += text.empty() ? "" : ", and ";
@@ -120,7 +117,7 @@ Obstacles Capacity::find_too_few(int jobs)
         std::vector<std::string> parameters;
         for (const Side& side : {cluster.publishing, cluster.subscribing}) {
             const int moves = std::min(static_cast<int>(side.databases.size()), jobs);
-            parameters.push_back(std::to_string(moves * kOfMove + side.reverse));
+            parameters.push_back(std::to_string(moves + side.reverse));
             parameters.push_back(takes(moves, side.reverse));
         }
         Connection connection(cluster.dsn);

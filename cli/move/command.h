@@ -126,12 +126,11 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
  * skips its completed parts, because a move can be resumed. */
 
 void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);
-/* The schema is there and closed afterwards, with the subscription that copies its rows. */
-void prepare_target(Servers& servers, const Move& move, const Workers& workers);
-/* index_jobs: how many indexes are built at the same time. */
-void await_copy(Servers& servers, const Move& move, int index_jobs);
-/* Late if the definition is being changed just now; MustStartAnew if it has changed. */
-void finish_definition(Servers& servers, const Move& move, int index_jobs);
+/* The shards are there and closed afterwards, and the subscription brings the changes since the
+ * snapshot. copy_jobs, index_jobs: how many tables are copied, and indexes built, at the same time.
+ * Late if the definition is being changed just now; MustStartAnew if it has changed. */
+void copy_shards(Servers& servers, const Move& move, const Workers& workers, int copy_jobs,
+                 int index_jobs);
 /* Returns when the target is behind by no more than that, and the worker runs. There is no
  * deadline: clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);

@@ -37,7 +37,7 @@ void MoveCommand::remove_copy(const Standing& now)
     /* The subscription first: DROP TABLE fails while rows are copied to the table
      * (RemoveSubscriptionRel()). */
     drop_subscription(target_, move_, limits_.deadline());
-    /* prepare_target() commits the record together with the schema of the shard. Without
+    /* Copy::make_tables() commits the record together with the schema of the shard. Without
      * a record, a schema of that name is not of this move, and stays. So both are dropped
      * in one transaction, too. */
     if (now.target)

@@ -155,6 +155,8 @@ std::string relations_of(Connection& connection, const Move& move)
            connection.literal(move.schemas()) + "::regnamespace[])";
 }
 
+} // namespace
+
 /* A table that was made between the publication and the copy of the definition has no rows
  * there. Partitions are published by themselves, and a partitioned table has no rows, so only
  * relkind 'r' is compared. */
@@ -170,8 +172,6 @@ void require_published_tables(Connection& source, const Move& move)
         throw MustStartAnew("table " + tables.text(0, 0) +
                             " was made during the move, which does not carry it");
 }
-
-} // namespace
 
 void make_fence(Connection& connection, const Move& move)
 {

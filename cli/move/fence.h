@@ -32,6 +32,9 @@ struct Fence {
     Clock::time_point start; /* writers have waited or failed since then */
 };
 
+/* MustStartAnew if a table of the shards is not published. */
+void require_published_tables(Connection& source, const Move& move);
+
 /* Makes the triggers on the source, while clients write. Late if a lock was not had by the
  * deadline; it may be repeated. */
 void prepare_fence(Connection& source, const Move& move, Clock::time_point deadline);

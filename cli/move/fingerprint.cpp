@@ -104,14 +104,6 @@ END $$;
 REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;
 )sql";
 
-std::vector<std::string> names_of(const Move& move)
-{
-    std::vector<std::string> names;
-    for (const Shard& shard : move.shards)
-        names.push_back(shard.schema);
-    return names;
-}
-
 std::vector<std::string> read_definition(Connection& source, const Move& move,
                                          const Archive& archive)
 {
@@ -142,6 +134,14 @@ std::string marked_lines(const std::string& mark, const std::vector<std::string>
 void make_fingerprint(Connection& source, const Move& move)
 {
     source.run(move.sql(kFingerprint) + keeping_to_owner(move.name));
+}
+
+std::vector<std::string> names_of(const Move& move)
+{
+    std::vector<std::string> names;
+    for (const Shard& shard : move.shards)
+        names.push_back(shard.schema);
+    return names;
 }
 
 Archive archive_of(Connection& source, const Move& move)

@@ -61,12 +61,10 @@ void MoveCommand::prepare()
     const Watch on_source(servers.source, stop_if_interrupted);
     const Watch on_target(servers.target, stop_if_interrupted);
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible);
-    prepare_target(servers, move_, on_target_);
     /* A fence that stands says that a cutover has begun, so these steps are done. Nobody can write
      * to the shard then, so this goes on to the cutover at once. */
     if (const auto source = standing().source; source->step != Step::fenced) {
-        await_copy(servers, move_, options_.index_jobs);
-        finish_definition(servers, move_, options_.index_jobs);
+        copy_shards(servers, move_, on_target_, options_.copy_jobs, options_.index_jobs);
         if (source->is_reversible) {
             Capacity capacity;
             capacity.add_reverse(servers, has_slot(target_, move_.back_slot));

@@ -16,8 +16,8 @@ namespace
 /* Queries whose rows are obstacles: the problem, and the statement that mends it. A slot waits for
  * the transactions of all databases. It waits only for transactions with an XID, so readers in
  * other databases are left out. One in this database can still write; if it has run longer than
- * --timeout ($1, in seconds), it is likely to outlast the cutover. A prepared transaction is an
- * obstacle at any age, because no process will end it. */
+ * --timeout ($1, in seconds), it is likely to outlast the cutover; those of copy_rows() only read.
+ * A prepared transaction is an obstacle at any age, because no process will end it. */
 const char* const kPublishing = R"(
 SELECT 'wal_level = ' || current_setting('wal_level'),
        'ALTER SYSTEM SET wal_level = logical; and restart the server'
@@ -33,7 +33,7 @@ UNION ALL
 SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
        format('SELECT pg_terminate_backend(%s); or wait', pid)
 FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
-WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND application_name <> 'snowflake-shard copy'
 AND (datname = current_database() OR backend_xid IS NOT NULL)
 AND age > make_interval(secs => $1::double precision)
 UNION ALL
@@ -52,12 +52,6 @@ WHERE mode = 'AccessExclusiveLock' AND granted AND relnamespace = ANY ($1::regna
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 GROUP BY pid)";
 
-/* Without a worker that copies tables a move would wait for ever. */
-const char* const kSubscribing = R"(
-SELECT 'max_sync_workers_per_subscription = 0: no rows are copied',
-       'ALTER SYSTEM SET max_sync_workers_per_subscription = 2; SELECT pg_reload_conf();'
-WHERE current_setting('max_sync_workers_per_subscription') = '0')";
-
 /* Of the origin of reverse replication. By default only superusers may. */
 const char* const kAdvancing = R"(
 SELECT format('role %I may not set the position of reverse replication', current_user),
@@ -75,6 +69,10 @@ FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::re
                       AND extnamespace::regnamespace::text = $3)
       FROM pg_extension WHERE extname = 'snowflake') AS e (there, fits)
 WHERE fits IS NOT TRUE
+UNION ALL
+SELECT format('role %I may not copy rows', current_user), format('GRANT EXECUTE ON FUNCTION %s TO %I;', oid::regprocedure, current_user)
+FROM pg_proc WHERE oid = to_regprocedure('snowflake_internal.copy_rows(regclass, text[], text, bytea)')
+AND NOT has_function_privilege(oid, 'EXECUTE')
 UNION ALL
 SELECT format('schema %I is there already', nspname),
        format('It is not of a move. Decide by SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;',
@@ -212,7 +210,12 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
             found.add(target.server(), dependent, "Drop it, or move it into the schema.");
     else
         found.add(find_taken_names(target, move));
-    found.read(target, kSubscribing);
+    if (source.encoding() != target.encoding())
+        found.add(target.server(),
+                  "the database has encoding " + target.encoding() + ", and the source " +
+                      source.encoding(),
+                  "Make it anew: CREATE DATABASE ... ENCODING '" + source.encoding() +
+                      "' TEMPLATE template0;");
     found.add(find_missing_rights(target, source, move, workers.dsn));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));

@@ -9,35 +9,21 @@
 namespace
 {
 
-/* The sender of the stream, and those that wait to copy a table: each makes a slot, which waits for
- * the transactions that are running. 10 s is the default of wal_receiver_status_interval: a worker
- * that is alive replies that often. The sender of a physical standby has no datname. */
-const std::string kOnSource = R"(
-SELECT concat_ws('; ',
-    coalesce((SELECT format('sender %s is in state %s', pid, state) ||
+/* 10 s is the default of wal_receiver_status_interval: a worker that is alive replies that often.
+ */
+const char* const kOnSource = R"(
+    SELECT coalesce((SELECT format('sender %s is in state %s', pid, state) ||
                      CASE WHEN reply_time < now() - interval '10 s'
                           THEN format(', and had its last reply at %s', reply_time::timestamp(0)) ELSE '' END
               FROM pg_stat_replication JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = $1),
-             'no sender runs'),
-    (SELECT string_agg(format('sender %s waits for %s', pid, )" +
-                              blockers_of("pid") + R"(), '; ')
-     FROM pg_stat_activity
-     WHERE backend_type = 'walsender' AND datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0)))";
+             'no sender runs'))";
 
-/* relid is NULL for the apply worker, and the table for a worker that copies one. From 16 on the
- * apply worker can have parallel ones, with its pid as their leader_pid; to_jsonb(), because 15 has
- * no such column. r: the rows of the table are there, and it follows the stream. */
-const std::string kOnTarget = R"(
-SELECT concat_ws('; ',
-    coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription AS w
-              WHERE subname = $1 AND relid IS NULL AND pid IS NOT NULL AND to_jsonb(w)->>'leader_pid' IS NULL), 'no worker runs'),
-    (SELECT format('not all rows are there of %s tables: %s%s', count(*),
-                   array_to_string((array_agg(srrelid::regclass ORDER BY srrelid))[1:5], ', '),
-                   CASE WHEN count(*) > 5 THEN ' ...' END)
-     FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
-     WHERE subname = $1 AND srsubstate <> 'r' HAVING count(*) > 0)))";
+/* From 16 on the apply worker can have parallel ones, with its pid as their leader_pid; to_jsonb(),
+ * because 15 has no such column. */
+const char* const kOnTarget = R"(
+    SELECT coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription AS w
+                     WHERE subname = $1 AND pid IS NOT NULL AND to_jsonb(w)->>'leader_pid' IS NULL), 'no worker runs'))";
 
-/* Workers, senders, and the tables whose rows are not all there. */
 std::string describe_replication(Servers& servers, const Move& move)
 {
     auto& [source, target] = servers;
@@ -49,26 +35,6 @@ std::string describe_replication(Servers& servers, const Move& move)
 }
 
 } // namespace
-
-/* Types whose binary format is that of the value alone, in all versions. An OID is in that of an
- * array of a type that a user made, of a composite type and of regclass. Others may have another
- * format in another version of the server or of an extension. An enum is its label, and a domain
- * its type. Before 16 rows are copied as text in any case. */
-std::string format_option(Servers& servers, const Move& move)
-{
-    if (servers.source.version() < 160000 || servers.target.version() < 160000)
-        return "";
-    const Result others = servers.source.query(R"(
-        SELECT FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = attrelid JOIN pg_type AS t ON t.oid = atttypid
-        WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND typtype <> 'e'
-            AND CASE typtype WHEN 'd' THEN typbasetype ELSE atttypid END NOT IN (
-                SELECT unnest(ARRAY[oid, typarray]) FROM pg_type
-                WHERE oid = ANY ('{bool,bytea,int2,int4,int8,float4,float8,numeric,text,varchar,bpchar,date,time,
-                                   timetz,timestamp,timestamptz,uuid,json,jsonb,inet,cidr}'::regtype[]))
-        LIMIT 1)",
-                                               {move.schemas()});
-    return others.rows() == 0 ? ", binary = true" : "";
-}
 
 void make_publication(Connection& source, const Move& move)
 {
@@ -88,10 +54,9 @@ void require_slot(Connection& source, const Move& move)
                             "it has lost WAL that was not replicated yet");
 }
 
-void make_slot_anew(Connection& publisher, const Move& move)
+void drop_unread_slot(Connection& publisher, const Move& move)
 {
     drop_slot(publisher, move.slot, Clock::now() + std::chrono::seconds(5), "");
-    make_slot(publisher, move.slot);
 }
 
 void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done)
@@ -125,16 +90,6 @@ std::string send_probe(Connection& source, const Move& move)
     const std::string sql =
         "INSERT INTO @move@.marker VALUES (gen_random_uuid(), '[]') RETURNING id";
     return source.query(move.sql(sql)).text(0, 0);
-}
-
-void stop_subscription(Servers& servers, const Move& move)
-{
-    servers.target.run(move.sql("ALTER SUBSCRIPTION @move@ DISABLE"));
-    /* Before 16 the worker looks at its subscription once a second, or when it receives something.
-     */
-    if (servers.target.version() < 160000)
-        send_probe(servers.source, move);
-    await_replication(servers, move, [&] { return !has_worker(servers.target, move.name); });
 }
 
 void drop_subscription(Connection& target, const Move& move, Clock::time_point deadline)

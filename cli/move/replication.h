@@ -12,16 +12,11 @@
 #include "replication/slot.h"
 #include "replication/subscription.h"
 
-/* The option of CREATE SUBSCRIPTION by which rows are copied and sent in the binary format, which
- * takes less of both servers; "" if a column may not be read by the other server as it was
- * written. */
-std::string format_option(Servers& servers, const Move& move);
-
 void make_publication(Connection& source, const Move& move);
 
-/* Before anybody has subscribed: one that is there can begin later than the publication, or be of
- * somebody else, and is dropped. */
-void make_slot_anew(Connection& publisher, const Move& move);
+/* Before a slot is made to which nobody has subscribed: one that is there is of a killed command,
+ * or of somebody else. */
+void drop_unread_slot(Connection& publisher, const Move& move);
 /* MustStartAnew if it is gone: a new slot would begin later, and the changes in between would be
  * lost. */
 void require_slot(Connection& source, const Move& move);
@@ -33,10 +28,6 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
 
 /* Writes a row that comes through the stream, and returns its ID in the marker's table. */
 std::string send_probe(Connection& source, const Move& move);
-
-/* Disables the subscription, and returns when no worker of it runs. One that the launcher starts
- * later, because it has read the subscription before, ends before it locks a table. */
-void stop_subscription(Servers& servers, const Move& move);
 
 /* The removal of these objects. Those that are gone are passed over, because it can be interrupted
  * and repeated. */

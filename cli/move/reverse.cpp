@@ -20,7 +20,8 @@ void prepare_reverse(Connection& target, const Move& move)
     make_fingerprint(target, back);
     make_publication(target, back);
     target.run("COMMIT");
-    make_slot_anew(target, back);
+    drop_unread_slot(target, back);
+    make_slot(target, back.slot);
 }
 
 void discard_reverse(Connection& target, const Move& move, const Limits& limits)

@@ -13,6 +13,7 @@ struct MoveOptions : CutoverOptions {
     int together = 50;                        /* shards of a set at most */
     std::uint64_t together_size = 50LL << 30; /* bytes of a set, if it has several shards */
     int jobs = 1;                             /* sets at a time, of different databases */
+    int copy_jobs = 2;
     int index_jobs = 2;
     std::string from;
     std::string to;

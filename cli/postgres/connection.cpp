@@ -106,8 +106,8 @@ void Connection::open(const std::string& dsn)
     PQsetnonblocking(handle_.get(), 1);
     /* Read before it is changed below: the sessions of pg_dump start with the same default, of the
      * role, the database or PGOPTIONS. No function is called, because the search_path is still the
-     * session's own. */
-    if (query("SHOW quote_all_identifiers").text(0, 0) == "on")
+     * session's own. By run(), because a replication connection has no extended protocol. */
+    if (run("SHOW quote_all_identifiers").text(0, 0) == "on")
         dump_options_ += " -c quote_all_identifiers=off";
     const char* strings = PQparameterStatus(handle_.get(), "standard_conforming_strings");
     if (strings != nullptr && std::string(strings) == "off")
@@ -194,12 +194,18 @@ PGresult* Connection::await_result()
         const bool is_unsent = PQflush(handle_.get()) == 1;
         if (PQconsumeInput(handle_.get()) == 0 || PQisBusy(handle_.get()) == 0)
             return PQgetResult(handle_.get());
-        check();
-        pollfd socket = {PQsocket(handle_.get()), POLLIN, 0};
-        if (is_unsent)
-            socket.events |= POLLOUT;
-        poll(&socket, 1, 50); /* not longer: check() must also run if the server is silent */
+        wait(is_unsent);
     }
+}
+
+/* Returns when the server has sent something, or, if is_unsent, takes something. */
+void Connection::wait(bool is_unsent)
+{
+    check();
+    pollfd socket = {PQsocket(handle_.get()), POLLIN, 0};
+    if (is_unsent)
+        socket.events |= POLLOUT;
+    poll(&socket, 1, 50); /* not longer: check() must also run if the server is silent */
 }
 
 void Connection::check()

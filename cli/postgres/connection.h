@@ -131,12 +131,14 @@ public:
     /* As it was given: it may have a password. */
     const std::string& dsn() const { return dsn_; }
     int version() const { return PQserverVersion(handle_.get()); }
-    /* Names there can have any bytes; only those that are UTF-8 can be read. */
-    bool is_ascii() const
+    /* Of the database. */
+    std::string encoding() const
     {
         const char* encoding = PQparameterStatus(handle_.get(), "server_encoding");
-        return encoding != nullptr && std::string(encoding) == "SQL_ASCII";
+        return encoding == nullptr ? "" : encoding;
     }
+    /* Names there can have any bytes; only those that are UTF-8 can be read. */
+    bool is_ascii() const { return encoding() == "SQL_ASCII"; }
     int process_id() const { return PQbackendPID(handle_.get()); }
     std::string host() const { return PQhost(handle_.get()); }
     std::string port() const { return PQport(handle_.get()); }
@@ -158,11 +160,14 @@ public:
 private:
     friend class Watch;
     friend class CopyIn;
+    friend class CopyOut;
+    friend class SentQuery;
 
     void open(const std::string& dsn);
     Result finish(bool is_sent) { return finish(Result(nullptr), is_sent); }
     Result finish(Result last, bool is_sent, const TakeRow& take = nullptr);
     PGresult* await_result();
+    void wait(bool is_unsent);
     void check();
     void or_give_up(const std::function<void()>& function);
 

@@ -2,9 +2,13 @@
 
 #pragma once
 
+#include <exception>
 #include <future>
+#include <mutex>
 #include <type_traits>
 #include <vector>
+
+#include "base/interrupt.h"
 
 /* Calls function(0) ... function(count - 1), each in a thread of its own. The results are in this
  * order; an error of one of them is raised when all have ended. The destructor of a future of
@@ -19,4 +23,32 @@ auto at_once(std::size_t count, Function function)
     for (auto& future : futures)
         results.push_back(future.get());
     return results;
+}
+
+/* Calls function(i, check) for each i below count, each in a thread of its own. An error of one, or
+ * Ctrl-C, ends the others: check(), which each calls several times a second, throws then. The first
+ * error is raised. */
+template <typename Function>
+void all_or_none(std::size_t count, Function function)
+{
+    std::exception_ptr first_error;
+    std::mutex mutex;
+    const auto check = [&] {
+        stop_if_interrupted();
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (first_error)
+            throw Failure("other work at the same time has failed");
+    };
+    at_once(count, [&](std::size_t i) {
+        try {
+            function(i, check);
+        } catch (...) {
+            const std::lock_guard<std::mutex> lock(mutex);
+            if (!first_error)
+                first_error = std::current_exception();
+        }
+        return true;
+    });
+    if (first_error)
+        std::rethrow_exception(first_error);
 }

@@ -8,8 +8,9 @@ void withstand_settings(Connection& connection)
      * works or waits for a lock; without an answer of a host that has vanished it ends after a
      * minute (tcp_keepalives_*, tcp_user_timeout). synchronous_commit = on: a step that the command
      * has seen committed must survive a crash, because the next step on the other server relies on
-     * it. standard_conforming_strings: SQL is written for it. */
-    connection.query(R"(
+     * it. standard_conforming_strings: SQL is written for it. By run(), because a replication
+     * connection has no extended protocol. */
+    connection.run(R"(
         SELECT set_config(name, s.setting, false)
         FROM (VALUES ('client_min_messages', 'error'), ('synchronous_commit', 'on'), ('row_security', 'off'),
                      ('statement_timeout', '0'), ('lock_timeout', '0'), ('transaction_timeout', '0'),

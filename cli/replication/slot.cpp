@@ -12,21 +12,45 @@ std::string name_slot(Connection& publisher, const std::string& purpose)
     return purpose + "_" + publisher.query(sql).text(0, 0);
 }
 
-/* A slot that is given up is dropped by the server. The connection of the statement is busy while
- * it waits, so another one looks for the transactions. */
+namespace
+{
+
+/* Runs the statement that makes a slot. A slot that is given up is dropped by the server. The
+ * connection is busy while it waits, so another one looks for the transactions. */
+Result await_slot(Connection& maker, Connection& observer, const std::string& sql)
+{
+    Wait wait([&] {
+        const std::string blockers = describe_blockers(observer, maker.process_id());
+        return blockers.empty() ? "" : observer.server() + ": the slot waits for " + blockers;
+    });
+    const Watch watch(maker, [&] {
+        stop_if_interrupted();
+        wait.tell();
+    });
+    return maker.run(sql);
+}
+
+} // namespace
+
 void make_slot(Connection& publisher, const std::string& slot)
 {
     Connection observer(publisher.dsn_of_server());
     withstand_settings(observer);
-    Wait wait([&] {
-        const std::string blockers = describe_blockers(observer, publisher.process_id());
-        return blockers.empty() ? "" : publisher.server() + ": the slot waits for " + blockers;
-    });
-    const Watch watch(publisher, [&] {
-        stop_if_interrupted();
-        wait.tell();
-    });
-    publisher.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", {slot});
+    await_slot(publisher, observer,
+               "SELECT pg_create_logical_replication_slot(" + publisher.literal(slot) +
+                   ", 'pgoutput')");
+}
+
+/* The snapshot is gone with the next command of this connection, which is in a transaction until
+ * then: idle_in_transaction_session_timeout must not end it. */
+SlotWithSnapshot::SlotWithSnapshot(Connection& publisher, const std::string& slot)
+    : maker_(publisher.dsn_of_server() + " replication=database")
+{
+    withstand_settings(maker_);
+    snapshot_ = await_slot(maker_, publisher,
+                           "CREATE_REPLICATION_SLOT " + publisher.identifier(slot) +
+                               " LOGICAL pgoutput (SNAPSHOT 'export')")
+                    .text(0, 2);
 }
 
 /* A slot that is "unreserved" can still catch up. One that is "lost" never can. */

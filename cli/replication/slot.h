@@ -14,6 +14,23 @@ std::string name_slot(Connection& publisher, const std::string& purpose);
 
 /* It waits for the transactions that are running in the whole cluster, and says so. */
 void make_slot(Connection& publisher, const std::string& slot);
+
+/* The same with a snapshot that other sessions of the publisher can take while this lives: the
+ * changes that the slot sends are those that the snapshot does not have. Takes one of
+ * max_wal_senders, for its connection. */
+class SlotWithSnapshot
+{
+public:
+    SlotWithSnapshot(Connection& publisher, const std::string& slot);
+
+    /* As SET TRANSACTION SNAPSHOT takes it. */
+    const std::string& snapshot() const { return snapshot_; }
+
+private:
+    Connection maker_;
+    std::string snapshot_;
+};
+
 /* It is there, of the kind that make_slot() makes, and has lost no WAL. Any role with REPLICATION
  * can have made one of this name that sends other things. */
 bool has_slot(Connection& publisher, const std::string& slot);

@@ -80,6 +80,7 @@ subtest 'changes during the copy stop the move' => sub {
 		(map { "COMMENT ON $_ IS 'new'" } 'SCHEMA insta5', 'TYPE insta5.visibility', 'TRIGGER audit ON insta5.photos',
 			'CONSTRAINT follows_check ON insta5.follows',
 			'COLUMN insta5.users.avatar'),
+		'REVOKE EXECUTE ON FUNCTION insta5.next_id() FROM PUBLIC', q{COMMENT ON FUNCTION insta5.next_id() IS 'new'},
 		'GRANT USAGE ON SEQUENCE insta5.table_id_seq TO report', 'CREATE SEQUENCE insta5.c',
 		'ALTER SEQUENCE insta5.table_id_seq CACHE 7',
 		'CREATE OPERATOR FAMILY insta5.c USING hash',
@@ -160,12 +161,16 @@ subtest 'a change after the fence' => sub {
 
 subtest 'statements that leave the definition as it is stop nothing' => sub {
 	my $move = start_command('move', 'target: rows', @way);
-	kill 'STOP', $move->{run}{KIDS}[0]{PID};
-	my $harmless =
+	# REINDEX TABLE CONCURRENTLY waits for the snapshot of the copy.
+	foreach my $harmless (
 		'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'
-		. ' REINDEX TABLE CONCURRENTLY insta5.users; TRUNCATE insta5."Audit Log"';
-	$one->safe_psql('postgres', $_) foreach split /;/, $harmless;
-	kill 'CONT', $move->{run}{KIDS}[0]{PID};
+		. ' TRUNCATE insta5."Audit Log"', 'REINDEX TABLE CONCURRENTLY insta5.users')
+	{
+		kill 'STOP', $move->{run}{KIDS}[0]{PID};
+		$one->safe_psql('postgres', $_) foreach split /;/, $harmless;
+		kill 'CONT', $move->{run}{KIDS}[0]{PID};
+		await_text($move, 'target: indexes');
+	}
 	is(end_command($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
 	is((run_shard($program, 'run', $one, $two, '--shards', '5', '--sql', 'CREATE TABLE behind ()'))[0], 0,
 		'run changes a shard whose move is done');

@@ -77,7 +77,7 @@ sub grant_what_is_missing
 }
 
 subtest 'each right that is missing is an obstacle with its GRANT' => sub {
-	is(grant_what_is_missing(), $has_subscribers ? 12 : 3, 'each right that is missing is an obstacle');
+	is(grant_what_is_missing(), $has_subscribers ? 13 : 3, 'each right that is missing is an obstacle');
 	if ($has_subscribers)
 	{
 		my (undef, $rows) = shard_json($program, 'move', @way, '--dry-run');

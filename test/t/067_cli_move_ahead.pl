@@ -104,9 +104,12 @@ subtest 'slots and workers are counted for a whole plan' => sub {
 					[ 5, 'postgres' ], [ 8, 'other' ]
 			]));
 	is(obstacles('--plan', $two_databases), '', 'databases of a cluster, one after the other');
+	$two->safe_psql('postgres', q{SELECT pg_replication_origin_create('of another')});
+	is(obstacles('--plan', $two_databases), '', 'and so beside another subscription');
 	is(obstacles('--plan', $two_databases, '--jobs', 2),
-		"two/other: max_replication_slots = 2, and 0 are in use: 2 moves at the same time take 4", 'and both at once')
+		"two/other: max_replication_slots = 2, and 1 are in use: 2 moves at the same time take 2", 'but not both at once')
 		if $one->pg_version < 18;
+	$two->safe_psql('postgres', q{SELECT pg_replication_origin_drop('of another')});
 };
 
 subtest 'the statements of the hints are enough' => sub {

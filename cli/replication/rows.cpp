@@ -1,0 +1,261 @@
+#include "replication/rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/output.h"
+#include "postgres/copy_out.h"
+#include "postgres/parallel.h"
+#include "postgres/row_text.h"
+#include "postgres/settings.h"
+
+namespace
+{
+
+/* A target inserts a piece while the next one is read. Smaller ones take longer in total: pieces of
+ * 256 kB 1.5 times. */
+constexpr std::size_t kPiece = 1 << 20;
+
+/* A statement and its parameters have to fit into MaxAllocSize, 1 GB. */
+constexpr std::size_t kLargestPiece = 1023 << 20;
+
+/* Of the binary format: without flags and extensions. */
+constexpr std::string_view kHeader("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
+constexpr std::string_view kTrailer("\377\377", 2);
+
+/* Rows are copied in the binary format, which takes less of both servers, if the format of all
+ * columns is that of the value alone, in all versions. An OID is in that of an array of a type that
+ * a user made, of a composite type and of regclass. Others may have another format in another
+ * version of the server or of an extension. An enum is its label, and a domain its type. The size
+ * has the TOAST table. */
+const char* const kTables = R"(
+    WITH fixed AS (
+        SELECT unnest(ARRAY[oid, typarray]) AS type FROM pg_type
+        WHERE oid = ANY ('{bool,bytea,int2,int4,int8,float4,float8,numeric,text,varchar,bpchar,date,time,
+                           timetz,timestamp,timestamptz,uuid,json,jsonb,inet,cidr}'::regtype[]))
+    SELECT format('%I.%I', nspname, relname), string_agg(quote_ident(attname), ', ' ORDER BY attnum),
+           coalesce(array_agg(attname ORDER BY attnum) FILTER (WHERE attname IS NOT NULL), '{}'),
+           bool_and(typtype = 'e' OR CASE typtype WHEN 'd' THEN typbasetype ELSE t.oid END IN (TABLE fixed)),
+           coalesce(pg_table_size(c.oid), 0) AS size
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+    LEFT JOIN (pg_attribute AS a JOIN pg_type AS t ON t.oid = atttypid)
+    ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+    WHERE c.oid = ANY ($1::oid[]) GROUP BY c.oid, n.oid ORDER BY size DESC, c.oid)";
+
+struct Table {
+    std::string name;
+    std::string list;    /* of its columns, as SQL writes them; generated ones are left out */
+    std::string columns; /* the same as an array */
+    bool is_binary;
+    std::size_t size;
+    std::string oid; /* on the target */
+
+    std::string format() const { return is_binary ? "binary" : "text"; }
+    std::string copy_out() const
+    {
+        return "COPY " + name + (list.empty() ? "" : " (" + list + ")") + " TO STDOUT (FORMAT " +
+               format() + ")";
+    }
+};
+
+/* Rows of a table, in a format of COPY. */
+struct Piece {
+    std::string bytes;
+    std::size_t before = 0; /* rows of the table in earlier pieces */
+    std::size_t rows = 0;
+
+    /* The first message of the binary format has the header, and the last one is the trailer: no
+     * row begins with these bytes. */
+    static std::string_view without_frame(std::string_view row)
+    {
+        row.remove_prefix(row.substr(0, kHeader.size()) == kHeader ? kHeader.size() : 0);
+        return row == kTrailer ? std::string_view() : row;
+    }
+    bool has_room(std::string_view row) const
+    {
+        return bytes.empty() || bytes.size() + row.size() <= kPiece;
+    }
+    void add(std::string_view row)
+    {
+        bytes += row;
+        rows++;
+    }
+};
+
+/* A connection to each server. All copying sessions read and write names and values in one way:
+ * that of pg_dump, without a conversion of text. */
+class Job
+{
+public:
+    Job(Connection& source, Connection& target, const std::string& snapshot)
+        : source_(source.dsn_of_server()), target_(target.dsn_of_server())
+    {
+        for (Connection* const connection : {&source_, &target_}) {
+            withstand_settings(*connection);
+            connection->run(
+                value_text_settings("SET") +
+                "SET array_nulls = on; SET xmloption = content; SET client_encoding = " +
+                connection->literal(source.encoding()));
+        }
+        /* Parameters would be logged by log_min_duration_statement, and they are rows. A commit
+         * need not be flushed: the transaction that makes the rest of the definition is, and with
+         * it all WAL before it. If the target crashes earlier, the copy begins again. */
+        target_.run(R"(
+            SET synchronous_commit = off;
+            SELECT set_config(name, '0', false) FROM pg_settings
+            WHERE name IN ('log_parameter_max_length', 'auto_explain.log_parameter_max_length')
+            AND (context <> 'superuser' OR has_parameter_privilege(name, 'SET')))");
+        /* The name under which a move of other shards knows this long transaction. */
+        source_.run("SET application_name = 'snowflake-shard copy'; BEGIN ISOLATION LEVEL "
+                    "REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT " +
+                    source_.literal(snapshot));
+    }
+
+    std::vector<Table> read_tables(const std::string& oids);
+    std::string find_rewritten(const std::string& tables);
+
+    template <typename Check>
+    void copy(const std::vector<Table>& tables, std::atomic<std::size_t>& next, Progress& progress,
+              const Check& check)
+    {
+        const Watch on_source(source_, check);
+        const Watch on_target(target_, check);
+        for (std::size_t i = next++; i < tables.size(); i = next++)
+            copy(tables[i], progress);
+        await_insert();
+    }
+
+private:
+    void copy(const Table& table, Progress& progress);
+    void insert(const Table& table, Piece& piece, bool is_last);
+    void await_insert();
+
+    Connection source_;
+    Connection target_;
+    SentQuery insert_{target_};
+    /* Of the piece that is being inserted. */
+    const Table* table_ = nullptr;
+    std::size_t rows_before_ = 0;
+};
+
+/* A table keeps its OID on the target, so that a session of a killed command, which does its last
+ * statement late, cannot write to a table of the next one. */
+std::vector<Table> Job::read_tables(const std::string& oids)
+{
+    const Result rows = source_.query(kTables, {oids});
+    const std::vector<std::string> names = texts_of(rows);
+    std::vector<Table> tables;
+    for (int i = 0; i < rows.rows(); i++)
+        tables.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.flag(i, 3),
+                          static_cast<std::size_t>(rows.number(i, 4)), ""});
+    const Result found = target_.query("SELECT name::regclass::oid FROM unnest($1::text[]) WITH "
+                                       "ORDINALITY AS n (name, i) ORDER BY i",
+                                       {sql_array(names)});
+    for (int i = 0; i < found.rows(); i++)
+        tables[static_cast<std::size_t>(i)].oid = found.text(i, 0);
+    return tables;
+}
+
+/* The row of pg_class is that of the snapshot, and the function's result that of this moment. */
+std::string Job::find_rewritten(const std::string& tables)
+{
+    const Result rewritten = source_.query(
+        "SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) "
+        "AND relfilenode IS DISTINCT FROM pg_relation_filenode(oid) AND relfilenode <> 0 LIMIT 1",
+        {tables});
+    return rewritten.rows() == 0 ? "" : rewritten.text(0, 0);
+}
+
+/* The savepoint releases the lock on the table: an ALTER TABLE need not wait for other tables. */
+void Job::copy(const Table& table, Progress& progress)
+{
+    source_.run("SAVEPOINT snowflake_copy");
+    CopyOut copy(source_, table.copy_out());
+    std::size_t left = table.size; /* for the progress */
+    Piece piece;
+    for (std::string_view message; copy.next(message);) {
+        const std::string_view row = Piece::without_frame(message);
+        if (row.empty())
+            continue;
+        if (!piece.has_room(row)) {
+            const std::size_t done = std::min(left, piece.bytes.size());
+            insert(table, piece, false);
+            progress.add(done);
+            left -= done;
+        }
+        piece.add(row);
+    }
+    insert(table, piece, true);
+    progress.add(left);
+    source_.run("ROLLBACK TO snowflake_copy");
+}
+
+/* A table of one piece is a transaction without a BEGIN, and is inserted while the next table is
+ * read. */
+void Job::insert(const Table& table, Piece& piece, bool is_last)
+{
+    await_insert();
+    const bool is_in_block = target_.is_in_transaction();
+    if (piece.rows > 0) {
+        if (piece.bytes.size() > kLargestPiece)
+            throw Failure("table " + visible(table.name) + ", row " +
+                          std::to_string(piece.before + 1) +
+                          ": it has more than 1 GB, and cannot be copied in one statement");
+        if (!is_last && !is_in_block)
+            target_.run("BEGIN");
+        if (table.is_binary)
+            piece.bytes.insert(0, kHeader).append(kTrailer);
+        table_ = &table;
+        rows_before_ = piece.before;
+        insert_.send("SELECT snowflake_internal.copy_rows($1::regclass, $2::text[], $3, $4::bytea)",
+                     {table.oid, table.columns, table.format()}, piece.bytes);
+        piece.bytes.clear();
+        piece.before += std::exchange(piece.rows, 0);
+    }
+    if (is_last && is_in_block) {
+        await_insert();
+        target_.run("COMMIT");
+    }
+}
+
+/* CONTEXT:  COPY users, line 5: the number is that of a row of the piece. */
+void Job::await_insert()
+{
+    try {
+        insert_.finish();
+    } catch (const ServerError& error) {
+        std::string text = error.what();
+        const std::string mark = ", line ";
+        const std::size_t at = text.find(mark, text.find("CONTEXT:"));
+        if (at != std::string::npos) {
+            const std::size_t begin = at + mark.size();
+            const std::size_t length = text.find_first_not_of("0123456789", begin) - begin;
+            const std::size_t line = std::stoull(text.substr(begin, length));
+            text.replace(begin, length, std::to_string(rows_before_ + line));
+        }
+        throw ServerError("table " + visible(table_->name) + ": " + text, error.sqlstate);
+    }
+}
+
+} // namespace
+
+std::string copy_rows(Connection& source, Connection& target, const std::string& tables,
+                      const std::string& snapshot, int jobs)
+{
+    std::vector<std::unique_ptr<Job>> sessions;
+    for (int i = 0; i < jobs; i++)
+        sessions.push_back(std::make_unique<Job>(source, target, snapshot));
+    const std::vector<Table> found = sessions.front()->read_tables(tables);
+    std::size_t total = 0;
+    for (const Table& table : found)
+        total += table.size;
+    Progress progress("copy", total, true);
+    std::atomic<std::size_t> next = 0;
+    all_or_none(sessions.size(), [&](std::size_t i, const auto& check) {
+        sessions[i]->copy(found, next, progress, check);
+    });
+    return sessions.front()->find_rewritten(tables);
+}
