@@ -41,6 +41,12 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.asks_settled IS
     'whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it';
 
+CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
+COMMENT ON FUNCTION snowflake_internal.lock_sequence(oid) IS
+    'nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval()';
+
 CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
     RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

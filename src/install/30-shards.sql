@@ -55,6 +55,12 @@ COMMENT ON FUNCTION snowflake_internal.stored_value(oid) IS
     'the stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS '
     'EXCLUSIVE mode: this does not wait';
 
+CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
+COMMENT ON FUNCTION snowflake_internal.lock_sequence(oid) IS
+    'nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval()';
+
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
            k.function::pg_catalog.regprocedure AS function, k.shard,

@@ -39,6 +39,20 @@ PGDLLEXPORT Datum snowflake_stored_value(PG_FUNCTION_ARGS)
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
 }
 
+/* snowflake_internal.lock_sequence(seq oid) returns void. LOCK TABLE takes no sequence, and all
+ * that ALTER SEQUENCE locks without making a new file locks readers out, too. */
+PG_FUNCTION_INFO_V1(snowflake_lock_sequence);
+PGDLLEXPORT Datum snowflake_lock_sequence(PG_FUNCTION_ARGS)
+{
+    const Oid sequence = PG_GETARG_OID(0);
+    if (get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
+        pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("OID %u is no sequence that this role may set", sequence)));
+    LockRelationOid(sequence, ShareRowExclusiveLock);
+    PG_RETURN_VOID();
+}
+
 /*
  * snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint)
  * returns bigint
