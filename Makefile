@@ -35,7 +35,7 @@ endif
 endif
 
 # CLI_TOGETHER=4 compiles the command in about so many parts: half of the compiler's time, where all is compiled.
-CLI_OBJS = $(or $(CLI_PARTS:.cpp=.o),$(CLI_SOURCE_OBJS))
+CLI_OBJS = $(or $(CLI_PARTS:.cpp=.o),$(CLI_SOURCE_OBJS)) cli/sql/sql.o
 CLI_SOURCE_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp cli/*/*.cpp)))
 
 PROGRAMS = cli/snowflake-shard test/unit/unit test/model/model test/stress/stress test/mutations/mutations
@@ -122,6 +122,11 @@ cli/%.o: cli/%.cpp cli/precompiled.h.gch
 	$(CLI_COMPILE) -include cli/precompiled.h -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' $(WRITE_HEADERS) -c $< -o $@
 together/%.o: together/%.cpp
 	$(CLI_COMPILE) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' $(WRITE_HEADERS) -c $< -o $@
+# Each file of cli/sql is a text of the program: see cli/sql/sql.h.
+CLI_SQL = $(sort $(wildcard cli/sql/*.sql))
+cli/sql/sql.o: $(CLI_SQL)
+	{ for file in $(CLI_SQL); do printf 'extern const char %s_sql[] = R"sql(' $$(basename $$file .sql); cat $$file; echo ')sql";'; done; } | \
+		$(CLI_COMPILE) -x c++ -c - -o $@
 # -MD: its headers are those of the system.
 cli/precompiled.h.gch: cli/precompiled.h
 	$(CLI_COMPILE) $(WRITE_HEADERS:-MMD=-MD) -x c++-header $< -o $@

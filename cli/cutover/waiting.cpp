@@ -133,8 +133,11 @@ std::function<void()> late_at(const Connection& connection, Clock::time_point de
     };
 }
 
+namespace
+{
+
 void lock_and_run(Connection& connection, Clock::time_point deadline,
-                  const std::function<void()>& work)
+                  const std::function<void()>& work, const std::string& end)
 {
     /* A short timeout and a pause of the same length: while we wait for a lock, clients queue
      * behind us; between two tries they go on. */
@@ -143,7 +146,7 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
             connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = " +
                            std::to_string(wait.count()));
             work();
-            connection.run("COMMIT");
+            connection.run(end);
             return;
         } catch (const std::exception& error) {
             connection.rollback();
@@ -158,4 +161,18 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
         }
         std::this_thread::sleep_for(wait);
     }
+}
+
+} // namespace
+
+void lock_and_run(Connection& connection, Clock::time_point deadline,
+                  const std::function<void()>& work)
+{
+    lock_and_run(connection, deadline, work, "COMMIT");
+}
+
+void lock_and_begin(Connection& connection, Clock::time_point deadline,
+                    const std::function<void()>& work)
+{
+    lock_and_run(connection, deadline, work, "");
 }

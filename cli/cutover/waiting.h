@@ -57,3 +57,6 @@ std::function<void()> late_at(const Connection& connection, Clock::time_point de
  * do no harm if it is repeated. An error that is not of a lock is thrown at once. */
 void lock_and_run(Connection& connection, Clock::time_point deadline,
                   const std::function<void()>& work);
+/* The same, and the transaction is left open. */
+void lock_and_begin(Connection& connection, Clock::time_point deadline,
+                    const std::function<void()>& work);

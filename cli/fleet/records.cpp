@@ -192,7 +192,7 @@ std::vector<SplitShard> read_split_shards(Connection& connection)
         return {};
     const Result rows =
         connection.query(rows_sql(connection, found[0], "shards",
-                                  "shard, schema_name, quote_ident(schema_name), leaves", 4) +
+                                  "number, schema_name, quote_ident(schema_name), leaves", 4) +
                          " ORDER BY c1::integer");
     std::vector<SplitShard> shards;
     for (int i = 0; i < rows.rows(); i++)

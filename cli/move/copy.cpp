@@ -87,13 +87,7 @@ void Copy::make_tables()
     restore(target_, definition, owner_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
     make_fence(target_, move_);
-    /* The apply worker and copy_rows() are replicas, which this does not stop. */
-    for (const std::string& statement : fence_triggers(target_, move_, ""))
-        target_.run(statement);
-    close_shard(target_, move_,
-                move_.title() + (move_.is_one() ? ", is" : " are") + " not open here yet",
-                "It is being moved from " + source_.server() + ".");
-    stop_sequences(target_, move_);
+    close_target(target_, move_, source_.server());
     target_.run("SAVEPOINT subscription");
     subscribe("slot_name = NONE, enabled = false");
     target_.run("ROLLBACK TO subscription; COMMIT");

@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "cutover/sequences.h"
 #include "cutover/waiting.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
@@ -83,40 +84,48 @@ void await_marker(Connection& target, const Move& move, const std::string& marke
  * only by a command that has read under the target's lock that it is not open, and has not sent
  * this COMMIT since. No other command can have sent it then: each takes the locks of both servers
  * first, and the session that lifts the fence holds the source's. */
-void open_target(Connection& target, const Move& move, const Fence& fence,
+void open_target(Connection& target, const Move& move, const FenceTry& fence,
                  Clock::time_point deadline, bool is_reversible, bool& is_final)
 {
     warn("target: open");
-    std::optional<Watch> of_commit;
-    lock_and_run(target, deadline, [&] {
-        if (is_reversible)
-            note_position(target, opposite(move)); /* later WAL is of clients */
-        reopen_shard(target, move);
-        /* It gave the sequences new files, so these values are part of the transaction. */
-        target.query(move.sql(R"(
-                SELECT setval(sequence::regclass, last_value, is_called)
-                FROM @move@.marker, jsonb_to_recordset(positions)
-                     AS p (sequence text, last_value bigint, is_called boolean)
-                WHERE id = $1::uuid)"),
-                     {fence.marker});
-        /* A second time: functions of the shard that made its IDs were replaced while it was
-         * closed, so another schema of the target could take the number. Then this is an error, and
-         * the source is opened again. */
-        claim_shards(target, move);
-        write_step(target, move, Step::open);
-        of_commit.emplace(target, tell_once_at(target, deadline));
-        is_final = true;
-    });
+    if (is_reversible)
+        note_position(target, opposite(move)); /* later WAL is of clients */
+    /* Their files are new in this transaction, and so these values are part of it. */
+    target.query(move.sql(R"(
+            SELECT setval(sequence::regclass, last_value, is_called)
+            FROM @move@.marker, jsonb_to_recordset(positions)
+                 AS p (sequence text, last_value bigint, is_called boolean)
+            WHERE id = $1::uuid)"),
+                 {fence.marker});
+    write_step(target, move, Step::open);
+    const Watch of_commit(target, tell_once_at(target, deadline));
+    is_final = true;
+    target.run("COMMIT");
+}
+
+/* Begins that transaction, while clients write to the source: ALTER SEQUENCE takes milliseconds for
+ * each sequence, because it makes a new file. Nobody sees any of it before the COMMIT. Until then
+ * it holds locks of the sequences, from which nobody can draw there, and which no session of this
+ * command needs: not even the apply worker, which writes rows that have their IDs. READ COMMITTED,
+ * so each statement sees the rows that the worker has committed by then, the marker, too. What
+ * depends on the position in the WAL comes after the marker. */
+void begin_opening(Connection& target, const Move& move, Clock::time_point deadline)
+{
+    const Watch watch(target, late_at(target, deadline));
+    lock_and_begin(target, deadline,
+                   [&] { target.query(move.sql("SELECT @move@.open_marked()")); });
 }
 
 /* The fence is raised here, and the target opened, by the deadline. */
 void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
-                 Connection& snapshot, Cutover& cutover, Fence& fence, bool is_reversible)
+                 Connection& snapshot, Connection& keeper, Cutover& cutover, FenceTry& fence,
+                 bool is_reversible)
 {
     auto& [source, target] = servers;
     const Watch on_source(source, late_at(source, deadline));
     const Watch on_target(target, late_at(target, deadline));
     const Watch on_snapshot(snapshot, late_at(snapshot, deadline));
+    const Watch on_keeper(keeper, late_at(keeper, deadline));
     /* Before the fence: clients wait in PgBouncer, and do not get its error. */
     cutover.routers.pause(deadline);
     /* A marker is there if a killed command has sent it. Then the fence stands. */
@@ -125,7 +134,7 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
          * take its rows, and the last write would not come. */
         require_no_change(source, move);
         warn("source: fence");
-        raise_fence(source, move, target.server(), deadline, fence);
+        raise_fence(source, keeper, move, target.server(), deadline, fence);
     }
     await_marker(target, move, fence.marker, deadline);
     /* BEGIN takes no snapshot, the SELECT does. All rows of the source are here by now, and no
@@ -147,13 +156,15 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
     Connection& source = servers.source;
     Connection& target = servers.target;
     const Limits& limits = cutover.limits;
+    /* Connected now, so that clients are not blocked for it. */
+    Connection keeper(source.dsn_of_server());
     std::int64_t blocked = 0;
     CutoverSteps steps;
     steps.close = [&] {
         const MoveState state = require_state(source, move);
         if (state.step != Step::fenced) {
             warn("source: triggers of the fence");
-            prepare_fence(source, move, limits.deadline());
+            make_triggers(source, move.fence(), limits.timeout);
             note_fingerprint(source, move);
             /* Between a move and its undo there may be weeks, and another pg_dump. */
             if (!is_untouched(source, move))
@@ -163,8 +174,9 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
          * replication, too. */
         if (state.is_reversible)
             note_fingerprint(target, opposite(move));
-        Fence fence = {state.step == Step::fenced, state.marker, Clock::now()};
-        cut_over_by(limits.deadline(), servers, move, snapshot, cutover, fence,
+        FenceTry fence = {state.step == Step::fenced, state.marker, Clock::now()};
+        begin_opening(target, move, limits.deadline());
+        cut_over_by(limits.deadline(), servers, move, snapshot, keeper, cutover, fence,
                     state.is_reversible);
         blocked = milliseconds_since(fence.start);
         warn("writes were blocked for " + std::to_string(blocked) + " ms");
@@ -182,6 +194,7 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
     steps.unknown = "It is not known whether the shard is open on " + target.server() +
                     ". Nobody can write to it before --resume.";
     withstand_settings(snapshot);
+    withstand_settings(keeper);
     cutover.attempt(steps);
     return blocked;
 }

@@ -13,8 +13,7 @@ namespace
 
 /* The rows of the catalogue that define the shard, by their xmin; those of pg_class by their
  * contents, because TRUNCATE and REFRESH MATERIALIZED VIEW write them, too. The changes of the
- * fence are left out: its triggers, the bounds of sequences, and the bodies of native functions,
- * which are found by their dependencies before the fence and by their body after it.
+ * fence are left out: its triggers, and the bounds of sequences.
  *
  * An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are
  * unique in one catalogue alone, so tableoid is a part of each row; comments and security labels
@@ -47,15 +46,7 @@ DECLARE
     others CONSTANT oid[] := ARRAY(SELECT typrelid FROM pg_type WHERE oid = ANY (types) AND typrelid <> 0)
         || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables));
     relations CONSTANT oid[] := tables || others;
-    functions CONSTANT oid[] := ARRAY(
-        SELECT p.oid FROM pg_proc AS p
-        WHERE p.oid = ANY (members) AND p.pronamespace = ANY (schemas)
-        AND NOT starts_with(p.prosrc, 'SELECT @move@.refuse();')
-        AND p.prosrc <> (SELECT f.prosrc FROM pg_proc AS f WHERE f.oid = '@move@.fence()'::regprocedure)
-        AND NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_depend AS e ON e.classid = d.refclassid AND e.objid = d.refobjid
-                        WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.refclassid = 'pg_proc'::regclass
-                        AND e.deptype = 'e'
-                        AND e.refobjid = (SELECT x.oid FROM pg_extension AS x WHERE x.extname = 'snowflake')));
+    functions CONSTANT oid[] := ARRAY(SELECT oid FROM pg_proc WHERE oid = ANY (members) AND pronamespace = ANY (schemas));
 BEGIN
     RETURN (
         WITH written (catalog, object, by) AS (
@@ -75,8 +66,6 @@ BEGIN
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = ANY (schemas)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_proc WHERE oid = ANY (functions)
-            UNION ALL SELECT tableoid, oid, concat_ws(' ', proname, proowner, proacl)
-                      FROM pg_proc WHERE oid = ANY (members) AND pronamespace = ANY (schemas) AND oid <> ALL (functions)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_type WHERE oid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = ANY (schemas)

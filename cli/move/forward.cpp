@@ -2,6 +2,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "cutover/sequences.h"
 #include "move/capacity.h"
 #include "move/command.h"
 #include "replication/comparison.h"
@@ -108,6 +109,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     } catch (const Failure&) {
         not_led = std::current_exception();
     }
+    mark_sequences(source_, move_.fence(), true);
     std::vector<std::string> differences;
     if (snapshot) {
         warn("both: comparing rows");

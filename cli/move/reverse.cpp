@@ -120,7 +120,7 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
         return problem;
     }
     source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
-    for (const std::string& statement : fence_triggers(source, back, ""))
+    for (const std::string& statement : missing_triggers(source, back.fence(), false))
         lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
     enable_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
     finish_reverse(target, source, move);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/shards.h"
+#include "cutover/fence.h"
 #include "postgres/connection.h"
 
 /* The set of shards that moves, and the names of the objects of its move on both servers. */
@@ -22,6 +23,7 @@ struct Move {
     bool is_one() const { return shards.size() == 1; }
     /* "insta5", "insta6", as SQL writes them. */
     std::string quoted() const;
+    Fence fence() const { return {name, "snowflake_move"}; }
     /* Puts the name of the move in the place of @move@. */
     std::string sql(std::string text) const;
 };

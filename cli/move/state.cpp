@@ -38,7 +38,7 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
             -- one: when it was opened there.
             at pg_lsn,
             other_at pg_lsn);
-        CREATE TABLE @move@.shards (number integer PRIMARY KEY, schema_name name NOT NULL UNIQUE);
+        CREATE TABLE @move@.shards (number integer PRIMARY KEY, schema_name name NOT NULL UNIQUE, leaves boolean NOT NULL DEFAULT true);
         GRANT USAGE ON SCHEMA @move@ TO PUBLIC;
         GRANT SELECT ON @move@.state, @move@.shards TO PUBLIC)"));
     connection.query(move.sql("INSERT INTO @move@.state VALUES "
@@ -60,7 +60,8 @@ void claim_shards(Connection& target, const Move& move)
 
 void write_step(Connection& connection, const Move& move, Step step, const std::string& marker)
 {
-    connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULLIF($2, '')::uuid"),
+    connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULLIF($2, '')::uuid, "
+                              "at = pg_current_wal_insert_lsn()"),
                      {text_of(step), marker});
 }
 

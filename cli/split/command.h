@@ -39,6 +39,7 @@ private:
     void require_home(const SplitState& state);
     void keep_options();
     int go_on();
+    void make_triggers();
     void prepare();
     void cut_over();
     void close(Connection& keeper, Clock::time_point deadline);

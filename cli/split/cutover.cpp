@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "cutover/sequences.h"
 #include "cutover/waiting.h"
 #include "postgres/settings.h"
 #include "split/command.h"
@@ -54,7 +55,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     const Watch on_old(old_, late_or_interrupted(old_, deadline));
     const Watch on_keeper(keeper, late_or_interrupted(keeper, deadline));
     const Watch on_standby(standby, late_or_interrupted(standby, deadline));
-    require_triggers(old_);
+    require_triggers(old_, split_fence());
     {
         const TimedStep step("old: clients are held");
         routers_.pause(deadline);
@@ -68,7 +69,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     }
     {
         const TimedStep step("old: their sequences are closed");
-        close_sequences(old_, keeper, deadline);
+        close_sequences(old_, split_fence(), keeper, deadline);
         seal = seal_shards(old_, deadline);
     }
     const TimedStep step("standby: the last write is there");
@@ -172,7 +173,7 @@ void SplitCommand::cut_over()
     /* The causes of a failure that a wait removes: a new table without a trigger, and a standby
      * that has fallen behind. */
     steps.catch_up = [&] {
-        make_triggers(old_);
+        make_triggers();
         await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);
     };
     steps.opened = "The shards are open on the old server again.";

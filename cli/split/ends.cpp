@@ -32,7 +32,7 @@ std::size_t drop_closed_shards(Connection& connection)
                       "\nHINT:  " + next_commands(*state));
     /* leaves <> is_new: on the new server those that stayed, on the old one those that left. */
     const Result rest = connection.query(R"(
-        SELECT shard, nspname, quote_ident(nspname)
+        SELECT number, nspname, quote_ident(nspname)
         FROM snowflake_split.shards JOIN pg_namespace ON nspname = schema_name
         WHERE leaves <> $1::boolean ORDER BY 1)",
                                          {state->is_new ? "true" : "false"});

@@ -31,13 +31,3 @@ bool is_in_recovery(Connection& connection);
 /* When its postmaster was started: a promotion that was requested before cannot come afterwards. In
  * seconds since 1970, as text that does not depend on the TimeZone of the session. */
 std::string start_of(Connection& connection);
-
-/* Makes the schema snowflake_split: the record of a split, and the functions that close and open
- * shards and sequences. In a transaction of the caller. new_server: the address of the standby,
- * with which later commands compare theirs. An error if a schema of that name is there, of any
- * owner. */
-void make_split(Connection& old, const Address& new_server, const std::vector<SplitShard>& shards);
-
-/* On the server that was promoted, after the treatment of its sequences, in a transaction of the
- * caller: opens the shards that have left, and closes the others. */
-void open_sides(Connection& standby);

@@ -14,6 +14,7 @@
 #include "postgres/identity.h"
 #include "postgres/trust.h"
 #include "split/command.h"
+#include "cutover/sequences.h"
 #include "split/fence.h"
 #include "split/session.h"
 #include "split/standby.h"
@@ -174,6 +175,17 @@ void SplitCommand::keep_options()
     old_.run("COMMIT");
 }
 
+void SplitCommand::make_triggers()
+{
+    try {
+        ::make_triggers(old_, split_fence(), std::chrono::minutes(1));
+    } catch (const Late& late) {
+        /* Not Late: no deadline of the cutover has passed, and somebody has to end a transaction.
+         */
+        throw Failure(late.what() + std::string("\nThen --resume goes on."));
+    }
+}
+
 /* Up to the cutover, Ctrl-C gives up the statement that is under way.
  *
  * All of this can last, so the shards are open meanwhile. The record comes first, because --abort
@@ -197,11 +209,11 @@ void SplitCommand::prepare()
     warn("standby: default_transaction_read_only");
     make_read_only(standby);
     warn("old: triggers");
-    make_triggers(old_);
+    make_triggers();
     await_lag_of_standby(old_, standby, limits_.max_lag);
     for (Connection* connection : {&old_, &standby})
         if (read_split(*connection)) /* the standby may not have replayed it yet */
-            read_ahead(*connection);
+            read_ahead(*connection, split_fence());
     /* Last: an alias that is in the way by now is found before clients are held. */
     routers_.wait_for_turn();
     stop_if_interrupted();
@@ -275,8 +287,8 @@ int SplitCommand::finish()
     if (require_split(old_).is_under_way())
         old_.query("SELECT snowflake_split.stay()");
     drop_slot(old_);
-    mark_closed_sequences(old_);
-    mark_closed_sequences(servers_.reached());
+    mark_sequences(old_, split_fence(), true);
+    mark_sequences(servers_.reached(), split_fence(), false);
     tell_of_slot();
     tell_of_global_tables(old_, servers_.reached(), "Now: ");
     return end("moved");

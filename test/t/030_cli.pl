@@ -468,7 +468,8 @@ subtest 'the command looks for the functions that it calls' => sub {
 	my ($wanted) = slurp_file("$FindBin::RealBin/../../cli/postgres/extension.cpp") =~ /kFunctions =\s*(.*?);/s;
 	my %called;
 	foreach my $file (
-		glob "$FindBin::RealBin/../../cli/*.cpp $FindBin::RealBin/../../cli/*/*.cpp $FindBin::RealBin/../../cli/*/*.h")
+		glob "$FindBin::RealBin/../../cli/*.cpp $FindBin::RealBin/../../cli/*/*.cpp $FindBin::RealBin/../../cli/*/*.h "
+		. "$FindBin::RealBin/../../cli/sql/*.sql")
 	{
 		my $text = slurp_file($file);
 		$called{$_} = 1 foreach $text =~ /snowflake_internal\.(\w+)\(/g;

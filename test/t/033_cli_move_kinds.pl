@@ -488,7 +488,7 @@ subtest 'a command that is killed after the fence, and a target that is lost' =>
 	}
 	$two->safe_psql('postgres', 'ALTER SCHEMA lost RENAME TO snowflake_move_0');
 	my ($by_hand) =
-		slurp_file("$FindBin::RealBin/../../docs/move-failures.md") =~ /(BEGIN;\nSELECT snowflake_move_5.reopen.*?)```/s;
+		slurp_file("$FindBin::RealBin/../../docs/move-failures.md") =~ /(BEGIN;\nSELECT snowflake_move_5.lift.*?)```/s;
 	$by_hand =~ s/snowflake_move_5/snowflake_move_0/g;
 	my ($lift, $remove) = $by_hand =~ /(.*?COMMIT;)(.*)/s;
 	$one->safe_psql('postgres', $lift);

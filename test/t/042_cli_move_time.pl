@@ -91,6 +91,21 @@ sub hold_move
 	return ($move, $holder);
 }
 
+# A move that waits behind the fence, because somebody writes to a table.
+sub hold_fence
+{
+	my ($from, $to, @arguments) = @_;
+	my ($move, $holder) = hold_move($from, $to, @arguments);
+	await('the trigger of the fence is there', sub { $from->safe_psql('postgres', q{SELECT count(*) FROM pg_trigger
+		WHERE tgrelid = 'insta0.users'::regclass AND tgname = 'snowflake_move'}) eq '1' });
+	my $writer = $from->background_psql('postgres');
+	$writer->query_safe('BEGIN; LOCK TABLE insta0.users IN ROW EXCLUSIVE MODE');
+	$holder->quit;
+	await('the source is closed',
+		sub { $from->safe_psql('postgres', 'SELECT step FROM snowflake_move_0.state') eq 'fenced' });
+	return ($move, $writer);
+}
+
 # A part of the target is stopped after the fence. The fence goes down, and the move ends when the target goes on.
 my ($from, $to) = ($one, $two);
 my %victims = (
@@ -105,9 +120,9 @@ my %victims = (
 subtest 'the fence goes down when a part of the target hangs, and the move ends when it goes on' => sub {
 	foreach my $victim (sort keys %victims)
 	{
-		my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
+		my ($move, $writer) = hold_fence($from, $to, '--timeout', '2s');
 		stop($victims{$victim}->($to));
-		$holder->quit;
+		$writer->quit;
 		await_text($move, 'source: fence(?s:.*)the source is open again');
 		like($move->{err}, qr/source: fence\n/, "$victim hangs: the source was fenced");
 		is(sqlstate($from, $insert), '', "$victim hangs: clients can write to the source again") or diag($move->{err});
@@ -121,14 +136,7 @@ subtest 'the fence goes down when a part of the target hangs, and the move ends 
 };
 
 subtest 'the source hangs behind the fence, where that waits for a writer: nobody can lower it' => sub {
-	my ($move, $holder) = hold_move($from, $to, '--timeout', '2s');
-	await('the trigger of the fence is there', sub { $from->safe_psql('postgres', q{SELECT count(*) FROM pg_trigger
-		WHERE tgrelid = 'insta0.users'::regclass AND tgname = 'snowflake_move'}) eq '1' });
-	my $writer = $from->background_psql('postgres');
-	$writer->query_safe('BEGIN; LOCK TABLE insta0.users IN ROW EXCLUSIVE MODE');
-	$holder->quit;
-	await('the source is closed',
-		sub { $from->safe_psql('postgres', 'SELECT step FROM snowflake_move_0.state') eq 'fenced' });
+	my ($move, $writer) = hold_fence($from, $to, '--timeout', '2s');
 	stop(backend_of($from));
 	await_text($move, 'the source may still be fenced');
 	is(end_command($move), 3, 'the source hangs: exit code 3');

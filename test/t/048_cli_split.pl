@@ -307,7 +307,7 @@ subtest 'a promotion that was requested may still come, until the standby is sta
 	is("$status " . join(' ', $out =~ /^(\d+),/mg), '3 0 1 2', 'query asks the others, and fails');
 	like($err, qr/moving, and open on none of the servers just now: 3-5/, 'it names those that are missing');
 	$one->safe_psql('postgres', q{
-		SELECT snowflake_split.keep_positions(sequences, last_values, are_called, cycle, at_end)
+		SELECT snowflake_split.keep_positions(sequences, last_values, are_called, at_end)
 		FROM snowflake_split.read_sequences(snowflake_split.sequences_of(true));
 		SELECT snowflake_split.end_sequences(snowflake_split.sequences_of(true))});
 	is(sqlstate($one, 'SELECT insta3.next_id()'), '55000', 'and their sequences');
@@ -424,7 +424,7 @@ subtest 'a split while clients write' => sub {
 	is($two->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 'f', 'the standby was promoted');
 	is(open_shards($one, $two), '(0,1,2) (3,4,5)', 'each shard is open on one server');
 	is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('reader', NULL, 1,
-		'proto_version', '1', 'publication_names', 'everything') WHERE encode(data, 'escape') ~ 'snowflake_split\\\\000state'}),
+		'proto_version', '1', 'publication_names', 'everything') WHERE encode(data, 'escape') ~ 'snowflake_split\\\\000(state|bounds)'}),
 		'1', 'the slot of the new server begins with the opening');
 	foreach my $by ($pooler, $second_pooler)
 	{

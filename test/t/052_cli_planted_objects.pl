@@ -72,11 +72,11 @@ subtest 'objects of the names of a move are obstacles, each with what removes it
 subtest 'the functions and tables of a move are not for others, whatever default privileges say' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'a move with reverse replication');
 	is(as_mallory($one, $_), '42501', "not for others: $_")
-		foreach 'SELECT snowflake_move_5.reopen()', 'CREATE TABLE snowflake_move_5.mine ()',
-		q{INSERT INTO snowflake_move_5.undo (statement) VALUES ('ALTER ROLE mallory SUPERUSER')},
+		foreach 'SELECT snowflake_move_5.lift()', 'CREATE TABLE snowflake_move_5.mine ()',
+		'DELETE FROM snowflake_move_5.bounds',
 		'UPDATE snowflake_move_5.noted SET at = NULL',
 		'CREATE TEMP TABLE t (); CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION '
-		. 'snowflake_move_5.fence()';
+		. 'snowflake_move_5.leaving()';
 	is(as_mallory($one, 'SELECT step FROM snowflake_move_5.state'), '', 'but for the record, which anybody may read');
 };
 
@@ -131,11 +131,11 @@ subtest 'a subscription of another role is not dropped' => sub {
 my ($mallory, $pid);
 subtest 'a trigger of a temporary table is no trigger of the shard' => sub {
 	# A trigger of a temporary table is no trigger of the shard. The wait for its table has an end.
-	$one->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_move_5.fence() TO mallory');
+	$one->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_move_5.leaving() TO mallory');
 	$mallory = $one->background_psql('postgres', extra_params => [ '-U', 'mallory' ]);
 	$mallory->query_safe(
 		q{SET application_name = 'billing'; CREATE TEMP TABLE t ();
-			CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION snowflake_move_5.fence()});
+			CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION snowflake_move_5.leaving()});
 	$pid = $mallory->query_safe('BEGIN; INSERT INTO t DEFAULT VALUES; SELECT pg_backend_pid()');
 	is_refused([ @back, '--complete', '--timeout', '1s' ],
 		qr/waited for process $pid \(role mallory, database postgres, application billing\)/,

@@ -28,6 +28,7 @@ sub calls_of
 	my ($file) = @_;
 	my %names;
 	my $text = slurp_file($file);
+	$text = qq{R"sql($text)sql"} if $file =~ /\.sql$/;
 	while ($text =~ m{/\*.*?\*/|//[^\n]*|'(?:[^'\\]|\\.)'|R"(\w*)\((.*?)\)\1"|"((?:[^"\\]|\\.)*)"}gs)
 	{
 		my $sql = $2 // $3 // next;
@@ -36,7 +37,7 @@ sub calls_of
 	return keys %names;
 }
 
-my @sources = map { glob "$FindBin::RealBin/../../cli/$_" } '*.cpp', '*/*.cpp', '*/*.h';
+my @sources = map { glob "$FindBin::RealBin/../../cli/$_" } '*.cpp', '*/*.cpp', '*/*.h', 'sql/*.sql';
 my %calls = map { $_ => 1 } map { calls_of($_) } @sources;
 my $calls = join ',', sort keys %calls;
 like(",$calls,", qr/,$_,/, "the sources call $_()")

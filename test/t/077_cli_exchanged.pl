@@ -271,15 +271,12 @@ sub owners_of
 		q{SELECT string_agg(DISTINCT proowner::regrole::text, ' ') FROM pg_proc WHERE proname = 'other_id'});
 }
 
-my $dropped = qr/not restored, because they were dropped or got another owner .*insta5\.other_id\(\)/;
-
 subtest 'a function of a closed shard is dropped' => sub {
-	my $closed = run_behind(\@move, qr/^one: .*stop_sequences\(/, sub { kill 'KILL', $_[1]{pid} });
+	my $closed = run_behind(\@move, qr/^one: .*lock_sequence\(/, sub { kill 'KILL', $_[1]{pid} });
 	ok($closed->{acted}, 'a move is killed after the fence');
 	as_mallory($nodes{one}, 'DROP FUNCTION insta5.other_id()');
 	my $run = Command::run($proxy, [ $program, @move, '--abort' ]);
 	is($run->{status}, 0, 'move --abort');
-	like($run->{err}, $dropped, 'it names the function');
 	is(owners_of($nodes{one}), '', 'which is not made again');
 	as_mallory($nodes{one}, $other_id);
 	$run = Command::run($proxy, [ $program, @move, '--reversible' ]);
@@ -287,7 +284,6 @@ subtest 'a function of a closed shard is dropped' => sub {
 	as_mallory($nodes{one}, 'DROP FUNCTION insta5.other_id()');
 	$run = Command::run($proxy, [ $program, @move, '--undo' ]);
 	is($run->{status}, 0, 'move --undo');
-	like($run->{err}, $dropped, 'it names the function');
 	is(owners_of($nodes{one}), '', 'which is not made again');
 	is_contained('move', $nodes{two});
 	Command::run($proxy, [ $program, 'move', 'insta5', '--from', $two, '--to', $one, '--complete' ]);

@@ -1,0 +1,151 @@
+# Behind the fence of a move nobody draws an ID, whatever the sequence is, and each sequence goes on where it was, on either side. A
+# trigger that does not fire always is made anew.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my ($one, $two) =
+	map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n") } qw(one two);
+$_->safe_psql('postgres', 'CREATE ROLE app LOGIN; CREATE ROLE other LOGIN') foreach $one, $two;
+# huge: at its end snowflake_next_id() would read an ID of 2016.
+$one->safe_psql('postgres', q{
+	SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), number serial, v text);
+	CREATE TABLE insta5.log (id bigint PRIMARY KEY DEFAULT insta5.next_id());
+	CREATE SEQUENCE insta5.huge MAXVALUE 1152921504606846976;
+	CREATE SEQUENCE insta5.direct;
+	CREATE SEQUENCE insta5.down INCREMENT -1;
+	CREATE SEQUENCE insta5.round AS smallint MINVALUE 3 MAXVALUE 5 CYCLE;
+	CREATE SEQUENCE insta5.unused START 7;
+	CREATE UNLOGGED SEQUENCE insta5.unlogged;
+	ALTER SCHEMA insta5 OWNER TO app; GRANT USAGE ON SCHEMA insta5 TO app;
+	ALTER TABLE insta5.users OWNER TO app; ALTER TABLE insta5.log OWNER TO app;
+	GRANT ALL ON ALL SEQUENCES IN SCHEMA insta5 TO app;
+	INSERT INTO insta5.users (v) VALUES ('a'), ('b'); INSERT INTO insta5.log DEFAULT VALUES;
+	SELECT nextval('insta5.down'), nextval('insta5.round'), snowflake_next_id(5, 'insta5.huge'),
+		snowflake_next_id(5, 'insta5.direct'), nextval('insta5.unlogged')});
+
+my @move = ('insta5', '--from', $one, '--to', $two);
+my @plain = qw(down round unused unlogged users_number_seq);
+my @native = qw(table_id_seq huge direct);
+my $bounds = q{SELECT seqrelid::regclass, seqstart, seqincrement, seqmax, seqmin, seqcycle FROM pg_sequence
+	WHERE seqrelid::regclass::text ~ '^insta5' ORDER BY seqrelid::regclass::text};
+my $defined = $one->safe_psql('postgres', $bounds);
+
+sub move
+{
+	return run_shard($program, 'move', @move, @_);
+}
+
+# A move that waits before the fence, because somebody has locked the table that gets its trigger last; and the other table.
+sub hold_move
+{
+	my ($first, $last) = split /\n/, $one->safe_psql('postgres',
+		q{SELECT oid::regclass FROM pg_class WHERE relnamespace = 'insta5'::regnamespace AND relkind = 'r' ORDER BY oid});
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe("BEGIN; LOCK TABLE $last IN ROW EXCLUSIVE MODE");
+	my $move = start_command('move', 'source: triggers of the fence', @move, @_);
+	await('the first trigger is there', sub { $one->safe_psql('postgres', "SELECT count(*) FROM pg_trigger
+		WHERE tgrelid = '$first'::regclass AND tgname = 'snowflake_move'") eq '1' });
+	return ($move, $holder, $first);
+}
+
+# Whoever asks, and with all settings.
+sub nothing_is_drawn
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	foreach my $draw ('insta5.next_id()', map({ "snowflake_next_id(5, 'insta5.$_')" } @native), map({ "nextval('insta5.$_')" } @native, @plain))
+	{
+		foreach my $role (undef, 'app')
+		{
+			isnt(sqlstate($node, "SET snowflake.max_drift = -1; SELECT $draw", $role ? (params => [ '-U', $role ]) : ()), '',
+				"$name: $draw" . ($role ? " as $role" : ''));
+		}
+	}
+	is(sqlstate($node, 'SELECT insta5.settled_id()'), '25006', "$name: settled_id()");
+	is(sqlstate($node, 'INSERT INTO insta5.log DEFAULT VALUES'), '25006', "$name: INSERT");
+	return;
+}
+
+# The numbers that come next, which are the first to be drawn.
+sub go_on
+{
+	my ($node, $numbers) = @_;
+	is($node->safe_psql('postgres', "SELECT nextval('insta5.down'), nextval('insta5.round'), nextval('insta5.unused'), "
+		. "nextval('insta5.unlogged'), nextval('insta5.users_number_seq')"), $numbers, $node->name . ': the sequences go on');
+	is(sqlstate($node, $_), '', $node->name . ": $_") foreach 'SELECT insta5.next_id()', 'INSERT INTO insta5.log DEFAULT VALUES',
+		map { "SELECT snowflake_next_id(5, 'insta5.$_')" } @native;
+	is($node->safe_psql('postgres', $bounds), $defined, $node->name . ': the sequences are as they were defined');
+	return;
+}
+
+subtest 'a command that is killed behind the fence' => sub {
+	my ($move, $holder) = hold_move('--timeout', '60s');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	$holder->quit;
+	await_text($move, 'waiting for the last write');
+	kill_command($move->{run});
+	nothing_is_drawn($_) foreach $one, $two;
+	is(sqlstate($one, 'SET session_replication_role = replica; DELETE FROM insta5.log'), '25006', 'nor does a replica write');
+	is((move('--abort'))[0], 0, '--abort');
+	go_on($one, '-2|4|7|2|3');
+};
+
+subtest 'a trigger that was disabled, or fires no more in a replica' => sub {
+	foreach my $change ('DISABLE TRIGGER snowflake_move', 'ENABLE TRIGGER ALL')
+	{
+		my ($move, $holder, $table) = hold_move();
+		$one->safe_psql('postgres', "ALTER TABLE $table $change");
+		$holder->quit;
+		is(end_command($move), 0, "move: $change") or diag($move->{err});
+		like($move->{err}, qr/table $table has no trigger of the fence that always fires(?s:.*)the source is open again/,
+			'the first try of the cutover finds it');
+		is(sqlstate($one, "SET session_replication_role = replica; INSERT INTO $table DEFAULT VALUES"), '25006',
+			'the second one has made it anew');
+		is((move('--complete'))[0], 0, '--complete');
+		@move = (@move[ 0, 1, 4, 3, 2 ]);
+		($one, $two) = ($two, $one);
+	}
+};
+
+subtest 'a reader of sequences is not in the way' => sub {
+	foreach my $object ('insta5.huge', 'insta5.log')
+	{
+		is(sqlstate($one, "SELECT snowflake_internal.lock_sequence('$object'::regclass)",
+			params => [ '-U', $object eq 'insta5.huge' ? 'other' : 'app' ]), '42501', "lock_sequence() of $object is refused");
+	}
+	my $reader = $one->background_psql('postgres');
+	$reader->query_safe($_) foreach 'BEGIN', map { "SELECT last_value FROM insta5.$_" } @plain, @native;
+	my ($status, $out, $err) = move();
+	is($status, 0, 'move') or diag($err);
+	unlike($err, qr/open again/, 'by the first try');
+	$reader->quit;
+	is((move('--complete'))[0], 0, '--complete');
+	@move = (@move[ 0, 1, 4, 3, 2 ]);
+	($one, $two) = ($two, $one);
+};
+
+subtest 'there, back by --undo, and there again' => sub {
+	is((move('--reversible'))[0], 0, 'move --reversible');
+	nothing_is_drawn($one);
+	go_on($two, '-3|5|8|3|4');
+	is((move('--undo', '--reversible'))[0], 0, '--undo --reversible');
+	nothing_is_drawn($two);
+	go_on($one, '-4|3|9|4|5');
+	is(($one->psql('postgres', 'SELECT count(DISTINCT id) = count(*) FROM insta5.log'))[1], 't', 'no ID came twice');
+	@move = (@move[ 0, 1, 4, 3, 2 ]);
+	is((move('--undo'))[0], 0, '--undo of that');
+	go_on($two, '-5|4|10|5|6');
+};
+
+$_->stop foreach $one, $two;
+done_testing();
