@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <iostream>
 
 #include <unistd.h>
@@ -10,6 +11,29 @@
 #include "base/quoting.h"
 
 thread_local std::string prefix_of_thread;
+static bool are_timed = false;
+
+namespace
+{
+
+/* 17:04:59, and a space; else nothing. */
+std::string time_of_day()
+{
+    if (!are_timed || isatty(STDERR_FILENO) != 0)
+        return "";
+    const std::time_t now = std::time(nullptr);
+    std::tm local = {};
+    std::array<char, 16> text = {};
+    std::strftime(text.data(), text.size(), "%H:%M:%S ", localtime_r(&now, &local));
+    return text.data();
+}
+
+} // namespace
+
+void time_messages()
+{
+    are_timed = true;
+}
 
 Prefix::Prefix(std::string text) : other_(std::move(text))
 {
@@ -28,7 +52,7 @@ Prefix::~Prefix()
  * erased first: it has no newline, and the message would be written behind it. */
 void warn(const std::string& message)
 {
-    std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") +
+    std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") + time_of_day() +
                      ("snowflake-shard: " + visible(prefix_of_thread + message, "\n\t") + "\n")
               << std::flush;
 }
@@ -82,8 +106,9 @@ void Progress::show(std::size_t done)
         return is_in_bytes_ ? pretty_size(static_cast<std::int64_t>(number))
                             : std::to_string(number);
     };
-    std::fprintf(stderr, "%s%s: %s of %s, %s%zu:%02zu left%s", is_terminal_ ? "\r\33[K" : "",
-                 what_.c_str(), count(done).c_str(), count(total_).c_str(),
+    std::fprintf(stderr, "%s%s: %s of %s, %s%zu:%02zu left%s",
+                 is_terminal_ ? "\r\33[K" : time_of_day().c_str(), what_.c_str(),
+                 count(done).c_str(), count(total_).c_str(),
                  is_in_bytes_ ? (count(static_cast<std::size_t>(rate)) + "/s, ").c_str() : "",
                  left / 60, left % 60, is_terminal_ ? "" : "\n");
 }

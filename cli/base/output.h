@@ -12,6 +12,10 @@
 /* A line on the standard error, or several. */
 void warn(const std::string& message);
 
+/* From now on messages and progress begin with the time of day, unless they go to a terminal: those
+ * of a verb that takes hours are read in a log. */
+void time_messages();
+
 /* While it lives, warnings of this thread begin with it, because several threads write at once. */
 class Prefix
 {

@@ -2,6 +2,7 @@
 
 #include "base/output.h"
 #include "cutover/lag.h"
+#include "cutover/waiting.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/indexes.h"
@@ -214,6 +215,8 @@ void copy_shards(Servers& servers, const Move& move, const Workers& workers, int
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag)
 {
     Lag measured(max_lag);
+    std::int64_t left = 0;
+    Wait wait([&] { return "target: it is behind by " + pretty_size(left); });
     warn("target: waiting until it has caught up");
     await_replication(servers, move, [&] {
         const Result lag = servers.source.query(R"(
@@ -221,7 +224,11 @@ void await_lag(Servers& servers, const Move& move, Clock::duration max_lag)
                    pg_wal_lsn_diff(confirmed_flush_lsn, '0/0')::bigint
             FROM pg_replication_slots WHERE slot_name = $1)",
                                                 {move.slot});
-        return lag.rows() > 0 && measured.is_small(lag.number(0, 0), lag.number(0, 1));
+        if (lag.rows() == 0)
+            return false;
+        left = lag.number(0, 0);
+        wait.tell();
+        return measured.is_small(left, lag.number(0, 1));
     });
     await_probe(servers, move);
 }

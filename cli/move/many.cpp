@@ -26,7 +26,8 @@ struct Entry {
     std::optional<std::int64_t> pause = {}; /* milliseconds */
     bool has_moved = false;                 /* before this command */
     bool is_taken = false;
-    bool differs = false; /* rows, or reverse replication was not possible */
+    bool differs = false;   /* rows, or reverse replication was not possible */
+    std::int64_t bytes = 0; /* as ListedSet has them */
 };
 
 using Entries = std::vector<Entry>;
@@ -42,6 +43,7 @@ MoveCommand command_of(const Entry& entry, const MoveOptions& options)
 Entry make_entry(const MoveOptions& options, const ListedSet& one, bool begins)
 {
     Entry entry = {options, one.shards, {one.source, one.target}};
+    entry.bytes = one.bytes;
     /* Clients are led there again, because the command that moved the shard may not have known
      * their routers. Without one, nothing is left to be done. */
     const bool has_routers = !options.pgbouncer.empty() || !options.switch_command.empty();
@@ -131,12 +133,26 @@ public:
     void give_back(const Entry& entry)
     {
         const std::lock_guard<std::mutex> lock(mutex_);
+        tell_ended(entry);
         for (const std::string& server : entry.servers)
             running_.erase(server);
         is_free_.notify_all();
     }
 
 private:
+    /* Of a list of several sets. */
+    void tell_ended(const Entry& entry)
+    {
+        ended_++;
+        bytes_ended_ += entry.bytes;
+        std::int64_t bytes = 0;
+        for (const Entry& one : entries_)
+            bytes += one.bytes;
+        if (entries_.size() > 1 && bytes > 0)
+            warn(std::to_string(ended_) + " of " + count_of(entries_.size(), "set") +
+                 " have ended, " + pretty_size(bytes_ended_) + " of " + pretty_size(bytes));
+    }
+
     bool is_busy(const Entry& entry)
     {
         return std::any_of(entry.servers.begin(), entry.servers.end(),
@@ -147,6 +163,8 @@ private:
     std::mutex mutex_;
     std::condition_variable is_free_;
     std::set<std::string> running_; /* databases */
+    std::size_t ended_ = 0;
+    std::int64_t bytes_ended_ = 0;
 };
 
 void move_one(Entry& entry)

@@ -256,6 +256,7 @@ MoveOptions in_direction(MoveOptions options)
 int move_shard(const MoveOptions& options)
 {
     require_arguments(options);
+    time_messages();
     if (options.schema.empty())
         return move_many(options);
     MoveCommand command(in_direction(options), {options.schema});

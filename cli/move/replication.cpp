@@ -121,8 +121,11 @@ void drop_state(Connection& connection, const Move& move, const Limits& limits)
         WHERE tgname = 'snowflake_move' AND relnamespace = ANY (ARRAY(SELECT to_regnamespace(name) FROM unnest($1::text[]) AS name)) AND relkind IN ('r', 'p') ORDER BY 1)",
                                            {move.schemas()});
     for (const std::string& table : texts_of(tables)) /* one is locked at a time */
-        lock_and_run_naming(connection, limits.deadline(),
-                            [&] { connection.run("DROP TRIGGER snowflake_move ON " + table); });
+        lock_and_run_naming(connection, limits.deadline(), [&] {
+            /* A crash that loses it loses the drop of the schema, too: this is done again. */
+            connection.run("SET LOCAL synchronous_commit = off; DROP TRIGGER snowflake_move ON " +
+                           table);
+        });
     lock_and_run_naming(connection, limits.deadline(),
                         [&] { connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE"); });
 }

@@ -64,35 +64,27 @@ std::string key_of(const ListedMove& move, const std::string& owner)
 std::vector<ListedSet> sets_of(const std::vector<ListedMove>& moves, const MoveOptions& options,
                                bool begins)
 {
-    struct Last {
-        std::size_t set;
-        std::int64_t bytes;
-    };
     std::map<std::string, Sizes> sizes;
     if (begins && moves.size() > 1)
         sizes = read_all_sizes(moves);
+    const auto has_room = [&](const ListedSet& set, const Size& size) {
+        return begins && set.shards.size() < static_cast<std::size_t>(options.together) &&
+               set.bytes + size.bytes <= static_cast<std::int64_t>(options.together_size);
+    };
     std::vector<ListedSet> sets;
-    std::map<std::string, Last> last; /* by key */
+    std::map<std::string, std::size_t> last; /* by key */
     for (const ListedMove& move : moves) {
         const Size size = sizes[move.source][move.oid];
-        const std::string key = key_of(move, size.owner);
-        const auto found = last.find(key);
+        const auto [place, is_new] = last.try_emplace(key_of(move, size.owner), sets.size());
         /* Without a record, moves that are to be ended are no set. */
-        const bool fits =
-            found != last.end() &&
-            (!move.record.empty() ||
-             (begins &&
-              sets[found->second.set].shards.size() < static_cast<std::size_t>(options.together) &&
-              found->second.bytes + size.bytes <=
-                  static_cast<std::int64_t>(options.together_size)));
-        if (!fits) {
-            last[key] = {sets.size(), 0};
+        if (!is_new && move.record.empty() && !has_room(sets[place->second], size))
+            place->second = sets.size();
+        if (place->second == sets.size())
             sets.push_back(
-                {{}, move.entry.from, move.entry.to, move.source, move.target, move.end_state});
-        }
-        Last& place = last[key];
-        place.bytes += size.bytes;
-        sets[place.set].shards.push_back({move.entry.number, move.entry.schema});
+                {{}, move.entry.from, move.entry.to, move.source, move.target, move.end_state, 0});
+        ListedSet& set = sets[place->second];
+        set.bytes += size.bytes;
+        set.shards.push_back({move.entry.number, move.entry.schema});
     }
     for (ListedSet& set : sets)
         std::sort(set.shards.begin(), set.shards.end(),

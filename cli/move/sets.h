@@ -27,6 +27,7 @@ struct ListedSet {
     std::string source;
     std::string target;
     std::string end_state;
+    std::int64_t bytes; /* if it is to begin */
 };
 
 /* In the order of their first moves. A set that exists stays as it is. New ones are of shards that

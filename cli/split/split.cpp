@@ -308,6 +308,7 @@ int SplitCommand::execute()
 
 int split_server(const SplitOptions& options)
 {
+    time_messages();
     SplitCommand command(options);
     return ::execute(command);
 }

@@ -469,7 +469,8 @@ sub run
 	pipe(my $output, my $child_output) or die "pipe: $!\n";
 	open my $nothing, '<', '/dev/null' or die "/dev/null: $!\n";
 	my $pid = start($nothing, $child_output, @command);
-	my $text = join '', <$output>;
+	# Without the time of day, which move and split write into a log.
+	my $text = join '', map { s/^\d\d:\d\d:\d\d (?=\S)//r } <$output>;
 	waitpid $pid, 0;
 	return (trim($text), $? >> 8 || $?);
 }

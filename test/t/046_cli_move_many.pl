@@ -165,6 +165,7 @@ subtest 'the shards of a set move together, and nothing less' => sub {
 	$writer->quit;
 	$run->{h}->finish;
 	is($run->{h}->result(0), 0, 'and move then') or diag($run->{err});
+	like($run->{err}, qr/^\d\d:\d\d:\d\d snowflake-shard: shards 5-7: target: open$/m, 'a log has the time of day');
 	is(places(), '4|0 1 2 3 5 6 7|', 'at once');
 	is($moves->(), 'snowflake_move_5', 'with one record');
 	is($nodes[1]->safe_psql('postgres', q{SELECT count(*) FROM pg_replication_slots WHERE slot_name ~ '^snowflake_move'}), 1,
@@ -208,6 +209,8 @@ subtest 'a move that fails does not stop the others' => sub {
 		'4,6 4,6 4,6 5 5 5',
 		'one set at a time on a server that is spelled in two ways')
 		or diag($err);
+	like($err, qr/^snowflake-shard: 1 of 2 sets have ended, (\d+ kB) of .*(?s:.*)^snowflake-shard: 2 of 2 sets have ended, (\d+ kB) of \2$/m,
+		'how much of the list is done');
 	is(places(), '7|0 1 2 3 4 6|5', 'as it is written');
 	is(many('--plan', $file, '--reversible'),
 		join(', ', 0, map { "$_ moved with reverse replication" } 4, 6, 5), 'the same plan again');

@@ -71,6 +71,8 @@ sub run_shard
 	my ($out, $err) = ('', '');
 	IPC::Run::run([ $program, shard_command(@arguments) ],
 		'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	# The time of day, as move and split write it into a log.
+	$err =~ s/^\d\d:\d\d:\d\d (?=\S)//mg;
 	return ($? >> 8, $out, $err);
 }
 
