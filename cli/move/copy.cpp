@@ -151,10 +151,16 @@ void Copy::require_noted_definition()
 void Copy::subscribe(const std::string& options)
 {
     hide_statements(target_);
-    target_.run(
+    const std::string sql =
         subscription_sql(target_, move_.name, move_.name, workers_.dsn,
                          options + ", copy_data = false" +
-                             worker_option(target_, source_, source_, move_.shards, workers_)));
+                             worker_option(target_, source_, source_, move_.shards, workers_));
+    try {
+        target_.run(sql);
+    } catch (const ServerError& error) { /* of the target alone, which says "the publisher" */
+        throw ServerError("subscription to " + source_.server() + ": " + error.what(),
+                          error.sqlstate);
+    }
     if (const std::string table = find_foreign_table(target_, move_); !table.empty())
         throw MustStartAnew("table " + table + " is published, and not of the shard");
     if (!has_found_publication(target_, move_))
