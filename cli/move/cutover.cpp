@@ -105,10 +105,11 @@ void open_target(Connection& target, const Move& move, const FenceTry& fence,
 
 /* Begins that transaction, while clients write to the source: ALTER SEQUENCE takes milliseconds for
  * each sequence, because it makes a new file. Nobody sees any of it before the COMMIT. Until then
- * it holds locks of the sequences, from which nobody can draw there, and which no session of this
- * command needs: not even the apply worker, which writes rows that have their IDs. READ COMMITTED,
- * so each statement sees the rows that the worker has committed by then, the marker, too. What
- * depends on the position in the WAL comes after the marker. */
+ * it holds locks of the sequences, which no other session of this command needs. The apply worker
+ * needs them for a TRUNCATE ... RESTART IDENTITY alone: the marker does not come then, and the next
+ * try waits for the worker first. READ COMMITTED, so each statement sees the rows that the worker
+ * has committed by then, the marker, too. The positions in the WAL are read after the marker has
+ * come. */
 void begin_opening(Connection& target, const Move& move, Clock::time_point deadline)
 {
     const Watch watch(target, late_at(target, deadline));

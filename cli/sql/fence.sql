@@ -3,7 +3,7 @@
 
 -- Where sequences were when end_sequences() set them to their end.
 CREATE TABLE @record@.positions (sequence oid PRIMARY KEY, last_value bigint NOT NULL, is_called boolean NOT NULL);
--- What sequences were that mark() has changed.
+-- The definitions of sequences that mark() has changed.
 CREATE TABLE @record@.bounds (sequence oid PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, start bigint NOT NULL, cycles boolean NOT NULL);
 
 -- By pg_depend, where each relation of a schema depends on it, but indexes: pg_class has no index on the schema alone, and writes would
@@ -100,8 +100,8 @@ BEGIN
     FROM @record@.sequences AS s CROSS JOIN LATERAL @record@.stored(s.sequence) AS v
     WHERE s.sequence = ANY (wanted) AND NOT (v.last_value = s.last AND v.is_called);
 END $$;
--- RESTART: ALTER SEQUENCE refuses bounds that do not hold last_value. All of this is undone by a rollback, and so is what setval() does
--- later in this transaction: the sequences have new files.
+-- RESTART: ALTER SEQUENCE refuses bounds that do not hold last_value. A rollback undoes all of this, and a later setval() in this
+-- transaction, too, because the sequences have new files.
 CREATE FUNCTION @record@.unmark(wanted oid[]) RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 DECLARE
     marked record;

@@ -22,8 +22,8 @@ BEGIN
     UPDATE snowflake_split.state SET step = 'prepared', home = NULL, seal = NULL, standby_start = NULL;
 END $$;
 
--- On the old server, when the other one is open: what stays is open without the slot, too. No direct draw was stopped for these shards,
--- so there is only the trigger function.
+-- On the old server, when the other one is open: the shards that stay are open without the slot, too. No direct draw was stopped for
+-- them, so there is only the trigger function.
 CREATE FUNCTION snowflake_split.stay() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 BEGIN
     PERFORM snowflake_split.open_side('staying');
