@@ -54,7 +54,7 @@ is_deeply(\@rows, [ sort keys %records ], 'the page has these states');
 # --- two servers, a standby of the first, and a shard for each verb that changes a state ---
 
 my $conf = "wal_level = logical\nmax_wal_senders = 40\nmax_replication_slots = 60\nmax_connections = 100\n"
-	. "max_worker_processes = 60\nmax_logical_replication_workers = 50\nmax_sync_workers_per_subscription = 2\n";
+	. "max_worker_processes = 60\nmax_logical_replication_workers = 50\n";
 my @nodes = map { new_server($_, conf => $conf, init => { allows_streaming => 1 }) } qw(one two);
 my @servers = ('--from', $nodes[0], '--to', $nodes[1]);
 $nodes[0]->safe_psql('postgres', join '', map { qq{
@@ -229,7 +229,7 @@ sub kill_moves
 sub await_end_of_sessions
 {
 	my $sql = q{SELECT count(*) FROM pg_stat_activity
-		WHERE application_name = 'snowflake-shard' AND backend_type = 'client backend'};
+		WHERE application_name ~ '^snowflake-shard' AND backend_type = 'client backend'};
 	await('the sessions of killed commands have ended', sub { !grep { $_->query($sql) ne '0' } @sessions });
 	return;
 }
@@ -239,16 +239,21 @@ subtest 'moves are interrupted' => sub {
 	my $holder = $nodes[0]->background_psql('postgres');
 	$holder->query_safe('BEGIN; SELECT txid_current()');
 	my @prepared = start_moves([ 1 .. 3 ]);
+	# A row of these waits on the target.
+	$nodes[0]->safe_psql('postgres', "CREATE FUNCTION insta$_.gate() RETURNS boolean LANGUAGE plpgsql AS
+			'BEGIN PERFORM pg_advisory_xact_lock_shared(99); RETURN true; END';
+		CREATE TABLE insta$_.gated (n integer PRIMARY KEY CHECK (insta$_.gate())); INSERT INTO insta$_.gated VALUES (1)")
+		foreach 4 .. 6;
+	my $gate = $nodes[1]->background_psql('postgres');
+	$gate->query_safe('SELECT pg_advisory_lock(99)');
 	my @copying = start_moves([ 4 .. 6 ], '--reversible');
 	await_state('prepared', 1 .. 6);
 	kill_moves(@prepared);
-	# After the obstacles: no worker copies rows.
-	my $set = 'ALTER SYSTEM SET max_sync_workers_per_subscription';
-	$nodes[1]->safe_psql('postgres', $_) foreach "$set = 0", 'SELECT pg_reload_conf()';
 	$holder->quit;
 	await_state('copying', 4 .. 6);
 	kill_moves(@copying);
-	$nodes[1]->safe_psql('postgres', $_) foreach "$set = 2", 'SELECT pg_reload_conf()';
+	await_end_of_sessions();
+	$gate->quit;
 	# The last write comes when the subscriptions are enabled.
 	$holder = $nodes[0]->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta7.users, insta8.users, insta9.users IN ROW EXCLUSIVE MODE');
