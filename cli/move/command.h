@@ -37,7 +37,7 @@ public:
     int execute();
     /* Of a move that has not begun; none if it has, or is done. Adds the takings of the move to
      * those of a list. */
-    Obstacles find_obstacles(Capacity& capacity);
+    Obstacles find_obstacles(Capacity& capacity, Look look = Look::first);
     /* Adds the takings of reverse replication of a move that has begun, or of an undo, if one is
      * wanted.
      */

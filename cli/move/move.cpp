@@ -121,7 +121,7 @@ void MoveCommand::add_reverse(Capacity& capacity)
         capacity.add_reverse(session_.servers, has_slot(target_, move_.back_slot));
 }
 
-Obstacles MoveCommand::find_obstacles(Capacity& capacity)
+Obstacles MoveCommand::find_obstacles(Capacity& capacity, Look look)
 {
     const Standing now = standing();
     switch (act_of(phase(now), Verb::list)) {
@@ -151,10 +151,11 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         return locked;
     if (options_.is_dry_run)
         capacity.add_rows(session_.servers, move_.shards);
-    routers_.tell_of_disconnected(source_, target_);
-    if (options_.is_reversible)
+    if (look == Look::first)
+        routers_.tell_of_disconnected(source_, target_);
+    if (look == Look::first && options_.is_reversible)
         routers_.tell_of_disconnected(target_, source_);
-    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_);
+    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_, look);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_reverse(session_.servers, move_, on_source_, limits_));
     obstacles.add(routers_.find_obstacles(source_));
@@ -164,7 +165,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
 int MoveCommand::begin(const Standing& now)
 {
     Capacity capacity;
-    Obstacles obstacles = find_obstacles(capacity);
+    Obstacles obstacles = find_obstacles(capacity, is_one_of_many_ ? Look::again : Look::first);
     obstacles.add(capacity.find_too_few(1));
     /* move_many() has printed the obstacles of all shards. These have come since. */
     if (is_one_of_many_)

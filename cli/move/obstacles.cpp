@@ -191,7 +191,7 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
 }
 
 /* Those of the target. */
-Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers)
+Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers, Look look)
 {
     auto& [source, target] = servers;
     const Result version = source.query(R"(
@@ -221,7 +221,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
         found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
-    return found.empty()
+    return found.empty() && look == Look::first
                ? try_definition(source, target, move.shards, move.name, workers.dsn, replaces_copy)
                : found;
 }
@@ -241,7 +241,7 @@ Obstacles find_locked(Connection& source, const Shards& shards, const Limits& li
 }
 
 Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
-                         const Limits& limits)
+                         const Limits& limits, Look look)
 {
     auto& [source, target] = servers;
     Obstacles found = find_split(source, move.shards);
@@ -251,10 +251,12 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     if (!found.empty())
         return found;
     found.add(find_on_source(source, move, limits));
-    found.add(find_on_target(servers, move, workers));
+    found.add(find_on_target(servers, move, workers, look));
     const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
     found.add(untrusted);
     found.read(target, kDefaultPrivileges);
+    if (look == Look::again)
+        return found;
     /* It reads all rows, so it comes when nothing else is in the way. */
     if (found.empty())
         found = find_broken_references(source, move.shards);
