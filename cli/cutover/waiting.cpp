@@ -59,14 +59,18 @@ std::string describe_blockers(Connection& connection, int process)
     return visible(found.text(0, 0));
 }
 
-/* The connection is busy while it waits, so another one looks. Most calls wait for nobody, and make
- * none. */
+/* The connection is busy while it waits, so another one looks. Most calls wait for nobody: they have
+ * ended before, and make none. */
 void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
                          const std::function<void()>& work)
 {
+    constexpr int kSoon = 50; /* milliseconds */
+    const auto start = Clock::now();
     std::unique_ptr<Connection> observer;
     std::string blockers;
     const Watch watch(connection, [&] {
+        if (milliseconds_since(start) < kSoon)
+            return;
         if (!observer) {
             observer = std::make_unique<Connection>(connection.dsn());
             withstand_settings(*observer);
