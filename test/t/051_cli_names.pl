@@ -212,7 +212,7 @@ subtest 'the hints about a move that was killed have the name' => sub {
 		is(scalar(grep { $_ eq $schema } @words), 1, 'move: its hint has the name');
 		is(sql($words[ 1 + (grep { $words[$_] eq '--to' } 0 .. $#words)[0] ], 'SELECT current_database()'), $lines,
 			'move: and its connection strings');
-		is_clean($err, qr/^(?:snowflake-shard: |HINT:  |[A-Z]+:  |process )/, 'move: messages of it');
+		is_clean($err, qr/^(?:snowflake-shard: |HINT:  |[A-Z]+:  |process |It has waited for process )/, 'move: messages of it');
 		foreach my $verb ([ 'verify', 'goes on with', ' ' ],
 			[ 'run', 'goes on with', ' ', '--shards', $shard, '--sql', 'SELECT 1' ])
 		{

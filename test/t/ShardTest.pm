@@ -64,6 +64,9 @@ sub shard_command
 	return map { ref $_ ? $_->connstr('postgres') : $_ } @_;
 }
 
+# Without the time of day, which move and split write into a log.
+sub without_times { my ($text) = @_; return $text =~ s/^\d\d:\d\d:\d\d (?=\S)//mgr }
+
 # Exit code, standard output, standard error.
 sub run_shard
 {
@@ -71,9 +74,7 @@ sub run_shard
 	my ($out, $err) = ('', '');
 	IPC::Run::run([ $program, shard_command(@arguments) ],
 		'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	# The time of day, as move and split write it into a log.
-	$err =~ s/^\d\d:\d\d:\d\d (?=\S)//mg;
-	return ($? >> 8, $out, $err);
+	return ($? >> 8, $out, without_times($err));
 }
 
 # Exit code, and what --json printed: an array, or a line for each shard.
@@ -135,6 +136,7 @@ sub end_command
 {
 	my ($command) = @_;
 	$command->{run}->finish;
+	$command->{err} = without_times($command->{err});
 	return $command->{run}->result(0);
 }
 
