@@ -66,6 +66,14 @@ std::string title_of(const Shards& shards)
     return shards.size() == 1 ? shards[0].title() : short_title_of(shards);
 }
 
+std::vector<std::string> schemas_in(const Shards& shards)
+{
+    std::vector<std::string> names;
+    for (const Shard& shard : shards)
+        names.push_back(shard.schema);
+    return names;
+}
+
 std::string schemas_of(const Shards& shards)
 {
     std::vector<std::string> names;

@@ -31,7 +31,8 @@ ShardSet numbers_of(const Shards& shards);
 std::string short_title_of(const Shards& shards);
 /* The same; of one with its schema, as above. */
 std::string title_of(const Shards& shards);
-/* The quoted names of the schemas as an array of SQL, for $1::regnamespace[]. */
+/* The names of the schemas; and quoted as an array of SQL, for $1::regnamespace[]. */
+std::vector<std::string> schemas_in(const Shards& shards);
 std::string schemas_of(const Shards& shards);
 
 /* A pattern with the number in it: insta{} and 5 are insta5. UsageError without {}; the length of

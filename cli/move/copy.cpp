@@ -62,7 +62,7 @@ void Copy::begin()
         if (i > kTries)
             throw Late("the definition of the shard is being changed");
         note_fingerprint(source_, move_);
-        archive_.emplace(source_, names_of(move_), true);
+        archive_.emplace(source_, schemas_in(move_.shards), true);
         note_definition(source_, move_, *archive_);
         slot_.reset();
         drop_unread_slot(source_, move_);

@@ -7,97 +7,17 @@
 #include "definition/entries.h"
 #include "cutover/cutover.h"
 #include "postgres/trust.h"
+#include "sql/sql.h"
 
 namespace
 {
-
-/* The rows of the catalogue that define the shard, by their xmin; those of pg_class by their
- * contents, because TRUNCATE and REFRESH MATERIALIZED VIEW write them, too. The changes of the
- * fence are left out: its triggers, and the bounds of sequences.
- *
- * An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are
- * unique in one catalogue alone, so tableoid is a part of each row; comments and security labels
- * are joined by both. Of pg_sequence the fence changes bounds and start, so only type, increment
- * and cache are read.
- *
- * Objects of the schema are found by the index of pg_depend, where each depends on it, and the rest
- * by those: the time must not grow with the number of other shards. Only the relation of a
- * composite type, row types, arrays and indexes depend on their type or table in its place; row
- * types and arrays change with them alone. Most of the time would go into plans, so they are made
- * once a session.
- *
- * The tables exist already on a server that was the source of a move before: --undo --reversible
- * prepares reverse replication there. */
-const char* const kFingerprint = R"sql(
-DROP TABLE IF EXISTS @move@.definition, @move@.noted;
-CREATE TABLE @move@.definition (sql text NOT NULL);
-CREATE TABLE @move@.noted (fingerprint text, at pg_lsn, of_definition text);
-ALTER TABLE @move@.noted REPLICA IDENTITY FULL;
-INSERT INTO @move@.noted DEFAULT VALUES;
-
-CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql
-    SET search_path = '' SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-    schemas CONSTANT oid[] := ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s ON s.schema_name = n.nspname);
-    members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = ANY (schemas));
-    types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE oid = ANY (members) AND typnamespace = ANY (schemas));
-    tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = ANY (schemas) AND relkind <> 'S');
-    sequences CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = ANY (schemas) AND relkind = 'S');
-    others CONSTANT oid[] := ARRAY(SELECT typrelid FROM pg_type WHERE oid = ANY (types) AND typrelid <> 0)
-        || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables));
-    relations CONSTANT oid[] := tables || others;
-    functions CONSTANT oid[] := ARRAY(SELECT oid FROM pg_proc WHERE oid = ANY (members) AND pronamespace = ANY (schemas));
-BEGIN
-    RETURN (
-        WITH written (catalog, object, by) AS (
-            SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, relam, reltablespace, relpersistence, relrowsecurity,
-                                                      relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
-                      FROM pg_class WHERE oid = ANY (relations || sequences)
-            UNION ALL SELECT tableoid, seqrelid, concat_ws(' ', seqtypid, seqincrement, seqcache)
-                      FROM pg_sequence WHERE seqrelid = ANY (sequences)
-            UNION ALL SELECT tableoid, attrelid, xmin::text FROM pg_attribute WHERE attrelid = ANY (relations)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_attrdef WHERE adrelid = ANY (tables)
-            UNION ALL SELECT tableoid, indexrelid, xmin::text FROM pg_index WHERE indrelid = ANY (tables)
-            UNION ALL SELECT tableoid, inhrelid, xmin::text FROM pg_inherits WHERE inhrelid = ANY (relations)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_constraint WHERE conrelid = ANY (tables) OR contypid = ANY (types)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND tgname <> 'snowflake_move'
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_policy WHERE polrelid = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_proc WHERE oid = ANY (functions)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_type WHERE oid = ANY (types)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_enum WHERE enumtypid = ANY (types)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_operator WHERE oprnamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opclass WHERE opcnamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_opfamily WHERE opfnamespace = ANY (schemas)
-            UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
-                      FROM pg_amop AS a JOIN pg_opfamily AS f ON f.oid = amopfamily WHERE opfnamespace = ANY (schemas)
-            UNION ALL SELECT a.tableoid, a.oid, a.xmin::text
-                      FROM pg_amproc AS a JOIN pg_opfamily AS f ON f.oid = amprocfamily WHERE opfnamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_conversion WHERE connamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, ftrelid, xmin::text FROM pg_foreign_table WHERE ftrelid = ANY (tables)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_collation WHERE collnamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_config WHERE cfgnamespace = ANY (schemas)
-            UNION ALL SELECT m.tableoid, mapcfg, m.xmin::text
-                      FROM pg_ts_config_map AS m JOIN pg_ts_config AS c ON c.oid = mapcfg WHERE cfgnamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_ts_dict WHERE dictnamespace = ANY (schemas)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_default_acl WHERE defaclnamespace = ANY (schemas)),
-        commented AS (
-            SELECT d.tableoid, objoid, d.xmin::text FROM pg_description AS d JOIN written ON catalog = classoid AND object = objoid
-            UNION ALL
-            SELECT l.tableoid, objoid, l.xmin::text FROM pg_seclabel AS l JOIN written ON catalog = classoid AND object = objoid)
-        SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by))
-        FROM (TABLE written UNION ALL TABLE commented) AS rows);
-END $$;
-REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;
-)sql";
 
 std::vector<std::string> read_definition(Connection& source, const Move& move,
                                          const Archive& archive)
 {
     std::vector<std::string> definition;
-    for (const auto& [schema, entries] : split_dump(source, names_of(move), archive.text()))
+    for (const auto& [schema, entries] :
+         split_dump(source, schemas_in(move.shards), archive.text()))
         for (const Entry& entry : entries)
             definition.push_back(entry.sql);
     /* Sorted here and not by ORDER BY: std::set_difference() compares bytes, a
@@ -122,20 +42,12 @@ std::string marked_lines(const std::string& mark, const std::vector<std::string>
 
 void make_fingerprint(Connection& source, const Move& move)
 {
-    source.run(move.sql(kFingerprint) + keeping_to_owner(move.name));
-}
-
-std::vector<std::string> names_of(const Move& move)
-{
-    std::vector<std::string> names;
-    for (const Shard& shard : move.shards)
-        names.push_back(shard.schema);
-    return names;
+    source.run(move.sql(fingerprint_sql) + keeping_to_owner(move.name));
 }
 
 Archive archive_of(Connection& source, const Move& move)
 {
-    return {source, names_of(move), true};
+    return {source, schemas_in(move.shards), true};
 }
 
 void note_definition(Connection& source, const Move& move, const Archive& archive)

@@ -11,9 +11,6 @@
  * the caller. */
 void make_fingerprint(Connection& source, const Move& move);
 
-/* The schemas, without quotes. */
-std::vector<std::string> names_of(const Move& move);
-
 /* The archive of a definition, with filled views, as the next two take it. In a database of
  * thousands of shards pg_dump takes half a second, so one archive is made for several uses. */
 Archive archive_of(Connection& source, const Move& move);

@@ -34,10 +34,7 @@ using Entries = std::vector<Entry>;
 
 MoveCommand command_of(const Entry& entry, const MoveOptions& options)
 {
-    std::vector<std::string> schemas;
-    for (const Shard& shard : entry.shards)
-        schemas.push_back(shard.schema);
-    return MoveCommand(options, schemas, true);
+    return MoveCommand(options, schemas_in(entry.shards), true);
 }
 
 Entry make_entry(const MoveOptions& options, const ListedSet& one, bool begins)

@@ -199,12 +199,10 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
     /* The closed copy of an undone move is dropped before the new one begins. It is no obstacle,
      * unless something depends on it. */
     const bool replaces_copy = Standing(servers, move).phase() == Phase::undone;
-    std::vector<std::string> names;
-    if (!replaces_copy)
-        for (const Shard& shard : move.shards)
-            names.push_back(shard.schema);
+    const std::string names =
+        sql_array(replaces_copy ? std::vector<std::string>() : schemas_in(move.shards));
     Obstacles found;
-    found.read(target, kOnTarget, {sql_array(names), version.text(0, 0), version.text(0, 1)});
+    found.read(target, kOnTarget, {names, version.text(0, 0), version.text(0, 1)});
     if (replaces_copy)
         for (const std::string& dependent : find_dependents(target, move.shards))
             found.add(target.server(), dependent, "Drop it, or move it into the schema.");

@@ -181,12 +181,11 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
 {
     if (Obstacles found = find_missing_crl(target, source_dsn); !found.empty())
         return found;
-    std::vector<std::string> schemas;
+    const std::vector<std::string> schemas = schemas_in(shards);
     std::vector<Statement> statements;
     std::string copies;
     for (const Shard& shard : shards) {
         const std::string number = std::to_string(shard.number);
-        schemas.push_back(shard.schema);
         copies += shard.quoted + ", ";
         statements.push_back({Kind::shard, "shard " + number,
                               "SELECT snowflake_internal.claim_shard(" + number + ", " +

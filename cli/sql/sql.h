@@ -3,4 +3,5 @@
 #pragma once
 
 extern const char fence_sql[];
+extern const char fingerprint_sql[];
 extern const char split_sql[];
