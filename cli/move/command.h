@@ -37,7 +37,9 @@ public:
     int execute();
     /* Of a move that has not begun; none if it has, or is done. Adds the takings of the move to
      * those of a list. */
-    Obstacles find_obstacles(Capacity& capacity, Look look = Look::first);
+    Obstacles find_obstacles(Capacity& capacity);
+    /* Of find_obstacles(): a list keeps it until the move begins. */
+    std::shared_ptr<const Tried> tried;
     /* Adds the takings of reverse replication of a move that has begun, or of an undo, if one is
      * wanted.
      */
@@ -129,8 +131,8 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
 /* The shards are there and closed afterwards, and the subscription brings the changes since the
  * snapshot. copy_jobs, index_jobs: how many tables are copied, and indexes built, at the same time.
  * Late if the definition is being changed just now; MustStartAnew if it has changed. */
-void copy_shards(Servers& servers, const Move& move, const Workers& workers, int copy_jobs,
-                 int index_jobs);
+void copy_shards(Servers& servers, const Move& move, const Workers& workers, const Tried* tried,
+                 int copy_jobs, int index_jobs);
 /* Returns when the target is behind by no more than that, and the worker runs. There is no
  * deadline: clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);

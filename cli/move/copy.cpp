@@ -28,9 +28,9 @@ bool has_copy(Connection& target, const Move& move)
 class Copy
 {
 public:
-    Copy(Servers& servers, const Move& move, const Workers& workers)
+    Copy(Servers& servers, const Move& move, const Workers& workers, const Tried* tried)
         : source_(servers.source), target_(servers.target), move_(move), workers_(workers),
-          owner_(sole_owner(source_, move.shards))
+          tried_(tried), owner_(sole_owner(source_, move.shards))
     {
     }
 
@@ -47,8 +47,10 @@ private:
     Connection& target_;
     const Move& move_;
     const Workers& workers_;
+    const Tried* const tried_;
     const std::string owner_;
-    std::optional<Archive> archive_;
+    std::optional<Archive> read_; /* if the definition has changed since it was tried */
+    const Archive* archive_ = nullptr;
     std::optional<SlotWithSnapshot> slot_;
 };
 
@@ -61,8 +63,11 @@ void Copy::begin()
     for (int i = 1; i == 1 || has_changed(source_, move_); i++) {
         if (i > kTries)
             throw Late("the definition of the shard is being changed");
-        note_fingerprint(source_, move_);
-        archive_.emplace(source_, schemas_in(move_.shards), true);
+        const std::string fingerprint = note_fingerprint(source_, move_);
+        if (tried_ && tried_->fingerprint == fingerprint)
+            archive_ = &tried_->archive;
+        else
+            archive_ = &read_.emplace(source_, schemas_in(move_.shards), true);
         note_definition(source_, move_, *archive_);
         slot_.reset();
         drop_unread_slot(source_, move_);
@@ -205,12 +210,12 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
         require_slot(source, move);
 }
 
-void copy_shards(Servers& servers, const Move& move, const Workers& workers, int copy_jobs,
-                 int index_jobs)
+void copy_shards(Servers& servers, const Move& move, const Workers& workers, const Tried* tried,
+                 int copy_jobs, int index_jobs)
 {
     if (has_copy(servers.target, move))
         return;
-    Copy copy(servers, move, workers);
+    Copy copy(servers, move, workers, tried);
     copy.begin();
     copy.make_tables();
     copy.copy_rows(copy_jobs);

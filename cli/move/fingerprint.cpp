@@ -26,6 +26,14 @@ std::vector<std::string> read_definition(Connection& source, const Move& move,
     return definition;
 }
 
+/* Of fingerprint.sql. */
+std::string body_of(const std::string& schemas, const std::string& result)
+{
+    std::string body = fingerprint_sql;
+    body.replace(body.find("@schemas@", body.find("DECLARE")), 9, schemas);
+    return body.replace(body.find("@result@", body.find("BEGIN")), 8, result);
+}
+
 std::string marked_lines(const std::string& mark, const std::vector<std::string>& statements)
 {
     std::string text;
@@ -40,9 +48,37 @@ std::string marked_lines(const std::string& mark, const std::vector<std::string>
 
 } // namespace
 
+/* The tables exist already on a server that was the source of a move before: --undo --reversible
+ * prepares reverse replication there. */
 void make_fingerprint(Connection& source, const Move& move)
 {
-    source.run(move.sql(fingerprint_sql) + keeping_to_owner(move.name));
+    source.run(move.sql(R"(
+        DROP TABLE IF EXISTS @move@.definition, @move@.noted;
+        CREATE TABLE @move@.definition (sql text NOT NULL);
+        CREATE TABLE @move@.noted (fingerprint text, at pg_lsn, of_definition text);
+        ALTER TABLE @move@.noted REPLICA IDENTITY FULL;
+        INSERT INTO @move@.noted DEFAULT VALUES;
+        CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql
+            SET search_path = '' SET plan_cache_mode = force_generic_plan AS $$)" +
+                        body_of("ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s "
+                                "ON s.schema_name = n.nspname)",
+                                "RETURN fingerprint") +
+                        "$$; REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;") +
+               keeping_to_owner(move.name));
+}
+
+/* The fingerprint of a source without a record. DO has no result, and a function would take the
+ * right to make one. */
+Tried::Tried(Connection& source, const Shards& shards)
+    : fingerprint(source
+                      .run("DO $do$" +
+                           body_of(source.literal(schemas_of(shards)) + "::regnamespace[]",
+                                   "PERFORM set_config('snowflake_shard.fingerprint', "
+                                   "fingerprint, false)") +
+                           "$do$; SELECT current_setting('snowflake_shard.fingerprint')")
+                      .text(0, 0)),
+      archive(source, schemas_in(shards), true)
+{
 }
 
 Archive archive_of(Connection& source, const Move& move)
@@ -86,9 +122,12 @@ void require_same_definition(Connection& source, const Move& move, const Archive
         throw MustStartAnew("the definition has changed since it was copied", difference);
 }
 
-void note_fingerprint(Connection& source, const Move& move)
+std::string note_fingerprint(Connection& source, const Move& move)
 {
-    source.run(move.sql("UPDATE @move@.noted SET fingerprint = @move@.fingerprint()"));
+    return source
+        .run(move.sql(
+            "UPDATE @move@.noted SET fingerprint = @move@.fingerprint() RETURNING fingerprint"))
+        .text(0, 0);
 }
 
 void note_position(Connection& source, const Move& move)

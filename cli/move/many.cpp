@@ -28,9 +28,13 @@ struct Entry {
     bool is_taken = false;
     bool differs = false;   /* rows, or reverse replication was not possible */
     std::int64_t bytes = 0; /* as ListedSet has them */
+    std::shared_ptr<const Tried> tried{};
 };
 
 using Entries = std::vector<Entry>;
+
+/* Each takes a file descriptor. Of more sets the definition is read and tried again. */
+constexpr std::size_t kMostArchives = 200;
 
 MoveCommand command_of(const Entry& entry, const MoveOptions& options)
 {
@@ -56,7 +60,7 @@ Entry make_entry(const MoveOptions& options, const ListedSet& one, bool begins)
 
 /* All of them, before the first move. Each look locks its shards as a move does, and releases it.
  * begin() looks again, because the last move of a list can begin hours later. */
-Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
+Obstacles find_obstacles(Entries& entries, const MoveOptions& options)
 {
     std::atomic<std::size_t> next = 0;
     Capacity capacity;
@@ -68,11 +72,13 @@ Obstacles find_obstacles(const Entries& entries, const MoveOptions& options)
             if (entries[i].has_moved)
                 continue;
             const Prefix prefix(short_title_of(entries[i].shards) + ": ");
-            for (Obstacle& obstacle :
-                 command_of(entries[i], entries[i].options).find_obstacles(capacity)) {
+            MoveCommand command = command_of(entries[i], entries[i].options);
+            for (Obstacle& obstacle : command.find_obstacles(capacity)) {
                 obstacle.server = short_title_of(entries[i].shards) + ", " + obstacle.server;
                 found.push_back(obstacle);
             }
+            if (entries.size() <= kMostArchives)
+                entries[i].tried = command.tried;
         }
         return found;
     });
@@ -170,6 +176,7 @@ void move_one(Entry& entry)
     std::string reached;
     try {
         MoveCommand command = command_of(entry, in_direction(entry.options));
+        command.tried = std::exchange(entry.tried, nullptr);
         try {
             entry.differs = command.execute() == kFound;
             entry.state = command.end_state();

@@ -121,7 +121,7 @@ void MoveCommand::add_reverse(Capacity& capacity)
         capacity.add_reverse(session_.servers, has_slot(target_, move_.back_slot));
 }
 
-Obstacles MoveCommand::find_obstacles(Capacity& capacity, Look look)
+Obstacles MoveCommand::find_obstacles(Capacity& capacity)
 {
     const Standing now = standing();
     switch (act_of(phase(now), Verb::list)) {
@@ -142,7 +142,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity, Look look)
     capacity.add_move(session_.servers);
     if (options_.is_reversible)
         capacity.add_reverse(session_.servers, false);
-    const std::vector<Shard> shards = read_shards(source_);
+    const Shards& shards = session_.known.open;
     for (const Shard& shard : move_.shards)
         find_shard(shards, shard.schema, source_.server()); /* an error if it is not there */
     require_one_schema_each(source_, shards, numbers_of(move_.shards));
@@ -151,11 +151,11 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity, Look look)
         return locked;
     if (options_.is_dry_run)
         capacity.add_rows(session_.servers, move_.shards);
-    if (look == Look::first)
+    if (!tried)
         routers_.tell_of_disconnected(source_, target_);
-    if (look == Look::first && options_.is_reversible)
+    if (!tried && options_.is_reversible)
         routers_.tell_of_disconnected(target_, source_);
-    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_, look);
+    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_, tried);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_reverse(session_.servers, move_, on_source_, limits_));
     obstacles.add(routers_.find_obstacles(source_));
@@ -165,7 +165,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity, Look look)
 int MoveCommand::begin(const Standing& now)
 {
     Capacity capacity;
-    Obstacles obstacles = find_obstacles(capacity, is_one_of_many_ ? Look::again : Look::first);
+    Obstacles obstacles = find_obstacles(capacity);
     obstacles.add(capacity.find_too_few(1));
     /* move_many() has printed the obstacles of all shards. These have come since. */
     if (is_one_of_many_)

@@ -191,7 +191,8 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
 }
 
 /* Those of the target. */
-Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers, Look look)
+Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers,
+                         std::shared_ptr<const Tried>& tried)
 {
     auto& [source, target] = servers;
     const Result version = source.query(R"(
@@ -219,9 +220,23 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
         found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
-    return found.empty() && look == Look::first
-               ? try_definition(source, target, move.shards, move.name, workers.dsn, replaces_copy)
-               : found;
+    if (found.empty() && !tried)
+        try {
+            auto read = std::make_shared<const Tried>(source, move.shards);
+            found = try_definition(source, target, move.shards, read->archive, move.name,
+                                   workers.dsn, replaces_copy);
+            if (found.empty())
+                tried = std::move(read);
+            /* A server that does not answer is no obstacle. pg_dump or pg_restore that fails is
+             * one. */
+        } catch (const ServerError&) {
+            throw;
+        } catch (const Failure& error) {
+            found.add(source.server(), error.what(),
+                      "A move needs a working pg_dump and pg_restore, and the right to lock and "
+                      "read the shard.");
+        }
+    return found;
 }
 
 } // namespace
@@ -239,8 +254,9 @@ Obstacles find_locked(Connection& source, const Shards& shards, const Limits& li
 }
 
 Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
-                         const Limits& limits, Look look)
+                         const Limits& limits, std::shared_ptr<const Tried>& tried)
 {
+    const bool is_repeated = tried != nullptr;
     auto& [source, target] = servers;
     Obstacles found = find_split(source, move.shards);
     found.add(find_split(target, move.shards));
@@ -249,11 +265,11 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     if (!found.empty())
         return found;
     found.add(find_on_source(source, move, limits));
-    found.add(find_on_target(servers, move, workers, look));
+    found.add(find_on_target(servers, move, workers, tried));
     const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
     found.add(untrusted);
     found.read(target, kDefaultPrivileges);
-    if (look == Look::again)
+    if (is_repeated)
         return found;
     /* It reads all rows, so it comes when nothing else is in the way. */
     if (found.empty())

@@ -2,8 +2,11 @@
 
 #pragma once
 
+#include <memory>
+
 #include "base/shards.h"
 #include "cutover/cutover.h"
+#include "move/fingerprint.h"
 #include "move/rights.h"
 #include "move/session.h"
 #include "postgres/obstacles.h"
@@ -11,15 +14,15 @@
 /* Locks on the shard that outlast the timeout: for these, later looks would wait without a word. */
 Obstacles find_locked(Connection& source, const Shards& shards, const Limits& limits);
 
-/* again: the list of the move was looked at before its first move. The definition and foreign keys,
- * which take longest, are not tried a second time, and no warning is repeated. */
-enum class Look { first, again };
-
 /* workers: those of the target. limits: a transaction that has run longer than the timeout is an
  * obstacle. Changes nothing: the definition is tried in a transaction
- * that is rolled back. Warnings tell of facts that stop no move. */
+ * that is rolled back. Warnings tell of facts that stop no move.
+ *
+ * tried: empty, and given if the target can make the definition. If it is there, a list was looked
+ * at before its first move: definition and foreign keys, which take longest, are not tried a second
+ * time, and no warning is repeated. */
 Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
-                         const Limits& limits, Look look);
+                         const Limits& limits, std::shared_ptr<const Tried>& tried);
 
 /* More obstacles, of --reversible alone. workers: those of the source. */
 Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Workers& workers,

@@ -31,10 +31,9 @@ void require_set(const Known& known, const Connection& server, const Shards& sha
 }
 
 /* The target has a shard alone when the old rows have been dropped. */
-Move name_move(Servers& servers, const std::vector<std::string>& schemas)
+Move name_move(Servers& servers, const Known& source, const std::vector<std::string>& schemas)
 {
     require_installed(servers.source);
-    const Known source = read_known(servers.source);
     const Known target = read_known(servers.target);
     Shards shards;
     for (const std::string& schema : schemas) {
@@ -72,7 +71,7 @@ Servers::Servers(const std::string& from, const std::string& to) : source(from),
 
 Session::Session(const std::string& from, const std::string& to,
                  const std::vector<std::string>& schemas)
-    : servers(from, to), move(name_move(servers, schemas))
+    : servers(from, to), known(read_known(servers.source)), move(name_move(servers, known, schemas))
 {
     /* Before the locks: in one database the second would wait for the first. */
     if (is_same_server(servers.source, servers.target))

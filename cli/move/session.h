@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/shards.h"
+#include "fleet/known.h"
 #include "cutover/fence.h"
 #include "postgres/connection.h"
 
@@ -45,5 +46,6 @@ struct Session {
             const std::vector<std::string>& schemas);
 
     Servers servers;
+    const Known known; /* of the source, before the locks */
     const Move move;
 };

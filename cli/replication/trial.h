@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/shards.h"
+#include "postgres/dump.h"
 #include "postgres/obstacles.h"
 
 /* Makes the subscription and the definition. If there is an error, they are made again object by
@@ -16,11 +17,11 @@
  * because its writers wait behind this transaction; then it is an obstacle, too. There are no rows,
  * and materialized views are not filled, so no object takes long.
  *
- * move: the name of its subscription and schema. replaces_copy: the closed copy of an undone move,
- * and its record, are dropped before. */
+ * archive: of the source. move: the name of its subscription and schema. replaces_copy: the closed
+ * copy of an undone move, and its record, are dropped before. */
 Obstacles try_definition(Connection& source, Connection& target, const Shards& shards,
-                         const std::string& move, const std::string& source_dsn,
-                         bool replaces_copy);
+                         const Archive& archive, const std::string& move,
+                         const std::string& source_dsn, bool replaces_copy);
 
 /* The subscription alone: whether the server can connect by the string. */
 Obstacles try_subscription(Connection& subscriber, const std::string& name, const std::string& dsn);

@@ -1,4 +1,5 @@
--- See move/fingerprint.h.
+-- The body of a function, or of DO: see move/fingerprint.cpp. @schemas@: an expression, the OIDs of the schemas; @result@: a statement
+-- that takes the variable fingerprint.
 --
 -- The rows of the catalogue that define the shard, by their xmin; those of pg_class by their contents, because TRUNCATE and REFRESH
 -- MATERIALIZED VIEW write them, too. The changes of the fence are left out: its triggers, and the bounds of sequences.
@@ -10,18 +11,8 @@
 -- Objects of the schema are found by the index of pg_depend, where each depends on it, and the rest by those: the time must not grow with
 -- the number of other shards. Only the relation of a composite type, row types, arrays and indexes depend on their type or table in its
 -- place; row types and arrays change with them alone. Most of the time would go into plans, so they are made once a session.
---
--- The tables exist already on a server that was the source of a move before: --undo --reversible prepares reverse replication there.
-DROP TABLE IF EXISTS @move@.definition, @move@.noted;
-CREATE TABLE @move@.definition (sql text NOT NULL);
-CREATE TABLE @move@.noted (fingerprint text, at pg_lsn, of_definition text);
-ALTER TABLE @move@.noted REPLICA IDENTITY FULL;
-INSERT INTO @move@.noted DEFAULT VALUES;
-
-CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql
-    SET search_path = '' SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-    schemas CONSTANT oid[] := ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s ON s.schema_name = n.nspname);
+    schemas CONSTANT oid[] := @schemas@;
     members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = ANY (schemas));
     types CONSTANT oid[] := ARRAY(SELECT oid FROM pg_type WHERE oid = ANY (members) AND typnamespace = ANY (schemas));
     tables CONSTANT oid[] := ARRAY(SELECT oid FROM pg_class WHERE oid = ANY (members) AND relnamespace = ANY (schemas) AND relkind <> 'S');
@@ -30,8 +21,9 @@ DECLARE
         || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables));
     relations CONSTANT oid[] := tables || others;
     functions CONSTANT oid[] := ARRAY(SELECT oid FROM pg_proc WHERE oid = ANY (members) AND pronamespace = ANY (schemas));
+    fingerprint text;
 BEGIN
-    RETURN (
+    fingerprint := (
         WITH written (catalog, object, by) AS (
             SELECT tableoid, oid, xmin::text FROM pg_namespace WHERE oid = ANY (schemas)
             UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, relam, reltablespace, relpersistence, relrowsecurity,
@@ -72,5 +64,5 @@ BEGIN
             SELECT l.tableoid, objoid, l.xmin::text FROM pg_seclabel AS l JOIN written ON catalog = classoid AND object = objoid)
         SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by))
         FROM (TABLE written UNION ALL TABLE commented) AS rows);
-END $$;
-REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;
+    @result@;
+END
