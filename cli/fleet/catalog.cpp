@@ -172,9 +172,8 @@ void require_one_schema_each(Connection& connection, const std::vector<Shard>& s
         throw Failure(problems + "Nothing was done.");
 }
 
-Shards find_missing(Connection& connection, const Shards& shards)
+Shards find_missing(const Shards& open, const Shards& shards)
 {
-    const Shards open = read_shards(connection);
     Shards missing;
     for (const Shard& shard : shards)
         if (std::none_of(open.begin(), open.end(), [&](const Shard& one) {

@@ -27,8 +27,8 @@ std::map<int, std::string> find_twice(Connection& connection, const std::vector<
 void require_one_schema_each(Connection& connection, const std::vector<Shard>& shards,
                              const ShardSet& wanted);
 
-/* Those of the shards that are not open there. */
-Shards find_missing(Connection& connection, const Shards& shards);
+/* Those of the shards that are not among the open ones. */
+Shards find_missing(const Shards& open, const Shards& shards);
 
 /* The one shard of a schema. Failure if the schema is no open shard, or has several numbers. */
 Shard find_shard(Connection& connection, const std::string& schema);

@@ -76,7 +76,7 @@ int MoveCommand::complete(const Standing& now)
     Connection& open = is_on_target ? source_ : target_;
     /* A schema can have been dropped or renamed on the target since the move. Then the rows of the
      * source are the only ones. */
-    if (const Shards missing = find_missing(open, move_.shards); !missing.empty())
+    if (const Shards missing = find_missing(read_shards(open), move_.shards); !missing.empty())
         throw Failure("schema " + visible(missing[0].schema) + " of " + open.server() +
                       " is not shard " + std::to_string(missing[0].number));
     /* The record of the source is dropped last. It alone tells that the source follows, so a

@@ -96,7 +96,7 @@ std::vector<std::vector<std::string>> MoveCommand::variables() const
 /* Asked last, because the shard can have left the target again. */
 void MoveCommand::require_there()
 {
-    if (const Shards missing = find_missing(target_, move_.shards); !missing.empty())
+    if (const Shards missing = find_missing(read_shards(target_), move_.shards); !missing.empty())
         throw Failure(missing[0].title() + ", has left " + source_.server() + " for " +
                       target_.server() + ", and is not there any more");
 }
@@ -209,7 +209,8 @@ Phase MoveCommand::phase(const Standing& now)
     const Phase phase = is_undo ? phase_of(now.target, now.source) : now.phase();
     if (phase != Phase::none)
         return phase;
-    const bool has_left = find_missing(source_, move_.shards).size() == move_.shards.size();
+    const bool has_left =
+        find_missing(session_.known.open, move_.shards).size() == move_.shards.size();
     return has_left == is_undo ? Phase::none : Phase::dropped;
 }
 
