@@ -68,6 +68,7 @@ extern "C" {
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
 #include "pgstat.h"
+#include "replication/origin.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -268,6 +269,16 @@ inline LocalTransactionId my_lxid()
     return MyProc->lxid;
 }
 #endif
+
+/* The replication origin of what this session writes. 19 moved it into a struct. */
+inline auto& origin_of_writes()
+{
+#if PG_VERSION_NUM >= 190000
+    return replorigin_xact_state.origin;
+#else
+    return replorigin_session_origin;
+#endif
+}
 
 /* Before 19 the special area of a sequence's page was private to commands/sequence.c. */
 #if PG_VERSION_NUM >= 190000

@@ -71,7 +71,8 @@ extern "C" {
  * client_encoding. Defaults, generated columns and constraints of the table run as in COPY, with
  * the rights of the table's owner, in a security-restricted operation. Triggers fire as in an apply
  * worker, because the rows have fired them where they come from: only those that are ENABLE ALWAYS
- * or REPLICA, and no foreign key is checked.
+ * or REPLICA, and no foreign key is checked. To logical decoding the rows are replicated ones: a
+ * reader of this server alone (origin = none) gets none of them.
  *
  *   42P01, 42809   no such relation, no ordinary table
  *   42501, 25006   the caller may not act as the owner; a read-only transaction
@@ -93,15 +94,18 @@ PGDLLEXPORT Datum snowflake_copy_rows(PG_FUNCTION_ARGS)
                       GUC_ACTION_SAVE, true, 0, false);
     /* A trigger of the table can call this function, too, and catch its error. */
     const Piece before = piece;
+    const auto origin = pg::origin_of_writes();
     std::uint64_t count = 0;
     PG_TRY();
     {
+        pg::origin_of_writes() = DoNotReplicateId;
         piece = {VARDATA_ANY(rows), static_cast<int>(VARSIZE_ANY_EXHDR(rows))};
         count = insert(table, columns, format);
     }
     PG_FINALLY();
     {
         piece = before;
+        pg::origin_of_writes() = origin;
     }
     PG_END_TRY();
     owner::become_again(rights);

@@ -150,8 +150,13 @@ subtest 'a move names publications and slots' => sub {
 subtest 'there' => sub {
 	await_writers($nodes[0]);
 	ok(read_changes($nodes[0]) > 0, 'the reader is at the source');
+	my $local = q{pg_logical_slot_get_changes('local', NULL, NULL, 'only-local', '1', 'skip-empty-xacts', '1')};
+	$nodes[1]->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('local', 'test_decoding')});
 	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'move --reversible');
 	follow(@nodes, 'follows');
+	is($nodes[1]->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE data ~ 'insta5.counters: INSERT') > 0
+		FROM $local") =~ s/^[1-9]\d*/n/r, 'n|f', 'a reader of what is written there gets no copied row');
+	$nodes[1]->safe_psql('postgres', q{SELECT pg_drop_replication_slot('local')});
 };
 
 subtest 'back' => sub {

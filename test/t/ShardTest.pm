@@ -26,6 +26,7 @@ our @EXPORT = qw(
   shard_program
   shard_program_if_built
   shard_command
+  without_times
   run_shard
   shard_json
   background
