@@ -59,8 +59,8 @@ std::string describe_blockers(Connection& connection, int process)
     return visible(found.text(0, 0));
 }
 
-/* The connection is busy while it waits, so another one looks. Most calls wait for nobody: they have
- * ended before, and make none. */
+/* The connection is busy while it waits, so another one looks. Most calls wait for nobody: they
+ * have ended before, and make none. */
 void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
                          const std::function<void()>& work)
 {
