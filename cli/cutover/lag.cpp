@@ -17,7 +17,7 @@ bool Lag::is_small(std::int64_t left, std::int64_t done)
         samples_.pop_front();
     if (left <= kAlmostNothing)
         return true;
-    const double bytes = static_cast<double>(done - samples_.front().done);
+    const auto bytes = static_cast<double>(done - samples_.front().done);
     const std::chrono::duration<double> time = now - samples_.front().at;
     return bytes > 0 && time * (static_cast<double>(left) / bytes) <= most_;
 }

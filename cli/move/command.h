@@ -39,7 +39,8 @@ public:
      * those of a list. */
     Obstacles find_obstacles(Capacity& capacity);
     /* Of find_obstacles(): a list keeps it until the move begins. */
-    std::shared_ptr<const Tried> tried;
+    const std::shared_ptr<const Tried>& tried() const { return tried_; }
+    void use(std::shared_ptr<const Tried> tried) { tried_ = std::move(tried); }
     /* Adds the takings of reverse replication of a move that has begun, or of an undo, if one is
      * wanted.
      */
@@ -115,6 +116,7 @@ private:
     const Limits& limits_ = cutover_.limits;
     const Workers on_target_;
     const Workers on_source_; /* of reverse replication */
+    std::shared_ptr<const Tried> tried_;
     std::string end_state_;
     std::optional<std::int64_t> pause_;
 };

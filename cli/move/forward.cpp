@@ -65,7 +65,7 @@ void MoveCommand::prepare()
     /* A fence that stands says that a cutover has begun, so these steps are done. Nobody can write
      * to the shard then, so this goes on to the cutover at once. */
     if (const auto source = standing().source; source->step != Step::fenced) {
-        copy_shards(servers, move_, on_target_, tried.get(), options_.copy_jobs,
+        copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs,
                     options_.index_jobs);
         if (source->is_reversible) {
             Capacity capacity;

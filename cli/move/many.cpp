@@ -38,7 +38,7 @@ constexpr std::size_t kMostArchives = 200;
 
 MoveCommand command_of(const Entry& entry, const MoveOptions& options)
 {
-    return MoveCommand(options, schemas_in(entry.shards), true);
+    return {options, schemas_in(entry.shards), true};
 }
 
 Entry make_entry(const MoveOptions& options, const ListedSet& one, bool begins)
@@ -78,7 +78,7 @@ Obstacles find_obstacles(Entries& entries, const MoveOptions& options)
                 found.push_back(obstacle);
             }
             if (entries.size() <= kMostArchives)
-                entries[i].tried = command.tried;
+                entries[i].tried = command.tried();
         }
         return found;
     });
@@ -176,7 +176,7 @@ void move_one(Entry& entry)
     std::string reached;
     try {
         MoveCommand command = command_of(entry, in_direction(entry.options));
-        command.tried = std::exchange(entry.tried, nullptr);
+        command.use(std::exchange(entry.tried, nullptr));
         try {
             entry.differs = command.execute() == kFound;
             entry.state = command.end_state();

@@ -151,11 +151,11 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         return locked;
     if (options_.is_dry_run)
         capacity.add_rows(session_.servers, move_.shards);
-    if (!tried)
+    if (!tried_)
         routers_.tell_of_disconnected(source_, target_);
-    if (!tried && options_.is_reversible)
+    if (!tried_ && options_.is_reversible)
         routers_.tell_of_disconnected(target_, source_);
-    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_, tried);
+    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_, tried_);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_reverse(session_.servers, move_, on_source_, limits_));
     obstacles.add(routers_.find_obstacles(source_));

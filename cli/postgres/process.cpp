@@ -245,7 +245,7 @@ Program find_program(const std::string& name, int server_version)
         const std::string there = folder + name;
         if (there.front() != '/' || access(there.c_str(), X_OK) != 0)
             continue;
-        const Program program = {there, read_version(there)};
+        Program program = {there, read_version(there)};
         if (std::atoi(program.version.c_str()) == release)
             return program;
         if (chosen.version.empty() ||
