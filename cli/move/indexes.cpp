@@ -12,13 +12,15 @@ namespace
 {
 
 /* From 1 MB on: a smaller one takes no longer than a session and the pg_restore that writes its
- * statement. The archive has a key by its constraint. */
+ * statement. The archive has a key by its constraint. First the largest one of each table: ADD
+ * CONSTRAINT and CREATE INDEX of the same table wait for each other. */
 const char* const kLarge = R"(
     SELECT coalesce(k.tableoid, c.tableoid), coalesce(k.oid, c.oid)
-    FROM pg_class AS c LEFT JOIN pg_constraint AS k ON conindid = c.oid AND contype IN ('p', 'u', 'x'),
+    FROM pg_class AS c JOIN pg_index ON indexrelid = c.oid
+    LEFT JOIN pg_constraint AS k ON conindid = c.oid AND contype IN ('p', 'u', 'x'),
          pg_relation_size(c.oid) AS size
     WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'i' AND size >= 1 << 20
-    ORDER BY size DESC, c.oid)";
+    ORDER BY row_number() OVER (PARTITION BY indrelid ORDER BY size DESC, c.oid), size DESC, c.oid)";
 
 } // namespace
 
