@@ -80,6 +80,10 @@ Session::Session(const std::string& from, const std::string& to,
      * wait for each other. */
     for (Connection* const server : {&servers.source, &servers.target})
         lock_by_names(*server, locks_of(move), "moving the shard");
+    /* Again: until then another command can have begun a move of some of these shards. */
+    known = read_known(servers.source);
+    require_set(known, servers.source, move.shards);
+    require_set(read_known(servers.target), servers.target, move.shards);
 }
 
 Move opposite(const Move& move)

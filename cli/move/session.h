@@ -46,6 +46,6 @@ struct Session {
             const std::vector<std::string>& schemas);
 
     Servers servers;
-    const Known known; /* of the source, before the locks */
+    Known known; /* of the source, behind the locks */
     const Move move;
 };
