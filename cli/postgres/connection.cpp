@@ -198,6 +198,17 @@ PGresult* Connection::await_result()
     }
 }
 
+void Connection::begin_copy(const std::string& sql, ExecStatusType kind)
+{
+    settle();
+    const bool is_sent = PQsendQuery(handle_.get(), sql.c_str()) == 1;
+    PGresult* const begin = is_sent ? await_result() : nullptr;
+    if (PQresultStatus(begin) == kind)
+        PQclear(begin);
+    else
+        finish(Result(begin), is_sent);
+}
+
 /* Returns when the server has sent something, or, if is_unsent, takes something. */
 void Connection::wait(bool is_unsent)
 {

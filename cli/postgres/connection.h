@@ -167,6 +167,7 @@ private:
     Result finish(bool is_sent) { return finish(Result(nullptr), is_sent); }
     Result finish(Result last, bool is_sent, const TakeRow& take = nullptr);
     PGresult* await_result();
+    void begin_copy(const std::string& sql, ExecStatusType kind);
     void wait(bool is_unsent);
     void check();
     void or_give_up(const std::function<void()>& function);

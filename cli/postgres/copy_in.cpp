@@ -6,13 +6,7 @@
 
 CopyIn::CopyIn(Connection& connection, const std::string& sql) : connection_(connection)
 {
-    connection.settle();
-    const bool is_sent = PQsendQuery(connection.handle_.get(), sql.c_str()) == 1;
-    PGresult* const begin = is_sent ? connection.await_result() : nullptr;
-    if (PQresultStatus(begin) == PGRES_COPY_IN)
-        PQclear(begin);
-    else
-        connection.finish(Result(begin), is_sent);
+    connection.begin_copy(sql, PGRES_COPY_IN);
 }
 
 /* libpq would take any number of lines into its buffer, because the connection does not block. */

@@ -5,13 +5,7 @@
 CopyOut::CopyOut(Connection& connection, const std::string& sql)
     : connection_(connection), row_(nullptr, PQfreemem)
 {
-    connection.settle();
-    const bool is_sent = PQsendQuery(connection.handle_.get(), sql.c_str()) == 1;
-    PGresult* const begin = is_sent ? connection.await_result() : nullptr;
-    if (PQresultStatus(begin) == PGRES_COPY_OUT)
-        PQclear(begin);
-    else
-        connection.finish(Result(begin), is_sent);
+    connection.begin_copy(sql, PGRES_COPY_OUT);
 }
 
 /* The end of the COPY has a result, which can be an error, and so has a lost connection. */
