@@ -270,7 +270,7 @@ inline LocalTransactionId my_lxid()
 }
 #endif
 
-/* The replication origin of what this session writes. 19 moved it into a struct. */
+/* The replication origin of this session's changes. 19 moved it into a struct. */
 inline auto& origin_of_writes()
 {
 #if PG_VERSION_NUM >= 190000

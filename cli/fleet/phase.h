@@ -36,7 +36,7 @@ constexpr std::size_t kPhases = static_cast<std::size_t>(Phase::faulty) + 1;
 
 /* Of two records. dropped is none here: only the servers know which of them has the shard. */
 Phase phase_of(const std::optional<MoveState>& source, const std::optional<MoveState>& target);
-/* What one server knows. Its side is that of its step: a source moves away. */
+/* The knowledge of one server. Its side is that of its step: a source moves away. */
 Phase phase_of(const MoveState& record);
 
 enum class Motion {

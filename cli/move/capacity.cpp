@@ -9,7 +9,7 @@ namespace
 {
 
 /* The problem, and the statement that mends it. $1, $3: how many a publisher and a subscriber take;
- * $2, $4: what takes them.
+ * $2, $4: their names.
  *
  * Workers of parallel queries come and go, and are not counted. A background worker shows the type
  * that its library gives it (bgw_type), so the query names the processes that take none of

@@ -1,5 +1,5 @@
 /* The command move on a set of shards. Its parts are in move.cpp (reads the command line, and finds
- * out what is to be done), forward.cpp (a move, a resumed move and an undo), ends.cpp (abort,
+ * out the work), forward.cpp (a move, a resumed move and an undo), ends.cpp (abort,
  * complete) and refusal.cpp. */
 
 #pragma once

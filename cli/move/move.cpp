@@ -63,9 +63,9 @@ Routing MoveCommand::routing()
     return routing;
 }
 
-/* --abort, --undo and --complete work with what the records have. Those that are not stored are
- * given again: addresses, consent to run code, and the command of another router. Passwords are not
- * shown. Of an undo the options are exchanged, and --undo takes the servers of its move. */
+/* --abort, --undo and --complete work with the options in the records. Those that are not stored
+ * are given again: addresses, consent to run code, and the command of another router. Passwords are
+ * not shown. Of an undo the options are exchanged, and --undo takes the servers of its move. */
 std::string MoveCommand::command_with(const std::string& option) const
 {
     const bool is_exchanged = option == "--undo";

@@ -16,7 +16,8 @@ struct Program {
 
 /* Of the one beside this command, those of other versions that Debian has beside it, and those in
  * PATH: the first of the server's own release (Connection::version()), because a later pg_dump can
- * write what the server refuses; else the first of a later release; else the first that runs. */
+ * write statements that the server refuses; else the first of a later release; else the first that
+ * runs. */
 Program find_program(const std::string& name, int server_version);
 
 /* Runs a program without a shell and returns its standard output; its errors go to our standard
