@@ -26,6 +26,7 @@ constexpr int kTries = 3;
 /* The rows of a table are put into 65536 parts by a hash of the key, or of the row if there is
  * none: a row that is written to makes one part uncertain, however many rows the table has. */
 struct Part {
+    std::uint64_t count = 0;
     std::string rows = "no row"; /* "1 row, key (5)" */
     std::string sum{};           /* of the hashes */
     std::string version{};       /* changes with each write, also one that changes nothing */
@@ -43,10 +44,11 @@ std::string parts_sql(Connection& server, const std::string& table, bool is_coun
 {
     const std::string from = " FROM ONLY " + table + " AS t";
     if (is_counted)
-        return "SELECT 0, count(*) || ' rows', NULL::numeric, NULL::numeric" + from;
+        return "SELECT 0, count(*), count(*) || ' rows', NULL::numeric, NULL::numeric" + from;
     const std::string key = key_of(server, table);
     const std::string row = row_text_of(server, table);
-    return "SELECT hashtextextended(key, 0) & 65535, CASE count(*) WHEN 1 THEN '1 row, key ' ELSE "
+    return "SELECT hashtextextended(key, 0) & 65535, count(*), CASE count(*) WHEN 1 THEN '1 row, "
+           "key ' ELSE "
            "count(*) || ' rows, one with key ' END || left(min(key), 100), sum(hash), sum(version) "
            "FROM "
            "(SELECT " +
@@ -57,10 +59,11 @@ std::string parts_sql(Connection& server, const std::string& table, bool is_coun
 
 Parts read_parts(Connection& connection, const std::string& table, const std::string& sql)
 {
-    const Result rows = read_rows(connection, table, sql, 4);
+    const Result rows = read_rows(connection, table, sql, 5);
     Parts parts;
     for (int i = 0; i < rows.rows(); i++)
-        parts[rows.number(i, 0)] = {rows.text(i, 1), rows.text(i, 2), rows.text(i, 3)};
+        parts[rows.number(i, 0)] = {static_cast<std::uint64_t>(rows.number(i, 1)), rows.text(i, 2),
+                                    rows.text(i, 3), rows.text(i, 4)};
     return parts;
 }
 
@@ -115,6 +118,9 @@ public:
         Parts after = read_parts(publisher_, table_, sql_);
         const auto numbers = numbers_of({&before, &copy, &after});
         seen_ = numbers.size();
+        rows_ = 0;
+        for (const auto& part : copy)
+            rows_ += part.second.count;
         std::map<std::int64_t, std::string> open;
         for (const std::int64_t i : numbers)
             if (copy[i] == before[i] || copy[i] == after[i])
@@ -131,6 +137,8 @@ public:
                 differences_[i] = text;
         open_ = open;
     }
+
+    std::uint64_t rows() const { return rows_; } /* of the follower */
 
     bool is_done() const { return open_.size() == differences_.size(); }
 
@@ -152,12 +160,41 @@ private:
     const std::string table_;
     const std::string sql_;
     std::size_t seen_ = 0;
+    std::uint64_t rows_ = 0;
     /* Parts that were equal at one try. They count as equal for good: all of
      * their rows had come then. */
     std::set<std::int64_t> equal_;
     std::map<std::int64_t, std::string> open_; /* with the difference if it may be one */
     std::map<std::int64_t, std::string> differences_;
 };
+
+std::uint64_t size_of(Connection& connection, const std::string& table)
+{
+    const Result size = connection.query("SELECT pg_table_size($1::regclass)", {table});
+    return static_cast<std::uint64_t>(size.number(0, 0));
+}
+
+void compare_table_with_follower(Connection& publisher, Connection& follower,
+                                 const std::string& table, std::uint64_t size,
+                                 const std::string& slot, FollowerRows& found, const Note& note)
+{
+    Comparison comparison(publisher, follower, table);
+    comparison.read(slot);
+    for (int i = 1; i < kTries && !comparison.is_done(); i++) {
+        std::this_thread::sleep_for(kPause);
+        comparison.read(slot);
+    }
+    found.rows += comparison.rows();
+    found.bytes += size;
+    const std::string difference = comparison.difference_found();
+    const std::string unknown = comparison.unknown();
+    if (!difference.empty())
+        found.differences.push_back("table " + table + ": " + difference);
+    if (!unknown.empty())
+        found.unknown.push_back("table " + table + ": " + unknown);
+    if (note && difference.empty() && unknown.empty())
+        note({table});
+}
 
 } // namespace
 
@@ -186,9 +223,8 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
     const std::vector<std::string> tables = tables_of(source, shards);
     Progress progress("compare (tables)", tables.size());
     for (const std::string& table : tables) {
-        const Result size = source.query("SELECT pg_table_size($1::regclass) > $2::bigint",
-                                         {table, std::to_string(max_size)});
-        if (const std::string text = compare_table(source, snapshot, table, size.flag(0, 0));
+        if (const std::string text =
+                compare_table(source, snapshot, table, size_of(source, table) > max_size);
             !text.empty())
             found.push_back("table " + table + ": " + text);
         progress.step();
@@ -198,24 +234,20 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
 }
 
 FollowerRows compare_with_follower(Connection& publisher, Connection& follower,
-                                   const std::vector<std::string>& tables, const std::string& slot)
+                                   const std::vector<std::string>& tables, const std::string& slot,
+                                   std::uint64_t max_size, const Note& note)
 {
     /* It sets row_security = off, so a policy that applies to the role is an error. Rows that are
      * hidden on one side would look like differences. */
     set_row_text(publisher);
     set_row_text(follower);
     FollowerRows found;
+    Progress progress("compare (tables)", tables.size());
     for (const std::string& table : tables) {
-        Comparison comparison(publisher, follower, table);
-        comparison.read(slot);
-        for (int i = 1; i < kTries && !comparison.is_done(); i++) {
-            std::this_thread::sleep_for(kPause);
-            comparison.read(slot);
-        }
-        if (const std::string text = comparison.difference_found(); !text.empty())
-            found.differences.push_back("table " + table + ": " + text);
-        if (const std::string text = comparison.unknown(); !text.empty())
-            found.unknown.push_back("table " + table + ": " + text);
+        const std::uint64_t size = size_of(publisher, table);
+        if (size <= max_size)
+            compare_table_with_follower(publisher, follower, table, size, slot, found, note);
+        progress.step();
     }
     return found;
 }

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,10 +27,18 @@ std::string compare_table(Connection& one, Connection& other, const std::string&
 struct FollowerRows {
     std::vector<std::string> differences; /* "table insta5.users: ..." */
     std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
+    std::uint64_t rows = 0;               /* that were compared, and the bytes of their tables */
+    std::uint64_t bytes = 0;
 };
 
-/* For verify; tables as SQL writes their names. The follower reads the slot of the publisher. A
- * Failure if it does not, or does not catch up. Each table is read on its own, with up to three
- * tries; nothing is locked against writing. */
-FollowerRows compare_with_follower(Connection& publisher, Connection& follower,
-                                   const std::vector<std::string>& tables, const std::string& slot);
+/* Called with tables whose rows were found equal, as soon as they are. */
+using Note = std::function<void(const std::vector<std::string>& tables)>;
+
+/* Tables as SQL writes their names; those above max_size (in bytes) are left out. The follower
+ * reads the slot of the publisher. A Failure if it does not, or does not catch up. Each table is
+ * read up to three times; nothing is locked against writing. */
+FollowerRows
+compare_with_follower(Connection& publisher, Connection& follower,
+                      const std::vector<std::string>& tables, const std::string& slot,
+                      std::uint64_t max_size = std::numeric_limits<std::uint64_t>::max(),
+                      const Note& note = {});
