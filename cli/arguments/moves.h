@@ -75,7 +75,8 @@ struct MoveArguments {
             "move", move, move_shard,
             "Moves a shard to another server while it is written to. Its rows stay on the source, "
             "closed to writing, until --complete. Changes of the definition during a move stop "
-            "it. --resume continues a move that was interrupted or killed. For a list of "
+            "it. With --hold it ends before the cutover, until --cutover. "
+            "--resume continues a move that was interrupted or killed. For a list of "
             "moves, by --shards or --plan, run the same command again to continue.",
             R"(
   snowflake-shard move insta5 --from 'host=db1 dbname=app' --to 'host=db2 dbname=app' --dry-run
@@ -110,6 +111,9 @@ struct MoveArguments {
                               "--index-jobs");
         auto* kind = verb->add_option_group("kind");
         kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
+        kind->add_flag("--hold", move.is_held,
+                       "end when the target follows and all rows were compared");
+        kind->add_flag("--cutover", move.is_cut_over, "let a move that is held go on to its end");
         kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
         kind->add_flag("--abort", move.is_aborted, "undo a move, up to the cutover");
         kind->add_flag("--undo", move.is_undone,

@@ -5,11 +5,11 @@
 namespace
 {
 
-/* A row if the other server does not follow, or is far behind. The name is that of name_slot().
- * LEFT JOIN, because a slot that is gone is a finding. wal_status = 'lost' is looked at before
- * active, because nobody can read such a slot; 'unreserved' says that the next checkpoint can
- * remove WAL that it needs. */
-Result find_broken_reverse(Connection& connection, const std::string& name)
+/* A row for each problem of the server that follows. The name is that of name_slot(). LEFT JOIN,
+ * because a slot that is gone is one. wal_status = 'lost' is looked at before active, because
+ * nobody can read such a slot; 'unreserved' says that the next checkpoint can remove WAL that it
+ * needs. */
+Result find_broken_following(Connection& connection, const std::string& name)
 {
     return connection.query(R"(
         SELECT problem, slot_name
@@ -19,36 +19,91 @@ Result find_broken_reverse(Connection& connection, const std::string& name)
             SELECT CASE WHEN slot_name IS NULL THEN 'slot ' || name || ' is gone'
                         WHEN wal_status = 'lost' THEN 'slot ' || name || ' has lost WAL'
                         WHEN NOT active THEN 'it does not read slot ' || name
-                        WHEN wal_status = 'unreserved' OR behind > 1e9
-                            THEN 'it is behind by ' || pg_size_pretty(behind) END
-            FROM pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) AS behind) AS p (problem)
+                        WHEN wal_status = 'unreserved' OR greatest(behind, kept) > 1e9
+                            THEN 'it is behind by ' || pg_size_pretty(behind) || ', and its slot keeps ' || pg_size_pretty(kept) || ' of WAL' END
+            FROM pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) AS behind,
+                 pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) AS kept) AS p (problem)
         WHERE problem IS NOT NULL)",
                             {name});
 }
 
-/* The rows of the other server are of no use then, and this one keeps its WAL for them. A standby
- * has the record, but not the slot: its primary alone is asked. */
-void check_reverse(Connection& connection, const InTransit& move,
-                   std::vector<MoveFinding>& findings)
+/* From 17 on a slot can survive a failover of its server. Where no physical slot is, no standby is
+ * known. to_jsonb(), because earlier versions have no such column. */
+Result find_unsafe_slot(Connection& connection, const std::string& name)
 {
-    if (connection.query("SELECT pg_is_in_recovery()").flag(0, 0))
-        return;
-    const std::string& name = move.record;
-    const Result broken = find_broken_reverse(connection, name);
-    for (int i = 0; i < broken.rows(); i++) {
-        /* Empty if the slot is gone. --complete connects to both servers, so there are
-         * statements for the case that the other one does not exist any more. */
-        const std::string slot = broken.text(i, 1);
-        findings.push_back(
-            {"reverse replication", "schema " + name,
-             "server " + move.other.text() + " does not follow " + short_title_of(move.set) + ": " +
-                 broken.text(i, 0),
-             "The log of that server says why. " + next_commands(move) +
-                 " If that server is gone for good: " +
-                 (slot.empty() ? "" : "SELECT pg_drop_replication_slot('" + slot + "'); ") +
-                 "DROP PUBLICATION " + name + "; DROP SCHEMA " + name + " CASCADE;"});
-    }
+    return connection.query(R"(
+        SELECT CASE WHEN to_jsonb(s)->>'failover' = 'false' THEN 'slot ' || slot_name || ' would not survive a failover of this server'
+                    ELSE 'synchronized_standby_slots is empty, so after a failover the other server can have changes that this one has not' END
+        FROM pg_replication_slots AS s JOIN pg_database AS d ON datname = current_database()
+        WHERE slot_name = format('%s_%s', $1::text, d.oid)
+          AND (to_jsonb(s)->>'failover' = 'false' OR current_setting('synchronized_standby_slots', true) = '')
+          AND EXISTS (SELECT FROM pg_replication_slots WHERE slot_type = 'physical'))",
+                            {name});
 }
+
+/* The fingerprint is not the one of the definition that was copied. A function of the role that
+ * moves the set computes it. */
+bool has_other_definition(Connection& connection, const std::string& name)
+{
+    return connection
+        .query("SELECT count(*) > 0 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = "
+               "relnamespace CROSS JOIN LATERAL snowflake_internal.rows_as_table_owner(c.oid, "
+               "format('SELECT 1 FROM %1$I.noted WHERE of_definition <> %1$I.fingerprint()', "
+               "nspname)) AS r (one text) WHERE nspname = $1 AND relname = 'noted'",
+               {name})
+        .flag(0, 0);
+}
+
+/* Of a set that is held, or of reverse replication, by the server that publishes: the other one has
+ * nothing to tell. A standby has the record, but not the slot: its primary alone is asked. */
+class Following
+{
+public:
+    Following(Connection& connection, const InTransit& move, std::vector<MoveFinding>& findings)
+        : connection_(connection), move_(move), findings_(findings)
+    {
+        if (connection.query("SELECT pg_is_in_recovery()").flag(0, 0))
+            return;
+        check_following();
+        if (move.phase == Phase::held && has_other_definition(connection, move.record))
+            add("the definition of " + short_title_of(move.set) +
+                    " has changed since it was copied, or its catalogue was written, as by REINDEX "
+                    "CONCURRENTLY",
+                command_of(move, "--hold") + " compares it, and all rows, again.");
+        const Result unsafe = find_unsafe_slot(connection, move.record);
+        for (int i = 0; i < unsafe.rows(); i++)
+            add(unsafe.text(i, 0), "See docs/moves.md, \"Failover\".");
+    }
+
+private:
+    void add(const std::string& problem, const std::string& hint)
+    {
+        findings_.push_back({move_.phase == Phase::held ? "held" : "reverse replication",
+                             "schema " + move_.record, problem, hint});
+    }
+
+    /* The rows of the other server are of no use then, and this one keeps its WAL for them. */
+    void check_following()
+    {
+        const std::string& name = move_.record;
+        const Result broken = find_broken_following(connection_, name);
+        for (int i = 0; i < broken.rows(); i++) {
+            /* Empty if the slot is gone. --complete and --abort connect to both servers, so there
+             * are statements for the case that the other one does not exist any more. */
+            const std::string slot = broken.text(i, 1);
+            add("server " + move_.other.text() + " does not follow " + short_title_of(move_.set) +
+                    ": " + broken.text(i, 0),
+                "The log of that server says why. " + next_commands(move_) +
+                    " If that server is gone for good: " +
+                    (slot.empty() ? "" : "SELECT pg_drop_replication_slot('" + slot + "'); ") +
+                    "DROP PUBLICATION " + name + "; DROP SCHEMA " + name + " CASCADE;");
+        }
+    }
+
+    Connection& connection_;
+    const InTransit& move_;
+    std::vector<MoveFinding>& findings_;
+};
 
 } // namespace
 
@@ -58,11 +113,10 @@ std::vector<MoveFinding> find_moves(Connection& connection)
     for (const InTransit& one : read_in_transit(connection)) {
         if (one.kind == InTransit::Kind::split || one.shard.number != one.set.front().number)
             continue;
-        /* Both servers have a record of reverse replication. The one that publishes has the slot,
-         * and is asked; the other one has nothing to tell. */
-        if (one.motion() == Motion::reverse && one.is_source)
-            check_reverse(connection, one, findings);
-        else if (one.motion() == Motion::moving)
+        const bool follows = one.phase == Phase::held || one.motion() == Motion::reverse;
+        if (follows && one.is_source)
+            Following(connection, one, findings);
+        else if (!follows && one.motion() == Motion::moving)
             findings.push_back({"leftover", "schema " + one.record,
                                 "a move was interrupted, or is running now: " + one.step,
                                 next_commands(one)});

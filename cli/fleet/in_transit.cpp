@@ -34,7 +34,8 @@ InTransit in_transit(const SplitState& split, const SplitShard& shard)
             split.old_server.uri(),
             split.new_server.uri(),
             split.id,
-            text_of(split.step)};
+            text_of(split.step),
+            ""};
 }
 
 std::string split_command(const std::string& from, const std::string& standby,
@@ -61,7 +62,8 @@ InTransit in_transit(const MoveState& move, Phase phase, const std::string& sour
             is_exchanged ? target : source,
             is_exchanged ? source : target,
             move.id,
-            text_of(move.step)};
+            text_of(move.step),
+            phase == Phase::held ? move.compared_at : ""};
 }
 
 InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other)
@@ -128,6 +130,7 @@ std::string next_commands(const InTransit& shard)
     const std::string what = is_move ? "move" : "split";
     const std::map<std::string, std::string> effects = {
         {"--resume", "goes on with the " + what},
+        {"--cutover", "opens the target and closes the source"},
         {"--abort", "undoes the " + what},
         {"--undo", shard.set.size() > 1 ? "moves the shards back" : "moves the shard back"},
         {"--complete", shard.motion() == Motion::reverse ? "stops reverse replication"
@@ -160,11 +163,11 @@ std::string describe(const InTransit& shard)
                     ? ", is moving: its server is being split"
                     : ", is of a split that still has its triggers and old rows");
     else
-        text =
-            title_of(shard.set) + (shard.motion() == Motion::reverse ? has + "reverse replication"
-                                   : shard.motion() == Motion::moving
-                                       ? is + "moving"
-                                       : has + "moved to " + visible(shard.other.text()));
+        text = title_of(shard.set) +
+               (shard.motion() == Motion::reverse ? has + "reverse replication"
+                : shard.motion() == Motion::moving
+                    ? is + (shard.phase == Phase::held ? "held before the cutover" : "moving")
+                    : has + "moved to " + visible(shard.other.text()));
     return text + "\nHINT:  " + next_commands(shard);
 }
 

@@ -23,8 +23,9 @@ struct InTransit {
     Address other;
     std::string from; /* the servers, as the command takes them: connection strings */
     std::string to;
-    std::string id;   /* of the move or split, the same on both servers */
-    std::string step; /* of it, for messages */
+    std::string id;          /* of the move or split, the same on both servers */
+    std::string step;        /* of it, for messages */
+    std::string compared_at; /* of a move that is held; else empty */
 
     Motion motion() const { return row_of(phase).motion; }
 };

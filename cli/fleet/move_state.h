@@ -28,11 +28,18 @@ struct MoveState {
     bool is_reversible; /* source: when the shard has moved, it gets reverse replication */
     bool is_reverse;    /* of reverse replication: the move that made it had the sides exchanged */
     bool is_equal;      /* moved: the rows were compared, and no difference was found */
+    bool is_held;       /* --hold was given, so only --cutover goes beyond the comparison */
+    std::string compared_at; /* the rows of all tables were compared; else empty */
 
     /* The row is on the source of the move. */
     bool is_of_source() const
     {
         return step == Step::prepared || step == Step::fenced || step == Step::moved;
+    }
+    /* The set follows, and waits for --cutover. */
+    bool waits() const
+    {
+        return (step == Step::prepared || step == Step::ready) && is_held && !compared_at.empty();
     }
     /* Else a fence stands there, because the shard has left or has not come yet. */
     bool is_open() const { return step == Step::prepared || step == Step::open; }

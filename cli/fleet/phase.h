@@ -14,6 +14,7 @@ enum class Phase {
     none,           /* no record; the source has the shard */
     prepared,       /* publication and slot are on the source */
     copying,        /* the target gets the rows, or has them */
+    held,           /* the target follows, all rows were compared, and --cutover is awaited */
     fenced,         /* nobody can write */
     opened,         /* the target is open; routers may still lead to the source */
     ended,          /* the same, and nothing is left but the target's record */
@@ -46,8 +47,8 @@ enum class Motion {
 };
 
 /* move of one set; of a list, by --shards or --plan; and its options. */
-enum class Verb { move, list, resume, abort, undo, complete };
-constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::complete) + 1;
+enum class Verb { move, list, resume, abort, undo, complete, hold, cutover };
+constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::cutover) + 1;
 
 enum class Act {
     begins,

@@ -72,8 +72,9 @@ std::vector<MoveState> read_matching_moves(Connection& connection, const std::st
                rows_sql(connection, record, "state CROSS JOIN " + record.schema + ".shards AS s",
                         "'" + record.schema +
                             "', s.number, s.schema_name, id, other, step, marker, is_reversible, "
-                            "is_reverse, is_equal",
-                        10);
+                            "is_reverse, is_equal, is_held, to_char(compared_at AT TIME ZONE "
+                            "'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')",
+                        12);
     std::vector<MoveState> moves;
     if (sql.empty())
         return moves;
@@ -89,7 +90,9 @@ std::vector<MoveState> read_matching_moves(Connection& connection, const std::st
                              rows.text(i, 6),
                              rows.flag(i, 7),
                              rows.flag(i, 8),
-                             rows.flag(i, 9)});
+                             rows.flag(i, 9),
+                             rows.flag(i, 10),
+                             rows.text(i, 11)});
         moves.back().shards.push_back({static_cast<int>(rows.number(i, 1)), rows.text(i, 2)});
     }
     return moves;

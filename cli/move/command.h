@@ -72,8 +72,11 @@ private:
 
     void require_there();
     void keep_options(const Standing& now);
-    void prepare();
-    void copy_and_cut_over(std::optional<Connection>& snapshot);
+    bool is_fenced();
+    bool is_to_be_held();
+    void follow();
+    void prepare_cutover();
+    void cut_over_in_turn(std::optional<Connection>& snapshot);
     int finish(std::optional<Connection>& snapshot);
     void remove_copy(const Standing& now);
     void drop_closed(Connection& closed);
@@ -129,7 +132,8 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
 /* The steps before the cutover, in this order. Clients write to the source meanwhile. Each step
  * skips its completed parts, because a move can be resumed. */
 
-void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible);
+void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible,
+                    bool is_held);
 /* The shards are there and closed afterwards, and the subscription brings the changes since the
  * snapshot. copy_jobs, index_jobs: how many tables are copied, and indexes built, at the same time.
  * Late if the definition is being changed just now; MustStartAnew if it has changed. */
@@ -138,6 +142,9 @@ void copy_shards(Servers& servers, const Move& move, const Workers& workers, con
 /* Returns when the target is behind by no more than that, and the worker runs. There is no
  * deadline: clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);
+
+/* The rows of all tables up to this size, in bytes. MustStartAnew if the target has others. */
+void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size);
 
 /* Each connection string of the list is connected to once, all at the same time, and no connection
  * stays open. Failure that tells the problems of all entries: a server that cannot be read, a

@@ -60,6 +60,7 @@ void Copy::begin()
 {
     constexpr int kTries = 3;
     warn("source: definition and slot");
+    forget_compared(source_, move_); /* of a target that is lost */
     for (int i = 1; i == 1 || has_changed(source_, move_); i++) {
         if (i > kTries)
             throw Late("the definition of the shard is being changed");
@@ -189,7 +190,8 @@ void await_probe(Servers& servers, const Move& move)
 /* The slot comes after the COMMIT of the publication. pgoutput looks the publication up in the
  * catalogs as they were at the change that it decodes: before the publication it would find none.
  */
-void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible)
+void prepare_source(Servers& servers, const Move& move, const Routing& routing, bool is_reversible,
+                    bool is_held)
 {
     auto& [source, target] = servers;
     if (!read_state(source, move)) {
@@ -198,6 +200,8 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
         make_state(source, move, "", target.address(), Step::prepared);
         if (is_reversible)
             make_reversible(source, move);
+        if (is_held)
+            make_held(source, move);
         keep_routing(source, move.name, routing);
         make_fence(source, move);
         make_fingerprint(source, move);

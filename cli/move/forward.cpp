@@ -20,8 +20,14 @@ int MoveCommand::go_on()
         if (const Standing now = standing(); now.source && now.source->is_of_source())
             keep_options(now);
         std::optional<Connection> snapshot; /* of the target's rows when the cutover opened it */
-        if (!standing().is_cut_over())
-            copy_and_cut_over(snapshot);
+        if (!standing().is_cut_over()) {
+            routers_.tell_of_disconnected(source_, target_);
+            follow();
+            if (is_to_be_held())
+                return end(kHeld);
+            prepare_cutover();
+            cut_over_in_turn(snapshot);
+        }
         return finish(snapshot);
     } catch (const MustStartAnew& error) {
         /* --resume would send the user in a circle; so would --abort of an undo, after which the
@@ -49,42 +55,63 @@ void MoveCommand::keep_options(const Standing& now)
             throw Failure("--reversible comes too late: the cutover has begun without it");
         make_reversible(source_, move_);
     }
+    if (options_.is_held)
+        make_held(source_, move_);
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
     source_.run("BEGIN");
     keep_routing(source_, move_.name, routers_.routing());
     source_.run("COMMIT");
 }
 
-/* Up to the cutover, Ctrl-C gives up the statement that is under way. */
-void MoveCommand::prepare()
+bool MoveCommand::is_fenced()
 {
-    Servers& servers = session_.servers;
-    const Watch on_source(servers.source, stop_if_interrupted);
-    const Watch on_target(servers.target, stop_if_interrupted);
-    prepare_source(servers, move_, routers_.routing(), options_.is_reversible);
-    /* A fence that stands says that a cutover has begun, so these steps are done. Nobody can write
-     * to the shard then, so this goes on to the cutover at once. */
-    if (const auto source = standing().source; source->step != Step::fenced) {
-        copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs,
-                    options_.index_jobs);
-        if (source->is_reversible) {
-            Capacity capacity;
-            capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
-            capacity.find_too_few(1).raise_first();
-            /* Before await_lag(): a slot can take long, because it waits for the running
-             * transactions of the target. The lag must be small when the cutover begins. */
-            prepare_reverse(target_, move_);
-            try_reverse(servers, move_, on_source_);
-        }
-        await_lag(servers, move_, limits_.max_lag);
-    }
+    return require_state(source_, move_).step == Step::fenced;
 }
 
-void MoveCommand::copy_and_cut_over(std::optional<Connection>& snapshot)
+bool MoveCommand::is_to_be_held()
+{
+    return verb() != Verb::cutover && require_state(source_, move_).is_held && !is_fenced();
+}
+
+/* Until the cutover has begun, Ctrl-C gives up the statement that is under way. A fence that stands
+ * says that it has begun, and so that this is done. */
+void MoveCommand::follow()
 {
     Servers& servers = session_.servers;
-    routers_.tell_of_disconnected(source_, target_);
-    prepare();
+    const Watch on_source(source_, stop_if_interrupted);
+    const Watch on_target(target_, stop_if_interrupted);
+    prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
+    if (is_fenced())
+        return;
+    copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs);
+    await_lag(servers, move_, limits_.max_lag);
+    /* verify --rows compares reverse replication. Its undo may be urgent. */
+    if (!standing().is_undo())
+        compare_before_cutover(servers, move_, is_to_be_held() ? SIZE_MAX : options_.verify_size);
+}
+
+/* Nobody can write to the shard behind a fence, so nothing comes between it and the cutover. */
+void MoveCommand::prepare_cutover()
+{
+    if (is_fenced())
+        return;
+    Servers& servers = session_.servers;
+    const Watch on_source(source_, stop_if_interrupted);
+    const Watch on_target(target_, stop_if_interrupted);
+    if (require_state(source_, move_).is_reversible) {
+        Capacity capacity;
+        capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
+        capacity.find_too_few(1).raise_first();
+        /* Before await_lag(): a slot can take long, because it waits for the running
+         * transactions of the target. The lag must be small when the cutover begins. */
+        prepare_reverse(target_, move_);
+        try_reverse(servers, move_, on_source_);
+    }
+    await_lag(servers, move_, limits_.max_lag);
+}
+
+void MoveCommand::cut_over_in_turn(std::optional<Connection>& snapshot)
+{
     /* Not earlier: the moves of a list copy at the same time, and take turns only where
      * they hold clients and change a PgBouncer's file. The wait does not notice Ctrl-C, so
      * it is looked at after it. */
@@ -95,7 +122,7 @@ void MoveCommand::copy_and_cut_over(std::optional<Connection>& snapshot)
     routers_.make_ready(source_, target_);
     /* Connected before the fence, because writes would be blocked meanwhile. */
     snapshot.emplace(options_.to);
-    pause_ = cut_over(servers, move_, *snapshot, cutover_);
+    pause_ = cut_over(session_.servers, move_, *snapshot, cutover_);
 }
 
 /* The target is open. The rows are compared also if clients are not led there: they can be compared
@@ -116,7 +143,8 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         warn("both: comparing rows");
         differences = compare_rows(source_, *snapshot, move_.shards, options_.verify_size);
     } else {
-        warn("the rows are not compared: the target was opened by a command that ended then");
+        warn("rows that were written after the comparison before the cutover are not compared: the "
+             "target was opened by a command that ended then");
     }
     for (const std::string& difference : differences)
         warn(visible(difference));

@@ -229,9 +229,10 @@ int print_end(const Entries& entries, bool json)
 
 int move_many(const MoveOptions& options)
 {
-    /* --abort, --undo and --complete act on moves that exist. None of them can
+    /* --abort, --undo, --complete and --cutover act on moves that exist. None of them can
      * be given with --dry-run. */
-    const bool begins = !options.is_aborted && !options.is_undone && !options.is_completed;
+    const bool begins =
+        !options.is_aborted && !options.is_undone && !options.is_completed && !options.is_cut_over;
     Entries entries;
     for (const ListedSet& one : read_list(options, begins))
         entries.push_back(make_entry(options, one, begins));

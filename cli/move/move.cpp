@@ -40,7 +40,10 @@ MoveCommand::MoveCommand(const MoveOptions& options, const std::vector<std::stri
     : options_(options), is_one_of_many_(is_one_of_many),
       session_(options.from, options.to, schemas),
       cutover_(routing(), move_.is_one() ? "the shard is" : "the shards are", options,
-               command_with(options.is_undone ? "--undo" : "--resume") + " goes on"),
+               command_with(options.is_undone     ? "--undo"
+                            : options.is_cut_over ? "--cutover"
+                                                  : "--resume") +
+                   " goes on"),
       on_target_{dsn_of(source_, options.source), options.trusts_owners},
       on_source_{dsn_of(target_, options.target), options.trusts_owners}
 {
@@ -74,7 +77,7 @@ std::string MoveCommand::command_with(const std::string& option) const
         if (!dsn.empty())
             more += name + shell_quoted(without_secrets(dsn)) + " ";
     };
-    if (option == "--undo" || option == "--resume") {
+    if (option == "--undo" || option == "--resume" || option == "--cutover") {
         add("--source ", is_exchanged ? options_.target : options_.source);
         add("--target ", is_exchanged ? options_.source : options_.target);
         more += options_.trusts_owners ? "--trust-owners " : "";
@@ -124,7 +127,7 @@ void MoveCommand::add_reverse(Capacity& capacity)
 Obstacles MoveCommand::find_obstacles(Capacity& capacity)
 {
     const Standing now = standing();
-    switch (act_of(phase(now), Verb::list)) {
+    switch (act_of(phase(now), verb() == Verb::hold ? Verb::hold : Verb::list)) {
     case Act::begins:
         break;
     case Act::leads:
@@ -198,6 +201,8 @@ Verb MoveCommand::verb() const
            : options_.is_resumed   ? Verb::resume
            : options_.is_aborted   ? Verb::abort
            : options_.is_completed ? Verb::complete
+           : options_.is_held      ? Verb::hold
+           : options_.is_cut_over  ? Verb::cutover
            : is_one_of_many_       ? Verb::list
                                    : Verb::move;
 }

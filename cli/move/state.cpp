@@ -34,11 +34,14 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
             is_reversible boolean NOT NULL DEFAULT false,
             is_reverse boolean NOT NULL DEFAULT false,
             is_equal boolean NOT NULL DEFAULT false,
+            is_held boolean NOT NULL DEFAULT false,
+            compared_at timestamptz,
             -- Positions of the WAL, for those who decode it. Of this server: when the shard was closed or opened here last. Of the other
             -- one: when it was opened there.
             at pg_lsn,
             other_at pg_lsn);
         CREATE TABLE @move@.shards (number integer PRIMARY KEY, schema_name name NOT NULL UNIQUE, leaves boolean NOT NULL DEFAULT true);
+        CREATE TABLE @move@.compared (name text PRIMARY KEY); -- tables, in a comparison before the cutover
         GRANT USAGE ON SCHEMA @move@ TO PUBLIC;
         GRANT SELECT ON @move@.state, @move@.shards TO PUBLIC)"));
     connection.query(move.sql("INSERT INTO @move@.state VALUES "
@@ -70,6 +73,39 @@ void make_reversible(Connection& source, const Move& move)
     source.run(move.sql("UPDATE @move@.state SET is_reversible = true"));
 }
 
+void make_held(Connection& source, const Move& move)
+{
+    source.run(move.sql("UPDATE @move@.state SET is_held = true"));
+}
+
+std::set<std::string> read_compared(Connection& source, const Move& move)
+{
+    const auto names = texts_of(source.query(move.sql("SELECT name FROM @move@.compared")));
+    return {names.begin(), names.end()};
+}
+
+void add_compared(Connection& source, const Move& move, const std::vector<std::string>& tables)
+{
+    std::string rows;
+    for (const std::string& table : tables)
+        rows += (rows.empty() ? "(" : ", (") + source.literal(table) + ")";
+    if (!rows.empty())
+        source.run(move.sql("INSERT INTO @move@.compared VALUES ") + rows);
+}
+
+void write_compared(Connection& connection, const Move& move, bool is_held)
+{
+    connection.run(move.sql("BEGIN; DELETE FROM @move@.compared; UPDATE @move@.state "
+                            "SET compared_at = now(), is_held = ") +
+                   (is_held ? "true; COMMIT" : "false; COMMIT"));
+}
+
+void forget_compared(Connection& source, const Move& move)
+{
+    source.run(move.sql("BEGIN; UPDATE @move@.state SET compared_at = NULL WHERE compared_at IS "
+                        "NOT NULL; DELETE FROM @move@.compared; COMMIT"));
+}
+
 std::string write_positions(Servers& servers, const Move& move)
 {
     const std::string sql = move.sql("SELECT at FROM @move@.state");
@@ -94,6 +130,6 @@ void write_moved(Connection& source, const Move& move, bool is_equal)
 void write_reverse(Connection& connection, const Move& move, Step step)
 {
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULL, "
-                              "is_reversible = false, is_reverse = true"),
+                              "is_reversible = false, is_reverse = true, is_held = false"),
                      {text_of(step)});
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "fleet/phase.h"
 #include "fleet/records.h"
@@ -33,6 +35,14 @@ void write_step(Connection& connection, const Move& move, Step step,
 std::string write_positions(Servers& servers, const Move& move);
 
 void make_reversible(Connection& source, const Move& move);
+void make_held(Connection& source, const Move& move);
+
+/* The comparison of the rows before the cutover: the tables that it has compared, so that another
+ * command continues it; its end, on each side; and a new copy, to be compared anew. */
+std::set<std::string> read_compared(Connection& source, const Move& move);
+void add_compared(Connection& source, const Move& move, const std::vector<std::string>& tables);
+void write_compared(Connection& connection, const Move& move, bool is_held);
+void forget_compared(Connection& source, const Move& move);
 
 /* The end of a move. is_equal: its rows were compared, and no difference was found. Only then the
  * closed copy of an undo may be dropped for a new move. */
@@ -45,6 +55,7 @@ void write_reverse(Connection& connection, const Move& move, Step step);
 
 /* The end of a move, for people: "moved", "moved with reverse replication". */
 inline const std::string kMoved = "moved";
+inline const std::string kHeld = "held";
 inline const std::string kWithReverse = " with reverse replication";
 
 /* Both records of a move. They are read once, when the object is made: after a step a new object is

@@ -25,6 +25,8 @@ struct MoveOptions : CutoverOptions {
     bool is_aborted = false;
     bool is_undone = false;
     bool is_completed = false;
+    bool is_held = false;
+    bool is_cut_over = false;
     bool is_reversible = false;
     std::uint64_t verify_size = 1 << 30;
 };

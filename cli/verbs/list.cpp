@@ -21,9 +21,10 @@ namespace
 struct Listed {
     int number;
     std::string schema;
-    Row row;                          /* tables, rows, size, last_id_at, server */
-    std::optional<InTransit> transit; /* by the record of this server */
-    std::string name;                 /* of this server */
+    Row row;                                 /* tables, rows, size, last_id_at, server */
+    std::optional<InTransit> transit;        /* by the record of this server */
+    std::string name;                        /* of this server */
+    std::optional<std::int64_t> behind = {}; /* the follower, in bytes */
     bool is_hidden = false;
 
     bool is_open() const { return !transit || transit->is_open; }
@@ -39,6 +40,20 @@ std::vector<InTransit> read_listed(Connection& connection)
         if (one.kind == InTransit::Kind::move || one.motion() == Motion::moving)
             listed.push_back(one);
     return listed;
+}
+
+/* By record: how far the server that follows this one is behind. The names of slots are those of
+ * name_slot(). */
+std::map<std::string, std::int64_t> read_lags(Connection& connection)
+{
+    const Result slots = connection.query(R"(
+        SELECT substring(slot_name, '^(.*)_[0-9]+$'), pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint
+        FROM pg_replication_slots
+        WHERE NOT pg_is_in_recovery() AND database = current_database() AND slot_name ~ '^snowflake_move_[0-9]+_[0-9]+$')");
+    std::map<std::string, std::int64_t> lags;
+    for (int i = 0; i < slots.rows(); i++)
+        lags[slots.text(i, 0)] = slots.number(i, 1);
+    return lags;
 }
 
 /* Open shards, and those that are closed by a move, if their schema is there: a DROP SCHEMA by hand
@@ -82,11 +97,11 @@ void show_once(Listing& shards)
     }
 }
 
-/* other and next are for shards in transit. A table without any lacks these columns. */
+/* The last four columns are for shards in transit. A table without any lacks these columns. */
 Table table_of(const Listing& shards, bool json)
 {
     Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server",
-                    "other", "next"},
+                    "other", "behind", "compared_at", "next"},
                    {}};
     bool has_transit = json;
     for (const Listed& one : shards) {
@@ -97,11 +112,15 @@ Table table_of(const Listing& shards, bool json)
         Row row = {one.number, one.schema, is_in_transit ? state_of(*one.transit) : "open"};
         row.insert(row.end(), one.row.begin(), one.row.end());
         row.push_back(is_in_transit ? Value(one.transit->other.text()) : Value());
+        row.push_back(!one.behind ? Value()
+                      : json      ? Value(*one.behind)
+                                  : Value(pretty_size(*one.behind)));
+        row.push_back(is_in_transit ? text_or_null(one.transit->compared_at) : Value());
         row.push_back(is_in_transit ? Value(next_command(*one.transit)) : Value());
         table.rows.push_back(row);
     }
     if (!has_transit) {
-        table.columns.resize(table.columns.size() - 2);
+        table.columns.resize(table.columns.size() - 4);
         for (Row& row : table.rows)
             row.resize(table.columns.size());
     }
@@ -157,6 +176,7 @@ int list_shards(const ServerOptions& options)
                            {connection.address().text()});
         has_locked = has_locked || !locked.empty();
         const std::vector<Column> columns = columns_of(result);
+        const auto lags = read_lags(connection);
         Listing shards;
         for (int i = 0; i < result.rows(); i++) {
             const Row row = row_of(result, i, columns);
@@ -168,6 +188,8 @@ int list_shards(const ServerOptions& options)
             for (const InTransit& transit : in_transit)
                 if (transit.shard.number == one.number && transit.shard.schema == one.schema)
                     one.transit = transit;
+            if (one.transit && lags.count(one.transit->record) > 0)
+                one.behind = lags.at(one.transit->record);
             if (const auto found = locked.find(result.text(i, 0)); found != locked.end())
                 warn(one.name + ": " + Shard{one.number, one.schema}.title() +
                      ": its size is not known, because it is " + found->second);

@@ -29,18 +29,28 @@ struct Records {
             text += !record ? "none "
                             : std::to_string(static_cast<int>(record->step)) +
                                   (record->is_reverse ? " reverse" : "") +
+                                  (record->is_held ? " held" : "") +
                                   (record->is_equal ? " equal, " : ", ");
         return text;
     }
 };
 
-Record record_of(Step step, bool is_reverse, bool is_equal)
+Record record_of(Step step, bool is_reverse, bool is_equal, bool is_held = false)
 {
-    return MoveState{"snowflake_move_5", {{5, "insta5"}}, "id", {}, step, "", false,
-                     is_reverse,         is_equal};
+    return MoveState{"snowflake_move_5",
+                     {{5, "insta5"}},
+                     "id",
+                     {},
+                     step,
+                     "",
+                     false,
+                     is_reverse,
+                     is_equal,
+                     is_held,
+                     is_held ? "2026-01-01" : ""};
 }
 
-/* None; each step, of reverse replication or not; the last one also with equal rows. */
+/* None; each step, of reverse replication or not; the last one also with equal rows; held. */
 std::vector<Record> all_records()
 {
     std::vector<Record> records = {{}};
@@ -50,6 +60,8 @@ std::vector<Record> all_records()
             for (const bool is_equal : {false, true})
                 if (!is_equal || step == Step::moved)
                     records.push_back(record_of(step, is_reverse, is_equal));
+    for (const Step step : {Step::prepared, Step::ready})
+        records.push_back(record_of(step, false, false, true));
     return records;
 }
 
@@ -70,8 +82,9 @@ std::vector<Phase> all_phases()
     return phases;
 }
 
-constexpr std::array<Verb, kVerbs> kAllVerbs = {Verb::move,  Verb::list, Verb::resume,
-                                                Verb::abort, Verb::undo, Verb::complete};
+constexpr std::array<Verb, kVerbs> kAllVerbs = {Verb::move,  Verb::list,   Verb::resume,
+                                                Verb::abort, Verb::undo,   Verb::complete,
+                                                Verb::hold,  Verb::cutover};
 
 bool is_refused(Phase phase, Verb verb)
 {
@@ -80,10 +93,11 @@ bool is_refused(Phase phase, Verb verb)
 
 Verb verb_of(const std::string& option)
 {
-    return option == "--resume"  ? Verb::resume
-           : option == "--abort" ? Verb::abort
-           : option == "--undo"  ? Verb::undo
-                                 : Verb::complete;
+    return option == "--resume"    ? Verb::resume
+           : option == "--abort"   ? Verb::abort
+           : option == "--undo"    ? Verb::undo
+           : option == "--cutover" ? Verb::cutover
+                                   : Verb::complete;
 }
 
 /* Sorted. */
@@ -123,7 +137,7 @@ TEST(Phase, TwoMovesAreFaulty)
         }
 }
 
-/* 225 pairs; a kill makes some of them, in this direction or the other. */
+/* 289 pairs; a kill makes some of them, in this direction or the other. */
 TEST(Phase, PairsOfAFault)
 {
     const auto pairs = all_pairs();
@@ -131,10 +145,10 @@ TEST(Phase, PairsOfAFault)
         return std::count_if(pairs.begin(), pairs.end(),
                              [&](const Records& pair) { return pair.phase() == phase; });
     };
-    EXPECT_EQ(pairs.size(), 225U);
-    EXPECT_EQ(count(Phase::source_lost), 2);
+    EXPECT_EQ(pairs.size(), 289U);
+    EXPECT_EQ(count(Phase::source_lost), 3);
     EXPECT_EQ(count(Phase::target_lost), 2);
-    EXPECT_EQ(count(Phase::faulty), 178);
+    EXPECT_EQ(count(Phase::faulty), 230);
     for (const Records& pair : pairs)
         EXPECT_EQ(pair.phase() == Phase::faulty, pair.exchanged().phase() == Phase::faulty)
             << pair.text();
@@ -219,7 +233,7 @@ std::string cell_of(Phase phase, Verb verb)
     switch (act_of(phase, verb)) {
     case Act::begins:
     case Act::goes_on:
-        return verb == Verb::undo ? "undone" : "moved";
+        return verb == Verb::undo ? "undone" : verb == Verb::hold ? "held" : "moved";
     case Act::leads:
     case Act::discards:
     case Act::nothing:

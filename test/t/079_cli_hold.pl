@@ -1,0 +1,168 @@
+# snowflake-shard move --hold ends when the target follows and all rows were compared; --cutover does the rest, later. A
+# set that is held blocks nobody, is watched by list and verify, and is compared again before its cutover.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use MoveTest;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use ShardWriters;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+seed_random();
+
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
+	. "max_worker_processes = 12\nmax_logical_replication_workers = 8\nwal_retrieve_retry_interval = 200ms\n";
+my @nodes = map { new_server($_, conf => $conf) } qw(one two);
+my ($one, $two) = @nodes;
+my $port = $two->port;
+my ($status, $out, $err);
+
+# What list shows of the shards that are in transit.
+sub listed
+{
+	my (undef, $rows) = shard_json($program, 'list', @nodes);
+	return map { $_->{next} // '' ? $_ : () } @$rows;
+}
+
+sub findings
+{
+	my (undef, $found) = shard_json($program, 'verify', @nodes);
+	return join "\n", map { "$_->{finding}: $_->{problem}: $_->{hint}" } @$found;
+}
+
+# Objects of moves on both servers.
+sub leftovers
+{
+	return join ' ', map { $_->safe_psql('postgres', q{
+		SELECT nspname FROM pg_namespace WHERE nspname ~ '^snowflake_move'
+		UNION ALL SELECT pubname FROM pg_publication UNION ALL SELECT subname FROM pg_subscription
+		UNION ALL SELECT slot_name FROM pg_replication_slots}) } @nodes;
+}
+
+make_written_shard(@nodes);
+my $definition = dump_of($one, 'insta5');
+my $writers = start_writers(3, 'insta5', [qw(log part)], map { $_->connstr('postgres') } @nodes);
+my $by_hand = 'SET session_replication_role = replica; ';
+
+subtest 'a set is held while clients write' => sub {
+	moves([ @nodes, '--hold' ], 'held', 'move --hold');
+	unlike($move_error, qr/fence$|blocked/m, 'nothing is blocked');
+	my ($shard) = listed();
+	like("$shard->{state} $shard->{server} $shard->{compared_at} $shard->{next}",
+		qr/^following \S+:${\$one->port}\/postgres \d{4}-\S+Z snowflake-shard move insta5 --from .* --cutover$/,
+		'list: it follows, the time of the comparison, and the next command');
+	like($shard->{behind}, qr/^\d+$/, 'how far it is behind');
+	like((run_shard($program, 'list', @nodes))[1], qr/\bfollowing\b.* (?:bytes|kB|MB) +\d{4}-\S+Z/, 'the same in the table');
+	is(findings(), '', 'verify finds nothing');
+	is((run_shard($program, 'verify', '--rows', @nodes))[0], 0, 'nor does verify --rows');
+	foreach my $verb ([], ['--resume'], ['--undo'], ['--complete'])
+	{
+		is_refused([ @nodes, @$verb ], qr/--cutover opens the target and closes the source\. .* --abort undoes the move/,
+			"refused: move @$verb");
+	}
+	($status, $out, $err) = run_shard($program, 'move', '--shards', '5', '--from', $one, '--to', $two);
+	like("$status $out", qr/^1 .*shard 5, schema insta5, is held before the cutover\n    HINT: .* --cutover/,
+		'a list of moves does not cut it over');
+	($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_here ()');
+	like("$status $err", qr/^3 .*is held before the cutover\nHINT: .* --cutover/, 'run refuses a held shard');
+};
+
+subtest 'a row that was changed by hand on the target' => sub {
+	$two->safe_psql('postgres', "$by_hand UPDATE insta5.counted SET v = 'x' WHERE n = 1");
+	my $differs = qr/the rows differ, and nothing was opened\. Start anew: --abort\n    table insta5\.counted: \S+ has 1 row, key \(1\), \S+:$port\/postgres has 1 row, key \(1\), which is not the same/;
+	is_refused([ @nodes, '--hold' ], $differs, 'another --hold finds it');
+	is_refused([ @nodes, '--cutover' ], $differs, 'and so does --cutover, before anything is blocked');
+	unlike($move_error, qr/fence$|blocked/m, 'nothing was blocked');
+	$two->safe_psql('postgres', "$by_hand UPDATE insta5.counted SET v = 'a' WHERE n = 1");
+	moves([ @nodes, '--hold' ], 'held', 'without it, the set is held again');
+};
+
+subtest 'a comparison that was interrupted is continued' => sub {
+	# As a command leaves it that was killed behind these tables.
+	$one->safe_psql('postgres', q{
+		INSERT INTO snowflake_move_5.compared
+		SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'insta5'::regnamespace AND relkind = 'r' AND relname <> 'log'});
+	$two->safe_psql('postgres', "$by_hand UPDATE insta5.counted SET v = 'x' WHERE n = 1");
+	moves([ @nodes, '--hold' ], 'held', 'tables that were compared are not read again');
+	$two->safe_psql('postgres', "$by_hand UPDATE insta5.counted SET v = 'a' WHERE n = 1");
+	is($one->safe_psql('postgres', 'SELECT count(*) FROM snowflake_move_5.compared'), '0', 'at its end none is noted');
+};
+
+subtest 'the definition changes while the set is held' => sub {
+	$one->safe_psql('postgres', 'REINDEX TABLE CONCURRENTLY insta5.log');
+	like(findings(), qr/^held: the definition of shard 5 has changed.*: snowflake-shard move insta5 .* --hold compares it/,
+		'verify tells that the catalogue was written');
+	moves([ @nodes, '--hold' ], 'held', '--hold finds the same definition');
+	is(findings(), '', 'and verify is content');
+	$one->safe_psql('postgres', 'ALTER TABLE insta5.log ADD COLUMN more text');
+	like(findings(), qr/^held: the definition of shard 5 has changed/, 'a column that was added');
+	is_refused([ @nodes, '--cutover' ], qr/the definition has changed since it was copied.*\+ .*more text/s,
+		'--cutover ends before anything is blocked');
+	unlike($move_error, qr/fence$|blocked/m, 'nothing was blocked');
+	moves([ @nodes, '--abort' ], 'aborted', '--abort removes the copy');
+	is(leftovers(), ' ', 'nothing is left');
+	$one->safe_psql('postgres', 'ALTER TABLE insta5.log DROP COLUMN more');
+};
+
+subtest 'the target stops following' => sub {
+	moves([ @nodes, '--hold', '--reversible' ], 'held', 'held again, to be reversible');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	await('the sender has ended', sub {
+		$one->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active') eq '0' });
+	like(findings(), qr/^held: server \S+:$port\/postgres does not follow shard 5: it does not read slot \S+: .* --cutover /,
+		'verify tells');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+};
+
+subtest 'the cutover' => sub {
+	my $killed = start_command('move', 'comparing rows', 'insta5', '--from', $one, '--to', $two, '--cutover');
+	kill_command($killed->{run});
+	moves([ @nodes, '--cutover' ], 'moved with reverse replication', '--cutover, after one that was killed');
+	like($move_error, qr/writes were blocked for \d+ ms/, 'writes were blocked now');
+	moves([ @nodes, '--cutover' ], 'moved with reverse replication', 'it can be given again');
+	is((listed())[0]{state}, 'open with reverse replication', 'list');
+	moves([ @nodes, '--undo' ], 'undone', 'undone');
+	moves([ @nodes, '--hold' ], 'held', 'and held again, which drops the closed rows');
+	moves([ @nodes, '--cutover' ], 'moved', 'and moved');
+	my @lost = lost_writes($two, 'postgres', 'insta5', stop_writers($writers));
+	is("@lost[0 .. ($#lost > 5 ? 5 : $#lost)]", '', 'no write was lost');
+	is(dump_of($two, 'insta5'), $definition, 'the definition is the same');
+	moves([ @nodes, '--complete' ], 'dropped', '--complete');
+	is(leftovers(), ' ', 'nothing is left');
+};
+
+subtest 'a list is held as a whole, and cut over set by set' => sub {
+	$one->safe_psql('postgres', "SELECT snowflake_create_shard($_, 'insta$_');
+		CREATE TABLE insta$_.t (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), v text); INSERT INTO insta$_.t (v) VALUES ('a')")
+		foreach 1 .. 4;
+	my @list = ('--from', $one, '--to', $two, '--together', 2);
+	my $move = sub { (run_shard($program, 'move', @_))[0] };
+	is($move->('--shards', '1-4', @list, '--hold'), 0, 'move --shards 1-4 --hold');
+	is(join(' ', map { "$_->{shard} $_->{state}" } listed()), join(' ', map { "$_ following" } 1 .. 4), 'all follow');
+	is($move->('--shards', '1-2', @list, '--cutover'), 0, 'the first set');
+	is(join(' ', map { "$_->{shard} $_->{state}" } listed()), '3 following 4 following 1 open 2 open', 'it is moved');
+	is($move->('--shards', '1-4', @list, '--hold'), 0, 'another --hold leaves it');
+	is($move->('--shards', '1-4', @list, '--cutover'), 0, '--cutover of all');
+	is(join(' ', map { "$_->{shard} $_->{state}" } listed()), '1 open 2 open 3 open 4 open', 'all are moved');
+	is($move->('--shards', '1-4', @list, '--complete'), 0, '--complete');
+};
+
+subtest '--resume of a command with --hold ends before the cutover' => sub {
+	my @move = ('insta3', '--from', $two, '--to', $one);
+	my $killed = start_command('move', 'target: rows', @move, '--hold');
+	kill_command($killed->{run});
+	is((run_shard($program, 'move', @move, '--cutover'))[0], 3, '--cutover is refused before the end of the comparison');
+	like((run_shard($program, 'move', @move, '--resume'))[1], qr/^1 shard held: 3/, '--resume');
+	is((run_shard($program, 'move', @move, '--abort'))[0], 0, '--abort');
+	is(leftovers(), ' ', 'nothing is left');
+};
+
+$_->stop foreach @nodes;
+done_testing();
