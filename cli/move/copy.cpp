@@ -114,8 +114,10 @@ void Copy::copy_rows(int jobs)
         require_noted_definition(); /* of a table that is gone, for example */
         throw;
     }
-    if (!rewritten.empty() && !is_untouched(source_, move_))
+    if (!rewritten.empty() && !is_untouched(source_, move_)) {
+        require_noted_definition();
         throw Failure("table " + visible(rewritten) + " was rewritten while it was copied");
+    }
     slot_.reset(); /* its connection: the subscription takes a sender, too */
 }
 
