@@ -145,7 +145,7 @@ void Copy::finish(int index_jobs)
         restore(target_, definition, owner_);
     target_.run(analysis);
     write_step(target_, move_, Step::ready);
-    subscribe("slot_name = '" + move_.slot + "'");
+    subscribe("slot_name = '" + move_.slot + "'" + failover_option(target_, source_));
     target_.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
 }
 

@@ -59,6 +59,7 @@ std::string subscribe(Servers& servers, const Move& back, const Workers& workers
          * (enabled). */
         subscription_sql(source, back.name, back.name, workers.dsn,
                          "slot_name = '" + back.slot + "', copy_data = false, enabled = false" +
+                             failover_option(source, target) +
                              worker_option(source, target, source, back.shards, workers)));
     if (const std::string table = find_foreign_table(source, back); !table.empty())
         return "the publication on " + target.server() + " has table " + table +

@@ -30,6 +30,13 @@ Result await_slot(Connection& maker, Connection& observer, const std::string& sq
     return maker.run(sql);
 }
 
+/* From 17 on a slot can survive a failover of the publisher. CREATE SUBSCRIPTION does not change
+ * the slot that it is given. */
+bool can_fail_over(const Connection& publisher)
+{
+    return publisher.version() >= 170000;
+}
+
 } // namespace
 
 void make_slot(Connection& publisher, const std::string& slot)
@@ -38,7 +45,8 @@ void make_slot(Connection& publisher, const std::string& slot)
     withstand_settings(observer);
     await_slot(publisher, observer,
                "SELECT pg_create_logical_replication_slot(" + publisher.literal(slot) +
-                   ", 'pgoutput')");
+                   ", 'pgoutput'" +
+                   (can_fail_over(publisher) ? ", failover => true)" : ")"));
 }
 
 /* The snapshot is gone with the next command of this connection, which is in a transaction until
@@ -49,7 +57,8 @@ SlotWithSnapshot::SlotWithSnapshot(Connection& publisher, const std::string& slo
     withstand_settings(maker_);
     snapshot_ = await_slot(maker_, publisher,
                            "CREATE_REPLICATION_SLOT " + publisher.identifier(slot) +
-                               " LOGICAL pgoutput (SNAPSHOT 'export')")
+                               " LOGICAL pgoutput (SNAPSHOT 'export'" +
+                               (can_fail_over(publisher) ? ", FAILOVER)" : ")"))
                     .text(0, 2);
 }
 

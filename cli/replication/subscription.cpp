@@ -33,6 +33,12 @@ std::string subscription_sql(Connection& subscriber, const std::string& name,
            " PUBLICATION " + publication + " WITH (create_slot = false, " + options + ")";
 }
 
+std::string failover_option(const Connection& subscriber, const Connection& publisher)
+{
+    const bool has_option = subscriber.version() >= 170000 && publisher.version() >= 170000;
+    return has_option ? ", failover = true" : "";
+}
+
 std::string removal_of(const std::string& name)
 {
     return "ALTER SUBSCRIPTION " + name + " DISABLE; ALTER SUBSCRIPTION " + name +

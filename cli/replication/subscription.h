@@ -24,6 +24,10 @@ std::string subscription_sql(Connection& subscriber, const std::string& name,
                              const std::string& publication, const std::string& dsn,
                              const std::string& options);
 
+/* For subscription_sql(), behind other options: from 17 on the slot survives a failover of the
+ * publisher, if its standby has sync_replication_slots. */
+std::string failover_option(const Connection& subscriber, const Connection& publisher);
+
 /* The statements that drop a subscription, and not its slot: with the slot's name, DROP
  * SUBSCRIPTION would connect to a server that its owner has chosen, and is not allowed in a
  * transaction block. Only a disabled one can lose that name. name: as SQL writes it, or %1$I for
