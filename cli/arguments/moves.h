@@ -113,6 +113,8 @@ struct MoveArguments {
         kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
         kind->add_flag("--hold", move.is_held,
                        "end when the target follows and all rows were compared");
+        kind->add_flag("--rehearse", move.is_rehearsed,
+                       "--hold, and a report with the expected pause and the commands of the day");
         kind->add_flag("--cutover", move.is_cut_over, "let a move that is held go on to its end");
         kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
         kind->add_flag("--abort", move.is_aborted, "undo a move, up to the cutover");

@@ -14,6 +14,7 @@
 #include "fleet/in_transit.h"
 #include "move/capacity.h"
 #include "move/obstacles.h"
+#include "move/rehearsal.h"
 #include "move/rights.h"
 #include "move/sets.h"
 #include "move/session.h"
@@ -52,6 +53,8 @@ public:
     std::optional<std::int64_t> pause() const { return pause_; }
     /* The last lines of an error: the aliases that are paused. */
     std::string paused() { return cutover_.paused(); }
+    /* Of --rehearse. */
+    const Laps& laps() const { return laps_; }
 
 private:
     /* Read anew each time, because each step changes the records. */
@@ -75,6 +78,7 @@ private:
     bool is_fenced();
     bool is_to_be_held();
     void follow();
+    int hold();
     void prepare_cutover();
     void cut_over_in_turn(std::optional<Connection>& snapshot);
     int finish(std::optional<Connection>& snapshot);
@@ -122,6 +126,7 @@ private:
     std::shared_ptr<const Tried> tried_;
     std::string end_state_;
     std::optional<std::int64_t> pause_;
+    Laps laps_;
 };
 
 /* Returns when the target is open, and for how many milliseconds writes were blocked; an error if
@@ -138,13 +143,13 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
  * snapshot. copy_jobs, index_jobs: how many tables are copied, and indexes built, at the same time.
  * Late if the definition is being changed just now; MustStartAnew if it has changed. */
 void copy_shards(Servers& servers, const Move& move, const Workers& workers, const Tried* tried,
-                 int copy_jobs, int index_jobs);
+                 int copy_jobs, int index_jobs, Laps& laps);
 /* Returns when the target is behind by no more than that, and the worker runs. There is no
  * deadline: clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);
 
 /* The rows of all tables up to this size, in bytes. MustStartAnew if the target has others. */
-void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size);
+void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size, Laps& laps);
 
 /* Each connection string of the list is connected to once, all at the same time, and no connection
  * stays open. Failure that tells the problems of all entries: a server that cannot be read, a

@@ -8,7 +8,7 @@
 #include "replication/publication.h"
 
 /* Sessions of its own, because the text of rows needs other settings. */
-void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size)
+void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size, Laps& laps)
 {
     auto& [source, target] = servers;
     note_same_definition(source, move);
@@ -27,6 +27,7 @@ void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t ma
         [&](const std::vector<std::string>& some) { add_compared(source, move, some); });
     for (const std::string& table : found.unknown)
         warn(visible(table));
+    laps.add("comparison", found.bytes, count_of(found.rows, "row"));
     if (found.differences.empty()) {
         /* The target first: only the record of the source lets --cutover begin. */
         const bool is_held = require_state(source, move).is_held;

@@ -17,6 +17,15 @@
 namespace
 {
 
+std::int64_t size_of(Connection& target, const Move& move)
+{
+    const Result size =
+        target.query("SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class "
+                     "WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r'",
+                     {move.schemas()});
+    return size.number(0, 0);
+}
+
 /* All rows of the snapshot are there. */
 bool has_copy(Connection& target, const Move& move)
 {
@@ -90,7 +99,8 @@ void Copy::make_tables()
         warn("the copy begins again, because the command that had begun it has ended");
         target_.run("DROP SCHEMA " + move_.quoted() + ", " + move_.name + " CASCADE");
     }
-    claim_shards(target_, move_);
+    if (move_.has_ids)
+        claim_shards(target_, move_);
     restore(target_, definition, owner_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
     make_fence(target_, move_);
@@ -217,15 +227,18 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
 }
 
 void copy_shards(Servers& servers, const Move& move, const Workers& workers, const Tried* tried,
-                 int copy_jobs, int index_jobs)
+                 int copy_jobs, int index_jobs, Laps& laps)
 {
     if (has_copy(servers.target, move))
         return;
     Copy copy(servers, move, workers, tried);
     copy.begin();
     copy.make_tables();
+    laps.add("definition");
     copy.copy_rows(copy_jobs);
+    laps.add("rows", size_of(servers.target, move));
     copy.finish(index_jobs);
+    laps.add("indexes, keys, triggers");
 }
 
 /* confirmed_flush_lsn is the position up to which the target has everything on its disk. */

@@ -36,6 +36,7 @@ void MoveCommand::remove_copy(const Standing& now)
 {
     /* The subscription first: DROP TABLE fails while rows are copied to the table
      * (RemoveSubscriptionRel()). */
+    remove_rehearsal(session_.servers, move_, limits_.deadline());
     drop_subscription(target_, move_, limits_.deadline());
     /* Copy::make_tables() commits the record together with the schema of the shard. Without
      * a record, a schema of that name is not of this move, and stays. So both are dropped

@@ -24,7 +24,7 @@ int MoveCommand::go_on()
             routers_.tell_of_disconnected(source_, target_);
             follow();
             if (is_to_be_held())
-                return end(kHeld);
+                return hold();
             prepare_cutover();
             cut_over_in_turn(snapshot);
         }
@@ -83,11 +83,37 @@ void MoveCommand::follow()
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
     if (is_fenced())
         return;
-    copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs);
+    copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
+                laps_);
     await_lag(servers, move_, limits_.max_lag);
+    laps_.add("catching up");
     /* verify --rows compares reverse replication. Its undo may be urgent. */
     if (!standing().is_undo())
-        compare_before_cutover(servers, move_, is_to_be_held() ? SIZE_MAX : options_.verify_size);
+        compare_before_cutover(servers, move_, is_to_be_held() ? SIZE_MAX : options_.verify_size,
+                               laps_);
+}
+
+int MoveCommand::hold()
+{
+    if (!options_.is_rehearsed)
+        return end(kHeld);
+    const bool is_reversible = require_state(source_, move_).is_reversible;
+    rehearse(session_.servers, move_, on_target_, options_, laps_);
+    laps_.note({"cutover", {}, {}, command_with("--cutover")});
+    laps_.note({"retreat before it", {}, {}, command_with("--abort")});
+    laps_.note({"retreat after it",
+                {},
+                {},
+                is_reversible ? command_with("--undo")
+                              : move_command(move_.shards, without_secrets(options_.to),
+                                             without_secrets(options_.from), "")});
+    end_state_ = kHeld;
+    if (is_one_of_many_)
+        return kDone;
+    Table table = table_of_laps();
+    laps_.add_to(table, move_.shards);
+    print(table, options_.json ? Format::json : Format::table);
+    return kDone;
 }
 
 /* Nobody can write to the shard behind a fence, so nothing comes between it and the cutover. */

@@ -24,6 +24,7 @@ struct Entry {
     std::string state = "not begun";
     std::string error{};
     std::optional<std::int64_t> pause = {}; /* milliseconds */
+    Laps laps{};                            /* of --rehearse */
     bool has_moved = false;                 /* before this command */
     bool is_taken = false;
     bool differs = false;   /* rows, or reverse replication was not possible */
@@ -181,6 +182,7 @@ void move_one(Entry& entry)
             entry.differs = command.execute() == kFound;
             entry.state = command.end_state();
             entry.pause = command.pause();
+            entry.laps = command.laps();
         } catch (const Failure& error) {
             /* Not empty if the target is open. paused() asks the consoles, so it is called while
              * the command exists. */
@@ -206,7 +208,17 @@ std::string in_one_line(const std::string& error)
     return text;
 }
 
-int print_end(const Entries& entries, bool json)
+/* Of the sets that are held. The others have their errors on standard error. */
+void print_rehearsal(const Entries& entries, bool json)
+{
+    Table table = table_of_laps();
+    for (const Entry& entry : entries)
+        if (entry.state == kHeld)
+            entry.laps.add_to(table, entry.shards);
+    print(table, json ? Format::json : Format::table);
+}
+
+int print_end(const Entries& entries, const MoveOptions& options)
 {
     Table table = {{"shard", "schema", "state", "pause_ms", "error"}, {}};
     bool has_failed = false;
@@ -221,7 +233,10 @@ int print_end(const Entries& entries, bool json)
                                   entry.pause ? Value(*entry.pause) : Value(),
                                   text_or_null(in_one_line(entry.error))});
     }
-    print(table, json ? Format::json : Format::table);
+    if (options.is_rehearsed)
+        print_rehearsal(entries, options.json);
+    else
+        print(table, options.json ? Format::json : Format::table);
     return has_failed ? kFailed : differs ? kFound : kDone;
 }
 
@@ -259,5 +274,5 @@ int move_many(const MoveOptions& options)
         }
         return true;
     });
-    return print_end(entries, options.json);
+    return print_end(entries, options);
 }

@@ -260,8 +260,10 @@ MoveOptions in_direction(MoveOptions options)
     return options;
 }
 
-int move_shard(const MoveOptions& options)
+int move_shard(const MoveOptions& given)
 {
+    MoveOptions options = given;
+    options.is_held = options.is_held || options.is_rehearsed;
     require_arguments(options);
     time_messages();
     if (options.schema.empty())

@@ -88,7 +88,7 @@ Session::Session(const std::string& from, const std::string& to,
 
 Move opposite(const Move& move)
 {
-    return {move.shards, move.name, move.back_slot, move.slot};
+    return {move.shards, move.name, move.back_slot, move.slot, move.has_ids};
 }
 
 std::string Move::quoted() const

@@ -18,6 +18,7 @@ struct Move {
      * cluster, and both servers can be databases of one. */
     std::string slot;
     std::string back_slot;
+    bool has_ids = true; /* else it is a rehearsal, whose tables have no shard's number */
 
     std::string title() const { return title_of(shards); }
     std::string schemas() const { return schemas_of(shards); }

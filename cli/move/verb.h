@@ -26,6 +26,7 @@ struct MoveOptions : CutoverOptions {
     bool is_undone = false;
     bool is_completed = false;
     bool is_held = false;
+    bool is_rehearsed = false; /* held, too */
     bool is_cut_over = false;
     bool is_reversible = false;
     std::uint64_t verify_size = 1 << 30;

@@ -154,6 +154,32 @@ subtest 'a list is held as a whole, and cut over set by set' => sub {
 	is($move->('--shards', '1-4', @list, '--complete'), 0, '--complete');
 };
 
+subtest 'a rehearsal' => sub {
+	my @move = ('move', '--shards', '1-2', '--from', $two, '--to', $one, '--together', 1);
+	($status, my $rows, $err) = shard_json($program, @move, '--rehearse', '--reversible');
+	is($status, 0, 'move --rehearse') or diag($err);
+	my @items = ('definition', 'rows', 'indexes, keys, triggers', 'catching up', 'comparison', 'expected pause', 'WAL kept',
+		'behind', 'cutover', 'retreat before it', 'retreat after it');
+	is(join('; ', map { "$_->{shards} $_->{item}" } @$rows), join('; ', map { my $n = $_; map { "$n $_" } @items } 1, 2),
+		'a line for each step of each set');
+	my %of_second = map { $_->{item} => $_ } grep { $_->{shards} eq '2' } @$rows;
+	like($of_second{rows}{bytes}, qr/^[1-9]/, 'the bytes that were copied');
+	is($of_second{comparison}{text}, '1 row', 'the rows that were compared');
+	like("$of_second{'expected pause'}{ms} $of_second{'expected pause'}{text}", qr/^\d+ measured with 1 table and 1 sequence of /,
+		'the pause');
+	like(join(' ', map { $_->{text} =~ /(--\w+)$/ } @of_second{ @items[ 8 .. 10 ] }), qr/^--cutover --abort --undo$/,
+		'the commands of the day');
+	unlike(leftovers(), qr/rehears/, 'nothing is left of it but the sets');
+	is(join(' ', map { "$_->{shard} $_->{state}" } listed()), '1 following 2 following', 'which are held');
+	($status, $out, $err) = run_shard($program, 'move', 'insta2', '--from', $two, '--to', $one, '--cutover');
+	is("$status $out", "0 1 shard moved with reverse replication: 2\n", 'the cutover of one');
+	my $killed = start_command('move', 'rehearsal of shard 1: .*target: rows', 'insta1', '--from', $two, '--to', $one, '--rehearse');
+	kill_command($killed->{run});
+	is((run_shard($program, 'move', 'insta1', '--from', $two, '--to', $one, '--abort'))[0], 0, '--abort of a rehearsal that was killed');
+	is((run_shard($program, 'move', 'insta2', '--from', $two, '--to', $one, '--complete'))[0], 0, '--complete');
+	is(leftovers(), ' ', 'nothing is left');
+};
+
 subtest '--resume of a command with --hold ends before the cutover' => sub {
 	my @move = ('insta3', '--from', $two, '--to', $one);
 	my $killed = start_command('move', 'target: rows', @move, '--hold');
