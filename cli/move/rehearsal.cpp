@@ -27,6 +27,11 @@ struct Objects {
     std::int64_t tables;
     std::int64_t sequences;
 
+    bool operator==(const Objects& other) const
+    {
+        return tables == other.tables && sequences == other.sequences;
+    }
+
     std::string text() const
     {
         return count_of(static_cast<std::size_t>(tables), "table") + " and " +
@@ -104,8 +109,8 @@ void rehearse_pause(Servers& servers, const Move& move, const Workers& workers,
         laps.note({"expected pause",
                    ms,
                    {},
-                   "measured with " + count.text() + " of " + all.text() +
-                       ", beside the pause of PgBouncer and the transactions that run then"});
+                   "measured with " + count.text() + (count == all ? "" : " of " + all.text()) +
+                       "; PgBouncer and running transactions can add to it"});
     } catch (const Failure& error) {
         problem = first_line(error.what());
     }

@@ -1,5 +1,6 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <optional>
@@ -97,18 +98,34 @@ void show_once(Listing& shards)
     }
 }
 
-/* The last four columns are for shards in transit. A table without any lacks these columns. */
+constexpr std::size_t kOfTransit = 4; /* the last columns, for shards in transit */
+
+/* People see those that have a value. */
+void remove_empty_columns(Table& table)
+{
+    const std::size_t first = table.columns.size() - kOfTransit;
+    for (std::size_t i = table.columns.size(); i-- > first;) {
+        const auto at = static_cast<std::ptrdiff_t>(i);
+        const bool is_empty =
+            std::all_of(table.rows.begin(), table.rows.end(),
+                        [&](const Row& row) { return row[i].kind == Kind::null; });
+        if (!is_empty)
+            continue;
+        table.columns.erase(table.columns.begin() + at);
+        for (Row& row : table.rows)
+            row.erase(row.begin() + at);
+    }
+}
+
 Table table_of(const Listing& shards, bool json)
 {
     Table table = {{"shard", "schema", "state", "tables", "rows", "size", "last_id_at", "server",
                     "other", "behind", "compared_at", "next"},
                    {}};
-    bool has_transit = json;
     for (const Listed& one : shards) {
         if (one.is_hidden)
             continue;
         const bool is_in_transit = one.transit.has_value();
-        has_transit = has_transit || is_in_transit;
         Row row = {one.number, one.schema, is_in_transit ? state_of(*one.transit) : "open"};
         row.insert(row.end(), one.row.begin(), one.row.end());
         row.push_back(is_in_transit ? Value(one.transit->other.text()) : Value());
@@ -119,11 +136,8 @@ Table table_of(const Listing& shards, bool json)
         row.push_back(is_in_transit ? Value(next_command(*one.transit)) : Value());
         table.rows.push_back(row);
     }
-    if (!has_transit) {
-        table.columns.resize(table.columns.size() - 4);
-        for (Row& row : table.rows)
-            row.resize(table.columns.size());
-    }
+    if (!json)
+        remove_empty_columns(table);
     return table;
 }
 

@@ -243,7 +243,8 @@ subtest 'a planted state of a move is not read' => sub {
 			LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE LOG 'PLANTED index of a move as %', current_user; RETURN $1; END$$;
 		CREATE TABLE snowflake_move_8.shards AS SELECT 8 AS number, name 'planted' AS schema_name;
 		CREATE TABLE snowflake_move_8.state (id uuid, other text, step text, marker uuid,
-			is_reversible boolean, is_reverse boolean, is_equal boolean);
+			is_reversible boolean, is_reverse boolean, is_equal boolean,
+			is_held boolean, compared_at timestamptz);
 		CREATE INDEX ON snowflake_move_8.state ((step || snowflake_move_8.f('x')));
 		INSERT INTO snowflake_move_8.state VALUES (gen_random_uuid(), 'x', 'moved')});
 	planted_code_run($one, $two);

@@ -143,7 +143,8 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 		CREATE TABLE snowflake_move_3.shards AS SELECT 3 AS number, name 'insta3' AS schema_name;
 		CREATE TABLE snowflake_move_3.state AS SELECT gen_random_uuid() AS id,
 			'elsewhere:5432/postgres' AS other, 'prepared' AS step,
-			NULL::uuid AS marker, false AS is_reversible, true AS is_reverse, false AS is_equal});
+			NULL::uuid AS marker, false AS is_reversible, true AS is_reverse, false AS is_equal,
+			false AS is_held, NULL::timestamptz AS compared_at});
 	$one->wait_for_catchup($standby);
 	($status, $out, $err) = run_shard($program, 'verify', $standby);
 	is("$status $out$err", "0 5 shards on 1 server, 0 findings\n",

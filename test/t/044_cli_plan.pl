@@ -153,7 +153,8 @@ sub add_move
 		CREATE SCHEMA snowflake_move_$shard;
 		CREATE TABLE snowflake_move_$shard.shards AS SELECT $shard AS number, name 'insta$shard' AS schema_name;
 		CREATE TABLE snowflake_move_$shard.state (id uuid, other text, step text, marker uuid,
-			is_reversible boolean DEFAULT false, is_reverse boolean DEFAULT false, is_equal boolean DEFAULT false);
+			is_reversible boolean DEFAULT false, is_reverse boolean DEFAULT false, is_equal boolean DEFAULT false,
+			is_held boolean DEFAULT false, compared_at timestamptz);
 		INSERT INTO snowflake_move_$shard.state VALUES (gen_random_uuid(), 'x', '$step')});
 	return;
 }

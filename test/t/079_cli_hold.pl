@@ -165,7 +165,7 @@ subtest 'a rehearsal' => sub {
 	my %of_second = map { $_->{item} => $_ } grep { $_->{shards} eq '2' } @$rows;
 	like($of_second{rows}{bytes}, qr/^[1-9]/, 'the bytes that were copied');
 	is($of_second{comparison}{text}, '1 row', 'the rows that were compared');
-	like("$of_second{'expected pause'}{ms} $of_second{'expected pause'}{text}", qr/^\d+ measured with 1 table and 1 sequence of /,
+	like("$of_second{'expected pause'}{ms} $of_second{'expected pause'}{text}", qr/^\d+ measured with 1 table and 1 sequence; /,
 		'the pause');
 	like(join(' ', map { $_->{text} =~ /(--\w+)$/ } @of_second{ @items[ 8 .. 10 ] }), qr/^--cutover --abort --undo$/,
 		'the commands of the day');
