@@ -189,7 +189,7 @@ test/unit/unit: $(UNIT_OBJS)
 # A model of the generator, searched through, without a server.
 .PHONY: model
 model: test/model/model
-test/model/model: test/model/model.cpp
+test/model/model: test/model/generator/model.cpp
 	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc $(WRITE_HEADERS) $< -o $@
 
 # The client that hunts duplicates, against a running server.

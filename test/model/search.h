@@ -1,14 +1,15 @@
 /*
- * Breadth first through all states of a world, so that the first trace found is the shortest.
+ * Breadth first through all states of a model, so that the first trace found is the shortest.
  *
  * For a state that was met, a fingerprint of 96 bits is kept, and the step that led to it; whole
- * states are kept for two depths only. The sessions are alike, so states that differ only by the
- * order of the sessions are the same (unless one of them is the sequence's creator).
+ * states are kept for two depths only.
  */
 #pragma once
 
-#include "actions.h"
-#include "forget.h"
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
 
 namespace model
 {
@@ -40,25 +41,14 @@ inline Fingerprint fingerprint_of(const void* bytes, std::size_t size)
     return {static_cast<std::uint32_t>(low ^ low >> 32), high ^ low};
 }
 
-/* With the sessions in a fixed order. */
-inline Fingerprint fingerprint_of(State state, bool sessions_are_alike)
-{
-    if (sessions_are_alike) {
-        if (state.locked_by != 0)
-            state.locked_by = 1; /* the one session that is reading holds it */
-        std::sort(
-            state.sessions.begin(), state.sessions.end(),
-            [](const Session& a, const Session& b) { return std::memcmp(&a, &b, sizeof a) < 0; });
-    }
-    return fingerprint_of(&state, sizeof state);
-}
-
+template <typename Action>
 struct Node {
     std::uint32_t parent;
     Action action;
 };
 
 /* The states met so far, by number. */
+template <typename Action>
 class Met
 {
 public:
@@ -75,7 +65,7 @@ public:
     }
 
     /* False where the state was met before. */
-    bool add(const Fingerprint& print, const Node& node)
+    bool add(const Fingerprint& print, const Node<Action>& node)
     {
         if (nodes_.size() * 5 > slots_.size() * 3)
             grow();
@@ -123,85 +113,83 @@ private:
         }
     }
 
-    std::vector<Node> nodes_;
+    std::vector<Node<Action>> nodes_;
     std::vector<Slot> slots_;
 };
 
+template <typename Model>
 struct Outcome {
+    using Finding = typename Model::Finding;
+    using Way = std::vector<typename Model::Action>;
+
     std::size_t states = 0;
     std::size_t steps = 0;
     std::size_t depth = 0;
-    Finding finding = Finding::none;      /* the one that ended the search */
-    std::vector<Action> way;              /* to it */
-    std::size_t not_promised = 0;         /* steps that repeat an ID that is not promised */
-    std::size_t not_promised_leading = 0; /* of those, IDs that were ahead of the clock */
-    std::vector<Action> way_to_not_promised;
+    Finding finding = Finding::none; /* the one that ended the search */
+    Way way;                         /* to it */
+    std::size_t others = 0;          /* steps with a finding that did not end it */
+    Way way_to_other;                /* to the first of them */
 };
 
-/* Findings come with writes of the page. */
-inline bool can_still_write(const State& state)
-{
-    return state.draws_left > 0 ||
-           std::any_of(state.sessions.begin(), state.sessions.end(), [](const Session& session) {
-               return session.stage == Stage::again || session.stage == Stage::reading;
-           });
-}
-
-/* Ends at the first finding for which `is_end` is true, or when no draw is left. */
-template <typename IsEnd>
-Outcome search(const World& world, const Bounds& bounds, const Guards& guards, IsEnd is_end)
+/*
+ * Ends at the first finding for which `is_end` is true, or when all states were met. A model has
+ * the types State, Action and Finding, and
+ *
+ *   first_state()
+ *   for_each_action(state, visit)   those that are possible; none where nothing more can be found
+ *   apply(state, action)            the finding of the step
+ *   forget(state)                   makes values zero that no later step reads
+ *   fingerprint(state)              the same for states that are alike
+ */
+template <typename Model, typename IsEnd>
+Outcome<Model> search(const Model& model, IsEnd is_end)
 {
     struct Open {
-        State state;
+        typename Model::State state;
         std::uint32_t number;
     };
-    Outcome outcome;
-    Met met;
-    const bool alike = !has_creator(world);
-    std::vector<Open> open = {{first_state(world, bounds), 0}};
-    met.add(fingerprint_of(open[0].state, alike), {Met::kNone, {}});
-
-    struct Step {
-        State state; /* after it */
+    struct Next {
+        typename Model::State state;
         Fingerprint print;
-        Action action;
+        typename Model::Action action;
     };
-    std::vector<Step> steps; /* from one state */
+    Outcome<Model> outcome;
+    Met<typename Model::Action> met;
+    std::vector<Open> open = {{model.first_state(), 0}};
+    met.add(model.fingerprint(open[0].state), {met.kNone, {}});
+
+    const auto way_to = [&](const Open& from, typename Model::Action action) {
+        auto way = met.way_to(from.number);
+        way.push_back(action);
+        return way;
+    };
+    std::vector<Next> steps; /* from one state */
     std::vector<Open> next_open;
-    const auto follow = [&](const Open& from, Action action) {
-        if (outcome.finding != Finding::none)
+    const auto follow = [&](const Open& from, typename Model::Action action) {
+        if (outcome.finding != Model::Finding::none)
             return;
-        State state = from.state;
-        const Finding finding = apply(state, action, world, guards);
+        auto state = from.state;
+        const auto finding = model.apply(state, action);
         ++outcome.steps;
         if (is_end(finding)) {
             outcome.finding = finding;
-            outcome.way = met.way_to(from.number);
-            outcome.way.push_back(action);
+            outcome.way = way_to(from, action);
             return;
         }
-        if (finding == Finding::not_promised_leading)
-            ++outcome.not_promised_leading;
-        const bool is_not_promised = finding != Finding::none && !is_broken_promise(finding);
-        if (is_not_promised && outcome.not_promised++ == 0) {
-            outcome.way_to_not_promised = met.way_to(from.number);
-            outcome.way_to_not_promised.push_back(action);
-        }
-        forget_unread(state);
-        steps.push_back({state, fingerprint_of(state, alike), action});
+        if (finding != Model::Finding::none && outcome.others++ == 0)
+            outcome.way_to_other = way_to(from, action);
+        model.forget(state);
+        steps.push_back({state, model.fingerprint(state), action});
         met.prefetch(steps.back().print);
     };
-    while (!open.empty() && outcome.finding == Finding::none) {
+    while (!open.empty() && outcome.finding == Model::Finding::none) {
         ++outcome.depth;
         next_open.clear();
         for (const Open& from : open) {
-            if (!can_still_write(from.state))
-                continue;
-            const auto visit = [&](Action action) { follow(from, action); };
             steps.clear();
-            for_each_draw_step(from.state, world, guards, visit);
-            for_each_server_step(from.state, world, visit);
-            for (const Step& step : steps) {
+            model.for_each_action(from.state,
+                                  [&](typename Model::Action action) { follow(from, action); });
+            for (const Next& step : steps) {
                 const auto number = static_cast<std::uint32_t>(met.size());
                 if (met.add(step.print, {from.number, step.action}))
                     next_open.push_back({step.state, number});

@@ -41,37 +41,16 @@
  */
 #include "cases.h"
 #include "rule_box.h"
-#include "trace.h"
-
-#include <chrono>
-#include <iomanip>
-#include <string_view>
 
 using namespace model;
 
 namespace
 {
 
-struct Run {
-    bool is_deep = false;
-    bool has_traces = false;
-    std::vector<World> worlds = all_worlds();
-    int passed = 0;
-    int failed = 0;
-
-    const Bounds& bounds_of(const World& world) const
-    {
-        return is_deep ? world.deep : world.bounds;
-    }
-
-    /* Each call is one of the results that are counted in the last line. */
-    void require(bool holds, const char* text)
-    {
-        ++(holds ? passed : failed);
-        if (!holds)
-            std::cout << "     WRONG: " << text << std::endl;
-    }
-};
+const Bounds& bounds_of(const Run& run, const World& world)
+{
+    return run.is_deep ? world.deep : world.bounds;
+}
 
 void check_the_rule(Run& run)
 {
@@ -81,26 +60,25 @@ void check_the_rule(Run& run)
     run.require(check.inputs > 0 && check.wrong == 0, "next() breaks its own rule");
 }
 
-void check_the_model(Run& run)
+void check_the_model(Run& run, const std::vector<World>& worlds)
 {
     std::cout << "\nEach world, with every guard in place\n";
+    const Guards guards;
     std::size_t not_promised = 0;
-    for (const World& world : run.worlds) {
-        const Bounds& bounds = run.bounds_of(world);
-        const Outcome outcome = search(world, bounds, Guards{}, is_broken_promise);
+    for (const World& world : worlds) {
+        const Generator generator = {world, bounds_of(run, world), guards};
+        const auto outcome = search(generator, is_broken_promise);
         const bool is_broken = is_broken_promise(outcome.finding);
-        std::cout << "  " << std::left << std::setw(12) << world.name << std::right << std::setw(10)
-                  << outcome.states << " states, depth " << outcome.depth << ": "
-                  << (is_broken ? text_of(outcome.finding) : "no promise broken") << " ("
-                  << world.text << ")" << std::endl;
+        print_world(world.name, outcome.states, outcome.depth,
+                    is_broken ? text_of(outcome.finding) : "no promise broken", world.text);
         if (is_broken)
-            print_way(outcome.way, world, bounds, Guards{});
+            print_way(generator, outcome.way);
         run.require(!is_broken, "a promise is broken");
-        if (run.has_traces && not_promised == 0 && outcome.not_promised > 0) {
+        if (run.has_traces && not_promised == 0 && outcome.others > 0) {
             std::cout << "     What is not promised, and happens:\n";
-            print_way(outcome.way_to_not_promised, world, bounds, Guards{});
+            print_way(generator, outcome.way_to_other);
         }
-        not_promised += outcome.not_promised;
+        not_promised += outcome.others;
     }
     std::cout << "  " << not_promised
               << " times, an ID that was only seen is made again, by a clock "
@@ -108,54 +86,10 @@ void check_the_model(Run& run)
     run.require(not_promised > 0, "what is not promised does not happen: the model is too coarse");
 }
 
-bool is_in(const World& world, const Case& removed)
+bool is_in(const World& world, const Case<Guards, Finding>& removed)
 {
     return std::any_of(removed.worlds.begin(), removed.worlds.end(),
                        [&](std::string_view name) { return name == world.name; });
-}
-
-void check_case(Run& run, const Case& removed)
-{
-    Guards guards;
-    for (bool Guards::*guard : removed.removed)
-        guards.*guard = false;
-    const bool is_covered = removed.finding == Finding::none;
-    const auto is_end = [&](Finding finding) {
-        return is_covered ? is_broken_promise(finding) : finding == removed.finding;
-    };
-
-    for (const World& world : run.worlds) {
-        if (!is_in(world, removed))
-            continue;
-        const Outcome outcome = search(world, world.bounds, guards, is_end);
-        const bool is_found = outcome.finding != Finding::none;
-        std::cout << "  " << removed.text << " (" << world.name << "): ";
-        if (is_found)
-            std::cout << "found without it, in " << outcome.way.size() << " steps" << std::endl;
-        else
-            std::cout << "nothing found" << std::endl;
-        if (is_found && (run.has_traces || is_covered))
-            print_way(outcome.way, world, world.bounds, guards);
-        run.require(is_found != is_covered, is_covered ? "not covered by another guard"
-                                                       : "the guard is out, and nothing found");
-    }
-    if (is_covered)
-        std::cout << "     " << removed.why_nothing << '\n';
-}
-
-/* False if an option is unknown. */
-bool parse_options(Run& run, int argc, char** argv)
-{
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view option = argv[i];
-        if (option == "--deep")
-            run.is_deep = true;
-        else if (option == "--traces")
-            run.has_traces = true;
-        else
-            return false;
-    }
-    return true;
 }
 
 } // namespace
@@ -163,24 +97,19 @@ bool parse_options(Run& run, int argc, char** argv)
 int main(int argc, char** argv)
 {
     Run run;
-    if (!parse_options(run, argc, argv)) {
-        std::cerr << "usage: model [--deep] [--traces]\n";
-        return 2;
-    }
-    const auto start = std::chrono::steady_clock::now();
+    for (int i = 1; i < argc; ++i)
+        if (!run.take(argv[i])) {
+            std::cerr << "usage: model [--deep] [--traces]\n";
+            return 2;
+        }
+    const std::vector<World> worlds = all_worlds();
     check_the_rule(run);
-    check_the_model(run);
+    check_the_model(run, worlds);
     std::cout << "\nEach guard, taken out\n";
-    for (const Case& removed : all_cases())
-        check_case(run, removed);
-
-    const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start);
-    std::cout << '\n'
-              << (run.failed == 0
-                      ? "The model holds, and every guard is needed or covered by another"
-                      : "FAILED")
-              << "\n"
-              << run.passed << " passed, " << run.failed << " failed, in " << std::fixed
-              << std::setprecision(1) << seconds.count() << " s\n";
-    return run.failed == 0 ? 0 : 1;
+    for (const auto& removed : all_cases())
+        for (const World& world : worlds)
+            if (is_in(world, removed))
+                check_case(run, removed, Generator{world, world.bounds, without(removed)},
+                           world.name);
+    return run.end();
 }

@@ -1,26 +1,16 @@
 /*
  * Guards that are taken out, the worlds in which that is searched, and the finding that is
  * expected. The first five are the ways in which core's nextval() returns a value twice.
- *
- * Where two guards cover each other, nothing is found without one of them, and something is found
- * without both.
  */
 #pragma once
 
-#include "search.h"
+#include "generator.h"
+#include "../run.h"
 
 namespace model
 {
 
-struct Case {
-    const char* text;
-    std::vector<bool Guards::*> removed;
-    std::vector<const char*> worlds;
-    Finding finding; /* expected in each of the worlds; none: nothing */
-    const char* why_nothing;
-};
-
-inline std::vector<Case> all_cases()
+inline std::vector<Case<Guards, Finding>> all_cases()
 {
     using G = Guards;
     return {
