@@ -38,7 +38,7 @@ endif
 CLI_OBJS = $(or $(CLI_PARTS:.cpp=.o),$(CLI_SOURCE_OBJS)) cli/sql/sql.o
 CLI_SOURCE_OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard cli/*.cpp cli/*/*.cpp)))
 
-PROGRAMS = cli/snowflake-shard test/unit/unit test/model/model test/stress/stress test/mutations/mutations
+PROGRAMS = cli/snowflake-shard test/unit/unit test/model/model test/model/model_move test/stress/stress test/mutations/mutations
 # All that a C++ compiler writes; beside each of them is a file .d with the headers that it was made from.
 COMPILED = $(OBJS) $(OBJS:.o=.bc) $(CLI_OBJS) cli/precompiled.h.gch $(UNIT_OBJS) $(MUTATIONS_OBJS) $(filter-out cli/%,$(PROGRAMS))
 WRITE_HEADERS = -MMD -MP -MF $@.d
@@ -186,11 +186,14 @@ test/unit/cli/%.o: cli/%.cpp
 test/unit/unit: $(UNIT_OBJS)
 	$(CXX) $(UNIT_OBJS) -o $@ -lgtest -lgtest_main -pthread
 
-# A model of the generator, searched through, without a server.
+# Models of the generator and of moves, searched through, without a server.
 .PHONY: model
-model: test/model/model
+model: test/model/model test/model/model_move
 test/model/model: test/model/generator/model.cpp
 	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc $(WRITE_HEADERS) $< -o $@
+
+test/model/model_move: test/model/move/model.cpp test/unit/cli/fleet/phase.o
+	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Icli $(WRITE_HEADERS) $^ -o $@
 
 # The client that hunts duplicates, against a running server.
 .PHONY: stress

@@ -146,7 +146,7 @@ copy_sources() {
     version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$source_dir/snowflake.control")
     made=(./.git '*.o' '*.bc' '*.d' '*.so' "./snowflake--$version.sql"
         ./compile_commands.json ./tmp_check ./results ./output_iso ./log ./together
-        ./test/unit/unit ./test/model/model ./test/stress/stress ./test/mutations/mutations
+        ./test/unit/unit ./test/model/model ./test/model/model_move ./test/stress/stress ./test/mutations/mutations
         ./cli/snowflake-shard ./cli/snowflake-shard.1 ./cli/precompiled.h.gch)
     build=${build:-$workdir/build}
     mkdir -p -- "$build"

@@ -47,7 +47,7 @@ count_results() {
              END { print ok + 0, not_ok + 0, not_run + 0 }' "$2"
         ;;
     model)
-        awk '/^[0-9]+ passed, [0-9]+ failed, in / { ok = $1; not_ok = $3 }
+        awk '/^[0-9]+ passed, [0-9]+ failed, in / { ok += $1; not_ok += $3 }
              END { print ok + 0, not_ok + 0, 0 }' "$2"
         ;;
     docs) # a block may fail twice

@@ -16,6 +16,7 @@ struct Run {
     bool has_traces = false;
     int passed = 0;
     int failed = 0;
+    std::size_t states = 0; /* of all worlds */
     std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
     /* Each call is one of the results that are counted in the last line. */
@@ -34,6 +35,8 @@ struct Run {
         return option == "--deep" || option == "--traces";
     }
 
+    void count(std::size_t of_world) { states += of_world; }
+
     /* The exit code. script/test counts by the last line. */
     int end() const
     {
@@ -44,6 +47,7 @@ struct Run {
                           ? "The model holds, and every guard is needed or covered by another"
                           : "FAILED")
                   << "\n"
+                  << states << " states\n"
                   << passed << " passed, " << failed << " failed, in " << std::fixed
                   << std::setprecision(1) << seconds.count() << " s\n";
         return failed == 0 ? 0 : 1;
@@ -66,6 +70,13 @@ inline void print_world(std::string_view name, std::size_t states, std::size_t d
 {
     std::cout << "  " << std::left << std::setw(12) << name << std::right << std::setw(10) << states
               << " states, depth " << depth << ": " << result << " (" << text << ")" << std::endl;
+}
+
+template <typename Guards, typename Finding>
+bool is_of(const Case<Guards, Finding>& removed, std::string_view world)
+{
+    return std::any_of(removed.worlds.begin(), removed.worlds.end(),
+                       [&](std::string_view name) { return name == world; });
 }
 
 template <typename Guards, typename Finding>

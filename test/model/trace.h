@@ -7,7 +7,8 @@
 namespace model
 {
 
-/* Of the model: text(before, after, action) is the line of a step; text_of(finding). */
+/* Of the model: text(before, after, action) is the line of a step; text_of(finding);
+ * tell_end(state), if more belongs to the last step. */
 template <typename Model>
 void print_way(const Model& model, const std::vector<typename Model::Action>& way)
 {
@@ -19,6 +20,7 @@ void print_way(const Model& model, const std::vector<typename Model::Action>& wa
         std::cout << (i < 9 ? "     " : "    ") << i + 1 << "  "
                   << model.text(before, state, way[i]) << '\n';
     }
+    model.tell_end(state);
     std::cout << "     => " << text_of(finding) << '\n';
 }
 

@@ -64,6 +64,8 @@ struct Generator {
         return step_text(before, after, action, world, guards);
     }
 
+    void tell_end(const State&) const {}
+
     void forget(State& state) const { forget_unread(state); }
 
     Fingerprint fingerprint(const State& state) const

@@ -1,0 +1,122 @@
+/* The phase of the two records and the act of a verb, by the table of the command itself
+ * (cli/fleet/phase.cpp). */
+#pragma once
+
+#include "guards.h"
+#include "state.h"
+
+#include "fleet/phase.h"
+
+#include <optional>
+
+namespace model::moves
+{
+
+inline std::optional<MoveState> move_state(const Record& record)
+{
+    if (record.step == RecordStep::none)
+        return {};
+    MoveState state = {};
+    state.step = static_cast<::Step>(static_cast<int>(record.step) - 1);
+    state.is_reverse = record.is_reverse;
+    state.is_equal = record.is_equal;
+    return state;
+}
+
+/* The table, with an index for each record: phase_of() of the command makes strings. */
+class Phases
+{
+public:
+    Phases()
+    {
+        for (std::size_t i = 0; i < kRecords * kRecords; ++i)
+            phases_[i] =
+                phase_of(move_state(record_of(i / kRecords)), move_state(record_of(i % kRecords)));
+    }
+
+    Phase of(const Record& source, const Record& target) const
+    {
+        return phases_[index_of(source) * kRecords + index_of(target)];
+    }
+
+private:
+    static constexpr std::size_t kRecords = 7 * 4;
+
+    static std::size_t index_of(const Record& record)
+    {
+        return static_cast<std::size_t>(record.step) * 4 + record.is_reverse * 2u + record.is_equal;
+    }
+
+    static Record record_of(std::size_t index)
+    {
+        Record record = {};
+        record.step = static_cast<RecordStep>(index / 4);
+        record.is_reverse = index / 2 % 2;
+        record.is_equal = index % 2;
+        return record;
+    }
+
+    Phase phases_[kRecords * kRecords];
+};
+
+/* Seen from this source. Without a record the server that has the shard tells it. */
+inline Phase phase_of(const State& state, std::size_t source)
+{
+    static const Phases phases;
+    const Phase phase =
+        phases.of(state.servers[source].now.record, state.servers[1 - source].now.record);
+    return phase == Phase::none && !state.servers[source].now.has_shard ? Phase::dropped : phase;
+}
+
+inline bool is_reversible(Verb verb)
+{
+    return verb == Verb::move_reversible || verb == Verb::undo_reversible;
+}
+
+inline bool is_undo(Verb verb)
+{
+    return verb == Verb::undo || verb == Verb::undo_reversible;
+}
+
+/* The phase is held: the copy follows, and the record says that the move ends there. */
+inline bool is_held(const State& state, std::size_t source)
+{
+    return phase_of(state, source) == Phase::copying && state.servers[source].now.record.is_held &&
+           state.servers[1 - source].now.record.step == RecordStep::ready;
+}
+
+inline bool is_possible(Act act)
+{
+    return act != Act::refuses && act != Act::objects && act != Act::nothing;
+}
+
+/* The servers are given as for the move, also for an undo. */
+inline Act act_of(const State& state, Verb verb, std::size_t source, const Guards& guards)
+{
+    const Phase phase = phase_of(state, source);
+    const Record& record = state.servers[source].now.record;
+    if (!guards.reads_target && verb == Verb::abort && record.step == RecordStep::fenced)
+        return Act::aborts;
+    switch (verb) {
+    case Verb::move:
+    case Verb::move_reversible:
+        return act_of(phase, ::Verb::move);
+    case Verb::hold: /* goes on with a copy, too */
+        return act_of(phase, phase == Phase::prepared || phase == Phase::copying ? ::Verb::resume
+                                                                                 : ::Verb::move);
+    case Verb::cutover:
+        return is_held(state, source) || phase == Phase::fenced ? Act::goes_on : Act::refuses;
+    case Verb::resume:
+        return act_of(phase, ::Verb::resume);
+    case Verb::abort:
+        return act_of(phase, ::Verb::abort);
+    case Verb::undo:
+    case Verb::undo_reversible:
+        return act_of(phase, ::Verb::undo);
+    case Verb::complete:
+        return act_of(phase, ::Verb::complete);
+    }
+    return Act::refuses;
+}
+
+} // namespace model::moves
