@@ -193,7 +193,7 @@ test/model/model: test/model/generator/model.cpp
 	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc $(WRITE_HEADERS) $< -o $@
 
 test/model/model_move: test/model/move/model.cpp test/unit/cli/fleet/phase.o
-	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Icli $(WRITE_HEADERS) $^ -o $@
+	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Icli $(WRITE_HEADERS) $< test/unit/cli/fleet/phase.o -o $@
 
 # The client that hunts duplicates, against a running server.
 .PHONY: stress

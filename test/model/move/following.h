@@ -27,10 +27,15 @@ inline Step Program::following() const
         return Step::subscribe;
     case Step::subscribe:
         return after_copy();
+    case Step::tell_target:
+        return guards.tells_target_first ? Step::write_compared : after_comparison();
+    case Step::write_compared:
+        return source_record.is_held && !guards.tells_target_first ? Step::tell_target
+                                                                   : after_comparison();
     case Step::back_publication:
         return Step::back_slot;
     case Step::back_slot:
-        return is_cut_over() ? Step::lead : after_back();
+        return is_cut_over() ? Step::lead : cut_over();
     case Step::make_triggers:
         return Step::begin_opening;
     case Step::begin_opening:

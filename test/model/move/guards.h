@@ -15,6 +15,7 @@ struct Guards {
     bool drops_partial_copy = true;    /* a copy that was interrupted begins anew */
     bool keeps_slot = true;            /* a copy without its slot is not resumed with another one */
     bool subscribes_with_ready = true; /* the record says ready when the subscription is there */
+    bool tells_target_first = true;    /* a set is held when the source's record says so */
     /* fence.cpp, sequences.cpp */
     bool makes_triggers = true;        /* before the fence */
     bool looks_at_triggers = true;     /* and whether they are there, after it */

@@ -101,7 +101,7 @@ inline void open_copy(Image& target, const Guards& guards)
 
 inline void become_reverse(Record& record, RecordStep step)
 {
-    record = {step, 0, false, true, false, false};
+    record = {step, 0, false, true, false, false, false};
 }
 
 } // namespace model::moves

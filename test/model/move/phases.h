@@ -20,6 +20,8 @@ inline std::optional<MoveState> move_state(const Record& record)
     state.step = static_cast<::Step>(static_cast<int>(record.step) - 1);
     state.is_reverse = record.is_reverse;
     state.is_equal = record.is_equal;
+    state.is_held = record.is_held;
+    state.compared_at = record.is_compared ? "then" : "";
     return state;
 }
 
@@ -40,19 +42,21 @@ public:
     }
 
 private:
-    static constexpr std::size_t kRecords = 7 * 4;
+    static constexpr std::size_t kRecords = 7 * 8;
 
     static std::size_t index_of(const Record& record)
     {
-        return static_cast<std::size_t>(record.step) * 4 + record.is_reverse * 2u + record.is_equal;
+        return static_cast<std::size_t>(record.step) * 8 + record.is_reverse * 4u +
+               record.is_equal * 2u + (record.is_held & record.is_compared);
     }
 
     static Record record_of(std::size_t index)
     {
         Record record = {};
-        record.step = static_cast<RecordStep>(index / 4);
-        record.is_reverse = index / 2 % 2;
-        record.is_equal = index % 2;
+        record.step = static_cast<RecordStep>(index / 8);
+        record.is_reverse = index / 4 % 2;
+        record.is_equal = index / 2 % 2;
+        record.is_held = record.is_compared = index % 2;
         return record;
     }
 
@@ -78,11 +82,27 @@ inline bool is_undo(Verb verb)
     return verb == Verb::undo || verb == Verb::undo_reversible;
 }
 
-/* The phase is held: the copy follows, and the record says that the move ends there. */
-inline bool is_held(const State& state, std::size_t source)
+inline ::Verb verb_of(Verb verb)
 {
-    return phase_of(state, source) == Phase::copying && state.servers[source].now.record.is_held &&
-           state.servers[1 - source].now.record.step == RecordStep::ready;
+    switch (verb) {
+    case Verb::move:
+    case Verb::move_reversible:
+        return ::Verb::move;
+    case Verb::hold:
+        return ::Verb::hold;
+    case Verb::cutover:
+        return ::Verb::cutover;
+    case Verb::resume:
+        return ::Verb::resume;
+    case Verb::abort:
+        return ::Verb::abort;
+    case Verb::undo:
+    case Verb::undo_reversible:
+        return ::Verb::undo;
+    case Verb::complete:
+        break;
+    }
+    return ::Verb::complete;
 }
 
 inline bool is_possible(Act act)
@@ -97,26 +117,7 @@ inline Act act_of(const State& state, Verb verb, std::size_t source, const Guard
     const Record& record = state.servers[source].now.record;
     if (!guards.reads_target && verb == Verb::abort && record.step == RecordStep::fenced)
         return Act::aborts;
-    switch (verb) {
-    case Verb::move:
-    case Verb::move_reversible:
-        return act_of(phase, ::Verb::move);
-    case Verb::hold: /* goes on with a copy, too */
-        return act_of(phase, phase == Phase::prepared || phase == Phase::copying ? ::Verb::resume
-                                                                                 : ::Verb::move);
-    case Verb::cutover:
-        return is_held(state, source) || phase == Phase::fenced ? Act::goes_on : Act::refuses;
-    case Verb::resume:
-        return act_of(phase, ::Verb::resume);
-    case Verb::abort:
-        return act_of(phase, ::Verb::abort);
-    case Verb::undo:
-    case Verb::undo_reversible:
-        return act_of(phase, ::Verb::undo);
-    case Verb::complete:
-        return act_of(phase, ::Verb::complete);
-    }
-    return Act::refuses;
+    return act_of(phase, verb_of(verb));
 }
 
 } // namespace model::moves

@@ -85,17 +85,25 @@ struct Program {
         return has_copy() ? after_copy() : Step::make_slot;
     }
 
+    /* compare_before_cutover(), which an undo leaves out */
     Step after_copy() const
     {
-        return source_record.is_reversible && guards.slot_before_fence ? Step::back_publication
-                                                                       : after_back();
+        if (is_of_source() && source_record.is_reverse)
+            return prepare_cutover();
+        return source_record.is_held && guards.tells_target_first ? Step::tell_target
+                                                                  : Step::write_compared;
     }
 
-    Step after_back() const
+    Step after_comparison() const
     {
-        const bool is_to_hold =
-            command.verb == Verb::hold || (command.verb == Verb::resume && source_record.is_held);
-        return is_to_hold ? Step::hold : cut_over();
+        const bool is_to_be_held = command.verb != Verb::cutover && source_record.is_held;
+        return is_to_be_held ? Step::done : prepare_cutover();
+    }
+
+    Step prepare_cutover() const
+    {
+        return source_record.is_reversible && guards.slot_before_fence ? Step::back_publication
+                                                                       : cut_over();
     }
 
     Step cut_over() const

@@ -70,10 +70,10 @@ inline std::size_t side_of_move(const State& state)
 
 inline Verb verb_of(std::string_view option)
 {
-    return option == "--resume"  ? Verb::resume
-           : option == "--undo"  ? Verb::undo
-           : option == "--abort" ? Verb::abort
-                                 : Verb::complete;
+    return option == "--resume"    ? Verb::resume
+           : option == "--cutover" ? Verb::cutover
+           : option == "--abort"   ? Verb::abort
+                                   : Verb::complete;
 }
 
 /* An undo was killed before its fence: the records do not tell it, and the alias is paused. The
@@ -85,8 +85,6 @@ inline bool is_undo_begun(const State& state, std::size_t side)
 
 inline Verb next_command(const State& state, std::size_t side)
 {
-    if (is_held(state, side))
-        return Verb::cutover;
     return is_undo_begun(state, side) ? Verb::undo : verb_of(row_of(phase_of(state, side)).next[0]);
 }
 

@@ -33,7 +33,8 @@ struct Record {
     Byte is_reversible;
     Byte is_reverse;
     Byte is_equal;
-    Byte is_held; /* the move ends before the cutover until --cutover is given */
+    Byte is_held;     /* the move ends before the cutover until --cutover is given */
+    Byte is_compared; /* the rows of all tables */
 };
 
 enum class Subscription : Byte { none, disabled, enabled };

@@ -12,8 +12,11 @@ inline void run_copying(State& state, Statement sent, const Guards& guards)
     Server& source = state.servers[sent.from];
     Server& target = state.servers[1 - sent.from];
     switch (sent.step) {
-    case Step::hold:
-        source.now.record.is_held = true;
+    case Step::tell_target:
+        target.now.record.is_held = target.now.record.is_compared = true;
+        break;
+    case Step::write_compared:
+        source.now.record.is_compared = true;
         break;
     case Step::keep_options:
         if (sent.value & 1)
@@ -22,12 +25,15 @@ inline void run_copying(State& state, Statement sent, const Guards& guards)
             source.now.record.is_held = true;
         break;
     case Step::make_source:
-        source.now.record = {RecordStep::prepared, 0, Byte(sent.value & 1), 0, 0,
-                             Byte(sent.value >> 1)};
+        source.now.record = {};
+        source.now.record.step = RecordStep::prepared;
+        source.now.record.is_reversible = sent.value & 1;
+        source.now.record.is_held = (sent.value & 2) != 0;
         source.now.has_publication = true;
         source.now.kept = source.now.is_closed = source.now.has_triggers = 0;
         break;
     case Step::make_slot:
+        source.now.record.is_compared = false;
         flush(state, sent.from);
         source.slot = {true, false, source.now.length};
         break;
@@ -38,7 +44,8 @@ inline void run_copying(State& state, Statement sent, const Guards& guards)
         target.now.is_closed = guards.copy_is_closed;
         target.now.position = kFirst;
         target.now.is_at_end = true;
-        target.now.record = {RecordStep::copying, 0, 0, 0, 0, 0};
+        target.now.record = {};
+        target.now.record.step = RecordStep::copying;
         break;
     case Step::copy_rows:
         for (std::size_t i = 0; i < kRows; ++i)
@@ -236,7 +243,7 @@ inline bool is_refused(const State& state, Statement sent)
     const bool has_record = state.servers[sent.from].now.record.step != RecordStep::none;
     if (sent.step == Step::make_source)
         return has_record;
-    return !has_record && (sent.step == Step::keep_options || sent.step == Step::hold ||
+    return !has_record && (sent.step == Step::keep_options || sent.step == Step::write_compared ||
                            sent.step == Step::write_moved || sent.step == Step::reset_record ||
                            (sent.step >= Step::make_triggers && sent.step <= Step::lift &&
                             text_of(sent.step).side != Side::target));

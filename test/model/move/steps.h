@@ -22,9 +22,10 @@ enum class Step : Byte {
     copy_rows,
     write_ready, /* only without its guard: the record and the subscription are apart */
     subscribe,
+    tell_target,
+    write_compared,
     back_publication,
     back_slot,
-    hold,
     make_triggers,
     /* The cutover. */
     begin_opening,
@@ -92,9 +93,10 @@ constexpr StepText kSteps[] = {
     {Step::copy_rows, Side::target, "rows of the snapshot"},
     {Step::write_ready, Side::target, "the record is ready"},
     {Step::subscribe, Side::target, "indexes and subscription; the record is ready"},
+    {Step::tell_target, Side::target, "the record says that the set is held"},
+    {Step::write_compared, Side::source, "the record says that the rows were compared"},
     {Step::back_publication, Side::target, "publication of reverse replication"},
     {Step::back_slot, Side::target, "slot of reverse replication"},
-    {Step::hold, Side::source, "the move is held"},
     {Step::make_triggers, Side::source, "triggers of the fence"},
     {Step::begin_opening, Side::target, "BEGIN of the opening"},
     {Step::pause, Side::routers, "the alias is paused"},
