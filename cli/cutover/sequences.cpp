@@ -4,6 +4,8 @@
 
 #include "base/output.h"
 #include "cutover/waiting.h"
+#include "postgres/advisory.h"
+#include "postgres/settings.h"
 
 namespace
 {
@@ -56,6 +58,12 @@ void read_ahead(Connection& connection, const Fence& fence)
     connection.query(fence.sql(
         "SELECT count(*) FROM (SELECT v.* FROM @record@.relations AS r CROSS JOIN LATERAL "
         "snowflake_internal.stored_value(r.oid) AS v WHERE r.relkind = 'S' OFFSET 0) AS a"));
+}
+
+void lock_keeper(Connection& keeper, const Fence& fence)
+{
+    withstand_settings(keeper);
+    lock_by_name(keeper, fence.record + ".positions", "closing sequences");
 }
 
 /* The keeper's commit is not flushed, either: it stands before setval() in the WAL. */

@@ -9,6 +9,9 @@
  * caches of its session and of the server. */
 void read_ahead(Connection& connection, const Fence& fence);
 
+/* The keeper is a session of its own, see sequences.cpp. One at a time has its lock: a statement of
+ * a command that was killed must not replace a later position. */
+void lock_keeper(Connection& keeper, const Fence& fence);
 /* After await_writers_before(): no ID can be drawn directly, either. The sequences of the shards
  * that leave are set to their end. keeper: another connection to the same database, which commits
  * their positions. Late if others lock a sequence until the deadline. It can be repeated: where a

@@ -195,7 +195,7 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
     steps.unknown = "It is not known whether the shard is open on " + target.server() +
                     ". Nobody can write to it before --resume.";
     withstand_settings(snapshot);
-    withstand_settings(keeper);
+    lock_keeper(keeper, move.fence());
     cutover.attempt(steps);
     return blocked;
 }

@@ -6,7 +6,6 @@
 #include "base/output.h"
 #include "cutover/sequences.h"
 #include "cutover/waiting.h"
-#include "postgres/settings.h"
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/standby.h"
@@ -162,7 +161,7 @@ void SplitCommand::cut_over()
 {
     /* Connected now, so that clients are not held for it. */
     Connection keeper = old_.another();
-    withstand_settings(keeper);
+    lock_keeper(keeper, split_fence());
     CutoverSteps steps;
     steps.close = [&] { close(keeper, limits_.deadline()); };
     /* The fence first: clients that PgBouncer lets go would meet it, and get errors. */

@@ -100,6 +100,27 @@ subtest 'a command that is killed behind the fence' => sub {
 	go_on($one, '-2|4|7|2|3');
 };
 
+# Its session ends at once, but not if it hangs. It would replace the position that the next command keeps.
+subtest 'a session of a killed command that still keeps positions' => sub {
+	my ($move, $holder) = hold_move('--timeout', '60s');
+	my $locker = $one->background_psql('postgres');
+	$locker->query_safe('BEGIN; LOCK TABLE snowflake_move_5.positions IN SHARE MODE');
+	$holder->quit;
+	my $pid;
+	await('the positions are to be kept', sub { $pid = $one->safe_psql('postgres', q{SELECT pid FROM pg_locks
+		WHERE relation = 'snowflake_move_5.positions'::regclass AND NOT granted}) });
+	kill 'STOP', $pid;
+	kill_command($move->{run});
+	$locker->quit;
+	my ($status, $out, $err) = move('--resume');
+	kill 'CONT', $pid;
+	is($status, 3, '--resume is refused');
+	like($err, qr/it has locked snowflake_move_5\.positions on .*process $pid\b/s, 'and names the session');
+	await('the session ends', sub { $one->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid") eq '0' });
+	is((move('--abort'))[0], 0, '--abort');
+	is(sqlstate($one, 'INSERT INTO insta5.log DEFAULT VALUES'), '', 'the shard is open');
+};
+
 subtest 'a trigger that was disabled, or fires no more in a replica' => sub {
 	foreach my $change ('DISABLE TRIGGER snowflake_move', 'ENABLE TRIGGER ALL')
 	{
