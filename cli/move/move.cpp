@@ -222,8 +222,11 @@ Phase MoveCommand::phase(const Standing& now)
 int MoveCommand::execute()
 {
     /* First, because all verbs read the records: after a kill between the two commits of
-     * make_reverse() that of the target is one step behind. */
-    finish_reverse(target_, source_, move_);
+     * make_reverse() that of the target is one step behind. An undo has the servers exchanged. */
+    if (verb() == Verb::undo)
+        finish_reverse(source_, target_, move_);
+    else
+        finish_reverse(target_, source_, move_);
     /* For a move that begins it is an obstacle. */
     if (verb() != Verb::move && verb() != Verb::list)
         for (Connection* connection : {&source_, &target_})

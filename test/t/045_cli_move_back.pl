@@ -127,8 +127,12 @@ subtest 'reverse replication is used once' => sub {
 	like($move_error, qr/shard 5, schema insta5, is at \S+ already/, 'and says so');
 	is_refused([ @nodes, '--abort' ], qr/no move of shard 5, schema insta5, to be aborted.*--undo moves the shard back/s, '--abort');
 	is_refused([ @back, '--resume' ], qr/has reverse replication\nHINT: .*--undo/, '--resume in the other direction');
+	# As a command that was killed between the two commits that begin reverse replication.
+	$nodes[1]->safe_psql('postgres', q{UPDATE snowflake_move_5.state SET step = 'open', is_reverse = false});
 	moves([ @nodes, '--undo' ], 'undone', '--undo');
 	like($move_error, qr/writes were blocked for \d+ ms/, 'the pause is printed');
+	is($nodes[1]->safe_psql('postgres', 'SELECT step, is_reverse, is_equal FROM snowflake_move_5.state'), 'moved|t|t',
+		'the record of the target has been that of reverse replication');
 	is(place(), '0', 'it is open on the source');
 	is(dump_of($nodes[0], 'insta5'), $definition, 'the definition is what it was');
 	moves([ @nodes, '--undo' ], 'undone', 'a second --undo does nothing');
