@@ -81,10 +81,14 @@ int MoveCommand::complete(const Standing& now)
         throw Failure("schema " + visible(missing[0].schema) + " of " + open.server() +
                       " is not shard " + std::to_string(missing[0].number));
     /* The record of the source is dropped last. It alone tells that the source follows, so a
-     * command that was killed in between goes on, also when the part of the target is gone. */
+     * command that was killed in between goes on, also when the part of the target is gone. An
+     * undo that was killed before its fence leaves aliases paused, and with --reversible a slot and
+     * a publication on the source. */
     if (row_of(now.phase()).motion == Motion::reverse) {
+        routers_.resume();
         drop_subscription(source_, move_, limits_.deadline());
         discard_reverse(target_, move_, limits_);
+        drop_slot_and_publication(source_, move_, limits_.deadline());
         drop_state(target_, move_, limits_);
     }
     drop_closed(closed);

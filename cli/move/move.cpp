@@ -58,11 +58,14 @@ Routing MoveCommand::routing()
     for (const Shard& shard : move_.shards)
         aliases.insert(schema_name(options_.alias, shard.number));
     Routing routing = given_routing(options_, aliases);
-    if (const Standing now = standing(); now.source && now.source->is_of_source())
+    const Standing now = standing();
+    if (now.source && now.source->is_of_source())
         add_kept_routing(source_, move_.name,
                          act_of(phase(now), verb()) == Act::goes_on && !options_.is_dry_run &&
                              now.source->step != Step::moved,
                          routing);
+    else if (verb() == Verb::complete && now.phase() == Phase::reverse)
+        add_kept_routing(target_, move_.name, false, routing); /* of an undo that was killed */
     return routing;
 }
 

@@ -315,6 +315,18 @@ subtest 'a command that is killed while clients are held' => sub {
 	unlike(slurp_file($_->logfile), qr/hushed/, 'no connection string of a console was logged') foreach $one, $two;
 };
 
+subtest 'an undo that is killed before its fence' => sub {
+	$two->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM web');
+	is((run_shard($program, 'move', arguments($two, $one), '--complete'))[0], 0, '--complete');
+	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $first, $second), '--reversible');
+	is($status, 0, 'move --reversible') or diag("$out$err");
+	# It holds the clients, and the records do not tell it.
+	console($_, 'PAUSE "shard5"') foreach $first, $second;
+	is(alias_of($_), led_to($two, 1), 'the aliases are paused') foreach $first, $second;
+	is((run_shard($program, 'move', arguments($one, $two), '--complete'))[0], 0, '--complete, which list names');
+	is(alias_of($_), led_to($two), 'all clients go on') foreach $first, $second;
+};
+
 chmod 0755, "$dir/locked", "$dir/closed";
 $_->stop foreach $one, $two;
 done_testing();

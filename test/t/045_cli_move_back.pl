@@ -240,10 +240,17 @@ subtest 'an undo that ended before its rows were compared, and again before its 
 
 subtest 'the shard stays' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'again: there');
+	my $holder = $nodes[0]->background_psql('postgres');
+	$holder->query_safe('BEGIN; SELECT pg_current_xact_id()');
+	my $undo = start_command('move', 'the slot waits for', 'insta5', '--from', $nodes[0], '--to', $nodes[1], '--undo', '--reversible');
+	kill_command($undo->{run});
+	$holder->quit;
+	is($nodes[0]->safe_psql('postgres', 'SELECT count(*) FROM pg_publication'), '1', 'an undo that is killed has begun');
 	moves([ @nodes, '--complete' ], 'dropped', '--complete stops reverse replication');
 	is(place(), '1', 'the shard is where it was');
 	is($nodes[0]->safe_psql('postgres',
-		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)}),
+		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta5|move') + (SELECT count(*) FROM pg_subscription)
+		+ (SELECT count(*) FROM pg_publication) + (SELECT count(*) FROM pg_replication_slots)}),
 		'0', 'nothing is left on the source');
 	is($nodes[1]->safe_psql('postgres',
 		q{SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ 'move') + (SELECT count(*) FROM pg_publication)
