@@ -351,6 +351,13 @@ REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, 
 COMMENT ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) IS
     'inserts rows in a format of COPY, with the rights of the table''s owner; returns their number';
 
+-- The rows of a table in one number, for the comparison of two servers.
+CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_digest';
+COMMENT ON FUNCTION snowflake_internal.digest IS
+    'number of a table''s rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do not do';
+
 -- The calls and reads of snowflake-shard in the extension's own schema. Other roles may be allowed to create objects there, or
 -- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
 

@@ -15,6 +15,22 @@ const char* name_of(Oid relation)
     return quote_qualified_identifier(schema, name);
 }
 
+void require_ordinary_table(Relation relation)
+{
+    if (relation->rd_rel->relkind != RELKIND_RELATION)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("%s is no ordinary table", name_of(RelationGetRelid(relation)))));
+}
+
+void require_all_rows(Oid table)
+{
+    if (check_enable_rls(table, InvalidOid, false) == RLS_ENABLED)
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("a row-level security policy may hide rows of table %s from this role",
+                        name_of(table))));
+}
+
 const char* date_of(UnixMs time)
 {
     std::int64_t timestamp = 0;

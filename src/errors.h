@@ -13,6 +13,10 @@ namespace snowflake::errors
 /* Schema-qualified and quoted, so that it can be pasted into a statement. */
 const char* name_of(Oid relation);
 
+/* 42809; 42501 if a policy may hide rows from this user, also with row_security = off. */
+void require_ordinary_table(Relation relation);
+void require_all_rows(Oid table);
+
 /* In UTC, as the layout is defined; the number itself where PostgreSQL has no such date. */
 const char* date_of(UnixMs time);
 

@@ -42,6 +42,13 @@ CREATE FUNCTION snowflake_internal.rows_as_table_owner(tbl regclass, query text)
 COMMENT ON FUNCTION snowflake_internal.rows_as_table_owner IS
     'the same with the rights of a table''s owner, who sees all of its rows, and with an empty search_path';
 
+-- The rows of a table in one number, for the comparison of two servers.
+CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_digest';
+COMMENT ON FUNCTION snowflake_internal.digest IS
+    'number of a table''s rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do not do';
+
 -- For statements that no function can run, because they commit by themselves.
 CREATE FUNCTION snowflake_internal.is_maintenance(statement text) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL SAFE

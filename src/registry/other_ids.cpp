@@ -24,11 +24,7 @@ void require_select(Oid table, std::int32_t column)
     if (of_table != ACLCHECK_OK && pg_attribute_aclcheck(table, static_cast<AttrNumber>(column),
                                                          GetUserId(), ACL_SELECT) != ACLCHECK_OK)
         aclcheck_error(of_table, OBJECT_TABLE, get_rel_name(table));
-    if (check_enable_rls(table, InvalidOid, false) == RLS_ENABLED)
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("a row-level security policy may hide rows of table %s from this role",
-                        errors::name_of(table))));
+    errors::require_all_rows(table);
 }
 
 bool can_be_read(Relation relation)

@@ -51,14 +51,6 @@ std::uint64_t insert(Relation table, List* columns, char* format)
     return count;
 }
 
-void require_ordinary_table(Relation table)
-{
-    if (table->rd_rel->relkind != RELKIND_RELATION)
-        ereport(ERROR,
-                (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                 errmsg("%s is no ordinary table", errors::name_of(RelationGetRelid(table)))));
-}
-
 } // namespace
 
 extern "C" {
@@ -83,7 +75,7 @@ PGDLLEXPORT Datum snowflake_copy_rows(PG_FUNCTION_ARGS)
 {
     PreventCommandIfReadOnly("snowflake_internal.copy_rows()");
     const Relation table = table_open(PG_GETARG_OID(0), RowExclusiveLock);
-    require_ordinary_table(table);
+    errors::require_ordinary_table(table);
     List* columns = names_of(PG_GETARG_ARRAYTYPE_P(1));
     char* format = text_to_cstring(PG_GETARG_TEXT_PP(2));
     const bytea* rows = PG_GETARG_BYTEA_PP(3);

@@ -1,0 +1,230 @@
+/* The SQL function that sums up the rows of a table, so that two servers can compare theirs. */
+#include "errors.h"
+#include "owner.h"
+#include "pg.h"
+
+using namespace snowflake;
+
+namespace
+{
+
+/* A column's seed has its name and its type, or no type if the values are hashed as text: the OID
+ * of a type of ours is another one on each server. */
+struct Column {
+    int index;
+    std::int16_t length; /* as attlen; -1: varlena */
+    bool is_by_value;
+    bool is_text;
+    std::uint64_t seed;
+    FmgrInfo output; /* if is_text */
+};
+
+struct Columns {
+    Column* first;
+    int count;
+    bool has_virtual; /* a generated column that is not stored; from PostgreSQL 18 on */
+};
+
+std::uint64_t hash_of(const void* bytes, std::size_t length, std::uint64_t seed)
+{
+    return hash_bytes_extended(static_cast<const unsigned char*>(bytes), static_cast<int>(length),
+                               seed);
+}
+
+/* The finalizer of MurmurHash3: each bit of the input changes half of the output's. */
+std::uint64_t mixed(std::uint64_t hash)
+{
+    hash = (hash ^ (hash >> 33)) * 0xFF51AFD7ED558CCDULL;
+    hash = (hash ^ (hash >> 33)) * 0xC4CEB9FE1A85EC53ULL;
+    return hash ^ (hash >> 33);
+}
+
+/* Types whose values have the same bytes on every server, and no OID among them. */
+bool has_same_bytes(Oid type)
+{
+    switch (type) {
+    case BOOLOID:
+    case INT2OID:
+    case INT4OID:
+    case INT8OID:
+    case FLOAT4OID:
+    case FLOAT8OID:
+    case NUMERICOID:
+    case DATEOID:
+    case TIMEOID:
+    case TIMETZOID:
+    case TIMESTAMPOID:
+    case TIMESTAMPTZOID:
+    case INTERVALOID:
+    case UUIDOID:
+    case CHAROID:
+    case TEXTOID:
+    case VARCHAROID:
+    case BPCHAROID:
+    case BYTEAOID:
+    case JSONOID:
+    case JSONBOID:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Not an array of a domain: it has the OID of the domain in it. */
+bool is_hashed_by_bytes(Oid base)
+{
+    const Oid element = get_element_type(base);
+    return has_same_bytes(OidIsValid(element) ? element : base);
+}
+
+Column column_of(const FormData_pg_attribute* attribute)
+{
+    const Oid base = getBaseType(attribute->atttypid);
+    const bool is_text = !is_hashed_by_bytes(base);
+    const char* name = NameStr(attribute->attname);
+    Column column = {attribute->attnum - 1,
+                     attribute->attlen,
+                     attribute->attbyval,
+                     is_text,
+                     hash_of(name, strlen(name), is_text ? InvalidOid : base),
+                     {}};
+    if (is_text) {
+        Oid function = InvalidOid;
+        bool is_varlena = false;
+        getTypeOutputInfo(base, &function, &is_varlena);
+        fmgr_info(function, &column.output);
+    }
+    return column;
+}
+
+int by_name(const void* one, const void* other)
+{
+    return strcmp(NameStr((*static_cast<const FormData_pg_attribute* const*>(one))->attname),
+                  NameStr((*static_cast<const FormData_pg_attribute* const*>(other))->attname));
+}
+
+/* In the order of their names: a restored table that inherits can have another order. */
+Columns columns_of(TupleDesc row)
+{
+    auto** sorted =
+        static_cast<const FormData_pg_attribute**>(palloc0(sizeof(void*) * (row->natts + 1)));
+    int count = 0;
+    for (int i = 0; i < row->natts; i++)
+        if (!TupleDescAttr(row, i)->attisdropped)
+            sorted[count++] = TupleDescAttr(row, i);
+    qsort(sorted, static_cast<std::size_t>(count), sizeof(*sorted), by_name);
+    Columns columns = {static_cast<Column*>(palloc0(sizeof(Column) * (count + 1))), count, false};
+    for (int i = 0; i < count; i++) {
+        columns.first[i] = column_of(sorted[i]);
+        columns.has_virtual = columns.has_virtual || sorted[i]->attgenerated == 'v';
+    }
+    return columns;
+}
+
+std::uint64_t hash_of_value(Column& column, Datum value, std::uint64_t seed)
+{
+    if (column.is_text) {
+        const char* text = OutputFunctionCall(&column.output, value);
+        return hash_of(text, strlen(text), seed);
+    }
+    if (column.is_by_value)
+        return mixed(seed ^ value);
+    if (column.length > 0)
+        return hash_of(DatumGetPointer(value), static_cast<std::size_t>(column.length), seed);
+    const varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
+    return hash_of(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), seed);
+}
+
+std::uint64_t hash_of_row(const Columns& columns, const TupleTableSlot* slot)
+{
+    std::uint64_t hash = 0;
+    for (int i = 0; i < columns.count; i++) {
+        Column& column = columns.first[i];
+        /* NULL is the absence of the column. */
+        if (!slot->tts_isnull[column.index])
+            hash = hash_of_value(column, slot->tts_values[column.index], mixed(hash ^ column.seed));
+    }
+    return hash;
+}
+
+struct Digest {
+    std::int64_t rows;
+    bool is_known;
+    std::uint64_t sum; /* modulo 2^64, so that it does not depend on the order of the rows */
+};
+
+Digest digest_of(Relation table)
+{
+    const Columns columns = columns_of(RelationGetDescr(table));
+    const MemoryContext of_row =
+        AllocSetContextCreate(CurrentMemoryContext, "snowflake row", ALLOCSET_DEFAULT_SIZES);
+    TupleTableSlot* slot = table_slot_create(table, nullptr);
+    const TableScanDesc scan = pg::begin_table_scan(table, GetActiveSnapshot());
+    Digest digest = {0, !columns.has_virtual, 0};
+    const MemoryContext before = MemoryContextSwitchTo(of_row);
+    while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+        CHECK_FOR_INTERRUPTS();
+        slot_getallattrs(slot);
+        digest.sum += hash_of_row(columns, slot);
+        digest.rows++;
+        MemoryContextReset(of_row);
+    }
+    MemoryContextSwitchTo(before);
+    table_endscan(scan);
+    ExecDropSingleTupleTableSlot(slot);
+    MemoryContextDelete(of_row);
+    return digest;
+}
+
+/* As SELECT of all columns would check it. A policy that hides rows is an error, because it is code
+ * of the owner. */
+void require_select(Oid table)
+{
+    const Oid schema = get_rel_namespace(table);
+    const AclResult of_table = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
+    if (!pg::may_use_schema(schema))
+        aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
+    if (of_table != ACLCHECK_OK &&
+        pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT, ACLMASK_ALL) != ACLCHECK_OK)
+        aclcheck_error(of_table, OBJECT_TABLE, get_rel_name(table));
+    errors::require_all_rows(table);
+}
+
+} // namespace
+
+extern "C" {
+
+/*
+ * snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
+ *
+ * The number of the rows of the table alone, without its children, and the sum of their hashes.
+ * Tables of two servers with the same digest have the same rows, as ROW(...)::text with the columns
+ * in the order of their names. Tables with the same rows can have other digests: on another
+ * architecture, for example. NULL for a table with virtual columns. The caller sets DateStyle and
+ * the like, because values of some types are hashed as text. No code of the owner runs: there is no
+ * plan and no expression.
+ *
+ *   42P01, 42809   no such relation, no ordinary table
+ *   42501          a missing privilege, or a policy that may hide rows
+ */
+PG_FUNCTION_INFO_V1(snowflake_digest);
+PGDLLEXPORT Datum snowflake_digest(PG_FUNCTION_ARGS)
+{
+    TupleDesc row_type = nullptr;
+    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "return type must be a row type");
+    const Oid oid = PG_GETARG_OID(0);
+    owner::Rights rights = {};
+    owner::become_of_table(rights, oid);
+    require_select(oid);
+    const Relation table = table_open(oid, NoLock);
+    errors::require_ordinary_table(table);
+    const Digest digest = digest_of(table);
+    table_close(table, NoLock);
+    owner::become_again(rights);
+    Datum values[] = {Int64GetDatum(digest.rows),
+                      Int64GetDatum(static_cast<std::int64_t>(digest.sum))};
+    bool nulls[] = {false, !digest.is_known};
+    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+}
+}
