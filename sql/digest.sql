@@ -158,6 +158,11 @@ RESET ROLE;
 SET search_path = pg_catalog, regress_digest;
 SELECT rows, current_setting('search_path'), current_user = session_user AS is_same FROM snowflake_internal.digest('secret');
 RESET search_path;
+-- The owner of a table needs no USAGE on its schema.
+SET ROLE regress_ann;
+REVOKE USAGE ON SCHEMA regress_digest FROM regress_ann;
+RESET ROLE;
+SELECT rows FROM snowflake_internal.digest('regress_digest.secret');
 REVOKE SELECT ON regress_digest.secret FROM regress_ann;
 SELECT snowflake_internal.digest('regress_digest.secret');
 SELECT current_user = session_user AS is_same, current_setting('search_path');

@@ -232,18 +232,18 @@ inline bool is_owner(Oid relation)
 {
     return object_ownercheck(RelationRelationId, relation, GetUserId());
 }
-inline bool may_use_schema(Oid schema)
+inline bool may_use_schema(Oid schema, Oid role = GetUserId())
 {
-    return object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+    return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
 }
 #else
 inline bool is_owner(Oid relation)
 {
     return pg_class_ownercheck(relation, GetUserId());
 }
-inline bool may_use_schema(Oid schema)
+inline bool may_use_schema(Oid schema, Oid role = GetUserId())
 {
-    return pg_namespace_aclcheck(schema, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+    return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
 }
 #endif
 

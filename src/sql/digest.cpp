@@ -176,13 +176,13 @@ Digest digest_of(Relation table)
     return digest;
 }
 
-/* As SELECT of all columns would check it. A policy that hides rows is an error, because it is code
- * of the owner. */
-void require_select(Oid table)
+/* As rows_as_table_owner() would check SELECT of all columns: the caller looks up the schema, and
+ * the owner reads. A policy that hides rows is an error, because it is code of the owner. */
+void require_select(Oid table, Oid caller)
 {
     const Oid schema = get_rel_namespace(table);
     const AclResult of_table = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
-    if (!pg::may_use_schema(schema))
+    if (!pg::may_use_schema(schema, caller))
         aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
     if (of_table != ACLCHECK_OK &&
         pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT, ACLMASK_ALL) != ACLCHECK_OK)
@@ -216,7 +216,7 @@ PGDLLEXPORT Datum snowflake_digest(PG_FUNCTION_ARGS)
     const Oid oid = PG_GETARG_OID(0);
     owner::Rights rights = {};
     owner::become_of_table(rights, oid);
-    require_select(oid);
+    require_select(oid, rights.user);
     const Relation table = table_open(oid, NoLock);
     errors::require_ordinary_table(table);
     const Digest digest = digest_of(table);
