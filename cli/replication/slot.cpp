@@ -1,7 +1,5 @@
 #include "replication/slot.h"
 
-#include <thread>
-
 #include "base/interrupt.h"
 #include "cutover/waiting.h"
 #include "postgres/settings.h"
@@ -106,7 +104,7 @@ void await_follower(Connection& publisher, const std::string& slot,
 {
     const std::string now = publisher.query("SELECT pg_current_wal_lsn()").text(0, 0);
     const Clock::time_point deadline = Clock::now() + longest;
-    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
+    for (Pause pause;; pause()) {
         const Result follower = publisher.query(R"(
             SELECT confirmed_flush_lsn >= $2::pg_lsn, active
             FROM pg_replication_slots WHERE slot_name = $1)",

@@ -317,11 +317,12 @@ subtest 'the schema of a global table belongs to another role' => sub {
 		'it is an obstacle');
 };
 
-subtest 'the table is exchanged while its comparison waits for a lock' => sub {
-	my $run = Command::run($proxy, [ $program, @add, $is_before_16 ? '--trust-owners' : () ]);
-	is($run->{status}, 0, 'global add') or diag("$run->{out}$run->{err}");
+# Runs global verify; the table is exchanged while the call of the function on server one waits for its lock.
+sub verify_exchanged
+{
+	my ($function) = @_;
 	my ($text, $holder) = ('');
-	$run = run_behind([ 'global', 'verify', @servers ], qr/^one: .*rows_as_table_owner\(/, sub {
+	my $run = run_behind([ 'global', 'verify', @servers ], qr/^one: .*\Q$function\E\(/, sub {
 		$holder = IPC::Run::start([ 'psql', '-XAtq', '-d', $nodes{one}->connstr('postgres'), '-c', q{
 			BEGIN;
 			LOCK TABLE shop.filters IN ACCESS EXCLUSIVE MODE;
@@ -340,11 +341,30 @@ subtest 'the table is exchanged while its comparison waits for a lock' => sub {
 		await('the table is locked', sub { goes_on($holder); $text =~ /locked/ });
 		return 0; });
 	$holder->finish;
-	is($text, "locked\n", 'the table is exchanged');
+	is($text, "locked\n", "$function: the table is exchanged");
+	is_contained("global verify, $function");
+	as_mallory($nodes{one}, 'DROP SCHEMA shop CASCADE; ALTER SCHEMA away RENAME TO shop');
+	return $run;
+}
+
+sub set_on_follower
+{
+	my ($name) = @_;
+	$nodes{two}->safe_psql('postgres', qq{ALTER TABLE shop.filters DISABLE TRIGGER snowflake_global;
+		UPDATE shop.filters SET name = '$name'; ALTER TABLE shop.filters ENABLE TRIGGER snowflake_global});
+}
+
+subtest 'the table is exchanged while its comparison waits for a lock' => sub {
+	my $run = Command::run($proxy, [ $program, @add, $is_before_16 ? '--trust-owners' : () ]);
+	is($run->{status}, 0, 'global add') or diag("$run->{out}$run->{err}");
+	# A digest reads the table that was looked up, by its OID.
+	is(verify_exchanged('digest')->{status}, 0, 'the table of before is read');
+	# Digests that differ are followed by a query, whose text has the name.
+	set_on_follower('b');
+	$run = verify_exchanged('rows_as_table_owner');
 	like($run->{out} . $run->{err}, qr/table shop\.filters belongs to role mallory, and the query works with the rights/,
 		'the new table is not read');
-	is_contained('global verify');
-	as_mallory($nodes{one}, 'DROP SCHEMA shop CASCADE; ALTER SCHEMA away RENAME TO shop');
+	set_on_follower('a');
 };
 
 subtest 'a global table is exchanged' => sub {

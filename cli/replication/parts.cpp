@@ -1,0 +1,137 @@
+#include "replication/parts.h"
+
+#include <future>
+
+#include "base/output.h"
+#include "postgres/row_text.h"
+#include "replication/slot.h"
+
+namespace
+{
+
+/* The statement is made on one side and run on both, so that both take the same key. A sum of
+ * hashes does not depend on the order of the rows; it is numeric, and cannot overflow. min(key)
+ * compares bytes, because two servers may have other collations. The key is cut off, because it is
+ * the whole row where there is no primary key. ONLY, because child tables are in the list
+ * themselves. Rows that are only counted are one part. */
+std::string parts_sql(Connection& server, const std::string& table, bool is_counted)
+{
+    const std::string from = " FROM ONLY " + table + " AS t";
+    if (is_counted)
+        return "SELECT 0, count(*), count(*) || ' rows', NULL::numeric, NULL::numeric" + from;
+    const std::string key = key_of(server, table);
+    const std::string row = row_text_of(server, table);
+    return "SELECT hashtextextended(key, 0) & 65535, count(*), CASE count(*) WHEN 1 THEN '1 row, "
+           "key ' ELSE "
+           "count(*) || ' rows, one with key ' END || left(min(key), 100), sum(hash), sum(version) "
+           "FROM "
+           "(SELECT " +
+           (key.empty() ? row : "ROW(" + key + ")::text") +
+           " COLLATE \"C\" AS key, hashtextextended(" + row +
+           ", 0) AS hash, hashtextextended(xmin::text, 0) AS version" + from + ") AS s GROUP BY 1";
+}
+
+Parts read_parts(Connection& connection, const std::string& table, const std::string& sql)
+{
+    const Result rows = read_rows(connection, table, sql, 5);
+    Parts parts;
+    for (int i = 0; i < rows.rows(); i++)
+        parts[rows.number(i, 0)] = {static_cast<std::uint64_t>(rows.number(i, 1)), rows.text(i, 2),
+                                    rows.text(i, 3), rows.text(i, 4)};
+    return parts;
+}
+
+std::string difference(const Connection& here, const Part& part, const Connection& there,
+                       const Part& copy)
+{
+    return here.server() + " has " + part.rows + ", " + there.server() + " has " + copy.rows +
+           (part.rows == copy.rows ? ", which is not the same" : "");
+}
+
+/* The first differences, and how many more there are. */
+std::string first_of(const std::map<std::int64_t, std::string>& differences)
+{
+    constexpr std::size_t kMost = 3;
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [part, one] : differences)
+        if (shown < kMost)
+            text += (shown++ == 0 ? "" : "; ") + one;
+    const std::size_t more = differences.size() - shown;
+    return text + (more > 0 ? "; and " + count_of(more, "more difference") : "");
+}
+
+/* The numbers of all parts. For a number that one side lacks, operator[] adds a part with no row.
+ */
+std::set<std::int64_t> numbers_of(std::initializer_list<const Parts*> sides)
+{
+    std::set<std::int64_t> numbers;
+    for (const Parts* const parts : sides)
+        for (const auto& part : *parts)
+            numbers.insert(part.first);
+    return numbers;
+}
+
+} // namespace
+
+std::string compare_parts(Connection& one, Connection& other, const std::string& table,
+                          bool is_counted)
+{
+    const std::string sql = parts_sql(one, table, is_counted);
+    auto reading = std::async(std::launch::async, [&] { return read_parts(other, table, sql); });
+    Parts here = read_parts(one, table, sql);
+    Parts there = reading.get();
+    std::map<std::int64_t, std::string> differences;
+    for (const std::int64_t i : numbers_of({&here, &there}))
+        if (!(here[i] == there[i]))
+            differences[i] = difference(one, here[i], other, there[i]);
+    return first_of(differences);
+}
+
+Comparison::Comparison(Connection& publisher, Connection& follower, const std::string& table)
+    : publisher_(publisher), follower_(follower), table_(table),
+      sql_(parts_sql(publisher, table, false))
+{
+}
+
+void Comparison::read(const std::string& slot)
+{
+    Parts before = read_parts(publisher_, table_, sql_);
+    await_follower(publisher_, slot, kCatchUp);
+    Parts copy = read_parts(follower_, table_, sql_);
+    Parts after = read_parts(publisher_, table_, sql_);
+    const auto numbers = numbers_of({&before, &copy, &after});
+    seen_ = numbers.size();
+    rows_ = 0;
+    for (const auto& part : copy)
+        rows_ += part.second.count;
+    std::map<std::int64_t, std::string> open;
+    for (const std::int64_t i : numbers)
+        if (copy[i] == before[i] || copy[i] == after[i])
+            equal_.insert(i);
+        else if (equal_.count(i) == 0)
+            /* "" if clients have written to the part: the copy may be right. */
+            open[i] = before[i].version == after[i].version
+                          ? difference(publisher_, before[i], follower_, copy[i])
+                          : "";
+    /* The copy may have lacked an asynchronous commit: a difference is found twice. */
+    differences_.clear();
+    for (const auto& [i, text] : open)
+        if (!text.empty() && open_[i] == text)
+            differences_[i] = text;
+    open_ = open;
+}
+
+std::string Comparison::difference_found() const
+{
+    return first_of(differences_);
+}
+
+std::string Comparison::unknown(int tries) const
+{
+    if (is_done())
+        return "";
+    return "rows were written to at each of " + std::to_string(tries) +
+           " tries, and are not compared: " + std::to_string(open_.size() - differences_.size()) +
+           " of " + count_of(seen_, "part") + " of the table";
+}

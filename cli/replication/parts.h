@@ -1,0 +1,59 @@
+/* The rows of tables by the SQL of a server, which also names those that differ. */
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "postgres/connection.h"
+
+/* How long a copy that is behind is waited for, each time that it is read. */
+constexpr auto kCatchUp = std::chrono::seconds(60);
+
+/* The rows of a table are put into 65536 parts by a hash of the key, or of the row if there is
+ * none: a row that is written to makes one part uncertain, however many rows the table has. */
+struct Part {
+    std::uint64_t count = 0;
+    std::string rows = "no row"; /* "1 row, key (5)" */
+    std::string sum{};           /* of the hashes */
+    std::string version{};       /* changes with each write, also one that changes nothing */
+
+    bool operator==(const Part& other) const { return rows == other.rows && sum == other.sum; }
+};
+using Parts = std::map<std::int64_t, Part>;
+
+/* As compare_table(). The caller has called set_row_text() for both. */
+std::string compare_parts(Connection& one, Connection& other, const std::string& table,
+                          bool is_counted);
+
+/* A table of the shard and of its copy, read several times while clients write. */
+class Comparison
+{
+public:
+    Comparison(Connection& publisher, Connection& follower, const std::string& table);
+
+    /* A part without a write between before and after was the same when the follower's was read. If
+     * clients have written to it, the follower's may be any of those in between. */
+    void read(const std::string& slot);
+
+    std::uint64_t rows() const { return rows_; } /* of the follower */
+    bool is_done() const { return open_.size() == differences_.size(); }
+    std::string difference_found() const;
+    std::string unknown(int tries) const;
+
+private:
+    Connection& publisher_;
+    Connection& follower_;
+    const std::string table_;
+    const std::string sql_;
+    std::size_t seen_ = 0;
+    std::uint64_t rows_ = 0;
+    /* Parts that were equal at one try. They count as equal for good: all of
+     * their rows had come then. */
+    std::set<std::int64_t> equal_;
+    std::map<std::int64_t, std::string> open_; /* with the difference if it may be one */
+    std::map<std::int64_t, std::string> differences_;
+};
