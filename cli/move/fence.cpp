@@ -3,6 +3,7 @@
 #include "cutover/cutover.h"
 #include "cutover/sequences.h"
 #include "cutover/waiting.h"
+#include "move/other_replication.h"
 #include "move/state.h"
 
 /* A table that was made between the publication and the copy of the definition has no rows
@@ -50,6 +51,7 @@ void raise_fence(Connection& source, Connection& keeper, const Move& move,
             /* A crash that loses this commit loses those that follow: the source is open. */
             source.run("SET LOCAL synchronous_commit = off");
             require_published_tables(source, move);
+            find_writing_subscriptions(source, move).raise_first();
             close_tables(source, move.fence(), ", has moved", "It is at " + target + " now.");
             write_step(source, move, Step::fenced);
         });

@@ -26,7 +26,8 @@ void require_published_tables(Connection& source, const Move& move);
 
 /* Closes the source, waits until everything that was written is committed, and sends the marker. If
  * the fence stands already, it only waits and sends. keeper: another connection to the source. Late
- * if a writer does not end by the deadline; MustStartAnew if a table is not published. */
+ * if a writer does not end by the deadline; MustStartAnew if a table is not published; Failure if a
+ * subscription writes to one. */
 void raise_fence(Connection& source, Connection& keeper, const Move& move,
                  const std::string& target, Clock::time_point deadline, FenceTry& fence);
 /* Opens the source again. The target must not be open, and be locked. An error says that the fence

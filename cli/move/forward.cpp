@@ -6,6 +6,7 @@
 #include "move/capacity.h"
 #include "move/command.h"
 #include "replication/comparison.h"
+#include "move/other_replication.h"
 #include "move/replication.h"
 #include "move/reverse.h"
 #include "postgres/dsn.h"
@@ -83,6 +84,7 @@ void MoveCommand::follow()
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
     if (is_fenced())
         return;
+    find_writing_subscriptions(servers, move_).raise_first();
     copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
                 laps_);
     await_lag(servers, move_, limits_.max_lag);

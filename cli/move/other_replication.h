@@ -1,0 +1,16 @@
+/* Logical replication that is not of the move, and reads the shards' tables or writes into them. */
+
+#pragma once
+
+#include "move/session.h"
+#include "postgres/obstacles.h"
+
+/* Warns of publications that have the tables, on either server, and of slots whose readers get
+ * their changes. */
+void tell_of_readers(Servers& servers, const Shards& shards);
+
+/* Subscriptions that write into the tables: their workers fire no trigger FOR EACH STATEMENT, so
+ * they would write behind the fence. */
+Obstacles find_writing_subscriptions(Connection& connection, const Move& move);
+/* Of an undo the target has the tables, too. */
+Obstacles find_writing_subscriptions(Servers& servers, const Move& move);

@@ -1,0 +1,105 @@
+# Logical replication that is not of snowflake-shard: a subscription that writes to a shard, which no fence stops, is led to the
+# target by hand, and loses no row.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use MoveTest;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
+my ($one, $two, $feeder) = map { new_server($_, conf => $conf) } qw(one two feeder);
+my $feed = qr/subscription feed writes to table insta5\.events, and the fence does not stop its worker/;
+
+$one->safe_psql('postgres', q{
+	SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.events (n integer PRIMARY KEY); CREATE TABLE insta5.log (id bigint PRIMARY KEY DEFAULT insta5.next_id())});
+$feeder->safe_psql('postgres', q{CREATE SCHEMA insta5; CREATE TABLE insta5.events (n integer PRIMARY KEY);
+	CREATE PUBLICATION feed FOR TABLE insta5.events});
+
+sub subscription
+{
+	my ($options) = @_;
+	return "CREATE SUBSCRIPTION feed CONNECTION '" . $feeder->connstr . " dbname=postgres' PUBLICATION feed $options";
+}
+
+sub publish
+{
+	my ($first) = @_;
+	$feeder->safe_psql('postgres', "INSERT INTO insta5.events SELECT generate_series($first, $first + 99)");
+	return;
+}
+
+sub await_events
+{
+	my ($node, $rows) = @_;
+	await("$rows events are at " . $node->name, sub { $node->safe_psql('postgres', 'SELECT count(*) FROM insta5.events') == $rows });
+	return;
+}
+
+# As docs/moves.md has it.
+sub lead_feed
+{
+	my ($from, $to) = @_;
+	my $position = $from->safe_psql('postgres', q{SELECT remote_lsn FROM pg_replication_origin_status
+		JOIN pg_subscription ON external_id = 'pg_' || oid WHERE subname = 'feed'});
+	$from->safe_psql('postgres', $_) foreach 'ALTER SUBSCRIPTION feed SET (slot_name = NONE)', 'DROP SUBSCRIPTION feed';
+	$to->safe_psql('postgres', $_)
+		foreach subscription('WITH (slot_name = feed, create_slot = false, copy_data = false, enabled = false)'),
+		"SELECT pg_replication_origin_advance('pg_' || oid, '$position') FROM pg_subscription WHERE subname = 'feed'",
+		'ALTER SUBSCRIPTION feed ENABLE';
+	return;
+}
+
+subtest 'a subscription that writes to the shard' => sub {
+	publish(1);
+	$one->safe_psql('postgres', subscription(''));
+	await_events($one, 100);
+	like(move($one, $two, '--dry-run'), qr/^1 \S+: $feed\n    HINT:  ALTER SUBSCRIPTION feed DISABLE; docs\/moves\.md/,
+		'it is an obstacle');
+	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION feed DISABLE');
+	publish(101);
+	moves([ $one, $two, '--reversible' ], 'moved with reverse replication', 'the statement of the hint is enough');
+	publish(201);
+	lead_feed($one, $two);
+	await_events($_, 300) foreach $two, $one;
+};
+
+subtest 'an undo looks at both servers' => sub {
+	my @undo = ($one, $two, '--undo');
+	is_refused(\@undo, qr/${\$two->port}\/postgres: $feed/, 'the source');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION feed DISABLE');
+	$one->safe_psql('postgres', subscription('WITH (slot_name = NONE, connect = false)') . q{;
+		ALTER SUBSCRIPTION feed SET (slot_name = feed); ALTER SUBSCRIPTION feed ENABLE; ALTER SUBSCRIPTION feed REFRESH PUBLICATION});
+	is_refused(\@undo, qr/${\$one->port}\/postgres: $feed/, 'the target');
+	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION feed DISABLE; ALTER SUBSCRIPTION feed SET (slot_name = NONE); DROP SUBSCRIPTION feed');
+	moves(\@undo, 'undone', '--undo');
+	publish(301);
+	lead_feed($two, $one);
+	await_events($one, 400);
+};
+
+subtest 'one that is enabled during the move' => sub {
+	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION feed DISABLE');
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.log IN ROW EXCLUSIVE MODE');
+	my $move = start_command('move', 'source: triggers of the fence', 'insta5', '--from', $one, '--to', $two);
+	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION feed ENABLE');
+	$holder->quit;
+	is(end_command($move), 3, 'the cutover is refused');
+	like($move->{err}, qr/$feed(?s:.*)the source is open again/, 'and the source is open');
+	publish(401);
+	await_events($one, 500);
+	is(sqlstate($one, 'INSERT INTO insta5.log DEFAULT VALUES'), '', 'for everybody');
+	moves([ $one, $two, '--abort' ], 'aborted', '--abort');
+};
+
+$one->safe_psql('postgres', 'DROP SUBSCRIPTION feed');
+$_->stop foreach $one, $two, $feeder;
+done_testing();
