@@ -1,4 +1,5 @@
 #include "fleet/findings.h"
+#include "fleet/closed.h"
 #include "fleet/in_transit.h"
 #include "fleet/records.h"
 
@@ -110,7 +111,9 @@ private:
 std::vector<MoveFinding> find_moves(Connection& connection)
 {
     std::vector<MoveFinding> findings;
-    for (const InTransit& one : read_in_transit(connection)) {
+    const std::vector<InTransit> shards = read_in_transit(connection);
+    check_closed(connection, shards, findings);
+    for (const InTransit& one : shards) {
         if (one.kind == InTransit::Kind::split || one.shard.number != one.set.front().number)
             continue;
         const bool follows = one.phase == Phase::held || one.motion() == Motion::reverse;

@@ -8,7 +8,7 @@
 #include "postgres/connection.h"
 
 struct MoveFinding {
-    std::string kind;   /* leftover, reverse replication, rows */
+    std::string kind;   /* leftover, reverse replication, fence, rows */
     std::string object; /* schema snowflake_move_5 */
     std::string problem;
     std::string hint; /* how to mend it */

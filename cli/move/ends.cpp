@@ -2,6 +2,7 @@
 
 #include "fleet/catalog.h"
 #include "cutover/dependents.h"
+#include "cutover/unwritten.h"
 #include "cutover/waiting.h"
 #include "move/command.h"
 #include "move/fence.h"
@@ -62,6 +63,9 @@ void MoveCommand::drop_closed(Connection& closed)
         dependents += "\n    " + dependent;
     if (!dependents.empty())
         throw Failure("objects of other schemas would be dropped, too:" + dependents);
+    /* Reverse replication has written to the others. */
+    if (const MoveState state = require_state(closed, move_); state.step == Step::moved)
+        require_unwritten(closed, move_.fence(), true, state.other.text());
     lock_and_run_naming(closed, limits_.deadline(), [&] {
         closed.run("DROP SCHEMA " + move_.quoted() + ", " + move_.name + " CASCADE");
     });

@@ -60,6 +60,7 @@ void raise_fence(Connection& source, Connection& keeper, const Move& move,
     /* The positions name each sequence as text, with its schema because search_path is empty: OIDs
      * are others on the target. */
     lock_and_run(source, deadline, [&] {
+        source.query(move.sql("SELECT @move@.note_closing(true)"));
         const Result marker = source.query(move.sql(R"(
             INSERT INTO @move@.marker
             SELECT gen_random_uuid(), coalesce(jsonb_agg(jsonb_build_object(

@@ -1,6 +1,7 @@
 #include "move/other_replication.h"
 
 #include "base/output.h"
+#include "fleet/closed.h"
 
 namespace
 {
@@ -25,15 +26,6 @@ WITH publications AS (
 )
 SELECT string_agg(name, ', ' ORDER BY kind, name) FROM readers AS r (kind, name) HAVING count(*) > 0)";
 
-/* Also a partitioned table, if its publication is sent by that. A disabled subscription keeps its
- * position, at which it can go on elsewhere; to drop it would lose the changes after that. */
-const char* const kWriters = R"(
-SELECT format('subscription %I writes to table %s, and the fence does not stop its worker', subname, min(srrelid::regclass::text)),
-       format('ALTER SUBSCRIPTION %I DISABLE; docs/moves.md (Subscriptions that write to a shard) says how it goes on at the target', subname)
-FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid JOIN pg_class AS c ON c.oid = srrelid
-WHERE subenabled AND subname <> $2 AND relnamespace = ANY (ARRAY(SELECT to_regnamespace(name) FROM unnest($1::text[]) AS name))
-GROUP BY subname ORDER BY subname)";
-
 } // namespace
 
 /* They are no obstacles: the readers may be prepared, or may not need these changes. */
@@ -54,9 +46,7 @@ void tell_of_readers(Servers& servers, const Shards& shards)
 
 Obstacles find_writing_subscriptions(Connection& connection, const Move& move)
 {
-    Obstacles found;
-    found.read(connection, kWriters, {move.schemas(), move.name});
-    return found;
+    return find_writing_subscriptions(connection, move.shards, move.name);
 }
 
 Obstacles find_writing_subscriptions(Servers& servers, const Move& move)

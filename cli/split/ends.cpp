@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "cutover/dependents.h"
+#include "cutover/unwritten.h"
 #include "cutover/waiting.h"
 #include "postgres/identity.h"
 #include "split/command.h"
@@ -45,6 +46,9 @@ std::size_t drop_closed_shards(Connection& connection)
     if (!dependents.empty())
         throw Failure("objects of other schemas would be dropped on " + connection.server() +
                       ", too:" + dependents);
+    if (!closed.empty())
+        require_unwritten(connection, split_fence(), !state->is_new,
+                          (state->is_new ? state->old_server : state->new_server).text());
     Progress progress("rest of " + connection.server(), static_cast<std::size_t>(rest.rows()));
     for (int i = 0; i < rest.rows(); i++, progress.step()) {
         stop_if_interrupted();

@@ -59,6 +59,7 @@ std::string seal_shards(Connection& old, Clock::time_point deadline)
 {
     std::string seal;
     lock_and_run(old, deadline, [&] {
+        old.query("SELECT snowflake_split.note_closing(true)");
         seal = old.query("UPDATE snowflake_split.state SET step = 'sealed', "
                          "seal = gen_random_uuid() RETURNING seal")
                    .text(0, 0);

@@ -34,7 +34,7 @@ END $$;
 CREATE FUNCTION snowflake_split.open_sides() RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
 BEGIN
     PERFORM snowflake_split.set_body('staying', 'false', ', has stayed', format('It is at %s.', s.old_server)) FROM snowflake_split.state AS s;
-    PERFORM snowflake_split.open_side('leaving');
+    PERFORM snowflake_split.open_side('leaving'), snowflake_split.note_closing(false);
     UPDATE snowflake_split.state SET step = 'split', home = NULL, is_new = true;
 END $$;
 -- All of it by hand.

@@ -575,6 +575,22 @@ subtest '--complete' => sub {
 	ok($status == 3 && $err =~ /the servers are not those of one split/, '--complete of two splits is refused')
 		or diag($err);
 	$two->safe_psql('postgres', "UPDATE snowflake_split.state SET id = '$id'");
+	# Rows that were written behind the fence.
+	foreach ([ $one, 'insta3.events' ], [ $two, 'insta1.events' ])
+	{
+		my ($node, $table) = @$_;
+		$node->safe_psql('postgres', "ALTER TABLE $table DISABLE TRIGGER ALL; UPDATE $table SET id = id");
+		my @found = map { "$_->{finding} $_->{object}" } @{ (shard_json($program, 'verify', $node))[1] };
+		is("@found", "fence table $table", 'verify finds a table whose trigger is disabled');
+		($status, $out, $err) = split_server(@servers, '--complete');
+		like("$status $err", qr/^3 .*table $table is not closed to every write/s, 'and so does --complete');
+		$node->safe_psql('postgres', "ALTER TABLE $table ENABLE ALWAYS TRIGGER snowflake_split");
+		($status, $out, $err) = split_server(@servers, '--complete');
+		like("$status $err", qr/^3 .*would be dropped:\n    \d+ rows?: SELECT \* FROM ONLY ${table}_/s, 'which names the rows')
+			or diag($err);
+		$node->safe_psql('postgres', "ALTER TABLE $table DISABLE TRIGGER ALL; DELETE FROM $table;
+			ALTER TABLE $table ENABLE ALWAYS TRIGGER snowflake_split");
+	}
 	# A view keeps it.
 	$two->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta1.users');
 	($status, $out, $err) = split_server(@servers, '--complete');

@@ -168,5 +168,46 @@ subtest 'there, back by --undo, and there again' => sub {
 	go_on($two, '-5|4|10|5|6');
 };
 
+# What verify finds about fences: the object, and the statement of the hint.
+sub fences
+{
+	my (undef, $found) = shard_json($program, 'verify', $one, $two);
+	return map { $_->{finding} eq 'fence' ? [ $_->{object}, $_->{hint} =~ /^(.*TRIGGER snowflake_move;)/ ] : () } @$found;
+}
+
+subtest 'rows that were written behind the fence are not dropped' => sub {
+	is_deeply([ fences() ], [], 'nothing is found before');
+	foreach my $verb ([], ['--complete'])
+	{
+		$one->safe_psql('postgres', 'ALTER TABLE insta5.log DISABLE TRIGGER ALL; INSERT INTO insta5.log VALUES (1), (2)');
+		like((fences())[0][0], qr/^table insta5\.log$/, 'verify names the table');
+		my ($status, undef, $err) = move(@$verb);
+		like("$status $err", qr/^3 .*table insta5\.log is not closed to every write/, "move @$verb refuses");
+		$one->safe_psql('postgres', $_) foreach 'ALTER TABLE insta5.log ENABLE TRIGGER ALL', 'VACUUM FREEZE insta5.log';
+		$one->safe_psql('postgres', (fences())[0][1]);
+		is_deeply([ fences() ], [], 'verify finds the trigger until the statement of its hint has made it anew');
+		($status, undef, $err) = move(@$verb);
+		like("$status $err", qr/^3 .*rows were written after the shards were closed there, and would be dropped:\n    2 rows: SELECT/,
+			"move @$verb finds the rows");
+		my ($rows) = $err =~ /(FROM ONLY insta5\.log WHERE .*);/;
+		is($one->safe_psql('postgres', "SELECT id $rows"), "1\n2", 'and shows them');
+		is(sqlstate($one, "DELETE $rows"), '25006', 'the table is closed');
+		$one->safe_psql('postgres', "BEGIN; ALTER TABLE insta5.log DISABLE TRIGGER snowflake_move; DELETE $rows;
+			ALTER TABLE insta5.log ENABLE ALWAYS TRIGGER snowflake_move; COMMIT");
+	}
+	my ($status, undef, $err) = move('--complete');
+	like("$status $err", qr/^0 .*table insta5\.log could be written to for a time/, '--complete says that it sees no deleted rows');
+};
+
+subtest 'a trigger of a server that follows' => sub {
+	is((move('--reversible'))[0], 0, 'move --reversible');
+	is_deeply([ fences() ], [], 'it does not fire for the worker, and that is right');
+	$two->safe_psql('postgres', 'ALTER TABLE insta5.log DISABLE TRIGGER ALL');
+	$two->safe_psql('postgres', (fences())[0][1]);
+	is_deeply([ fences() ], [], 'a disabled one is found');
+	is(sqlstate($two, 'INSERT INTO insta5.log DEFAULT VALUES'), '25006', 'the statement of the hint makes it anew');
+	is((move('--undo'))[0], 0, 'and the shard is moved back') or diag($move[0]);
+};
+
 $_->stop foreach $one, $two;
 done_testing();
