@@ -194,6 +194,9 @@ struct MoveArguments {
         CommandLine::add_seconds(
             verb, "--timeout", options.timeout,
             "how long writes may wait for the cutover: 500ms, 2min (default 10s)");
+        verb->add_flag("--trust-readers", options.trusts_readers,
+                       "the readers of publications FOR ALL TABLES ignore tables that they do not "
+                       "know; a subscription does not");
     }
 
     CommandLine& line;

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "base/quoting.h"
 #include "fleet/catalog.h"
+#include "fleet/published.h"
 #include "move/command.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
@@ -164,6 +165,9 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_, tried_);
     if (options_.is_reversible)
         obstacles.add(find_obstacles_of_reverse(session_.servers, move_, on_source_, limits_));
+    if (!options_.trusts_readers)
+        for (Connection* const server : {&source_, &target_})
+            obstacles.add(find_published_records(*server));
     obstacles.add(routers_.find_obstacles(source_));
     return obstacles;
 }

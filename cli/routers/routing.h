@@ -18,6 +18,7 @@ struct CutoverOptions {
     std::string alias = "shard{}";
     double max_lag = 1; /* seconds */
     double timeout = 10;
+    bool trusts_readers = false;
 };
 
 struct Pooler {

@@ -11,6 +11,7 @@
 #include "base/shard_states.h"
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
+#include "fleet/published.h"
 #include "postgres/identity.h"
 #include "postgres/trust.h"
 #include "split/command.h"
@@ -140,6 +141,8 @@ int SplitCommand::begin()
                           : "the server has been split\nHINT:  " + next_commands(*now));
     Connection& standby = servers_.reached();
     Obstacles obstacles = find_obstacles(old_, standby, shards_, limits_);
+    if (!options_.trusts_readers)
+        obstacles.add(find_published_records(old_));
     const Obstacles of_routers = routers_.find_obstacles(old_);
     obstacles.add(of_routers);
     /* connections() asks the consoles again. One that does not answer would be an error, which

@@ -409,6 +409,10 @@ await('the standby uses its slot',
 
 subtest 'a split while clients write' => sub {
 	($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
+	like(join("\n", map { $_->{obstacle} } @$rows), qr/^\S+: publication everything is FOR ALL TABLES, .*slot reader/,
+		'a slot that may read the record');
+	push @arguments, '--trust-readers';
+	($status, $rows, $err) = shard_json($program, 'split', @arguments, '--dry-run');
 	is("$status " . join("\n", map { $_->{obstacle} } @$rows), '0 ', '--dry-run: nothing is in the way') or diag($err);
 	unlike($err, qr/both servers archive/, 'each server archives by its own command');
 	like($err, qr/slot reader: changes of the shards that leave come from \S+ until the cutover/, 'the slot is named');
@@ -481,7 +485,7 @@ subtest 'the other verbs on servers that were split' => sub {
 	foreach my $move ([ 3, $two, $one ], [ 0, $one, $two ])
 	{
 		my ($shard, $from, $to) = @$move;
-		($status, $rows) = shard_json($program, 'move', "insta$shard", '--from', $from, '--to', $to, '--dry-run');
+		($status, $rows) = shard_json($program, 'move', "insta$shard", '--from', $from, '--to', $to, '--dry-run', '--trust-readers');
 		my $complete = qr/--from \S+:${\$one->port}\S+ --standby \S+:${\$two->port}\S+ --complete/;
 		like(join("\n", map { $_->{obstacle} } @$rows),
 			qr/:${\$_->port}\/postgres: schema insta$shard is of a split.*\n +HINT:  .*$complete/,

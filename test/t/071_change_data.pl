@@ -141,7 +141,7 @@ sub follow
 
 subtest 'a move names publications and slots' => sub {
 	my ($one, $two) = map { qr/\S+:${\$_->port}\/postgres/ } @nodes;
-	is(move(@nodes, '--dry-run'), 'exit code 0', 'they are no obstacles') or diag($move_error);
+	is(move(@nodes, '--dry-run', '--trust-readers'), 'exit code 0', 'they are no obstacles') or diag($move_error);
 	my $readers = qr/publication debezium, slot debezium/;
 	like($move_error, qr/$one: $readers: changes of the shard come from there until .*, and then from $two/, 'source');
 	like($move_error, qr/$two: $readers: the copied rows come from there, too/, 'target');
@@ -152,7 +152,7 @@ subtest 'there' => sub {
 	ok(read_changes($nodes[0]) > 0, 'the reader is at the source');
 	my $local = q{pg_logical_slot_get_changes('local', NULL, NULL, 'only-local', '1', 'skip-empty-xacts', '1')};
 	$nodes[1]->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('local', 'test_decoding')});
-	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'move --reversible');
+	moves([ @nodes, '--reversible', '--trust-readers' ], 'moved with reverse replication', 'move --reversible');
 	follow(@nodes, 'follows');
 	is($nodes[1]->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE data ~ 'insta5.counters: INSERT') > 0
 		FROM $local") =~ s/^[1-9]\d*/n/r, 'n|f', 'a reader of what is written there gets no copied row');
@@ -169,7 +169,7 @@ subtest 'back' => sub {
 subtest 'there again, when the command was killed after the opening' => sub {
 	$nodes[1]->safe_psql('postgres', 'CREATE PUBLICATION listed');
 	$nodes[1]->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('listed', 'pgoutput')});
-	move(@nodes, '--switch-command', 'kill -9 $PPID');
+	move(@nodes, '--trust-readers', '--switch-command', 'kill -9 $PPID');
 	unlike($move_error, qr/changes of the shard: on/, 'the killed command has not printed positions');
 	my $sql = 'ALTER PUBLICATION listed ADD TABLE $SCHEMA.counters, $SCHEMA.log';
 	my $command = qq{psql -XAtq -h "\$HOST" -p "\$PORT" -d "\$DBNAME" -c "$sql"};

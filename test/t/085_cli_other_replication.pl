@@ -1,5 +1,5 @@
 # Logical replication that is not of snowflake-shard: a subscription that writes to a shard, which no fence stops, is led to the
-# target by hand, and loses no row.
+# target by hand, and loses no row; one of all tables would stop at the tables of a record.
 
 use strict;
 use warnings;
@@ -101,5 +101,52 @@ subtest 'one that is enabled during the move' => sub {
 };
 
 $one->safe_psql('postgres', 'DROP SUBSCRIPTION feed');
+
+subtest 'a publication FOR ALL TABLES' => sub {
+	my @databases = qw(plain extended);
+	$feeder->safe_psql('postgres', "CREATE DATABASE $_") foreach @databases;
+	$feeder->safe_psql('extended', 'CREATE EXTENSION snowflake');
+	$one->safe_psql('postgres', 'CREATE PUBLICATION app FOR ALL TABLES');
+	foreach my $database (@databases)
+	{
+		$feeder->safe_psql($database, q{CREATE SCHEMA insta5; CREATE TABLE insta5.events (n integer PRIMARY KEY);
+			CREATE TABLE insta5.log (id bigint PRIMARY KEY)});
+		$feeder->safe_psql($database, "CREATE SUBSCRIPTION $database CONNECTION '" . $one->connstr . " dbname=postgres' PUBLICATION app");
+	}
+	my $all = qr/publication app is FOR ALL TABLES, .* a subscription that reads slot/;
+	like(move($one, $two, '--dry-run'), qr/^1 \S+: $all extended, plain would fail for ever/, 'it is an obstacle');
+	is(move($one, $two, '--dry-run', '--trust-readers'), 'exit code 0', '--trust-readers');
+
+	# As docs/operations.md has it.
+	my $position = (split /\n/, $one->safe_psql('postgres',
+		'CREATE PUBLICATION app_schemas FOR TABLES IN SCHEMA insta5; SELECT pg_current_wal_lsn()'))[0];
+	foreach my $database (@databases)
+	{
+		$one->poll_query_until('postgres',
+			"SELECT confirmed_flush_lsn >= '$position' FROM pg_replication_slots WHERE slot_name = '$database'");
+		$feeder->safe_psql($database, "ALTER SUBSCRIPTION $database SET PUBLICATION app_schemas WITH (copy_data = false)");
+	}
+	$one->safe_psql('postgres', 'DROP PUBLICATION app');
+	moves([ $one, $two, '--reversible' ], 'moved with reverse replication', 'schemas are none');
+	$two->safe_psql('postgres', 'INSERT INTO insta5.log DEFAULT VALUES');
+	moves([ $one, $two, '--undo' ], 'undone', '--undo');
+	$one->safe_psql('postgres', 'INSERT INTO insta5.log DEFAULT VALUES');
+	my $rows = $one->safe_psql('postgres', 'SELECT id FROM insta5.log ORDER BY id');
+	foreach my $database (@databases)
+	{
+		await("the subscription in $database has all rows",
+			sub { $feeder->safe_psql($database, 'SELECT id FROM insta5.log ORDER BY id') eq $rows });
+		is($feeder->safe_psql('postgres', "SELECT apply_error_count FROM pg_stat_subscription_stats WHERE subname = '$database'"),
+			'0', "the subscription in $database has not failed");
+	}
+
+	$two->safe_psql('postgres', q{CREATE PUBLICATION everything FOR ALL TABLES; SELECT pg_create_logical_replication_slot('all', 'pgoutput')});
+	like(move($one, $two, '--dry-run'), qr/^1 \S+:${\$two->port}\/postgres: publication everything is FOR ALL TABLES/,
+		'one of the target is an obstacle, too');
+	$two->safe_psql('postgres', q{SELECT pg_drop_replication_slot('all')});
+	is(move($one, $two, '--dry-run'), 'exit code 0', 'but not if no slot reads it');
+	$feeder->safe_psql($_, "DROP SUBSCRIPTION $_") foreach @databases;
+};
+
 $_->stop foreach $one, $two, $feeder;
 done_testing();
