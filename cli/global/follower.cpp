@@ -123,7 +123,7 @@ Subscription make_subscription(Connection& follower, const std::string& dsn)
 void stop_subscription(Connection& follower, const Subscription& subscription)
 {
     follower.run("ALTER SUBSCRIPTION " + subscription.quoted + " DISABLE");
-    for (Pause pause; has_worker(follower, subscription.name);)
+    for (Pause pause; !find_worker(follower, subscription.name).empty();)
         pause();
 }
 

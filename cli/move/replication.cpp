@@ -18,20 +18,13 @@ const char* const kOnSource = R"(
               FROM pg_stat_replication JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = $1),
              'no sender runs'))";
 
-/* From 16 on the apply worker can have parallel ones, with its pid as their leader_pid; to_jsonb(),
- * because 15 has no such column. */
-const char* const kOnTarget = R"(
-    SELECT coalesce((SELECT format('worker %s runs', pid) FROM pg_stat_subscription AS w
-                     WHERE subname = $1 AND pid IS NOT NULL AND to_jsonb(w)->>'leader_pid' IS NULL), 'no worker runs'))";
-
 std::string describe_replication(Servers& servers, const Move& move)
 {
     auto& [source, target] = servers;
-    const auto describe = [](Connection& connection, const std::string& sql,
-                             const std::string& name) {
-        return connection.server() + ": " + visible(connection.query(sql, {name}).text(0, 0));
-    };
-    return describe(target, kOnTarget, move.name) + "\n" + describe(source, kOnSource, move.slot);
+    const std::string worker = find_worker(target, move.name);
+    return target.server() + ": " + (worker.empty() ? "no worker" : "worker " + worker) +
+           " runs\n" + source.server() + ": " +
+           visible(source.query(kOnSource, {move.slot}).text(0, 0));
 }
 
 } // namespace

@@ -4,6 +4,15 @@
 #include "postgres/dsn.h"
 #include "postgres/security.h"
 
+namespace
+{
+
+/* A condition on the views of statistics, which have no database. */
+const std::string kOfName =
+    "subid = (SELECT oid FROM pg_subscription WHERE subname = $1 AND " + kOfDatabase + ")";
+
+} // namespace
+
 std::string dsn_of(const Connection& server, const std::string& given)
 {
     std::string dsn = given;
@@ -52,12 +61,16 @@ void drop_subscription(Connection& subscriber, const std::string& name, Clock::t
     lock_and_run(subscriber, deadline, [&] { subscriber.run(removal_of(name)); });
 }
 
-/* The view has a row for each subscription, with pid NULL if no worker runs. */
-bool has_worker(Connection& subscriber, const std::string& name)
+/* From 16 on the apply worker can have parallel ones, with its pid as their leader_pid; to_jsonb(),
+ * because 15 has no such column. The view has a row for each subscription, with pid NULL if no
+ * worker runs. */
+std::string find_worker(Connection& subscriber, const std::string& name)
 {
-    const std::string sql =
-        "SELECT FROM pg_stat_subscription WHERE subname = $1 AND pid IS NOT NULL";
-    return subscriber.query(sql, {name}).rows() > 0;
+    const Result worker =
+        subscriber.query("SELECT pid FROM pg_stat_subscription AS w WHERE " + kOfName +
+                             " AND pid IS NOT NULL AND to_jsonb(w)->>'leader_pid' IS NULL",
+                         {name});
+    return worker.rows() > 0 ? worker.text(0, 0) : "";
 }
 
 /* By the end of the names, because PostgreSQL 19 has renamed one of the columns, and has one more.
@@ -67,7 +80,7 @@ std::int64_t count_failures(Connection& subscriber, const std::string& name)
     const Result count = subscriber.query(R"(
         SELECT coalesce(sum(value::bigint), 0)
         FROM pg_stat_subscription_stats AS s CROSS JOIN jsonb_each_text(to_jsonb(s))
-        WHERE subname = $1 AND key LIKE '%\_error\_count')",
+        WHERE )" + kOfName + R"( AND key LIKE '%\_error\_count')",
                                           {name});
     return count.number(0, 0);
 }

@@ -37,8 +37,8 @@ std::string removal_of(const std::string& name);
  * would connect again. */
 void drop_subscription(Connection& subscriber, const std::string& name, Clock::time_point deadline);
 
-/* A worker of it runs. */
-bool has_worker(Connection& subscriber, const std::string& name);
+/* The process of its apply worker; empty if none runs. */
+std::string find_worker(Connection& subscriber, const std::string& name);
 /* How often its workers have failed, since its statistics were made. */
 std::int64_t count_failures(Connection& subscriber, const std::string& name);
 

@@ -102,6 +102,29 @@ subtest 'one that is enabled during the move' => sub {
 
 $one->safe_psql('postgres', 'DROP SUBSCRIPTION feed');
 
+# The probe of the move cannot be written while the marker is locked. The copy takes a while.
+subtest 'another database has a subscription of the name of the move' => sub {
+	$two->safe_psql('postgres', 'CREATE DATABASE other');
+	$feeder->safe_psql('postgres', 'CREATE TABLE other (); CREATE PUBLICATION other FOR TABLE other');
+	$two->safe_psql('other', 'CREATE TABLE other (); CREATE SUBSCRIPTION snowflake_move_5 CONNECTION '
+		. "'" . $feeder->connstr . " dbname=postgres' PUBLICATION other WITH (slot_name = other)");
+	my $worker = q{SELECT pid FROM pg_stat_subscription AS w JOIN pg_database AS d ON d.datname = '%s'
+		JOIN pg_subscription AS s ON s.oid = subid AND subdbid = d.oid WHERE w.subname = 'snowflake_move_5' AND w.pid IS NOT NULL};
+	await('its worker runs', sub { $two->safe_psql('postgres', sprintf $worker, 'other') ne '' });
+	$one->safe_psql('postgres', 'INSERT INTO insta5.events SELECT generate_series(1001, 300000)');
+	my $holder = $two->background_psql('postgres');
+	my $move = start_command('move', 'target: rows', 'insta5', '--from', $one, '--to', $two);
+	$holder->query_safe('BEGIN; LOCK TABLE snowflake_move_5.marker IN SHARE MODE');
+	await_text($move, 'worker \d+ runs');
+	my $pid = $two->safe_psql('postgres', sprintf $worker, 'postgres');
+	like($move->{err}, qr/worker $pid runs/, 'the command names the worker of the move');
+	$holder->quit;
+	is(end_command($move), 0, 'move') or diag($move->{err});
+	$two->safe_psql('other', 'DROP SUBSCRIPTION snowflake_move_5');
+	moves([ $one, $two, '--complete' ], 'dropped', '--complete');
+	($one, $two) = ($two, $one);
+};
+
 subtest 'a publication FOR ALL TABLES' => sub {
 	my @databases = qw(plain extended);
 	$feeder->safe_psql('postgres', "CREATE DATABASE $_") foreach @databases;
