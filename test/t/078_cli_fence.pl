@@ -48,12 +48,13 @@ sub move
 # A move that waits before the fence, because somebody has locked the table that gets its trigger last; and the other table.
 sub hold_move
 {
-	my ($first, $last) = split /\n/, $one->safe_psql('postgres',
+	my ($node) = ref $_[0] ? shift : $one;
+	my ($first, $last) = split /\n/, $node->safe_psql('postgres',
 		q{SELECT oid::regclass FROM pg_class WHERE relnamespace = 'insta5'::regnamespace AND relkind = 'r' ORDER BY oid});
-	my $holder = $one->background_psql('postgres');
+	my $holder = $node->background_psql('postgres');
 	$holder->query_safe("BEGIN; LOCK TABLE $last IN ROW EXCLUSIVE MODE");
 	my $move = start_command('move', 'source: triggers of the fence', @move, @_);
-	await('the first trigger is there', sub { $one->safe_psql('postgres', "SELECT count(*) FROM pg_trigger
+	await('the first trigger is there', sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger
 		WHERE tgrelid = '$first'::regclass AND tgname = 'snowflake_move'") eq '1' });
 	return ($move, $holder, $first);
 }
@@ -207,6 +208,24 @@ subtest 'a trigger of a server that follows' => sub {
 	is_deeply([ fences() ], [], 'a disabled one is found');
 	is(sqlstate($two, 'INSERT INTO insta5.log DEFAULT VALUES'), '25006', 'the statement of the hint makes it anew');
 	is((move('--undo'))[0], 0, 'and the shard is moved back') or diag($move[0]);
+};
+
+subtest 'privileges on next_id()' => sub {
+	my $acl = q{SELECT proacl FROM pg_proc WHERE oid = 'insta5.next_id()'::regprocedure};
+	$two->safe_psql('postgres', 'REVOKE EXECUTE ON FUNCTION insta5.next_id() FROM PUBLIC; GRANT EXECUTE ON FUNCTION insta5.next_id() TO app');
+	my $granted = $two->safe_psql('postgres', $acl);
+	unlike($granted, qr/[{,]=X/, 'PUBLIC has none');
+	is((move('--reversible'))[0], 0, 'move --reversible');
+	is($one->safe_psql('postgres', $acl), $granted, 'they move with the shard');
+	is((move('--undo', '--reversible'))[0], 0, '--undo');
+	is($_->safe_psql('postgres', $acl), $granted, 'and back: ' . $_->name) foreach $two, $one;
+	my ($move, $holder) = hold_move($two);
+	$two->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION insta5.next_id() TO other');
+	$holder->quit;
+	is(end_command($move), 3, 'a GRANT during the cutover stops it');
+	like($move->{err}, qr/the definition has changed.*^\+ GRANT .* insta5\.next_id\(\) TO other/ms, 'which names it') or diag($move->{err});
+	$two->safe_psql('postgres', 'REVOKE EXECUTE ON FUNCTION insta5.next_id() FROM other');
+	is((move())[0], 0, 'without it the shard moves') or diag($move[0]);
 };
 
 $_->stop foreach $one, $two;
