@@ -2,6 +2,7 @@
 #include "fleet/closed.h"
 #include "fleet/in_transit.h"
 #include "fleet/records.h"
+#include "postgres/skipped.h"
 
 namespace
 {
@@ -55,6 +56,11 @@ bool has_other_definition(Connection& connection, const std::string& name)
         .flag(0, 0);
 }
 
+std::string kind_of(const InTransit& move)
+{
+    return move.phase == Phase::held ? "held" : "reverse replication";
+}
+
 /* Of a set that is held, or of reverse replication, by the server that publishes: the other one has
  * nothing to tell. A standby has the record, but not the slot: its primary alone is asked. */
 class Following
@@ -79,8 +85,7 @@ public:
 private:
     void add(const std::string& problem, const std::string& hint)
     {
-        findings_.push_back({move_.phase == Phase::held ? "held" : "reverse replication",
-                             "schema " + move_.record, problem, hint});
+        findings_.push_back({kind_of(move_), "schema " + move_.record, problem, hint});
     }
 
     /* The rows of the other server are of no use then, and this one keeps its WAL for them. */
@@ -119,7 +124,11 @@ std::vector<MoveFinding> find_moves(Connection& connection)
         const bool follows = one.phase == Phase::held || one.motion() == Motion::reverse;
         if (follows && one.is_source)
             Following(connection, one, findings);
-        else if (!follows && one.motion() == Motion::moving)
+        else if (follows)
+            for (const Obstacle& skipped : find_skipped(connection, one.record))
+                findings.push_back({kind_of(one), "schema " + one.record, skipped.problem,
+                                    "verify --rows compares them. " + skipped.hint});
+        else if (one.motion() == Motion::moving)
             findings.push_back({"leftover", "schema " + one.record,
                                 "a move was interrupted, or is running now: " + one.step,
                                 next_commands(one)});

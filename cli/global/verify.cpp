@@ -13,6 +13,7 @@
 #include "global/tables.h"
 #include "postgres/dsn.h"
 #include "postgres/extension.h"
+#include "postgres/skipped.h"
 #include "replication/comparison.h"
 #include "replication/slot.h"
 #include "replication/subscription.h"
@@ -119,6 +120,8 @@ private:
         }
         const std::string object = "subscription " + subscription_.name;
         for (const Obstacle& one : subscription_.problem)
+            add("subscription", object, one.problem, one.hint);
+        for (const Obstacle& one : find_skipped(follower_, subscription_.name))
             add("subscription", object, one.problem, one.hint);
         if (!subscription_.is_enabled)
             add("subscription", object, "it is disabled",

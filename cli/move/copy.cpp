@@ -13,6 +13,7 @@
 #include "postgres/dump.h"
 #include "postgres/restore.h"
 #include "postgres/settings.h"
+#include "postgres/skipped.h"
 
 namespace
 {
@@ -261,4 +262,5 @@ void await_lag(Servers& servers, const Move& move, Clock::duration max_lag)
         return measured.is_small(left, lag.number(0, 1));
     });
     await_probe(servers, move);
+    find_skipped(servers.target, move.name).raise_first();
 }

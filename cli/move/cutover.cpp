@@ -9,6 +9,7 @@
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "postgres/settings.h"
+#include "postgres/skipped.h"
 
 namespace
 {
@@ -143,6 +144,7 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
     snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
     /* The fence does not stop ALTER TABLE or GRANT, so this comes as late as possible. */
     require_no_change(source, move);
+    find_skipped(target, move.name).raise_first();
     open_target(target, move, fence, deadline, is_reversible, cutover.is_final);
 }
 

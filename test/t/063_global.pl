@@ -290,6 +290,17 @@ subtest 'a killed command is completed by the same one' => sub {
 	is(slots() . subscriptions($two), '21', 'no slot and no subscription is left over');
 };
 
+subtest 'a change that was skipped' => sub {
+	plan skip_all => 'PostgreSQL 18 counts them' if value($writer, 'SHOW server_version_num') < 180000;
+	$one->safe_psql('postgres', "$written DELETE FROM filters WHERE id = 7; COMMIT");
+	$writer->safe_psql('postgres', 'DELETE FROM filters WHERE id = 7');
+	my $found;
+	await('verify finds it', sub { ($found) = grep { $_->{finding} eq 'subscription' } @{ findings(@all) } });
+	like($found->{problem}, qr/has skipped 1 change of rows that are missing here/, 'with the number');
+	$one->safe_psql('postgres', $found->{hint} =~ /(SELECT .*;)/);
+	is(global('verify', @all), 0, 'until the statement of the hint') or diag($out . $err);
+};
+
 subtest 'no finding while clients write' => sub {
 	my $writes = IPC::Run::start([ 'psql', '-Xq', '-d', $writer->connstr('postgres'), '-c', q{
 		DO $$ DECLARE stop CONSTANT timestamptz := clock_timestamp() + interval '1.5 s'; BEGIN
