@@ -170,6 +170,8 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     if (snapshot) {
         warn("both: comparing rows");
         differences = compare_rows(source_, *snapshot, move_.shards, options_.verify_size);
+    } else if (standing().is_undo()) {
+        warn("the rows are not compared: the target was opened by a command that ended then");
     } else {
         warn("rows that were written after the comparison before the cutover are not compared: the "
              "target was opened by a command that ended then");

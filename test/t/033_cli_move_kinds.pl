@@ -506,7 +506,8 @@ subtest 'a command that is killed after the fence, and a target that is lost' =>
 subtest 'a difference between the rows, and a lock that the cutover does not get' => sub {
 	# A difference, made on the target before the cutover. A client that holds a lock for longer than
 	# --timeout stops the cutover and nobody else.
-	my $largest = $one->safe_psql('postgres', 'SELECT max(id) FROM insta0.users');
+	my ($largest, $before) =
+		split /\|/, $one->safe_psql('postgres', 'SELECT id, name FROM insta0.users ORDER BY id DESC LIMIT 1');
 	my $client = $one->background_psql('postgres');
 	my $first = start_command('move', 'target: rows', @way, '--timeout', '300ms');
 	$client->query_safe('BEGIN; LOCK TABLE insta0.photos IN ROW EXCLUSIVE MODE');
@@ -525,10 +526,17 @@ subtest 'a difference between the rows, and a lock that the cutover does not get
 	$two->safe_psql('postgres',
 		"SET session_replication_role = replica; UPDATE insta0.users SET name = 'other' WHERE id = $largest");
 	($status, $out, $err) = move('insta0', $one, $two, '--resume', '--timeout', '3s');
-	is($status, 1, 'a difference: exit code 1');
+	is($status, 3, 'a difference before the cutover: exit code 3');
 	# Now and then other rows have the same hash, and the key of one of them may be the one that is named.
 	my $row = qr/has (?:1 row, key \($largest\)|\d+ rows, one with key \(\d+\))/;
 	like($err, qr/table insta0\.users: \S+ $row, \S+ $row, which is not the same/, 'table and key are named');
+	like($err, qr/the rows differ, and nothing was opened\. Start anew: --abort/, 'nothing was opened');
+	is(sqlstate($one, $insert), '', 'and the source is open');
+	$two->safe_psql('postgres', qq{SET session_replication_role = replica;
+		UPDATE insta0.users SET name = '$before' WHERE id = $largest; INSERT INTO insta0.users VALUES (1, 'more')});
+	($status, $out, $err) = move('insta0', $one, $two, '--resume', '--timeout', '3s', '--verify', '1');
+	is($status, 1, 'one of tables that are only counted, after the cutover: exit code 1');
+	like($err, qr/table insta0\.users: \S+ has \d+ rows, \S+ has \d+ rows\n/, 'it is named');
 	is( $two->safe_psql('postgres', 'TABLE insta0.lowest UNION ALL TABLE insta0.highest UNION ALL TABLE insta0.full'),
 		"-32768|0|f\n2147483647|0|f\n9223372036854775807|0|t", 'sequences at the ends of their types are carried');
 	foreach my $sequence ('lowest', 'highest', 'full')
