@@ -67,7 +67,8 @@ FROM (SELECT relowner, 1, format('table %s', name) FROM tables
       UNION ALL
       SELECT nspowner, 4, format('schema %I', nspname) FROM pg_namespace WHERE oid = ANY ($1::regnamespace[])) AS o (owner, rank, object)
 JOIN pg_roles AS r ON r.oid = owner WHERE NOT pg_has_role(owner, 'USAGE')
-GROUP BY rolname, rolsuper)";
+GROUP BY rolname, rolsuper
+ORDER BY 1)";
 
 /* With REPLICA IDENTITY FULL the apply worker compares whole rows (tuples_equal() in
  * execReplication.c), by the equality of each type's default btree or hash operator class: that of

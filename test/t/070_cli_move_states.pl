@@ -22,7 +22,8 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 
 # --- the page ---
 
-my @verbs = ('move', 'move --plan', '--resume', '--abort', '--undo', '--complete', 'split', 'run', 'list');
+my @verbs = ('move', 'move --plan', '--resume', '--abort', '--undo', '--complete', '--hold', '--cutover', 'split',
+	'run', 'list');
 my %page;
 foreach my $line (split /\n/, slurp_file("$FindBin::RealBin/../../docs/move-failures.md"))
 {
@@ -32,11 +33,12 @@ foreach my $line (split /\n/, slurp_file("$FindBin::RealBin/../../docs/move-fail
 my @rows = grep { defined $page{$_}{move} && $page{$_}{move} !~ /^(`move`|---)$/ } sort keys %page;
 
 # Each state by the records of both servers: "s" if the schema is there, the step, "+" for reverse replication, "=" if the
-# rows were compared. test/unit/phase_test.cpp goes over all pairs of records.
+# rows were compared, "!" if the set is held. test/unit/phase_test.cpp goes over all pairs of records.
 my %records = (
 	'not begun, or aborted'  => 's -',
 	'prepared'               => 's:prepared -',
 	'copying'                => 's:prepared s:copying',
+	'held'                   => 's:prepared! s:ready!',
 	'fenced'                 => 's:fenced s:ready',
 	'open, not ended'        => 's:fenced s:open',
 	'open, ended but for a record' => 's:moved= s:open',
@@ -60,7 +62,7 @@ my @servers = ('--from', $nodes[0], '--to', $nodes[1]);
 $nodes[0]->safe_psql('postgres', join '', map { qq{
 	SELECT snowflake_create_shard($_, 'insta$_');
 	CREATE TABLE insta$_.users (id bigint PRIMARY KEY DEFAULT insta$_.next_id(), name text);
-	INSERT INTO insta$_.users (name) VALUES ('a'), ('b');} } 0 .. 16);
+	INSERT INTO insta$_.users (name) VALUES ('a'), ('b');} } 0 .. 21);
 my $standby = new_standby($nodes[0], 'standby');
 my @sessions = map { $_->background_psql('postgres') } @nodes;
 
@@ -71,6 +73,7 @@ sub records
 		my $there = $_->query("SELECT to_regnamespace('insta$shard') IS NOT NULL") eq 't' ? 's' : '-';
 		my $record = $_->query("SELECT to_regclass('snowflake_move_$shard.state')") eq '' ? ''
 			: $_->query("SELECT ':' || step || CASE WHEN is_reverse THEN '+' ELSE '' END || CASE WHEN is_equal THEN '=' ELSE '' END
+				|| CASE WHEN is_held AND compared_at IS NOT NULL AND step IN ('prepared', 'ready') THEN '!' ELSE '' END
 				FROM snowflake_move_$shard.state");
 		"$there$record";
 	} @sessions;
@@ -106,7 +109,7 @@ sub line_of
 # The commands of a text, up to the words that say their effects.
 sub commands_of
 {
-	return $_[0] =~ /(snowflake-shard (?:move|split) .*?)(?= (?:goes on|undoes|drops|stops|moves the)\b)/g;
+	return $_[0] =~ /(snowflake-shard (?:move|split) .*?)(?= (?:goes on|opens|undoes|drops|stops|moves the)\b)/g;
 }
 
 # What a verb has done, in the words of the page.
@@ -256,16 +259,16 @@ subtest 'moves are interrupted' => sub {
 	$gate->quit;
 	# The last write comes when the subscriptions are enabled.
 	$holder = $nodes[0]->background_psql('postgres');
-	$holder->query_safe('BEGIN; LOCK TABLE insta7.users, insta8.users, insta9.users IN ROW EXCLUSIVE MODE');
-	my @fenced = start_moves([ 7 .. 9 ], '--reversible', '--timeout', '60s');
+	$holder->query_safe('BEGIN; LOCK TABLE insta7.users, insta8.users, insta9.users, insta21.users IN ROW EXCLUSIVE MODE');
+	my @fenced = start_moves([ 7 .. 9, 21 ], '--reversible', '--timeout', '60s');
 	my @opened = (start_moves([ 10, 11 ], '--reversible', @switch), start_moves([14], @switch));
 	foreach my $move (@fenced)
 	{
 		await('triggers of the fence', sub { has_ended($move) || $move->{err} =~ /triggers of the fence/ });
 	}
-	$nodes[1]->safe_psql('postgres', "ALTER SUBSCRIPTION snowflake_move_$_ DISABLE") foreach 7 .. 9;
+	$nodes[1]->safe_psql('postgres', "ALTER SUBSCRIPTION snowflake_move_$_ DISABLE") foreach 7 .. 9, 21;
 	$holder->quit;
-	await_state('fenced', 7 .. 9);
+	await_state('fenced', 7 .. 9, 21);
 	kill_moves(@fenced);
 	foreach my $move (@opened)
 	{
@@ -275,7 +278,14 @@ subtest 'moves are interrupted' => sub {
 	}
 	push @{ $hints{'open, not ended'}{'--resume'} }, commands_of($opened[0]{err});
 	await_end_of_sessions();
-	$nodes[1]->safe_psql('postgres', "ALTER SUBSCRIPTION snowflake_move_$_ ENABLE") foreach 7 .. 9;
+	$nodes[1]->safe_psql('postgres', "ALTER SUBSCRIPTION snowflake_move_$_ ENABLE") foreach 7 .. 9, 21;
+};
+
+subtest 'sets that are held' => sub {
+	$_->{h}->finish foreach start_moves([ 17 .. 19 ], '--hold');
+	check_unchanging(held => 17);
+	check_changing([ 'held', '--cutover', 18 ], [ 'held', '--abort', 19 ], [ 'not begun, or aborted', '--hold', 20 ]);
+	no_hint_is_left('held');
 };
 
 subtest 'moves that are not at their end' => sub {
@@ -302,7 +312,7 @@ subtest 'moves that are not at their end' => sub {
 		(map { [ 'not begun, or aborted', 'move', $_, more => ['--reversible'] ] } 15, 16),
 		(map { [ 'prepared', @$_ ] } [ '--resume', 1 ], [ '--abort', 2 ], [ 'move --plan', 3 ]),
 		(map { [ 'copying', @$_ ] } [ '--resume', 4 ], [ '--abort', 5 ], [ 'move --plan', 6 ]),
-		(map { [ 'fenced', @$_ ] } [ '--resume', 7 ], [ '--abort', 8 ], [ 'move --plan', 9 ]),
+		(map { [ 'fenced', @$_ ] } [ '--resume', 7 ], [ '--abort', 8 ], [ 'move --plan', 9 ], [ '--cutover', 21 ]),
 		[ 'open, not ended', '--resume', 10 ],
 		[ 'open, not ended', 'move --plan', 11, more => \@switch ],
 		[ 'open, ended but for a record', '--resume', 14 ]);
@@ -360,7 +370,7 @@ subtest 'moves that were undone, or whose old rows were dropped' => sub {
 
 subtest 'each shard is open on one server, and has its rows' => sub {
 	my (undef, $rows) = shard_json($program, 'query', @nodes, '--sql', 'SELECT count(*) AS n FROM users');
-	is(join(' ', map { "$_->{shard}:$_->{n}" } @$rows), join(' ', map { "$_:2" } 0 .. 16), 'all rows');
+	is(join(' ', map { "$_->{shard}:$_->{n}" } @$rows), join(' ', map { "$_:2" } 0 .. 21), 'all rows');
 	my (undef, $found) = shard_json($program, 'verify', @nodes);
 	is(join("\n", map { "$_->{object}: $_->{problem}" } @$found), '', 'verify finds nothing');
 };
