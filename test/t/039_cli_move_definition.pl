@@ -27,7 +27,7 @@ make_real_shard($one, 'postgres', 5, 'insta5');
 psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
 $one->safe_psql('postgres',
 	'CREATE OPERATOR FAMILY insta5.family USING hash; CREATE TYPE insta5.pair AS (a integer, b text); '
-	. 'CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler');
+	. 'CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler; CREATE TABLE insta5.gate (n integer PRIMARY KEY)');
 my @way = ('insta5', '--from', $one, '--to', $two);
 
 sub abort_move
@@ -36,6 +36,24 @@ sub abort_move
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($status, $out, $err) = run_shard($program, 'move', @way, '--abort');
 	return is($status, 0, "$name: --abort") || diag("$out$err");
+}
+
+# A move that has its definition and its snapshot, and waits with the first row until the session ends.
+sub hold_rows
+{
+	my $slot = $one->background_psql('postgres');
+	$slot->query_safe('BEGIN; SELECT pg_current_xact_id()');
+	my $move = start_command('move', 'the slot waits for', @way);
+	my $tables = $two->background_psql('postgres');
+	$tables->query_safe('BEGIN; CREATE SCHEMA insta5');
+	$slot->quit;
+	await_text($move, 'target: definition');
+	my $gate = $one->background_psql('postgres');
+	$gate->query_safe('BEGIN; LOCK TABLE insta5.gate IN ACCESS EXCLUSIVE MODE');
+	$tables->quit;
+	await('the first row is waited for', sub { !goes_on($move->{run}) || $one->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_locks WHERE relation = 'insta5.gate'::regclass AND NOT granted}) eq '1' });
+	return ($move, $gate);
 }
 
 # A change of each kind, while the rows are copied, and how it is shown.
@@ -51,8 +69,7 @@ my @changes = (
 	[ 'ALTER TABLE insta5.users SET (fillfactor = 90)', qr/^\+ WITH \(fillfactor='?90'?\)/m ]);
 
 subtest 'changes during the copy stop the move' => sub {
-	my $move = start_command('move', 'target: rows', @way);
-	kill 'STOP', $move->{run}{KIDS}[0]{PID};
+	my ($move, $gate) = hold_rows();
 	$one->safe_psql('postgres', $_->[0]) foreach @changes;
 	# After the fence there is no time for pg_dump: the fingerprint tells of a change of any of these kinds.
 	foreach my $sql ('GRANT CREATE ON SCHEMA insta5 TO report', 'GRANT DELETE ON insta5.users TO report',
@@ -103,7 +120,7 @@ subtest 'changes during the copy stop the move' => sub {
 				EXECUTE format('CREATE TRIGGER audit BEFORE INSERT ON others.t%s EXECUTE FUNCTION others.f%1$s()', i);
 			END LOOP;
 		END$$;
-		ANALYZE});
+		ANALYZE (SKIP_LOCKED)});
 	is($one->safe_psql('postgres', q{BEGIN;
 			DO $$BEGIN
 				PERFORM snowflake_move_5.set_body('leaving', 'false', '', ''), oid FROM snowflake_move_5.relations;
@@ -114,7 +131,7 @@ subtest 'changes during the copy stop the move' => sub {
 			SELECT relname, seq_scan FROM pg_stat_xact_sys_tables WHERE seq_scan > 0 AND relname IN ('pg_attribute', 'pg_class',
 				'pg_depend', 'pg_index', 'pg_proc', 'pg_type');
 			ROLLBACK}), '', 'the fence reads no whole catalogue');
-	kill 'CONT', $move->{run}{KIDS}[0]{PID};
+	$gate->quit;
 	is(end_command($move), 3, 'changes during the copy: exit code 3');
 	like($move->{err}, qr/the definition has changed since it was copied\. Start anew: --abort/, 'the error says so');
 	like($move->{err}, $_->[1], "it shows: $_->[0]") foreach @changes;
@@ -167,17 +184,14 @@ subtest 'a change after the fence' => sub {
 };
 
 subtest 'statements that leave the definition as it is stop nothing' => sub {
-	my $move = start_command('move', 'target: rows', @way);
-	# REINDEX TABLE CONCURRENTLY waits for the snapshot of the copy.
-	foreach my $harmless (
-		'ANALYZE insta5.users; VACUUM (FULL, ANALYZE) insta5.photos; REFRESH MATERIALIZED VIEW insta5.top_users;'
-		. ' TRUNCATE insta5."Audit Log"', 'REINDEX TABLE CONCURRENTLY insta5.users')
-	{
-		kill 'STOP', $move->{run}{KIDS}[0]{PID};
-		$one->safe_psql('postgres', $_) foreach split /;/, $harmless;
-		kill 'CONT', $move->{run}{KIDS}[0]{PID};
-		await_text($move, 'target: indexes');
-	}
+	my ($move, $gate) = hold_rows();
+	$one->safe_psql('postgres', $_)
+		foreach 'ANALYZE insta5.users', 'VACUUM (FULL, ANALYZE) insta5.photos', 'REFRESH MATERIALIZED VIEW insta5.top_users',
+		'TRUNCATE insta5."Audit Log"';
+	$gate->quit;
+	# This waits for the snapshot of the copy.
+	await_text($move, 'target: indexes');
+	$one->safe_psql('postgres', 'REINDEX TABLE CONCURRENTLY insta5.users');
 	is(end_command($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
 	is((run_shard($program, 'run', $one, $two, '--shards', '5', '--sql', 'CREATE TABLE behind ()'))[0], 0,
 		'run changes a shard whose move is done');
