@@ -240,6 +240,16 @@ subtest 'a table of no shard that is locked, and a setting that is no number' =>
 	$one->safe_psql('postgres', 'ALTER DATABASE postgres RESET snowflake.shard');
 };
 
+# Values of many types. The array of spare keeps a bitmap of NULLs, which the copy does not have.
+my $varied = q{
+	SET search_path = "Kinds 5", public; CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE TYPE duo AS (a integer, b text);
+	CREATE TABLE varied (id integer PRIMARY KEY, b boolean, i2 smallint, i8 bigint, f real, n numeric, d date,
+		ti timestamptz, iv interval, u uuid, t varchar, c char(5), by bytea, jb jsonb, ia integer[], e mood, p duo, k key);
+	INSERT INTO varied SELECT n, true, 1, 2, 3.5, 4.25, '2011-08-24', '2011-08-24 21:07Z', '1 day', md5('')::uuid,
+		repeat('x', 9000), 'c', '\xff', '{}', '{1}', 'sad', '(1,x)', 5 FROM generate_series(1, 20) AS n;
+	CREATE TABLE spare AS SELECT 1 AS a, '{1,NULL}'::integer[] AS b; ALTER TABLE spare ADD PRIMARY KEY (a);
+	UPDATE spare SET b[2] = 2};
+
 subtest 'a move with reverse replication' => sub {
 	# A move with reverse replication, without the obstacles. A worker copies each table, so fewer partitions save
 	# much of the time.
@@ -247,7 +257,7 @@ subtest 'a move with reverse replication' => sub {
 	$one->safe_psql('postgres', q{
 		DROP TABLE "Kinds 5".unlogged, "Kinds 5".measured_unlogged, other.measured_away; DROP SCHEMA other;
 		SELECT format('DROP TABLE "Kinds 5".measured_%s', n) FROM generate_series(21, 51) AS n \gexec
-		} . sprintf $add_reordered, '"Kinds 5"');
+		} . sprintf("$add_reordered;", '"Kinds 5"') . $varied);
 	my $definition = dump_of($one, 'Kinds 5');
 	is(move('--dry-run', '--reversible'), '0 ', 'move --dry-run: no obstacles are left') or diag($err);
 	is(move('--reversible'), '0 1 shard moved with reverse replication: 5', 'move --reversible') or diag($err);
@@ -266,6 +276,16 @@ subtest 'a move with reverse replication' => sub {
 		qr/^1\nschema Kinds 5: table "Kinds 5"\.noted: .* has 1 row, key \(\d+\), which is not the same\n$/,
 		'verify --rows: a difference beside a column t');
 	$one->safe_psql('postgres', q{SET session_replication_role = replica; UPDATE "Kinds 5".noted SET v = 'v'});
+	my @digests = map { $_->safe_psql('postgres', q{SELECT snowflake_internal.digest('"Kinds 5".spare')}) } $one, $two;
+	isnt($digests[0], $digests[1], 'digests differ by a bitmap alone');
+	# Row n differs in column n alone.
+	$one->safe_psql('postgres', q{SET session_replication_role = replica;
+		SELECT format('UPDATE "Kinds 5".varied SET %I = NULL WHERE id = %s', attname, attnum)
+		FROM pg_attribute WHERE attrelid = '"Kinds 5".varied'::regclass AND attnum > 1 \gexec});
+	like(verified($one, $two, '--rows'),
+		qr/^1\nschema Kinds 5: table "Kinds 5"\.varied: [^\n]*; and 14 more differences\n$/,
+		'verify --rows: a difference in each column');
+	$two->safe_psql('postgres', 'DELETE FROM "Kinds 5".varied');
 	is(move('--undo'), '0 1 shard undone: 5', 'move --undo') or diag($err);
 	is(dump_of($one, 'Kinds 5'), $definition, 'the definition is what it was');
 	is($one->safe_psql('postgres',
