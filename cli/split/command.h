@@ -43,6 +43,8 @@ private:
     void prepare();
     void cut_over();
     void close(Connection& keeper, Clock::time_point deadline);
+    /* The record says that the promotion is requested, of this start of the standby. */
+    void note_request(Clock::time_point deadline);
     std::string unknown_outcome() const;
     void open_standby();
     int finish();

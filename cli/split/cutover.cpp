@@ -75,16 +75,21 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     await_seal(standby, seal, deadline);
     /* Until the note is committed, Ctrl-C goes back. */
     stop_if_interrupted();
-    /* This command sends the request by the same connection, which does not survive a restart of
-     * the standby. So the request reaches the postmaster of this start, or nobody. */
-    const std::string start = start_of(standby);
+    note_request(deadline);
+    /* After the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
+     * is allowed, and takes the note away if it was committed. */
+    cutover_.is_final = true;
+}
+
+/* This command sends the request by the same connection, which does not survive a restart of the
+ * standby. So the request reaches the postmaster of this start, or nobody. */
+void SplitCommand::note_request(Clock::time_point deadline)
+{
+    const std::string start = start_of(servers_.reached());
     lock_and_run(old_, deadline, [&] {
         old_.query("UPDATE snowflake_split.state SET step = 'promoting', standby_start = $1",
                    {start});
     });
-    /* After the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
-     * is allowed, and takes the note away if it was committed. */
-    cutover_.is_final = true;
 }
 
 /* THE POINT OF NO RETURN is the promotion, and it may come from the moment on when it is requested.
@@ -120,6 +125,10 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
 void SplitCommand::open_standby()
 {
     Connection& standby = servers_.reached();
+    /* The note of a command that was killed is of an earlier start, if the standby was started
+     * again since. --abort would take this request for one that is gone. */
+    if (!cutover_.is_final && is_in_recovery(standby))
+        note_request(deadline_of_opening());
     {
         const TimedStep step("standby: promoted");
         promote(standby, deadline_of_opening());

@@ -135,7 +135,10 @@ int SplitCommand::abort()
     lower_fence(old_, deadline_of_opening());
     cutover_.let_go();
     /* Before the record is removed: if this fails, --abort can be repeated. */
-    if (servers_.standby != nullptr)
+    if (servers_.standby != nullptr && !is_in_recovery(*servers_.standby))
+        warn(servers_.standby->server() + " was promoted by somebody else, and stays read-only: it "
+                                          "would make the IDs of this server again");
+    else if (servers_.standby != nullptr)
         make_writable(*servers_.standby);
     else
         warn("the standby cannot be reached. When it can: ALTER SYSTEM RESET "

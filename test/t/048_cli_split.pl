@@ -355,6 +355,16 @@ subtest 'a promotion that was requested may still come, until the standby is sta
 	($status, $out, $err) = split_server(@servers, '--abort');
 	ok($status == 3 && $err =~ /the standby cannot be reached/,
 		'--abort: nor is it known if the standby cannot be reached') or diag($err);
+	$two->start;
+	# It is started again. Its startup process is stopped, so the promotion that --resume requests does not come.
+	kill 'STOP', $two->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
+	my $resumed = start_command('split', '^', @servers, '--resume', @command);
+	await('the promotion is requested', sub { -e $two->data_dir . '/promote' });
+	kill_command($resumed->{run});
+	($status, $out, $err) = split_server(@servers, '--abort');
+	ok($status == 3 && $err =~ /was requested, and may still come/,
+		'--abort: the promotion that was requested after the start may still come') or diag($err);
+	$two->stop('immediate');
 	my $read_only = qr/\S+:${\$two->port}\/postgres still has default_transaction_read_only = on after 5 s/;
 	my $remove = qr/HINT:  Remove it there, and SELECT pg_reload_conf\(\);/;
 	$stays =
@@ -375,6 +385,21 @@ subtest 'a promotion that was requested may still come, until the standby is sta
 	is($one->safe_psql('postgres', q{SELECT nextval('insta3.down'), nextval('insta3.round')}), '-2|3',
 		'sequences go on where they were');
 	is($two->safe_psql('postgres', 'SHOW default_transaction_read_only'), 'off', 'the standby has its settings again');
+	$one->wait_for_catchup($two);
+	# "three" in the place of a standby that was promoted when the shards had been closed.
+	my $begun = start_command('split', 'old: triggers', @servers, '--shards', '3-5', @command, '--timeout', '60s');
+	kill_command($begun->{run});
+	$three->start;
+	$three->safe_psql('postgres', 'ALTER SYSTEM SET default_transaction_read_only = on');
+	$three->reload;
+	$one->safe_psql('postgres', q{SELECT snowflake_split.close()});
+	$set_standby->($three, 'NULL');
+	($status, $out, $err) = split_server('--from', $one, '--standby', $three, '--abort');
+	ok($status == 0 && $err =~ /was promoted by somebody else, and stays read-only/, '--abort names such a server') or diag($err);
+	is($three->safe_psql('postgres', 'SHOW default_transaction_read_only'), 'on', 'and no ID is drawn there');
+	$three->stop;
+	$two->safe_psql('postgres', 'ALTER SYSTEM RESET default_transaction_read_only');
+	$two->reload;
 	$one->wait_for_catchup($two);
 };
 
