@@ -4,6 +4,7 @@
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/tables.h"
+#include "postgres/decoding.h"
 #include "postgres/trust.h"
 #include "replication/comparison.h"
 #include "replication/slot.h"
@@ -77,9 +78,7 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
 {
     Connection& writer = session.writer();
     Obstacles found;
-    if (writer.query("SHOW wal_level").text(0, 0) != "logical")
-        found.add(writer.server(), "wal_level is not logical",
-                  "ALTER SYSTEM SET wal_level = logical; and restart the server.");
+    found.add(find_low_wal_level(writer));
     if (!find_publication(writer).change.id.empty())
         found.add(writer.server(), "a change of global run was not seen on all followers",
                   "Run the same snowflake-shard global run again.");

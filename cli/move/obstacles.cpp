@@ -9,6 +9,7 @@
 #include "move/replication.h"
 #include "move/state.h"
 #include "replication/trial.h"
+#include "postgres/decoding.h"
 #include "postgres/dump.h"
 
 namespace
@@ -20,10 +21,6 @@ namespace
  * --timeout ($1, in seconds), it is likely to outlast the cutover; those of copy_rows() only read.
  * A prepared transaction is an obstacle at any age, because no process will end it. */
 const char* const kPublishing = R"(
-SELECT 'wal_level = ' || current_setting('wal_level'),
-       'ALTER SYSTEM SET wal_level = logical; and restart the server'
-WHERE current_setting('wal_level') <> 'logical'
-UNION ALL
 SELECT format('role %I may not make a slot', rolname), format('ALTER ROLE %I REPLICATION;', rolname)
 FROM pg_roles WHERE rolname = current_user AND NOT (rolreplication OR rolsuper)
 UNION ALL
@@ -147,6 +144,7 @@ void tell_of_event_triggers(Connection& target)
 Obstacles find_on_source(Connection& source, const Move& move, const Limits& limits)
 {
     Obstacles found;
+    found.add(find_low_wal_level(source));
     found.read(source, kPublishing, {limits.seconds()});
     found.add(find_taken_names(source, move));
     found.add(find_not_replicable(source, move.shards));
@@ -254,6 +252,7 @@ Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Wo
 {
     auto& [source, target] = servers;
     Obstacles found;
+    found.add(find_low_wal_level(target));
     found.read(target, kPublishing, {limits.seconds()});
     found.add(find_obstacles_of_follower(servers, move, workers));
     /* The source has the definition, so only the subscription is tried; and not under a name that

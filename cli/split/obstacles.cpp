@@ -4,6 +4,7 @@
 
 #include "base/output.h"
 #include "fleet/in_transit.h"
+#include "postgres/decoding.h"
 #include "postgres/dsn.h"
 #include "postgres/trust.h"
 #include "split/session.h"
@@ -140,11 +141,7 @@ SELECT 'it does not stream WAL: pg_stat_wal_receiver has ' || coalesce(max(forma
 FROM pg_stat_wal_receiver
 HAVING pg_is_in_recovery() AND pg_has_role('pg_read_all_stats', 'USAGE') AND count(*) FILTER (WHERE status = 'streaming' AND received_tli::text = $3) = 0
 UNION ALL
-SELECT format('wal_level = %s: it could not have the logical slots of the server', current_setting('wal_level')),
-       'ALTER SYSTEM SET wal_level = logical; and restart it'
-WHERE $4::integer > 0 AND current_setting('wal_level') <> 'logical'
-UNION ALL
-SELECT format('max_replication_slots = %s, and %s are in use: it is to have %s more', most, used, $4),
+SELECT format('max_replication_slots = %s, and %s are in use: it is to have %s more', most, used, $4::integer),
        format('ALTER SYSTEM SET max_replication_slots = %s; and restart it', used + $4::integer)
 FROM current_setting('max_replication_slots') AS most, (SELECT count(*) FROM pg_replication_slots) AS s (used)
 WHERE $4::integer > 0 AND most::integer < used + $4::integer
@@ -233,9 +230,12 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
     const Result identity = old.query(R"(
         SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
         FROM pg_control_system(), pg_database WHERE datname = current_database())");
-    found.read(standby, kOnStandby,
-               {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2),
-                std::to_string(logical_slots(old).size())});
+    const std::size_t slots = logical_slots(old).size();
+    found.read(
+        standby, kOnStandby,
+        {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2), std::to_string(slots)});
+    if (slots > 0)
+        found.add(find_low_wal_level(standby));
     /* A server that follows nobody has no replay to be measured. */
     if (is_in_recovery(standby))
         if (const std::int64_t lag = lag_of(old, standby); lag > kFarBehind)
