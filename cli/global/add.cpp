@@ -15,6 +15,7 @@
 #include "global/session.h"
 #include "global/tables.h"
 #include "cutover/waiting.h"
+#include "postgres/settings.h"
 #include "replication/comparison.h"
 #include "replication/publication.h"
 #include "replication/slot.h"
@@ -116,13 +117,20 @@ private:
         if (!subscription.name.empty()) {
             if (!subscription.is_enabled)
                 enable(follower, subscription);
-            refresh(follower, subscription, true);
+            Names added;
+            for (const std::string& table : tables_)
+                if (subscription.tables.count(table) == 0)
+                    added.push_back(table);
+            if (has_any_rows(follower, added))
+                follow_equal_too(follower, subscription, added);
+            else
+                refresh(follower, subscription, true);
             return;
         }
         subscription = make_subscription(follower, dsn_of(writer_, options_.source));
         try {
             make_slot(writer_, subscription.slot);
-            if (has_any_rows(follower)) {
+            if (has_any_rows(follower, tables_)) {
                 follow_equal(follower, subscription);
             } else {
                 enable(follower, subscription);
@@ -172,9 +180,9 @@ private:
                     "reaches it: --source.");
     }
 
-    bool has_any_rows(Connection& follower)
+    static bool has_any_rows(Connection& follower, const Names& tables)
     {
-        return std::any_of(tables_.begin(), tables_.end(),
+        return std::any_of(tables.begin(), tables.end(),
                            [&](const std::string& table) { return has_rows(follower, table); });
     }
 
@@ -188,16 +196,38 @@ private:
             writer_.run("LOCK TABLE " + only(tables_) + " IN SHARE MODE");
             const std::string position =
                 writer_.query("SELECT pg_current_wal_insert_lsn()").text(0, 0);
-            for (const std::string& table : tables_)
-                if (const std::string difference = compare_table(writer_, follower, table);
-                    !difference.empty())
-                    throw Failure(follower.server() + ": table " + visible(table) + ": " +
-                                  visible(difference) +
-                                  "\nHINT:  Make the rows equal, or delete all of them there.");
+            require_equal(follower, tables_);
             begin_at(follower, subscription.name, position);
             enable(follower, subscription);
             refresh(follower, subscription, false);
         });
+    }
+
+    /* The same for tables that were removed, by a follower of others. Until the refresh its worker
+     * passes over their changes, and after it applies them. Those of before the lock are in the
+     * rows, so the worker must have passed them. The commit of another session flushes them. */
+    void follow_equal_too(Connection& follower, const Subscription& subscription,
+                          const Names& added)
+    {
+        Connection flusher(writer_.dsn_of_server());
+        withstand_settings(flusher);
+        lock_and_change(writer_, [&] {
+            writer_.run("LOCK TABLE " + only(added) + " IN SHARE MODE");
+            flusher.run("SELECT pg_logical_emit_message(true, 'snowflake', '')");
+            await_follower(writer_, subscription.slot, std::chrono::seconds(10));
+            require_equal(follower, added);
+            refresh(follower, subscription, false);
+        });
+    }
+
+    void require_equal(Connection& follower, const Names& tables)
+    {
+        for (const std::string& table : tables)
+            if (const std::string difference = compare_table(writer_, follower, table);
+                !difference.empty())
+                throw Failure(follower.server() + ": table " + visible(table) + ": " +
+                              visible(difference) +
+                              "\nHINT:  Make the rows equal, or delete all of them there.");
     }
 
     /* A worker that fails tries again for ever, and says why in the log of its server alone. */

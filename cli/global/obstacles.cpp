@@ -33,13 +33,27 @@ Obstacles find_in_table(Connection& writer, Connection& follower, const Subscrip
                {table});
     if (!is_comparable || subscription.tables.count(table) > 0 || !has_rows(follower, table))
         return found;
-    const std::string difference = subscription.tables.empty()
-                                       ? compare_table(writer, follower, table)
-                                       : "it has rows, and the server follows already";
-    if (!difference.empty())
+    if (const std::string difference = compare_table(writer, follower, table); !difference.empty())
         found.add(follower.server(), place + visible(difference),
                   "Make the rows equal, or delete all of them here.");
     return found;
+}
+
+/* One REFRESH copies the rows of all new tables, or of none. */
+Obstacles find_mixed(Connection& follower, const Subscription& subscription, const Names& tables)
+{
+    Names filled;
+    Names empty;
+    for (const std::string& table : tables)
+        if (subscription.tables.count(table) == 0)
+            (has_table(follower, table) && has_rows(follower, table) ? filled : empty)
+                .push_back(table);
+    if (subscription.tables.empty() || filled.empty() || empty.empty())
+        return {};
+    return {
+        {follower.server(),
+         "table " + visible(filled[0]) + " has rows, and table " + visible(empty[0]) + " has none",
+         "Add them by one command each."}};
 }
 
 Obstacles find_on_follower(Connection& writer, Connection& follower, const Names& tables,
@@ -68,6 +82,7 @@ Obstacles find_on_follower(Connection& writer, Connection& follower, const Names
                 SELECT format('schema %I of table %s is not there', p[1], $1), format('CREATE SCHEMA %I;', p[1])
                 FROM parse_ident($1) AS p WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = p[1]))",
                        {table});
+    found.add(find_mixed(follower, subscription, tables));
     return found;
 }
 

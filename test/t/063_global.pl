@@ -269,6 +269,32 @@ subtest 'rows that are there already' => sub {
 	is(global('verify', @all), 0, 'from where they were compared') or diag($out . $err);
 };
 
+subtest 'a table that was removed, and has equal rows' => sub {
+	is(global('remove', 'public.filters', '--on', @all), 0, 'removed') or diag($out . $err);
+	$writer->safe_psql('postgres', 'DELETE FROM filters WHERE id = 6');
+	is(global('add', 'public.filters', '--on', @all), 1, 'rows that differ are an obstacle');
+	like($out, qr/table public\.filters: \S+ has no row, \S+ has 1 row, key \(6\)/, 'with their keys');
+	$_->safe_psql('postgres', 'DELETE FROM filters WHERE id = 6') foreach $one, $two;
+	# A change that is in the rows, and that the worker of a follower has not passed yet.
+	my $insert = q{INSERT INTO filters (id, name, kind, amount) VALUES (3001, 'late', 'hard', 1)};
+	my ($on_writer, $on_one) = map { $_->background_psql('postgres') } $writer, $one;
+	$on_writer->query_safe('BEGIN; LOCK TABLE filters IN ROW EXCLUSIVE MODE');
+	$on_one->query_safe('BEGIN; LOCK TABLE "My Filters" IN SHARE MODE');
+	$writer->safe_psql('postgres', 'INSERT INTO "My Filters" VALUES (-1, -1)');
+	my $run = background('global', 'add', 'public.filters', '--on', @all);
+	await('the table is published', sub { value($writer, q{SELECT count(*) FROM pg_publication_tables WHERE tablename = 'filters'}) eq '1' });
+	$_->safe_psql('postgres', "$written $insert; COMMIT") foreach $one, $two;
+	$on_writer->query_safe("$insert; COMMIT");
+	await('the command waits for the worker', sub {
+		value($writer, q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query ~ 'confirmed_flush_lsn >=' AND pid <> pg_backend_pid()}) eq 't'
+			|| value($one, q{SELECT count(*) FROM pg_subscription_rel WHERE srrelid = 'filters'::regclass}) eq '1' });
+	$_->quit foreach $on_one, $on_writer;
+	$run->{h}->finish;
+	is($run->{h}->result(0), 0, 'it is added again') or diag($run->{out} . $run->{err});
+	$writer->safe_psql('postgres', 'DELETE FROM filters WHERE id = 3001; DELETE FROM "My Filters" WHERE "a.b" = -1');
+	is(global('verify', @all), 0, 'and followed from there') or diag($out . $err);
+};
+
 subtest 'a killed command is completed by the same one' => sub {
 	is(global('remove', '--on', $writer, $two), 0, 'removed');
 	$two->safe_psql('postgres', 'DROP TABLE filters, "My Filters"');

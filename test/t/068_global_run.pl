@@ -197,7 +197,8 @@ subtest 'with the rights of the owner' => sub {
 		INSERT INTO hostile VALUES (1, 1);
 		ALTER TABLE hostile ADD CHECK (public.evil(n));
 		ALTER TABLE hostile OWNER TO mallory; ALTER FUNCTION evil OWNER TO mallory}) foreach @all;
-	is(global('add', 'public.hostile', '--trust-owners', '--on', $writer, $one, $two), 1, 'a table with rows');
+	$writer->safe_psql('postgres', 'UPDATE hostile SET n = 2');
+	is(global('add', 'public.hostile', '--trust-owners', '--on', $writer, $one, $two), 1, 'a table with other rows');
 	$_->safe_psql('postgres', 'DELETE FROM hostile') foreach $one, $two;
 	is(global('add', 'public.hostile', '--trust-owners', '--on', @all), 0, 'a table of another role') or diag($out . $err);
 	planted_code_run(@all);
