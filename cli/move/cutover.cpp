@@ -142,7 +142,9 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
     /* BEGIN takes no snapshot, the SELECT does. All rows of the source are here by now, and no
      * client has written here yet. */
     snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
-    /* The fence does not stop ALTER TABLE or GRANT, so this comes as late as possible. */
+    /* The fence does not stop ALTER TABLE or GRANT, so this comes as late as possible. A trigger
+     * can have been disabled since a killed command has sent the marker. */
+    require_triggers(source, move.fence());
     require_no_change(source, move);
     find_skipped(target, move.name).raise_first();
     open_target(target, move, fence, deadline, is_reversible, cutover.is_final);

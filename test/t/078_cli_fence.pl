@@ -122,6 +122,22 @@ subtest 'a session of a killed command that still keeps positions' => sub {
 	is(sqlstate($one, 'INSERT INTO insta5.log DEFAULT VALUES'), '', 'the shard is open');
 };
 
+subtest 'a trigger that was disabled when the command was dead' => sub {
+	my ($move, $holder) = hold_move('--timeout', '60s');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	$holder->quit;
+	await_text($move, 'waiting for the last write');
+	kill_command($move->{run});
+	$one->safe_psql('postgres', 'ALTER TABLE insta5.log DISABLE TRIGGER ALL; INSERT INTO insta5.log VALUES (77)');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+	my ($status, undef, $err) = move('--resume');
+	like("$status $err", qr/^0 .*table insta5\.log has no trigger of the fence(?s:.*)the source is open again/s, '--resume closes again');
+	is($two->safe_psql('postgres', 'SELECT id FROM insta5.log WHERE id = 77'), '77', 'and the row is on the target');
+	is((move('--complete'))[0], 0, '--complete');
+	@move = (@move[ 0, 1, 4, 3, 2 ]);
+	($one, $two) = ($two, $one);
+};
+
 subtest 'a trigger that was disabled, or fires no more in a replica' => sub {
 	foreach my $change ('DISABLE TRIGGER snowflake_move', 'ENABLE TRIGGER ALL')
 	{
