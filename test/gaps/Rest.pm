@@ -56,8 +56,8 @@ sub come_to_rest
 		my ($state, $next) = @{ $rows->[0] }{qw(state next)};
 		$is_at_end = $state =~ /^open/;
 		last if $is_at_end && !$next;
-		$next .= ' --timeout 5s' if $next =~ /--resume/;
-		$next .= ' --trust-owners' if $next =~ /move .*--resume/ && Verbs::needs_trust($self->{fleet});
+		$next .= ' --timeout 5s' if $next =~ /--(?:resume|cutover)/;
+		$next .= ' --trust-owners' if $next =~ /move .*--(?:resume|cutover)/ && Verbs::needs_trust($self->{fleet});
 		my $ended = $self->shell($next);
 		push @told, "$state: $ended->{status} " . last_lines($ended->{err});
 		$next = $ended->{err} =~ /(snowflake-shard (?:move|split) [^\n]*? --abort)\b/ ? $1 : undef;
