@@ -63,10 +63,10 @@ std::string kind_of(const InTransit& move)
 
 /* Of a set that is held, or of reverse replication, by the server that publishes: the other one has
  * nothing to tell. A standby has the record, but not the slot: its primary alone is asked. */
-class Following
+class Watching
 {
 public:
-    Following(Connection& connection, const InTransit& move, std::vector<MoveFinding>& findings)
+    Watching(Connection& connection, const InTransit& move, std::vector<MoveFinding>& findings)
         : connection_(connection), move_(move), findings_(findings)
     {
         if (connection.query("SELECT pg_is_in_recovery()").flag(0, 0))
@@ -123,7 +123,7 @@ std::vector<MoveFinding> find_moves(Connection& connection)
             continue;
         const bool follows = one.phase == Phase::held || one.motion() == Motion::reverse;
         if (follows && one.is_source)
-            Following(connection, one, findings);
+            Watching(connection, one, findings);
         else if (follows)
             for (const Obstacle& skipped : find_skipped(connection, one.record))
                 findings.push_back({kind_of(one), "schema " + one.record, skipped.problem,

@@ -45,7 +45,7 @@ const char* const kTables = R"(
     ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
     WHERE c.oid = ANY ($1::oid[]) GROUP BY c.oid, n.oid ORDER BY size DESC, c.oid)";
 
-struct Table {
+struct CopiedTable {
     std::string name;
     std::string list;    /* of its columns, as SQL writes them; generated ones are left out */
     std::string columns; /* the same as an array */
@@ -114,12 +114,12 @@ public:
                     source_.literal(snapshot));
     }
 
-    std::vector<Table> read_tables(const std::string& oids);
+    std::vector<CopiedTable> read_tables(const std::string& oids);
     std::string find_rewritten(const std::string& tables);
 
     template <typename Check>
-    void copy(const std::vector<Table>& tables, std::atomic<std::size_t>& next, Progress& progress,
-              const Check& check)
+    void copy(const std::vector<CopiedTable>& tables, std::atomic<std::size_t>& next,
+              Progress& progress, const Check& check)
     {
         const Watch on_source(source_, check);
         const Watch on_target(target_, check);
@@ -129,25 +129,25 @@ public:
     }
 
 private:
-    void copy(const Table& table, Progress& progress);
-    void insert(const Table& table, Piece& piece, bool is_last);
+    void copy(const CopiedTable& table, Progress& progress);
+    void insert(const CopiedTable& table, Piece& piece, bool is_last);
     void await_insert();
 
     Connection source_;
     Connection target_;
     SentQuery insert_{target_};
     /* Of the piece that is being inserted. */
-    const Table* table_ = nullptr;
+    const CopiedTable* table_ = nullptr;
     std::size_t rows_before_ = 0;
 };
 
 /* A table keeps its OID on the target, so that a session of a killed command, which does its last
  * statement late, cannot write to a table of the next one. */
-std::vector<Table> Job::read_tables(const std::string& oids)
+std::vector<CopiedTable> Job::read_tables(const std::string& oids)
 {
     const Result rows = source_.query(kTables, {oids});
     const std::vector<std::string> names = texts_of(rows);
-    std::vector<Table> tables;
+    std::vector<CopiedTable> tables;
     for (int i = 0; i < rows.rows(); i++)
         tables.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.flag(i, 3),
                           static_cast<std::size_t>(rows.number(i, 4)), ""});
@@ -170,7 +170,7 @@ std::string Job::find_rewritten(const std::string& tables)
 }
 
 /* The savepoint releases the lock on the table: an ALTER TABLE need not wait for other tables. */
-void Job::copy(const Table& table, Progress& progress)
+void Job::copy(const CopiedTable& table, Progress& progress)
 {
     source_.run("SAVEPOINT snowflake_copy");
     CopyOut copy(source_, table.copy_out());
@@ -195,7 +195,7 @@ void Job::copy(const Table& table, Progress& progress)
 
 /* A table of one piece is a transaction without a BEGIN, and is inserted while the next table is
  * read. */
-void Job::insert(const Table& table, Piece& piece, bool is_last)
+void Job::insert(const CopiedTable& table, Piece& piece, bool is_last)
 {
     await_insert();
     const bool is_in_block = target_.is_in_transaction();
@@ -248,9 +248,9 @@ std::string copy_rows(Connection& source, Connection& target, const std::string&
     std::vector<std::unique_ptr<Job>> sessions;
     for (int i = 0; i < jobs; i++)
         sessions.push_back(std::make_unique<Job>(source, target, snapshot));
-    const std::vector<Table> found = sessions.front()->read_tables(tables);
+    const std::vector<CopiedTable> found = sessions.front()->read_tables(tables);
     std::size_t total = 0;
-    for (const Table& table : found)
+    for (const CopiedTable& table : found)
         total += table.size;
     Progress progress("copy", total, true);
     std::atomic<std::size_t> next = 0;
