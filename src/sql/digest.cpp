@@ -106,14 +106,16 @@ int by_name(const void* one, const void* other)
 /* In the order of their names: a restored table that inherits can have another order. */
 Columns columns_of(TupleDesc row)
 {
-    auto** sorted =
-        static_cast<const FormData_pg_attribute**>(palloc0(sizeof(void*) * (row->natts + 1)));
+    auto** sorted = static_cast<const FormData_pg_attribute**>(
+        palloc0(sizeof(void*) * static_cast<std::size_t>(row->natts + 1)));
     int count = 0;
     for (int i = 0; i < row->natts; i++)
         if (!TupleDescAttr(row, i)->attisdropped)
             sorted[count++] = TupleDescAttr(row, i);
     qsort(sorted, static_cast<std::size_t>(count), sizeof(*sorted), by_name);
-    Columns columns = {static_cast<Column*>(palloc0(sizeof(Column) * (count + 1))), count, false};
+    Columns columns = {
+        static_cast<Column*>(palloc0(sizeof(Column) * static_cast<std::size_t>(count + 1))), count,
+        false};
     for (int i = 0; i < count; i++) {
         columns.first[i] = column_of(sorted[i]);
         columns.has_virtual = columns.has_virtual || sorted[i]->attgenerated == 'v';
