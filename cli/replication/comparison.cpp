@@ -68,8 +68,8 @@ public:
 
 private:
     /* Returns the tables whose digests differ. The publisher is read first, so that the follower
-     * has all that was read there. It is read for the next batch while the follower is read for
-     * this one. */
+     * has all rows that were read there. It is read for the next batch while the follower is read
+     * for this one. */
     SizedTables compare_digests(const std::vector<SizedTables>& batches, Progress& progress)
     {
         SizedTables others;
