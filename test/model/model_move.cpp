@@ -11,6 +11,8 @@
  *                         guard in place (the bounds are in world.h)
  *   model_move --traces   prints each finding as a shortest sequence of steps; without this option,
  *                         only the findings that are not expected
+ *   model_move --steps    prints the steps of each verb, which test/gaps/model.pl compares with the
+ *                         statements of the command
  *
  * Real: the phase of two records of a move, and the act of a verb in it (cli/fleet/phase.cpp).
  *
@@ -41,6 +43,7 @@
  */
 #include "move/cases.h"
 #include "split/cases.h"
+#include "listed.h"
 
 using namespace model;
 
@@ -81,9 +84,13 @@ void check(Run& run, const char* name, const std::vector<World>& worlds, const C
 int main(int argc, char** argv)
 {
     Run run;
+    if (argc == 2 && argv[1] == std::string_view("--steps")) {
+        print_all_steps();
+        return 0;
+    }
     for (int i = 1; i < argc; ++i)
         if (!run.take(argv[i])) {
-            std::cerr << "usage: model_move [--deep] [--traces]\n";
+            std::cerr << "usage: model_move [--deep] [--traces], or model_move --steps\n";
             return 2;
         }
     check<moves::Moves>(run, "moves", moves::all_worlds(), moves::all_cases());

@@ -108,6 +108,8 @@ inline Step Program::following() const
         if (is_complete)
             return guards.source_goes_last ? Step::drop_closed : Step::done;
         return guards.source_ends_first ? Step::done : Step::write_moved;
+    case Step::remove_rehearsal:
+        return Step::drop_subscription;
     case Step::drop_copy:
         return guards.copy_goes_with_record ? Step::drop_slot : Step::drop_copy_alone;
     case Step::drop_copy_alone:

@@ -23,7 +23,7 @@ struct Moves {
     Guards guards;
     bool recovers = true; /* looks for a way to rest from each state without a command */
 
-    State first_state() const { return moves::first_state(world, bounds); }
+    State first_state() const { return moves::first_state(bounds); }
 
     template <typename Visit>
     void for_each_action(const State& state, Visit visit) const

@@ -217,7 +217,7 @@ struct Program {
     {
         if (is_of_source() && source_record.is_reverse)
             return Step::reset_record;
-        return Step::drop_subscription;
+        return Step::remove_rehearsal;
     }
 
     Step drop_copy() const

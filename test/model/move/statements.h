@@ -230,6 +230,7 @@ inline bool has_effect(Step step)
     case Step::await_writers:
     case Step::read_sequences:
     case Step::await_marker:
+    case Step::remove_rehearsal:
         return false;
     default:
         const Side side = text_of(step).side;

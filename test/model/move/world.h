@@ -92,7 +92,7 @@ inline std::vector<World> all_worlds()
     };
 }
 
-inline State first_state(const World&, const Bounds& bounds)
+inline State first_state(const Bounds& bounds)
 {
     State state = {};
     Image& image = state.servers[0].now;
