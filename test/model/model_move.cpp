@@ -7,7 +7,7 @@
  * guard is taken out (cases.h).
  *
  *   model_move            seconds
- *   model_move --deep     minutes and two gigabytes: more writes, commands and faults, with every
+ *   model_move --deep     two minutes and 600 MB: more writes, commands and faults, with every
  *                         guard in place (the bounds are in world.h)
  *   model_move --traces   prints each finding as a shortest sequence of steps; without this option,
  *                         only the findings that are not expected

@@ -1,4 +1,4 @@
-/* What must never happen to a shard. It is looked at after every step. */
+/* The findings: promises about a shard that are broken. They are looked for after every step. */
 #pragma once
 
 #include "state.h"
