@@ -74,7 +74,7 @@ inline Phase phase_of(const State& state, std::size_t source)
 
 inline bool is_reversible(Verb verb)
 {
-    return verb == Verb::move_reversible || verb == Verb::undo_reversible;
+    return verb == Verb::move_reversible || verb == Verb::undo_reversible || verb == Verb::hold;
 }
 
 inline bool is_undo(Verb verb)

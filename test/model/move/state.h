@@ -84,7 +84,7 @@ struct Server {
 enum class Verb : Byte {
     move,
     move_reversible,
-    hold,
+    hold, /* with --reversible */
     cutover,
     resume,
     abort,

@@ -21,7 +21,7 @@ inline std::string text_of(Verb verb)
     case Verb::move_reversible:
         return "move --reversible";
     case Verb::hold:
-        return "move --hold";
+        return "move --hold --reversible";
     case Verb::cutover:
         return "move --cutover";
     case Verb::resume:
