@@ -358,6 +358,12 @@ CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT dig
 COMMENT ON FUNCTION snowflake_internal.digest IS
     'number of a table''s rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do not do';
 
+CREATE FUNCTION snowflake_internal.fire_key(key oid, always boolean) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_fire_key';
+COMMENT ON FUNCTION snowflake_internal.fire_key(oid, boolean) IS
+    'whether rows that replication writes are checked by a foreign key, too; for the owner of its table';
+
 -- The calls and reads of snowflake-shard in the extension's own schema. Other roles may be allowed to create objects there, or
 -- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
 

@@ -8,6 +8,7 @@
 #include "move/indexes.h"
 #include "move/replication.h"
 #include "move/state.h"
+#include "replication/keys.h"
 #include "replication/publication.h"
 #include "replication/rows.h"
 #include "postgres/dump.h"
@@ -155,6 +156,7 @@ void Copy::finish(int index_jobs)
     if (const std::string definition = archive_->sql(rest); !definition.empty())
         restore(target_, definition, owner_);
     target_.run(analysis);
+    check_replicated_rows(target_, move_.shards);
     write_step(target_, move_, Step::ready);
     subscribe("slot_name = '" + move_.slot + "'" + failover_option(target_, source_));
     target_.run("COMMIT"); /* with the statement it would be logged after its settings have ended */

@@ -5,8 +5,9 @@
 #include "cutover/sequences.h"
 #include "move/capacity.h"
 #include "move/command.h"
-#include "replication/comparison.h"
 #include "move/other_replication.h"
+#include "replication/comparison.h"
+#include "replication/keys.h"
 #include "move/replication.h"
 #include "move/reverse.h"
 #include "postgres/dsn.h"
@@ -186,6 +187,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     /* The subscription first, because its worker holds the slot. The target must receive nothing
      * from the source any more when reverse replication begins: rows would go in a circle. */
     drop_subscription(target_, move_, limits_.deadline());
+    end_check_of_replicated_rows(target_, move_.shards, limits_.deadline());
     drop_slot_and_publication(source_, move_, limits_.deadline());
     const std::string rows = differences.empty() ? "" : ", rows differ";
     std::string reverse;

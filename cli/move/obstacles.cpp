@@ -8,6 +8,7 @@
 #include "move/other_replication.h"
 #include "move/replication.h"
 #include "move/state.h"
+#include "replication/keys.h"
 #include "replication/trial.h"
 #include "postgres/decoding.h"
 #include "postgres/dump.h"
@@ -238,6 +239,8 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     /* It reads all rows, so it comes when nothing else is in the way. */
     if (found.empty())
         found = find_broken_references(source, move.shards);
+    if (found.empty())
+        found = find_missing_references(source, target, move.shards);
     tell_of_large_objects(source, move.shards);
     if (untrusted.empty())
         tell_of_code(target, source, move.shards);

@@ -37,9 +37,3 @@ Obstacles find_not_replicable(Connection& source, const Shards& shards);
 
 /* A warning if columns of type oid may point to large objects, which stay behind. */
 void tell_of_large_objects(Connection& source, const Shards& shards);
-
-/* Rows that violate a foreign key of the shard: made with triggers off, for example. The target
- * would refuse the key when all rows are copied. One obstacle for each such key. Reads the tables
- * with the rights of their owners, for half a minute at most: a warning tells which keys are left.
- */
-Obstacles find_broken_references(Connection& source, const Shards& shards);

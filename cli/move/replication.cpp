@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "cutover/waiting.h"
 #include "move/fingerprint.h"
+#include "replication/keys.h"
 #include "replication/publication.h"
 
 namespace
@@ -68,10 +69,14 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
         if (failures >= 0 && count > failures) {
             /* The worker looks for a table that was dropped, and for ever. */
             require_same_definition(servers.source, move, archive_of(servers.source, move));
-            if (failed.empty())
+            if (failed.empty()) {
                 failed = "replication has failed " +
                          count_of(static_cast<std::size_t>(count), "time") + "; the log of " +
                          servers.target.server() + " says why. It is tried again.";
+                for (const Obstacle& missing :
+                     find_missing_references(servers.source, servers.target, move.shards))
+                    failed += "\n" + missing.text();
+            }
         }
         failures = count;
         wait.tell();

@@ -7,6 +7,7 @@
 #include "move/obstacles.h"
 #include "move/replication.h"
 #include "move/state.h"
+#include "replication/keys.h"
 #include "postgres/settings.h"
 
 void prepare_reverse(Connection& target, const Move& move)
@@ -123,6 +124,8 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
     source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
     for (const std::string& statement : missing_triggers(source, back.fence(), false))
         lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
+    lock_and_run(source, limits.deadline(),
+                 [&] { check_replicated_rows(servers.source, move.shards); });
     enable_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
     finish_reverse(target, source, move);
     await_reader(target, back, limits.deadline());

@@ -2,7 +2,7 @@
 -- that takes the variable fingerprint.
 --
 -- The rows of the catalogue that define the shard, by their xmin; those of pg_class by their contents, because TRUNCATE and REFRESH
--- MATERIALIZED VIEW write them, too. The changes of the fence are left out: its triggers, and the bounds of sequences.
+-- MATERIALIZED VIEW write them, too. The changes of a move are left out: its triggers, those of keys, and the bounds of sequences.
 --
 -- An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are unique in one catalogue alone, so tableoid
 -- is a part of each row; comments and security labels are joined by both. Of pg_sequence the fence changes bounds and start, so only type,
@@ -36,7 +36,7 @@ BEGIN
             UNION ALL SELECT tableoid, indexrelid, xmin::text FROM pg_index WHERE indrelid = ANY (tables)
             UNION ALL SELECT tableoid, inhrelid, xmin::text FROM pg_inherits WHERE inhrelid = ANY (relations)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_constraint WHERE conrelid = ANY (tables) OR contypid = ANY (types)
-            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND tgname <> 'snowflake_move'
+            UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND NOT tgisinternal AND tgname <> 'snowflake_move'
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_policy WHERE polrelid = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_rewrite WHERE ev_class = ANY (tables)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_statistic_ext WHERE oid = ANY (members) AND stxnamespace = ANY (schemas)

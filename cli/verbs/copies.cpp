@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "replication/comparison.h"
+#include "replication/keys.h"
 #include "replication/publication.h"
 #include "replication/slot.h"
 
@@ -59,6 +60,10 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
             {copy.address().text(), {"rows", "schema " + shard.schema, difference, hint(move)}});
     for (const std::string& unknown : found.unknown)
         warn(visible(unknown));
+    for (Connection* const server : {&publishing, &copy})
+        for (const Obstacle& broken : find_broken_references(*server, {shard}, true))
+            findings.push_back({server->address().text(),
+                                {"key", "schema " + shard.schema, broken.problem, broken.hint}});
 }
 
 } // namespace

@@ -1,0 +1,200 @@
+#include "replication/keys.h"
+
+#include <algorithm>
+
+#include "base/output.h"
+#include "cutover/waiting.h"
+#include "postgres/row_text.h"
+
+namespace
+{
+
+/* As RI_Initial_Check() looks for them: a row with a NULL in the key refers to nothing. Keys that
+ * are NOT VALID are made again as they are. The operators are those of the key, whatever the
+ * search_path is. Keys with PERIOD (PostgreSQL 18) compare no single rows. Texts: of a query that
+ * shows all violations; of one with a row if there is any; of the different values that rows refer
+ * to, each as an array; of the rest of a query of those that the other table lacks; and of the rows
+ * that have these values. */
+const char* const kKeys = R"(
+SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v',
+       referred, lacking, rows
+FROM pg_constraint AS f
+JOIN pg_class AS c ON c.oid = conrelid JOIN pg_class AS p ON p.oid = confrelid
+CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END || conrelid::regclass,
+                           CASE p.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END || confrelid::regclass) AS o (one, other),
+LATERAL (SELECT format('SELECT %s FROM %s AS t WHERE %s AND NOT EXISTS (SELECT FROM %s AS r WHERE %s)',
+                       string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n), one,
+                       string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n), other,
+                       string_agg(format('r.%I OPERATOR(%I.%s) t.%I', r.attname, n.nspname, e.oprname, a.attname), ' AND ' ORDER BY k.n)),
+                format('SELECT DISTINCT ARRAY[%s]::text FROM %s AS t WHERE %s',
+                       string_agg(format('t.%I::text', a.attname), ', ' ORDER BY k.n), one,
+                       string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)),
+                format('AS v (value) WHERE NOT EXISTS (SELECT FROM %s AS r WHERE %s)', other,
+                       string_agg(format('r.%I OPERATOR(%I.%s) (value::text[])[%s]::%s', r.attname, m.nspname, s.oprname, k.n,
+                                         format_type(r.atttypid, r.atttypmod)), ' AND ' ORDER BY k.n)),
+                format('SELECT * FROM %s AS r WHERE ARRAY[%s]::text = ANY (', other,
+                       string_agg(format('r.%I::text', r.attname), ', ' ORDER BY k.n))
+         FROM unnest(conkey, confkey, conpfeqop, conppeqop) WITH ORDINALITY AS k (referring, referred, op, same_op, n)
+         JOIN pg_attribute AS a ON a.attrelid = conrelid AND a.attnum = k.referring
+         JOIN pg_attribute AS r ON r.attrelid = confrelid AND r.attnum = k.referred
+         JOIN pg_operator AS e ON e.oid = k.op JOIN pg_namespace AS n ON n.oid = e.oprnamespace
+         JOIN pg_operator AS s ON s.oid = k.same_op JOIN pg_namespace AS m ON m.oid = s.oprnamespace) AS q (violations, referred, lacking, rows)
+WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'f' AND conparentid = 0 AND convalidated
+AND coalesce(to_jsonb(f) ->> 'conperiod', 'false') = 'false'
+AND (p.relnamespace <> ALL ($1::regnamespace[]) OR NOT $2::boolean)
+ORDER BY 1, 2)";
+
+/* The keys whose triggers fire so: O, or A for always. */
+const char* const kLeavingKeys = R"(
+SELECT DISTINCT f.oid FROM pg_constraint AS f
+JOIN pg_class AS c ON c.oid = conrelid JOIN pg_class AS p ON p.oid = confrelid
+JOIN pg_trigger ON tgconstraint = f.oid AND tgrelid = conrelid
+WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'f' AND convalidated AND c.relkind = 'r'
+AND p.relnamespace <> ALL ($1::regnamespace[]) AND tgenabled = $2
+ORDER BY 1)";
+
+constexpr auto kMostTime = std::chrono::seconds(30);
+/* More are not sent to the other server. */
+constexpr int kMostValues = 100000;
+constexpr int kShown = 10;
+const char* const kQueryCanceled = "57014";
+const char* const kInsufficientPrivilege = "42501";
+
+struct Key {
+    Key(const Result& keys, int i)
+        : table(keys.text(i, 0)), name(keys.text(i, 1)), other(keys.text(i, 2)),
+          violations(keys.text(i, 3)), one_violation(keys.text(i, 4)), referred(keys.text(i, 5)),
+          lacking(keys.text(i, 6)), rows(keys.text(i, 7))
+    {
+    }
+
+    const std::string table, name, other, violations, one_violation, referred, lacking, rows;
+};
+
+std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool only_leaving)
+{
+    const Result keys =
+        connection.query(kKeys, {schemas_of(shards), only_leaving ? "true" : "false"});
+    std::vector<Key> found;
+    for (int i = 0; i < keys.rows(); i++)
+        found.emplace_back(keys, i);
+    return found;
+}
+
+/* In a transaction of its own: an error ends no other check. Values are written as the other server
+ * reads them. */
+Result read_within(Connection& connection, Clock::time_point deadline, const std::string& table,
+                   const std::string& sql)
+{
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    connection.run("BEGIN READ ONLY; " + value_text_settings("SET LOCAL") +
+                   "SET LOCAL row_security = off; SET LOCAL statement_timeout = " +
+                   std::to_string(std::max<std::int64_t>(left, 1)));
+    Result rows = read_rows(connection, table, sql, 1);
+    connection.rollback();
+    return rows;
+}
+
+/* The keys that could not be looked at. */
+class Unknown
+{
+public:
+    /* A query of both tables would run code of one owner with the rights of the other. The target
+     * checks the key. */
+    void note(Connection& connection, const Key& key, const ServerError& error)
+    {
+        connection.rollback();
+        if (error.sqlstate == kQueryCanceled)
+            late_++;
+        else if (error.sqlstate == kInsufficientPrivilege)
+            warn(connection.server() + ": foreign key " + visible(key.name) + " of table " +
+                 visible(key.table) + " was not checked, because table " + visible(key.other) +
+                 " has another owner");
+        else
+            throw error;
+    }
+    void add() { late_++; }
+    void tell(const Connection& connection, const Shards& shards) const
+    {
+        if (late_ > 0)
+            warn(connection.server() + ": " + count_of(late_, "foreign key") + " of " +
+                 title_of(shards) + " could not be checked within 30 s");
+    }
+
+private:
+    std::size_t late_ = 0;
+};
+
+} // namespace
+
+Obstacles find_broken_references(Connection& connection, const Shards& shards, bool only_leaving)
+{
+    const Clock::time_point deadline = Clock::now() + kMostTime;
+    Obstacles found;
+    Unknown unknown;
+    for (const Key& key : read_keys(connection, shards, only_leaving))
+        try {
+            if (read_within(connection, deadline, key.table, key.one_violation).rows() > 0)
+                found.add(connection.server(),
+                          "rows of table " + visible(key.table) + " violate its foreign key " +
+                              visible(key.name) + " to table " + visible(key.other),
+                          visible(key.violations) + "; shows them.");
+        } catch (const ServerError& error) {
+            unknown.note(connection, key, error);
+        }
+    unknown.tell(connection, shards);
+    return found;
+}
+
+/* The tables are on two servers. So the values go to the other one, which compares them as the key
+ * does. */
+Obstacles find_missing_references(Connection& source, Connection& target, const Shards& shards)
+{
+    const Clock::time_point deadline = Clock::now() + kMostTime;
+    Obstacles found;
+    Unknown unknown;
+    for (const Key& key : read_keys(source, shards, true))
+        try {
+            const std::vector<std::string> values =
+                texts_of(read_within(source, deadline, key.table,
+                                     key.referred + " LIMIT " + std::to_string(kMostValues + 1)));
+            if (values.size() > kMostValues) {
+                unknown.add();
+                continue;
+            }
+            const std::vector<std::string> missing = texts_of(
+                read_within(target, deadline, key.other,
+                            "SELECT value FROM unnest(" + target.literal(sql_array(values)) +
+                                "::text[]) " + key.lacking + " LIMIT " + std::to_string(kShown)));
+            if (!missing.empty())
+                found.add(target.server(),
+                          "table " + visible(key.other) + " lacks rows to which table " +
+                              visible(key.table) + " of the source refers by its foreign key " +
+                              visible(key.name) + ", with the key " +
+                              visible(joined(missing, ", ")) +
+                              (missing.size() == kShown ? " and perhaps more" : ""),
+                          "Insert them there. On " + source.server() + ", " + visible(key.rows) +
+                              source.literal(sql_array(missing)) + "); shows them.");
+        } catch (const ServerError& error) {
+            source.rollback();
+            unknown.note(target, key, error);
+        }
+    unknown.tell(target, shards);
+    return found;
+}
+
+void check_replicated_rows(Connection& follower, const Shards& shards)
+{
+    for (const std::string& key : texts_of(follower.query(kLeavingKeys, {schemas_of(shards), "O"})))
+        follower.query("SELECT snowflake_internal.fire_key($1, true)", {key});
+}
+
+void end_check_of_replicated_rows(Connection& follower, const Shards& shards,
+                                  Clock::time_point deadline)
+{
+    for (const std::string& key : texts_of(follower.query(kLeavingKeys, {schemas_of(shards), "A"})))
+        lock_and_run_naming(follower, deadline, [&] {
+            follower.query("SELECT snowflake_internal.fire_key($1, false)", {key});
+        });
+}

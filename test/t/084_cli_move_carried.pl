@@ -1,0 +1,106 @@
+# The rows of a move are carried by logical replication, which fires no ordinary trigger. Foreign keys into other schemas hold
+# all the same, after a move and after an undo.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use MoveTest;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
+	. "max_worker_processes = 12\nmax_logical_replication_workers = 8\nwal_retrieve_retry_interval = 200ms\n";
+my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
+my @nodes = ($one, $two);
+my $by_hand = 'SET session_replication_role = replica; ';
+
+sub verified
+{
+	my (undef, $found) = shard_json($program, 'verify', '--rows', @nodes);
+	return join "\n", map { "$_->{finding}: $_->{problem}: $_->{hint}" } @$found;
+}
+
+# The triggers of keys that fire for replicated rows, too.
+sub always
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres',
+		q{SELECT string_agg(DISTINCT conname, ' ' ORDER BY conname) FROM pg_trigger JOIN pg_constraint AS c ON c.oid = tgconstraint WHERE tgenabled = 'A'});
+}
+
+foreach my $node (@nodes)
+{
+	$node->safe_psql('postgres', q{
+		CREATE TABLE public.categories (id integer PRIMARY KEY);
+		CREATE TABLE public.regions (country char(2), name text, PRIMARY KEY (country, name));
+		INSERT INTO public.categories VALUES (1), (2);
+		INSERT INTO public.regions VALUES ('NL', 'North'), ('NL', 'a "b", c')});
+}
+$one->safe_psql('postgres', q{
+	SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.products (id bigint PRIMARY KEY DEFAULT insta5.next_id(), category_id integer REFERENCES public.categories,
+		other_id bigint REFERENCES insta5.products);
+	CREATE TABLE insta5.shops (id bigint DEFAULT insta5.next_id(), country char(2), name text, PRIMARY KEY (id, country),
+		FOREIGN KEY (country, name) REFERENCES public.regions) PARTITION BY LIST (country);
+	CREATE TABLE insta5.shops_nl PARTITION OF insta5.shops FOR VALUES IN ('NL');
+	INSERT INTO insta5.products (category_id) VALUES (1), (2), (NULL);
+	INSERT INTO insta5.shops (country, name) VALUES ('NL', 'a "b", c')});
+my $keys = 'products_category_id_fkey shops_country_name_fkey';
+
+subtest 'a row that the shared table of the target lacks is an obstacle' => sub {
+	$two->safe_psql('postgres', "DELETE FROM public.categories WHERE id = 2; DELETE FROM public.regions WHERE name <> 'North'");
+	my $out = move(@nodes, '--dry-run');
+	like($out, qr/^1 .*table public\.categories lacks rows to which table insta5\.products of the source refers by its foreign key products_category_id_fkey, with the key \{2\}\n/,
+		'a key of one column');
+	like($out, qr/table public\.regions lacks rows to which table insta5\.shops .* with the key \{NL,"a \\"b\\", c"\}\n/,
+		'and of two');
+	my ($hint) = $out =~ /Insert them there\. On \S+, (SELECT \* FROM ONLY public\.regions .*); shows them/;
+	is($one->safe_psql('postgres', $hint), 'NL|a "b", c', 'the hint shows the rows');
+	$two->safe_psql('postgres', qq{INSERT INTO public.categories VALUES (2); INSERT INTO public.regions VALUES ('NL', 'a "b", c')});
+	is(move(@nodes, '--dry-run'), 'exit code 0', 'none when they are there') or diag($move_error);
+};
+
+subtest 'a row that comes while the target follows' => sub {
+	moves([ @nodes, '--hold', '--reversible' ], 'held', 'move --hold');
+	is(always($two), $keys, 'keys that leave the set check replicated rows');
+	$one->safe_psql('postgres', 'INSERT INTO public.categories VALUES (3); INSERT INTO insta5.products (category_id) VALUES (3)');
+	my $command = start_command('move', 'replication has failed .*\n.*lacks rows', 'insta5', '--from', $one, '--to', $two, '--cutover');
+	like($command->{err}, qr/public\.categories lacks rows .* with the key \{3\}\n    HINT:  Insert them there/,
+		'--cutover names the row that is missing');
+	unlike($command->{err}, qr/target: open/, 'and does not open the target');
+	$two->safe_psql('postgres', 'INSERT INTO public.categories VALUES (3)');
+	is(end_command($command), 0, 'it goes on when the row is there') or diag($command->{err});
+	is($two->safe_psql('postgres', 'SELECT count(*) FROM insta5.products WHERE category_id = 3'), '1', 'the row has moved');
+	is(always($two), '', 'the keys of the open shard are as they were');
+	is(always($one), $keys, 'those of the source check what it follows');
+};
+
+subtest 'a row that comes before an undo' => sub {
+	$two->safe_psql('postgres', 'INSERT INTO public.categories VALUES (4); INSERT INTO insta5.products (category_id) VALUES (4)');
+	my $command = start_command('move', 'replication has failed .*\n.*lacks rows', 'insta5', '--from', $one, '--to', $two, '--undo');
+	unlike($command->{err}, qr/target: open/, '--undo does not open the source');
+	$one->safe_psql('postgres', 'INSERT INTO public.categories VALUES (4)');
+	is(end_command($command), 0, 'it goes on when the row is there') or diag($command->{err});
+	is(always($one), '', 'the keys of the open shard are as they were');
+	is(verified(), '', 'verify --rows finds nothing');
+	moves([ @nodes, '--complete' ], 'dropped', '--complete');
+};
+
+subtest 'verify --rows finds a row that violates a key' => sub {
+	moves([ @nodes, '--hold' ], 'held', 'held again');
+	$two->safe_psql('postgres', "$by_hand DELETE FROM public.categories WHERE id = 4");
+	like(verified(), qr/^key: rows of table insta5\.products violate its foreign key products_category_id_fkey to table public\.categories: SELECT .*; shows them\.$/,
+		'in a set that is held');
+	$two->safe_psql('postgres', 'INSERT INTO public.categories VALUES (4)');
+	is(verified(), '', 'and none when it is there again');
+	moves([ @nodes, '--abort' ], 'aborted', '--abort');
+};
+
+$_->stop foreach @nodes;
+done_testing();
