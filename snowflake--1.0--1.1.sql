@@ -342,6 +342,119 @@ CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oi
 COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
     'as run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner';
 
+-- Sequences that the fence of a move or a split has closed.
+
+CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
+$$;
+COMMENT ON FUNCTION snowflake_internal.has_record IS
+    'whether the database has the record of a move or a split, which set sequences to their end while they close shards';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    bounds record;
+BEGIN
+    SELECT s.seqmin, s.seqmax INTO bounds FROM pg_sequence AS s WHERE s.seqrelid = seq;
+    IF snowflake_internal.is_citus_copy(bounds.seqmin, bounds.seqmax) THEN
+        RAISE EXCEPTION 'sequence % makes no IDs on this Citus worker', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a '
+                            'worker of group %s. Two copies would make the same IDs.',
+                            bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
+            HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
+    ELSIF bounds.seqmin = bounds.seqmax - 1 THEN
+        RAISE EXCEPTION 'sequence % is closed', seq USING
+            ERRCODE = 'read_only_sql_transaction',
+            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
+                     'as snowflake-shard move sets them when a shard has left.',
+            HINT = 'snowflake-shard map shows the server that has the shard.';
+    ELSIF snowflake_internal.has_record()
+          AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
+        RAISE EXCEPTION 'sequence % is closed', seq USING
+            ERRCODE = 'read_only_sql_transaction',
+            DETAIL = 'It is at its end, as snowflake-shard move and split set it while a shard is closed.',
+            HINT = 'snowflake-shard map shows the server that has the shard.';
+    END IF;
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH calls AS MATERIALIZED (
+    SELECT * FROM snowflake_internal.checked_calls()
+), sequences AS MATERIALIZED (
+    SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
+           -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
+           snowflake_internal.stored_ms(v.last_value, k.epoch_ms)
+           - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS lead
+    FROM pg_sequence AS s
+    JOIN pg_class AS c ON c.oid = s.seqrelid
+    -- A sequence with two epochs is an error of its own.
+    JOIN (SELECT seq, min(epoch_ms) AS epoch_ms FROM calls GROUP BY seq) AS k ON k.seq = s.seqrelid
+    CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
+    WHERE snowflake_internal.is_open(s.seqmin, s.seqmax)
+      -- The fence of a move or a split sets a sequence to its end.
+      AND ((v.last_value = s.seqmax) IS NOT TRUE OR NOT (SELECT snowflake_internal.has_record()))
+), settings AS (
+    SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
+)
+SELECT 'error', format('sequence %s', seq::regclass),
+       format('its IDs are made with %s epochs: %s', count(DISTINCT epoch_ms),
+              string_agg(DISTINCT epoch_ms::text COLLATE "C", ', ')),
+       'Use one epoch_ms with one sequence: IDs of two epochs are not in order, and can be the same.'
+FROM calls WHERE seq IS NOT NULL AND epoch_ms IS NOT NULL
+GROUP BY seq HAVING count(DISTINCT epoch_ms) > 1
+UNION ALL
+SELECT DISTINCT 'warning', format('epoch_ms %s', epoch_ms),
+       format('its last ID is of %s UTC', (timestamp 'epoch' + (epoch_ms + (1::bigint << 40) - 1) * interval '1 ms')),
+       'Less than ten years are left. Plan for new tables with a later epoch_ms.'
+FROM calls
+WHERE epoch_ms BETWEEN -60000000000000
+                   AND extract(epoch FROM clock_timestamp()) * 1000 + 315360000000 - (1::bigint << 40)
+UNION ALL
+SELECT 'error', format('sequence %s', seqrelid::regclass),
+       format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement,
+              seqmax),
+       snowflake_internal.reshape_hint(seqrelid)
+FROM sequences
+WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
+UNION ALL
+SELECT 'notice', format('sequence %s', s.seqrelid::regclass),
+       format('it makes no IDs on this Citus worker: its MINVALUE %s and MAXVALUE %s are those of a copy', s.seqmin,
+              s.seqmax),
+       'Insert through the coordinator; docs/citus.md says how to insert on every node.'
+FROM pg_sequence AS s
+WHERE s.seqrelid IN (SELECT seq FROM calls) AND snowflake_internal.is_citus_copy(s.seqmin, s.seqmax)
+UNION ALL
+SELECT 'error', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
+       'No IDs are made until it has caught up to snowflake.max_drift. Set the clock right. If it is right, '
+       'the error of snowflake_next_id() has the statements that set the sequence.'
+FROM sequences, settings WHERE max_drift >= 0 AND lead > greatest(max_drift, 2000)
+UNION ALL
+SELECT 'warning', format('sequence %s', seqrelid::regclass), format('the clock is %s s behind it', lead / 1000),
+       'IDs go on from the last one at 1024 a millisecond. Look at the clock.'
+FROM sequences, settings WHERE lead > 2000 AND (max_drift < 0 OR lead <= max_drift)
+UNION ALL
+SELECT 'warning', format('sequence %s', s.seqrelid::regclass),
+       format('it is unlogged, and %s is not',
+              string_agg(DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity COLLATE "C", ', ')),
+       format('ALTER SEQUENCE %s SET LOGGED; after a crash only the clock protects its IDs.', s.seqrelid::regclass)
+FROM sequences AS s
+JOIN calls AS k ON k.seq = s.seqrelid
+JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
+WHERE s.relpersistence = 'u' AND c.relpersistence = 'p'
+GROUP BY s.seqrelid
+$$;
+
 -- The rows of a moved table, as snowflake-shard carries them.
 
 CREATE FUNCTION snowflake_internal.copy_rows(tbl regclass, columns text[], format text, rows bytea) RETURNS bigint

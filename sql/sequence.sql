@@ -161,3 +161,29 @@ CALL commits();
 RESET search_path;
 SET client_min_messages = warning;
 DROP SCHEMA seqs CASCADE;
+
+-- At its end, as the fence of a move or a split sets it: where the database has the record of one, nothing sets it back.
+CREATE SCHEMA regress_fenced;
+CREATE SEQUENCE regress_fenced.s;
+CREATE FUNCTION regress_fenced.old_id() RETURNS bigint LANGUAGE sql AS $$ SELECT ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | 77 << 10 | nextval('regress_fenced.s') % 1024 $$;
+CREATE TABLE regress_fenced.t (id bigint DEFAULT snowflake_next_id(77, 'regress_fenced.s'));
+SELECT setval('regress_fenced.s', 9223372036854775807);
+SELECT replace(problem, substring(problem, '[0-9]+'), 'N') AS problem FROM snowflake_check() WHERE object ~ 'regress_fenced';
+CREATE SCHEMA snowflake_move_77;
+INSERT INTO regress_fenced.t DEFAULT VALUES;
+SET snowflake.max_drift = -1;
+INSERT INTO regress_fenced.t DEFAULT VALUES;
+RESET snowflake.max_drift;
+SELECT snowflake_advance('regress_fenced.s', 1);
+SELECT snowflake_adopt('regress_fenced.old_id()', 77, seq => 'regress_fenced.s');
+SELECT * FROM snowflake_check() WHERE object ~ 'regress_fenced';
+-- So is one of bounds that hold positions.
+ALTER SEQUENCE regress_fenced.s MAXVALUE 1000000 RESTART 1000000;
+INSERT INTO regress_fenced.t DEFAULT VALUES;
+-- Not one that is not at its end.
+ALTER SEQUENCE regress_fenced.s MAXVALUE 9007199254740991 RESTART 9007199254740990;
+\set VERBOSITY sqlstate
+INSERT INTO regress_fenced.t DEFAULT VALUES;
+\set VERBOSITY default
+DROP SCHEMA snowflake_move_77;
+DROP SCHEMA regress_fenced CASCADE;

@@ -272,8 +272,9 @@ void SplitCommand::tell_of_slot()
 /* Clients wait for lead_there(), and for nothing else here. If it fails, the step stays promoting:
  * --resume finds the shards open, and leads clients there again.
  *
- * The slot goes after stay(), because staying() lets clients write only where the slot is until
- * stay() has replaced its body. ALTER SEQUENCE, for the bounds, takes long and comes last. */
+ * The bounds of sequences take long. They come before stay(), which ends the split: if the command
+ * is killed before that, list shows that --resume goes on. The slot goes after stay(), because
+ * staying() lets clients write only where the slot is until stay() has replaced its body. */
 int SplitCommand::finish()
 {
     lead_there();
@@ -287,11 +288,11 @@ int SplitCommand::finish()
                  std::chrono::duration_cast<std::chrono::milliseconds>(opened_at_ - closed_at_)
                      .count()) +
              " ms");
+    mark_sequences(old_, split_fence(), true);
+    mark_sequences(servers_.reached(), split_fence(), false);
     if (require_split(old_).is_under_way())
         old_.query("SELECT snowflake_split.stay()");
     drop_slot(old_);
-    mark_sequences(old_, split_fence(), true);
-    mark_sequences(servers_.reached(), split_fence(), false);
     tell_of_slot();
     tell_of_global_tables(old_, servers_.reached(), "Now: ");
     return end("moved");

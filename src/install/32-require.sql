@@ -82,6 +82,15 @@ COMMENT ON FUNCTION snowflake_internal.is_open IS
     'false for a sequence that snowflake-shard move has closed, and for a copy on a Citus worker: '
     'they make no IDs on this server';
 
+CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
+$$;
+COMMENT ON FUNCTION snowflake_internal.has_record IS
+    'whether the database has the record of a move or a split, which set sequences to their end while they close shards';
+
 CREATE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -102,6 +111,12 @@ BEGIN
             ERRCODE = 'read_only_sql_transaction',
             DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
                      'as snowflake-shard move sets them when a shard has left.',
+            HINT = 'snowflake-shard map shows the server that has the shard.';
+    ELSIF snowflake_internal.has_record()
+          AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
+        RAISE EXCEPTION 'sequence % is closed', seq USING
+            ERRCODE = 'read_only_sql_transaction',
+            DETAIL = 'It is at its end, as snowflake-shard move and split set it while a shard is closed.',
             HINT = 'snowflake-shard map shows the server that has the shard.';
     END IF;
 END;

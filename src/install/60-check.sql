@@ -146,6 +146,8 @@ WITH calls AS MATERIALIZED (
     JOIN (SELECT seq, min(epoch_ms) AS epoch_ms FROM calls GROUP BY seq) AS k ON k.seq = s.seqrelid
     CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
     WHERE snowflake_internal.is_open(s.seqmin, s.seqmax)
+      -- The fence of a move or a split sets a sequence to its end.
+      AND ((v.last_value = s.seqmax) IS NOT TRUE OR NOT (SELECT snowflake_internal.has_record()))
 ), settings AS (
     SELECT setting::bigint AS max_drift FROM pg_settings WHERE name = 'snowflake.max_drift'
 )

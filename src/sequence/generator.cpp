@@ -98,6 +98,7 @@ void warn_if_far_ahead(Oid sequence, const AdvanceResult& result, Epoch epoch)
     if (settings::max_drift == settings::kDriftUnlimited || lead <= settings::max_drift ||
         lead <= settings::max_lead)
         return;
+    session::refuse_if_ended(sequence, result.value);
     ereport(WARNING,
             (errmsg("sequence %s is %lld ms ahead of the clock now", errors::name_of(sequence),
                     errors::number(lead)),
@@ -135,6 +136,7 @@ PositionBlock draw(CallSite& site, Oid sequence, Epoch epoch, std::int64_t wante
             pace = pace < kMaxPaceMs ? pace * 2 : pace;
             break;
         default:
+            session::refuse_if_ended(sequence, result.version.value);
             refuse(sequence, result.draw, result.now, epoch);
         }
     }

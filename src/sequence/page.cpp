@@ -239,14 +239,15 @@ AdvanceResult advance_position(PageAddress& address, Id past, const Limits& limi
 {
     const LockedPage locked = lock_page(address);
     const UnixMs now = clock::now();
-    const Advance advance = decide_advance(stored_in(locked), past, limits);
+    const Stored stored = stored_in(locked);
+    const Advance advance = decide_advance(stored, past, limits);
     Write write = Write::done;
     if (advance.verdict == AdvanceVerdict::raise)
         write = write_advanced(locked, address, advance.position);
     /* Where another session has put the position there, this is that session's record. */
     const XLogRecPtr record = last_record(locked, address);
     unlock_page(address);
-    return {advance, now, write == Write::needs_xid, record};
+    return {advance, stored.value, now, write == Write::needs_xid, record};
 }
 
 } // namespace snowflake

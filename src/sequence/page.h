@@ -35,6 +35,7 @@ DrawResult draw_positions(PageAddress& address, std::int64_t wanted, const Limit
 
 struct AdvanceResult {
     Advance advance;
+    std::int64_t value; /* of the page before the advance */
     UnixMs now;
     bool needs_xid;
     XLogRecPtr record;

@@ -42,14 +42,28 @@ void forget_entry(Datum, Oid relation)
 }
 
 /* A hint to widen its bounds would lead to IDs that the shard's new server makes, too. */
-[[noreturn]] void sequence_is_closed(Oid sequence)
+[[noreturn]] void sequence_is_closed(Oid sequence, const char* detail)
 {
     ereport(ERROR,
             (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
              errmsg("sequence %s is closed", errors::name_of(sequence)),
-             errdetail("Its MINVALUE and MAXVALUE leave no value to be drawn, as "
-                       "snowflake-shard move sets them when a shard has left."),
+             errdetail_internal("%s", detail),
              errhint("Draw on the server that has the shard: snowflake-shard map shows it.")));
+}
+
+/* The schema in which a move or a split has its record; see snowflake_internal.has_record(). */
+bool has_record()
+{
+    const Relation schemas = table_open(NamespaceRelationId, AccessShareLock);
+    const SysScanDesc scan = systable_beginscan(schemas, InvalidOid, false, nullptr, 0, nullptr);
+    bool found = false;
+    for (HeapTuple tuple = nullptr; !found && (tuple = systable_getnext(scan)) != nullptr;) {
+        const char* name = NameStr(reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspname);
+        found = strcmp(name, "snowflake_split") == 0 || strncmp(name, "snowflake_move_", 15) == 0;
+    }
+    systable_endscan(scan);
+    table_close(schemas, AccessShareLock);
+    return found;
 }
 
 /* A hint to widen its bounds would lead to IDs that other nodes make, too. */
@@ -220,7 +234,8 @@ void cannot_hold_positions(Oid sequence)
     const FormData_pg_sequence form = *reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
     ReleaseSysCache(tuple);
     if (is_closed(form.seqmin, form.seqmax))
-        sequence_is_closed(sequence);
+        sequence_is_closed(sequence, "Its MINVALUE and MAXVALUE leave no value to be drawn, as "
+                                     "snowflake-shard move sets them when a shard has left.");
     if (is_citus_copy(form.seqmin, form.seqmax))
         sequence_is_of_citus(sequence, form);
 
@@ -242,6 +257,22 @@ void cannot_hold_positions(Oid sequence)
                    : errhint("If no replication or other program has set these limits: %s If one "
                              "has, draw from another sequence.",
                              statement)));
+}
+
+/*
+ * The fence of a move or a split sets a sequence to its end; the bounds that is_closed() knows come
+ * later. A hint to set it back would lead to IDs that the shard's other server makes, too.
+ */
+void refuse_if_ended(Oid sequence, std::int64_t value)
+{
+    const HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+    const bool is_ended = HeapTupleIsValid(tuple) &&
+                          value == reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple))->seqmax;
+    if (HeapTupleIsValid(tuple))
+        ReleaseSysCache(tuple);
+    if (is_ended && has_record())
+        sequence_is_closed(sequence, "It is at its end, as snowflake-shard move and split set it "
+                                     "while a shard is closed.");
 }
 
 } // namespace snowflake::session

@@ -54,5 +54,8 @@ SequenceEntry* open_sequence(CallSite& site, Oid sequence, AclMode privileges);
  */
 [[noreturn]] void cannot_hold_positions(Oid sequence);
 
+/* Before another error: 25006 if a move or a split has closed the sequence, whose value this is. */
+void refuse_if_ended(Oid sequence, std::int64_t value);
+
 } // namespace session
 } // namespace snowflake

@@ -310,7 +310,7 @@ subtest 'a promotion that was requested may still come, until the standby is sta
 		SELECT snowflake_split.keep_positions(sequences, last_values, are_called, at_end)
 		FROM snowflake_split.read_sequences(snowflake_split.sequences_of(true));
 		SELECT snowflake_split.end_sequences(snowflake_split.sequences_of(true))});
-	is(sqlstate($one, 'SELECT insta3.next_id()'), '55000', 'and their sequences');
+	is(sqlstate($one, 'SELECT insta3.next_id()'), '25006', 'and their sequences');
 	$holder = $one->background_psql('postgres');
 	$holder->query_safe('BEGIN; ALTER SEQUENCE insta3.down SET LOGGED');
 	is(sqlstate($one, 'SELECT snowflake_split.release_sequences(snowflake_split.sequences_of(true))'), '55P03',

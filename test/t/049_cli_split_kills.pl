@@ -119,5 +119,32 @@ foreach my $trial (1 .. $trials)
 }
 is(join("\n", @faults), '', "$trials kills: each shard is open on one server, verify finds nothing ("
 		. join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes) . ')');
+
+subtest 'a split that ends before the bounds of its sequences' => sub {
+	$one->safe_psql('postgres', q{
+		CREATE FUNCTION public.fails() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no ALTER SEQUENCE'; END$$;
+		CREATE EVENT TRIGGER fails ON ddl_command_start WHEN TAG IN ('ALTER SEQUENCE') EXECUTE FUNCTION public.fails()});
+	my $two = new_standby($one, 'last');
+	my @servers = ('--from', $one, '--standby', $two);
+	($status, $out, $err) = run_shard($program, 'split', @servers, '--shards', '2,3');
+	like("$status $err", qr/^3 .*no ALTER SEQUENCE/s, 'the command fails');
+	is(open_shards($one, $two), '(0,1) (2,3)', 'all shards are open');
+	my (undef, $rows) = shard_json($program, 'list', $one, $two);
+	is(join(' ', map { $_->{shard} } grep { ($_->{next} // '') =~ / --resume$/ } @$rows), '2 3', 'list shows the next command');
+	(undef, $found) = shard_json($program, 'verify', $one, $two);
+	is(join("\n", map { "$_->{finding} $_->{hint}" } grep { $_->{finding} ne 'leftover' } @$found), '',
+		'verify has no hint that opens a sequence');
+	foreach my $closed ([ $one, 2 ], [ $two, 1 ])
+	{
+		my ($node, $shard) = @$closed;
+		my $error = ($node->psql('postgres', "SELECT insta$shard.next_id()"))[2] // '';
+		like($error, qr/sequence insta$shard\.table_id_seq is closed/, $node->name . ': the error of a draw');
+		unlike($error, qr/RESTART/, 'nor has this one');
+	}
+	$_->safe_psql('postgres', 'DROP FUNCTION public.fails CASCADE') foreach $one, $two;
+	is((run_shard($program, 'split', @servers, '--resume'))[0], 0, '--resume');
+	is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify finds nothing');
+	$two->stop;
+};
 $one->stop;
 done_testing();
