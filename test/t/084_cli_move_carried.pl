@@ -1,5 +1,5 @@
-# The rows of a move are carried by logical replication, which fires no ordinary trigger. Foreign keys into other schemas hold
-# all the same, after a move and after an undo.
+# The rows of a move are carried by logical replication, which fires no ordinary trigger, refreshes no view, and restarts
+# sequences that are closed. Foreign keys into other schemas hold all the same, and sequences go on, after a move and after an undo.
 
 use strict;
 use warnings;
@@ -100,6 +100,32 @@ subtest 'verify --rows finds a row that violates a key' => sub {
 	$two->safe_psql('postgres', 'INSERT INTO public.categories VALUES (4)');
 	is(verified(), '', 'and none when it is there again');
 	moves([ @nodes, '--abort' ], 'aborted', '--abort');
+};
+
+subtest 'TRUNCATE ... RESTART IDENTITY, whatever the bounds of the sequences are' => sub {
+	my @kinds = ('MINVALUE 0 START 0', 'INCREMENT -1', 'INCREMENT -1 MINVALUE 0 MAXVALUE 100 CYCLE', 'MINVALUE 5000 CYCLE',
+		'MINVALUE -5000 START -10 MAXVALUE 0 CYCLE', 'MINVALUE 0 START 0 MAXVALUE 9223372036854775800', 'AS smallint MINVALUE 0');
+	$one->safe_psql('postgres', join '; ', 'CREATE TABLE insta5.counted (id bigserial PRIMARY KEY)',
+		'ALTER SEQUENCE insta5.table_id_seq OWNED BY insta5.counted.id',
+		map { "CREATE SEQUENCE insta5.s$_ $kinds[$_] OWNED BY insta5.counted.id; SELECT nextval('insta5.s$_'), nextval('insta5.s$_')" }
+			0 .. $#kinds);
+	my $positions = q{SELECT string_agg(concat_ws(' ', relname, v.last_value, v.is_called), ', ' ORDER BY relname)
+		FROM pg_class AS c CROSS JOIN LATERAL snowflake_internal.stored_value(c.oid) AS v
+		WHERE relkind = 'S' AND relnamespace = 'insta5'::regnamespace};
+	my $restart = 'TRUNCATE insta5.counted RESTART IDENTITY; INSERT INTO insta5.counted DEFAULT VALUES';
+	moves([ @nodes, '--hold', '--reversible' ], 'held', 'move --hold');
+	$one->safe_psql('postgres', $restart);
+	my $before = $one->safe_psql('postgres', $positions);
+	moves([ @nodes, '--cutover' ], 'moved with reverse replication', 'after one on the source');
+	is($two->safe_psql('postgres', $positions), $before, 'the target goes on from there');
+	$two->safe_psql('postgres', $restart);
+	$before = $two->safe_psql('postgres', $positions);
+	moves([ @nodes, '--undo', '--reversible' ], 'undone with reverse replication', 'after one on the target');
+	is($one->safe_psql('postgres', $positions), $before, 'the source goes on from there');
+	$one->safe_psql('postgres', $restart);
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'there again');
+	moves([ @nodes, '--undo' ], 'undone', 'and back');
+	moves([ @nodes, '--complete' ], 'dropped', '--complete');
 };
 
 $_->stop foreach @nodes;
