@@ -5,6 +5,7 @@
 #include "cutover/sequences.h"
 #include "move/capacity.h"
 #include "move/command.h"
+#include "move/obstacles.h"
 #include "move/other_replication.h"
 #include "replication/comparison.h"
 #include "replication/keys.h"
@@ -183,6 +184,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         std::rethrow_exception(not_led);
     if (const std::string positions = write_positions(session_.servers, move_); !positions.empty())
         warn(positions);
+    tell_of_old_views(target_, move_.shards);
     warn("both: subscription, slot and publication");
     /* The subscription first, because its worker holds the slot. The target must receive nothing
      * from the source any more when reverse replication begins: rows would go in a circle. */

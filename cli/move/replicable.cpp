@@ -120,3 +120,17 @@ void tell_of_large_objects(Connection& source, const Shards& shards)
              "them? " +
              visible(columns.text(0, 0)));
 }
+
+/* REFRESH is not replicated, and the rows of the views are not. To refresh them here would lock
+ * their readers out for as long as it takes. */
+void tell_of_old_views(Connection& opened, const Shards& shards)
+{
+    const Result views = opened.query(R"(
+        SELECT string_agg(format('REFRESH MATERIALIZED VIEW %s;', oid::regclass), ' ' ORDER BY oid)
+        FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'm' AND relispopulated)",
+                                      {schemas_of(shards)});
+    if (!views.text(0, 0).empty())
+        warn(opened.server() +
+             ": materialized views have the rows of before the move. Refresh them there: " +
+             visible(views.text(0, 0)));
+}

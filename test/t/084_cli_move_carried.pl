@@ -102,6 +102,28 @@ subtest 'verify --rows finds a row that violates a key' => sub {
 	moves([ @nodes, '--abort' ], 'aborted', '--abort');
 };
 
+subtest 'materialized views are as old as the copy' => sub {
+	$one->safe_psql('postgres', q{
+		CREATE MATERIALIZED VIEW insta5.b AS SELECT count(*) AS n FROM insta5.products;
+		CREATE MATERIALIZED VIEW insta5.a AS SELECT n FROM insta5.b;
+		CREATE MATERIALIZED VIEW insta5.empty AS SELECT n FROM insta5.b WITH NO DATA});
+	my $old = qr/: materialized views have the rows of before the move\. Refresh them there: (REFRESH MATERIALIZED VIEW insta5\.b; REFRESH MATERIALIZED VIEW insta5\.a;)\n/;
+	my $rows = 'SELECT n = (SELECT count(*) FROM insta5.products) FROM insta5.a';
+	my $more = 'INSERT INTO insta5.products DEFAULT VALUES; REFRESH MATERIALIZED VIEW insta5.b; REFRESH MATERIALIZED VIEW insta5.a';
+	moves([ @nodes, '--hold', '--reversible' ], 'held', 'move --hold');
+	$one->safe_psql('postgres', $more);
+	moves([ @nodes, '--cutover' ], 'moved with reverse replication', 'moved');
+	is($two->safe_psql('postgres', $rows), 'f', 'a REFRESH on the source was not carried');
+	like($move_error, qr/${\$two->port}\/postgres$old/, 'the command prints the statements');
+	$two->safe_psql('postgres', $1) if $move_error =~ $old;
+	is($two->safe_psql('postgres', $rows), 't', 'which refresh them');
+	$two->safe_psql('postgres', $more);
+	moves([ @nodes, '--undo' ], 'undone', 'undone');
+	like($move_error, qr/${\$one->port}\/postgres$old/, 'so it does after an undo');
+	moves([ @nodes, '--complete' ], 'dropped', '--complete');
+	$one->safe_psql('postgres', 'DROP MATERIALIZED VIEW insta5.b CASCADE');
+};
+
 subtest 'TRUNCATE ... RESTART IDENTITY, whatever the bounds of the sequences are' => sub {
 	my @kinds = ('MINVALUE 0 START 0', 'INCREMENT -1', 'INCREMENT -1 MINVALUE 0 MAXVALUE 100 CYCLE', 'MINVALUE 5000 CYCLE',
 		'MINVALUE -5000 START -10 MAXVALUE 0 CYCLE', 'MINVALUE 0 START 0 MAXVALUE 9223372036854775800', 'AS smallint MINVALUE 0');
