@@ -12,6 +12,7 @@
 #include "replication/trial.h"
 #include "postgres/decoding.h"
 #include "postgres/dump.h"
+#include "postgres/extension.h"
 
 namespace
 {
@@ -118,9 +119,10 @@ Obstacles find_split(Connection& connection, const Shards& shards)
     return {};
 }
 
-/* Not an obstacle: the target goes on from the source's positions. Whole seconds are compared, so a
- * difference of one can be the rounding. */
-void compare_clocks(Servers& servers)
+/* The target goes on from the source's positions, as far ahead of its clock as a draw permits.
+ * Whole seconds are compared, so a difference of one can be the rounding. The setting is that of
+ * this role; a call of the library defines it. */
+Obstacles compare_clocks(Servers& servers)
 {
     const std::string sql = "SELECT EXTRACT(epoch FROM clock_timestamp())::bigint";
     const std::int64_t here = servers.source.query(sql).number(0, 0);
@@ -128,6 +130,17 @@ void compare_clocks(Servers& servers)
     if (apart < -1 || apart > 1)
         warn("the clock of " + servers.target.server() + " is " + std::to_string(std::abs(apart)) +
              " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + servers.source.server());
+    if (apart >= 0 || !has_extension(servers.target))
+        return {};
+    servers.target.query("SELECT snowflake_internal.is_open(1, 3)");
+    Obstacles found;
+    found.read(servers.target, R"(
+        SELECT format('its clock is %s s behind that of the source, and snowflake.max_drift is %s s: a draw would be an error', $1::text, max_drift / 1000),
+               'Set the clock right.'
+        FROM (SELECT setting::bigint FROM pg_settings WHERE name = 'snowflake.max_drift') AS s (max_drift)
+        WHERE max_drift BETWEEN 0 AND $1::bigint * 1000)",
+               {std::to_string(-apart)});
+    return found;
 }
 
 /* They run with each statement of the definition; diff shows their changes afterwards. Those on
@@ -246,7 +259,7 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
         tell_of_code(target, source, move.shards);
     tell_of_event_triggers(target);
     tell_of_readers(servers, move.shards);
-    compare_clocks(servers);
+    found.add(compare_clocks(servers));
     return found;
 }
 

@@ -299,6 +299,11 @@ subtest 'a source that the target cannot reach, and clocks that differ' => sub {
 	($status, $rows, $err) = shard_json($program, 'move', 'insta0', '--from', $one, '--to', $two, '--dry-run');
 	is("$status " . @$rows, '0 0', '--dry-run: nothing left');
 	like($err, qr/the clock of .* is \d+ s behind/, '--dry-run: the clocks are apart') if $clock;
+	set_clock($clock, -4000) if $clock;
+	(undef, $out) = obstacles($one, $two);
+	like($out, qr/:${\$two->port}\/postgres: its clock is \d+ s behind that of the source, and snowflake\.max_drift is 3600 s: a draw would be an error\n    HINT:  Set the clock right\./,
+		'--dry-run: by more than a draw permits') if $clock;
+	set_clock($clock, -600) if $clock;
 };
 
 # pg_dump and the look at sizes would wait for ever.
