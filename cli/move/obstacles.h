@@ -37,5 +37,7 @@ Obstacles find_not_replicable(Connection& source, const Shards& shards);
 
 /* A warning if columns of type oid may point to large objects, which stay behind. */
 void tell_of_large_objects(Connection& source, const Shards& shards);
+/* Names tables without an index that the worker of the target could use. */
+void tell_of_full_identity(Connection& source, const Connection& target, const Shards& shards);
 /* When the shards are open there: a warning names materialized views, and the statements. */
 void tell_of_old_views(Connection& opened, const Shards& shards);

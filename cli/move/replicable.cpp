@@ -8,13 +8,14 @@ namespace
 
 /* The first part says why UPDATE and DELETE would fail, on the source as soon as the table is
  * published: RelationGetIndexList() takes an index as replica identity only if it is unique, valid,
- * not deferrable and not partial. The hint names a unique index if there is one: with FULL the
- * apply worker may search the whole table for each row. Partitioned tables need no identity,
- * because their partitions are published, by their own names. Temporary tables are in no schema of
- * a shard; unlogged ones cannot be published. The apply worker runs with session_replication_role =
- * replica, in which triggers that are ENABLE ALWAYS or REPLICA fire: they have fired on the source
- * before. CREATE PUBLICATION ... FOR TABLE needs the rights of each table's owner; the
- * fence those of the sequences and native functions, and --complete those of the schema. */
+ * not deferrable and not partial. The hint names a unique index if there is one, and else prefers
+ * a key: with FULL the apply worker searches the whole table for each row. Partitioned tables need
+ * no identity, because their partitions are published, by their own names. Temporary tables are in
+ * no schema of a shard; unlogged ones cannot be published. The apply worker runs with
+ * session_replication_role = replica, in which triggers that are ENABLE ALWAYS or REPLICA fire:
+ * they have fired on the source before. CREATE PUBLICATION ... FOR TABLE needs the rights of each
+ * table's owner; the fence those of the sequences and native functions, and --complete those of the
+ * schema. */
 const char* const kTables = R"(
 WITH tables AS (
     SELECT *, oid::regclass AS name FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind IN ('r', 'p'))
@@ -23,13 +24,17 @@ SELECT CASE WHEN i.indexrelid IS NULL THEN format('table %s has no replica ident
                                                 i.indexrelid::regclass, name)
             ELSE format('index %s, the replica identity of table %s, is invalid: UPDATE and DELETE would fail',
                         i.indexrelid::regclass, name) END,
-       CASE WHEN i.indexrelid IS NULL THEN format('ALTER TABLE %s REPLICA IDENTITY %s; or give it a primary key. Do the same in all shards: diff compares it', name,
-                                                (SELECT coalesce(min(format('USING INDEX %I', c.relname)), 'FULL')
-                                                 FROM pg_index AS u JOIN pg_class AS c ON c.oid = u.indexrelid
-                                                 WHERE u.indrelid = t.oid AND u.indisunique AND u.indimmediate AND u.indisvalid
-                                                 AND u.indpred IS NULL AND u.indexprs IS NULL
-                                                 AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = t.oid
-                                                                 AND a.attnum = ANY (u.indkey) AND NOT a.attnotnull)))
+       CASE WHEN i.indexrelid IS NULL THEN
+                coalesce((SELECT format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %s; or give it a primary key', name, min(quote_ident(c.relname)))
+                          FROM pg_index AS u JOIN pg_class AS c ON c.oid = u.indexrelid
+                          WHERE u.indrelid = t.oid AND u.indisunique AND u.indimmediate AND u.indisvalid
+                          AND u.indpred IS NULL AND u.indexprs IS NULL
+                          AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = t.oid
+                                          AND a.attnum = ANY (u.indkey) AND NOT a.attnotnull)
+                          HAVING count(*) > 0),
+                         format('ALTER TABLE %1$s ADD PRIMARY KEY (...); or, if few of its rows are changed, ALTER TABLE %1$s REPLICA IDENTITY FULL: '
+                                'the target reads the whole table for each row of an UPDATE or DELETE', name))
+                || '. Do the same in all shards: diff compares it'
             WHEN NOT i.indimmediate THEN format('ALTER TABLE %s REPLICA IDENTITY FULL; or USING another unique index. Do the same in all shards: diff compares it', name)
             ELSE format('REINDEX INDEX %s;', i.indexrelid::regclass) END
 FROM tables AS t LEFT JOIN pg_index AS i
@@ -103,6 +108,27 @@ Obstacles find_not_replicable(Connection& source, const Shards& shards)
     found.read(source, kTables, {schemas_of(shards)});
     found.read(source, kTypes, {schemas_of(shards)});
     return found;
+}
+
+/* The primary key is used, and from 16 on any btree index that begins with a column and is not
+ * partial (FindUsableIndexForReplicaIdentityFull()). */
+void tell_of_full_identity(Connection& source, const Connection& target, const Shards& shards)
+{
+    const Result tables =
+        source.query(R"(
+        SELECT string_agg(format('%s (%s)', oid::regclass, pg_size_pretty(pg_table_size(oid))), ', ' ORDER BY oid),
+               (array_agg(oid::regclass ORDER BY oid))[1]
+        FROM pg_class AS c WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' AND relreplident = 'f'
+        AND NOT EXISTS (SELECT FROM pg_index JOIN pg_class AS i ON i.oid = indexrelid JOIN pg_am AS a ON a.oid = i.relam
+                        WHERE indrelid = c.oid AND indisvalid
+                        AND (indisprimary OR $2::boolean AND amname = 'btree' AND indpred IS NULL AND indkey[0] <> 0)))",
+                     {schemas_of(shards), target.version() >= 160000 ? "true" : "false"});
+    if (!tables.text(0, 0).empty())
+        warn(target.server() +
+             " will read the whole table for each row of an UPDATE or DELETE, because its REPLICA "
+             "IDENTITY is FULL and no index can be used: " +
+             visible(tables.text(0, 0)) + ". A key is better: ALTER TABLE " +
+             visible(tables.text(0, 1)) + " ADD PRIMARY KEY (...), REPLICA IDENTITY DEFAULT;");
 }
 
 /* A column of type oid may hold any number. So this is a warning and no obstacle, and only on a

@@ -60,7 +60,7 @@ my @obstacles = (
 		CREATE UNIQUE INDEX ON insta0.o ((n + 1));
 		CREATE UNIQUE INDEX o_invalid ON insta0.o (n);
 		UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'insta0.o_invalid'::regclass},
-		qr/table insta0\.o has no replica identity\n.*ALTER TABLE insta0\.o REPLICA IDENTITY FULL; or/,
+		qr/table insta0\.o has no replica identity\n.*ALTER TABLE insta0\.o ADD PRIMARY KEY \(\.\.\.\); or, .* FULL: the target reads the whole table for each row .*diff compares/,
 		'DROP TABLE insta0.o' ],
 	[ $one, 'CREATE TABLE insta0.o2 (n integer NOT NULL CONSTRAINT "O n" UNIQUE)',
 		qr/table insta0\.o2 has no replica identity\n.*ALTER TABLE insta0\.o2 REPLICA IDENTITY USING INDEX "O n"; or/,
@@ -163,8 +163,11 @@ subtest 'a dry run lists all obstacles, and changes nothing' => sub {
 my $object;
 subtest 'objects of the target that would change the shard' => sub {
 	$one->safe_psql('postgres', 'CREATE TABLE insta0.pictures (n integer PRIMARY KEY, picture oid)');
-	unlike((obstacles($one, $two))[2], qr/large objects|event trigger/,
-		'--dry-run: no word of large objects where there are none');
+	unlike((obstacles($one, $two))[2], qr/large objects|event trigger|whole table/,
+		'--dry-run: no word of large objects where there are none, nor of tables without an index');
+	$one->safe_psql('postgres', q{CREATE TABLE insta0.full1 (n integer); ALTER TABLE insta0.full1 REPLICA IDENTITY FULL;
+		CREATE INDEX ON insta0.full1 ((n + 1)); CREATE INDEX ON insta0.full1 (n) WHERE n > 0;
+		CREATE TABLE insta0.full2 (n integer PRIMARY KEY); ALTER TABLE insta0.full2 REPLICA IDENTITY FULL});
 	$object = $one->safe_psql('postgres', 'SELECT lo_create(0)');
 	$two->safe_psql('postgres', q{
 		CREATE FUNCTION public.watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
@@ -181,6 +184,9 @@ subtest 'objects of the target that would change the shard' => sub {
 		'--dry-run: large objects');
 	like($err, qr/event trigger watch will run (public\.)?watch\(\) while the definition is made/,
 		'--dry-run: an event trigger of the target');
+	like($err, qr/:${\$two->port}\/postgres will read the whole table for each row .*: insta0\.full1 \(0 bytes\)\. A key is better: ALTER TABLE insta0\.full1 ADD/,
+		'--dry-run: a table whose REPLICA IDENTITY is FULL, without an index');
+	$one->safe_psql('postgres', 'DROP TABLE insta0.full1, insta0.full2');
 	unlike($err, qr/event trigger disabled/, '--dry-run: but not of one that is disabled');
 	is($status, 1, '--dry-run: default privileges of the target are obstacles');
 	foreach my $text ('new tables of role \S+ give app SELECT by default', 'new tables of role \S+ give app DELETE',
