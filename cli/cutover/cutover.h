@@ -30,12 +30,14 @@ struct Limits {
     }
 };
 
-/* --resume would fail in the same way. So the error gets no hint to --resume. */
+/* --resume would fail in the same way. So the error gets no hint to --resume. without_verb: for an
+ * undo, which --abort does not end. */
 struct MustStartAnew : Failure {
     explicit MustStartAnew(const std::string& problem, const std::string& details = "")
-        : Failure(problem + ". Start anew: --abort" + details)
+        : Failure(problem + ". Start anew: --abort" + details), without_verb(problem + details)
     {
     }
+    std::string without_verb;
 };
 
 /* The cutover, as attempt() does it. */

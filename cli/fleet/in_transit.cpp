@@ -1,5 +1,7 @@
 #include "fleet/in_transit.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/quoting.h"
@@ -72,6 +74,25 @@ InTransit in_transit(const MoveState& move, const std::string& here, const std::
     return in_transit(move, phase_of(move), is_source ? here : other, is_source ? other : here);
 }
 
+namespace
+{
+
+/* The names are those of name_slot(). A standby has the record, but not the slot. */
+void find_lost(Connection& connection, std::vector<InTransit>& moves)
+{
+    if (std::none_of(moves.begin(), moves.end(), std::mem_fn(&InTransit::is_followed)) ||
+        connection.query("SELECT pg_is_in_recovery()").flag(0, 0))
+        return;
+    const std::vector<std::string> records = texts_of(connection.query(R"(
+        SELECT substring(slot_name, '^(.*)_[0-9]+$') FROM pg_replication_slots
+        WHERE database = current_database() AND wal_status IS DISTINCT FROM 'lost')"));
+    for (InTransit& move : moves)
+        move.is_lost = move.is_followed() &&
+                       std::find(records.begin(), records.end(), move.record) == records.end();
+}
+
+} // namespace
+
 std::vector<InTransit> read_in_transit(Connection& connection)
 {
     std::vector<InTransit> found;
@@ -82,6 +103,7 @@ std::vector<InTransit> read_in_transit(Connection& connection)
             found.push_back(one);
         }
     }
+    find_lost(connection, found);
     if (const auto split = read_split(connection))
         for (const SplitShard& shard : read_split_shards(connection))
             found.push_back(in_transit(*split, shard));
@@ -115,13 +137,28 @@ std::string command_of(const SplitState& split, const std::string& option)
 
 std::string state_of(const InTransit& shard)
 {
+    if (shard.is_lost)
+        return shard.phase == Phase::held ? "open, following lost"
+                                          : "open, reverse replication lost";
     const StateText& listed = row_of(shard.phase).listed;
     return shard.is_open ? listed.open : listed.closed;
 }
 
+namespace
+{
+
+/* A lost slot cannot be made again: the changes since then are gone. */
+NextOptions options_of(const InTransit& shard)
+{
+    return shard.is_lost ? NextOptions{shard.phase == Phase::held ? "--abort" : "--complete"}
+                         : row_of(shard.phase).next;
+}
+
+} // namespace
+
 std::string next_command(const InTransit& shard)
 {
-    return command_of(shard, row_of(shard.phase).next[0]);
+    return command_of(shard, options_of(shard)[0]);
 }
 
 std::string next_commands(const InTransit& shard)
@@ -137,7 +174,7 @@ std::string next_commands(const InTransit& shard)
                        : is_move                         ? "drops the closed copy"
                                                          : "drops closed rows and the triggers"}};
     std::string text;
-    for (const char* const option : row_of(shard.phase).next)
+    for (const char* const option : options_of(shard))
         if (option != nullptr)
             text += (text.empty() ? "" : " ") + command_of(shard, option) + " " +
                     effects.at(option) + ".";

@@ -26,8 +26,13 @@ struct InTransit {
     std::string id;          /* of the move or split, the same on both servers */
     std::string step;        /* of it, for messages */
     std::string compared_at; /* of a move that is held; else empty */
+    bool is_lost = false; /* the other server followed, and its slot here cannot be read any more */
 
     Motion motion() const { return row_of(phase).motion; }
+    bool is_followed() const
+    {
+        return is_source && (phase == Phase::held || motion() == Motion::reverse);
+    }
 };
 
 /* Of one of the records of this phase: its first shard stands for the set. The strings are

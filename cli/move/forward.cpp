@@ -35,12 +35,14 @@ int MoveCommand::go_on()
     } catch (const MustStartAnew& error) {
         /* --resume would send the user in a circle; so would --abort of an undo, after which the
          * reverse replication is as broken as before. */
-        throw Failure(
-            error.what() +
-            ("\nHINT:  " + (is_undo ? move_command(move_.shards, without_secrets(options_.to),
-                                                   without_secrets(options_.from), "--complete") +
-                                          " stops reverse replication."
-                                    : command_with("--abort") + " removes the copy.")));
+        if (is_undo)
+            throw Failure(error.without_verb + "\nHINT:  " +
+                          move_command(move_.shards, without_secrets(options_.to),
+                                       without_secrets(options_.from), "--complete") +
+                          " stops reverse replication. Then move the " +
+                          (move_.is_one() ? "shard" : "shards") + " back.");
+        throw Failure(error.what() +
+                      ("\nHINT:  " + command_with("--abort") + " removes the copy."));
     } catch (const std::exception& error) {
         throw Failure(std::string(error.what()) + "\nHINT:  " + cutover_.remedy + "." +
                       (end_state_.empty() ? " Before the target is open, " +

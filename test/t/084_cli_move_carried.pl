@@ -150,5 +150,39 @@ subtest 'TRUNCATE ... RESTART IDENTITY, whatever the bounds of the sequences are
 	moves([ @nodes, '--complete' ], 'dropped', '--complete');
 };
 
+# The next command that list shows, and what verify finds.
+sub shown
+{
+	my (undef, $rows) = shard_json($program, 'list', @nodes);
+	my (undef, $found) = shard_json($program, 'verify', @nodes);
+	return join "\n", (map { "$_->{state}: $_->{next}" } @$rows), map { $_->{hint} } @$found;
+}
+
+subtest 'a slot that is lost' => sub {
+	my $lose = sub {
+		my ($publisher, $follower) = @_;
+		$follower->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+		await('nobody reads the slot',
+			sub { $publisher->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active') eq '0' });
+		$publisher->safe_psql('postgres', 'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');
+	};
+	moves([ @nodes, '--hold' ], 'held', 'held');
+	$lose->(@nodes);
+	my $shown = shown();
+	like($shown, qr/^open, following lost: .* --abort\n.* --abort undoes the move\./, 'of a held set: list and verify name --abort');
+	unlike($shown, qr/--cutover/, 'and not --cutover');
+	is_refused([ @nodes, '--cutover' ], qr/is gone, or .*\. Start anew: --abort\nHINT: .* --abort removes the copy/, '--cutover');
+	moves([ @nodes, '--abort' ], 'aborted', '--abort');
+	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'moved');
+	$lose->($two, $one);
+	$shown = shown();
+	like($shown, qr/^open, reverse replication lost: .* --complete\n.* --complete stops reverse replication\./,
+		'of reverse replication: list and verify name --complete');
+	unlike($shown, qr/--undo/, 'and not --undo');
+	is_refused([ @nodes, '--undo' ], qr/is gone, or .*\nHINT: .* --complete stops reverse replication\. Then move the shard back/, '--undo');
+	unlike($move_error, qr/--abort/, 'names no --abort');
+	moves([ @nodes, '--complete' ], 'dropped', '--complete');
+};
+
 $_->stop foreach @nodes;
 done_testing();
