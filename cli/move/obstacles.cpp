@@ -162,6 +162,7 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     found.read(source, kPublishing, {limits.seconds()});
     found.add(find_taken_names(source, move));
     found.add(find_not_replicable(source, move.shards));
+    found.add(find_unqualified_names(source, move.shards));
     found.add(find_writing_subscriptions(source, move));
     for (const std::string& dependent : find_dependents(source, move.shards))
         found.add(source.server(), dependent, "Drop it, or move it into the schema.");

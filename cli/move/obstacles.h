@@ -35,6 +35,10 @@ Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const W
 /* Tables whose rows logical replication cannot copy. */
 Obstacles find_not_replicable(Connection& source, const Shards& shards);
 
+/* Expressions of tables whose functions find a name by search_path alone: the rows that are there
+ * are tried, up to 100 of each table, with the rights of its owner. */
+Obstacles find_unqualified_names(Connection& source, const Shards& shards);
+
 /* A warning if columns of type oid may point to large objects, which stay behind. */
 void tell_of_large_objects(Connection& source, const Shards& shards);
 /* Names tables without an index that the worker of the target could use. */

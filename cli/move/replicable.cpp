@@ -100,6 +100,27 @@ WHERE y.typtype = 'b' AND y.typcategory <> 'A' AND NOT EXISTS (
          OR EXISTS (SELECT FROM pg_cast WHERE castsource = t.type AND casttarget = o.opcintype AND castmethod = 'b'
                                           AND castcontext = 'i'))))";
 
+/* The hash of an enum is that of its OID, which is another one on each server: the target would
+ * refuse the rows of a partition. Also in arrays, composite types, domains and ranges. */
+const char* const kHashed = R"(
+WITH RECURSIVE types AS (
+    SELECT c.oid::regclass AS name, a.attname, a.atttypid AS type
+    FROM pg_partitioned_table AS p JOIN pg_class AS c ON c.oid = partrelid
+    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = ANY (partattrs)
+    WHERE c.relnamespace = ANY ($1::regnamespace[]) AND partstrat = 'h'
+    UNION
+    SELECT t.name, t.attname, part.type
+    FROM types AS t JOIN pg_type AS y ON y.oid = t.type,
+    LATERAL (SELECT y.typbasetype WHERE y.typtype = 'd'
+             UNION ALL SELECT y.typelem WHERE y.typcategory = 'A'
+             UNION ALL SELECT rngsubtype FROM pg_range WHERE rngtypid = y.oid
+             UNION ALL SELECT atttypid FROM pg_attribute
+                       WHERE y.typtype = 'c' AND attrelid = y.typrelid AND attnum > 0 AND NOT attisdropped) AS part (type)
+)
+SELECT format('table %s is partitioned by HASH of %I with the enum %s, which has other hashes on each server', name, attname, t.type::regtype),
+       'Partition it by LIST, or by HASH of another column. Do the same in all shards: diff compares it'
+FROM types AS t JOIN pg_type AS y ON y.oid = t.type WHERE y.typtype = 'e')";
+
 } // namespace
 
 Obstacles find_not_replicable(Connection& source, const Shards& shards)
@@ -107,6 +128,7 @@ Obstacles find_not_replicable(Connection& source, const Shards& shards)
     Obstacles found;
     found.read(source, kTables, {schemas_of(shards)});
     found.read(source, kTypes, {schemas_of(shards)});
+    found.read(source, kHashed, {schemas_of(shards)});
     return found;
 }
 

@@ -119,6 +119,20 @@ my @obstacles = (
 		ALTER TABLE insta0.j REPLICA IDENTITY FULL},
 		qr/column insta0\.j\.j is of type json, which has no equality$points_and_pairs/,
 		'DROP TABLE insta0.j; DROP DOMAIN insta0.place; DROP TYPE insta0.pair', 3 ],
+	[ $one, q{CREATE DOMAIN insta0.moods AS insta0.mood[]; CREATE TABLE insta0.hashed (m insta0.moods NOT NULL) PARTITION BY HASH (m)},
+		qr/table insta0\.hashed is partitioned by HASH of m with the enum insta0\.mood, which has other hashes/,
+		'DROP TABLE insta0.hashed; DROP DOMAIN insta0.moods' ],
+	(map {
+		my ($table, $rest, $title) = @$_;
+		[ $one, qq{SET search_path = insta0;
+			CREATE OR REPLACE FUNCTION inner_f(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT \$1';
+			CREATE OR REPLACE FUNCTION outer_f(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN inner_f(\$1); END';
+			CREATE TABLE $table (n integer PRIMARY KEY, o integer $rest; INSERT INTO $table VALUES (1)},
+			qr/$title calls a function that needs a search_path, which replication does not have: .*inner_f.*\n.*ALTER FUNCTION insta0\.outer_f\(integer\) SET search_path = insta0; or/,
+			"DROP TABLE insta0.$table" ] }
+		[ 'generates', 'GENERATED ALWAYS AS (outer_f(n)) STORED)', qr/generated column insta0\.generates\.o/ ],
+		[ 'indexes', '); CREATE INDEX by_f ON indexes (outer_f(n))', qr/index insta0\.by_f/ ],
+		[ 'checks', 'CONSTRAINT c CHECK (outer_f(n) > 0))', qr/constraint c of table insta0\.checks/ ]),
 	[ $one, "BEGIN; SELECT 1; PREPARE TRANSACTION 'undecided'",
 		qr/transaction 'undecided' of database postgres is prepared/, "ROLLBACK PREPARED 'undecided'" ],
 	[ $two, "SELECT snowflake_create_shard(0, 'zero')", qr/shard 0 is in use by schema zero\n.*Drop that schema/,
