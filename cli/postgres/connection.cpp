@@ -104,10 +104,14 @@ void Connection::open(const std::string& dsn)
     /* So that await_result() can run check_() meanwhile: a deadline or Ctrl-C must end a statement.
      */
     PQsetnonblocking(handle_.get(), 1);
-    /* Read before it is changed below: the sessions of pg_dump start with the same default, of the
-     * role, the database or PGOPTIONS. No function is called, because the search_path is still the
-     * session's own. By run(), because a replication connection has no extended protocol. */
-    if (run("SHOW quote_all_identifiers").text(0, 0) == "on")
+    /* The setting is read before it is changed below: the sessions of pg_dump start with the same
+     * default, of the role, the database or PGOPTIONS. The functions are qualified, because the
+     * search_path is still the session's own. By run(), because a replication connection has no
+     * extended protocol. */
+    const Result session = run("SELECT pg_catalog.pg_backend_pid(), "
+                               "pg_catalog.current_setting('quote_all_identifiers')");
+    require_own_session(session.number(0, 0));
+    if (session.text(0, 1) == "on")
         dump_options_ += " -c quote_all_identifiers=off";
     const char* strings = PQparameterStatus(handle_.get(), "standard_conforming_strings");
     if (strings != nullptr && std::string(strings) == "off")
@@ -117,6 +121,18 @@ void Connection::open(const std::string& dsn)
      * way. Queries of catalogs without statistics look expensive, and compiling one takes longer
      * than running it. */
     run("SET search_path = ''; SET quote_all_identifiers = off; SET jit = off");
+}
+
+/* A pooler gives its clients process IDs of its own. */
+void Connection::require_own_session(std::int64_t process) const
+{
+    if (process != process_id())
+        throw Failure(server() +
+                      " is a connection pooler: other clients would get the session of this "
+                      "command, with its settings and locks\nHINT:  Give the address of the server "
+                      "itself. In the admin console of PgBouncer, SHOW DATABASES has host, port "
+                      "and database of " +
+                      visible(database()) + ".");
 }
 
 /* A statement that was given up shall not go on without us. The request is sent by a thread, which

@@ -91,7 +91,8 @@ class Connection
 public:
     /* Connects as libpq does, and sets an empty search_path: each statement qualifies its names.
      * quote_all_identifiers is off, because names are compared as they have to be quoted. Throws
-     * UsageError for a string that cannot be read, and Failure without a server. */
+     * UsageError for a string that cannot be read, and Failure without a server or for a
+     * connection pooler. */
     explicit Connection(const std::string& dsn);
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -164,6 +165,7 @@ private:
     friend class SentQuery;
 
     void open(const std::string& dsn);
+    void require_own_session(std::int64_t process) const;
     Result finish(bool is_sent) { return finish(Result(nullptr), is_sent); }
     Result finish(Result last, bool is_sent, const TakeRow& take = nullptr);
     PGresult* await_result();
