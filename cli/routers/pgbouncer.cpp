@@ -146,6 +146,19 @@ std::map<std::string, Address> PgBouncer::places()
     return places;
 }
 
+/* An alias without a pool_mode of its own has that of the configuration. */
+Aliases PgBouncer::with_session_pooling()
+{
+    const std::string mode = setting("pool_mode");
+    Aliases found;
+    for_each_alias([&](const Result& rows, int i) {
+        const std::string own = column(rows, i, "pool_mode");
+        if ((own.empty() ? mode : own) == "session")
+            found.insert(column(rows, i, "name"));
+    });
+    return found;
+}
+
 int PgBouncer::connections()
 {
     int count = 0;

@@ -30,11 +30,15 @@ public:
     std::string version();
     /* As SHOW CONFIG has it; empty if it is not there. */
     std::string setting(const std::string& key);
+    /* The aliases whose clients have a connection to the server until they disconnect. */
+    Aliases with_session_pooling();
     /* Where PgBouncer leads the aliases; nothing for one that it does not know. */
     std::map<std::string, Address> places();
     /* To the servers of the aliases, now. */
     int connections();
 
+    /* Late if it does not answer. */
+    void require_answer(Clock::time_point deadline);
     /* Holds the clients back when their transactions have ended. Late if some have not by then. */
     void pause(Clock::time_point deadline);
     /* No error if they are not held back. */

@@ -21,8 +21,10 @@ public:
     {
         const bool is_console = has_console();
         const bool is_readable = has_file();
-        if (is_console)
+        if (is_console) {
             look_where_alias_leads();
+            look_at_pooling();
+        }
         if (is_console && is_readable)
             look_at_configuration();
         return found_;
@@ -37,6 +39,7 @@ private:
     bool has_console();
     bool has_file();
     void look_where_alias_leads();
+    void look_at_pooling();
     void look_at_configuration();
 
     void compare_with_source(const Aliases& aliases, Address place);
@@ -126,6 +129,16 @@ void Inspection::compare_with_source(const Aliases& aliases, Address place)
         add(named(aliases) + (aliases.size() == 1 ? " leads" : " lead") + " to " +
                 visible(place.text()) + ", which is not the source, " + source_.server(),
             "Let the alias lead to the source, or name it by --alias, or the source by --from.");
+}
+
+/* PAUSE waits until every client has released its connection to the server. */
+void Inspection::look_at_pooling()
+{
+    const Aliases found = bouncer_.with_session_pooling();
+    if (!found.empty())
+        add(named(found) + (found.size() == 1 ? " has" : " have") +
+                " pool_mode = session, so PAUSE would wait until the last client disconnects",
+            "Write pool_mode=transaction into the line of the alias, and RELOAD.");
 }
 
 /* RELOAD reads the file of the settings, and the files that it includes. */

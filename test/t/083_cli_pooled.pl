@@ -1,4 +1,5 @@
-# snowflake-shard and PgBouncer: no verb works through a pooler, because clients would share its session.
+# snowflake-shard and PgBouncer: no verb works through a pooler, because clients would share its session; session pooling
+# is found before the copy.
 
 use strict;
 use warnings;
@@ -19,7 +20,13 @@ my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
 $one->safe_psql('postgres', q{
 	SELECT snowflake_create_shard(5, 'insta5');
 	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text)});
-my ($status, $err);
+my ($status, $out, $err);
+
+sub arguments
+{
+	my ($from, $to, @poolers) = @_;
+	return ('insta5', '--from', $from, '--to', $to, map { ('--pgbouncer', $_->{dsn}, '--config', $_->{file}) } @poolers);
+}
 
 # The verbs that need no more than a server, and a move.
 subtest 'a server behind a pooler is refused before its session is changed' => sub {
@@ -39,6 +46,27 @@ subtest 'a server behind a pooler is refused before its session is changed' => s
 		my ($path) = qx(psql -XAt -d "$pooled" -c 'SHOW search_path') =~ /(.*)/;
 		is($path, '"$user", public', "$mode: the next client has its own search_path");
 	}
+};
+
+subtest 'session pooling is an obstacle' => sub {
+	my $of_line = new_pooler(alias_to($one) =~ s/pool_size=4/pool_mode=session/r);
+	my $of_all = new_pooler(alias_to($one));
+	append_to_file($of_all->{main}, "pool_mode = session\n");
+	console($of_all, 'RELOAD');
+	foreach my $pooler ($of_line, $of_all)
+	{
+		($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $pooler), '--dry-run');
+		is($status, 1, '--dry-run: exit code 1') or diag($err);
+		like($out, qr/PgBouncer \Q$pooler->{dir}\E:6432: alias shard5 has pool_mode = session, so PAUSE would wait until/,
+			'the alias is named');
+		like($out, qr/HINT:  Write pool_mode=transaction into the line of the alias, and RELOAD/, 'with the remedy');
+	}
+	my $line = alias_to($one) =~ s/pool_size=4/pool_mode=transaction/r;
+	unlink $of_all->{file};
+	append_to_file($of_all->{file}, "[databases]\n$line");
+	console($of_all, 'RELOAD');
+	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $of_all), '--dry-run');
+	is($status, 0, 'the remedy') or diag($out . $err);
 };
 
 $_->stop foreach $one, $two;
