@@ -1,5 +1,7 @@
 #include "routers/pgbouncer.h"
 
+#include <algorithm>
+
 #include <poll.h>
 
 #include "base/match.h"
@@ -176,6 +178,11 @@ Aliases PgBouncer::find_paused()
             paused.insert(column(rows, i, "name"));
     });
     return paused;
+}
+
+void PgBouncer::require_answer(Clock::time_point deadline)
+{
+    run("SHOW VERSION", std::min(deadline, Clock::now() + kPatience));
 }
 
 void PgBouncer::pause(Clock::time_point deadline)

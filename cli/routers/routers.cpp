@@ -183,8 +183,13 @@ void Routers::make_ready(Connection& source, const Connection& target)
  * shard. */
 void Routers::pause(Clock::time_point deadline)
 {
-    pause_ = Clock::now();
-    const auto problems = each([&](PgBouncer& bouncer) { bouncer.pause(deadline); });
+    /* Asked before any is paused: the clients of the others would wait until the deadline for one
+     * that does not answer. */
+    auto problems = each([&](PgBouncer& bouncer) { bouncer.require_answer(deadline); });
+    if (problems.empty()) {
+        pause_ = Clock::now();
+        problems = each([&](PgBouncer& bouncer) { bouncer.pause(deadline); });
+    }
     if (problems.empty())
         return;
     std::string text = "not every client was held:";
@@ -226,15 +231,17 @@ std::string Routers::run_command(const Connection& target,
     return "";
 }
 
-/* Clients are let go when all of the routers lead them to the target. If the command fails, no
- * alias is resumed: --resume runs it again while clients are held. If one PgBouncer fails, the
- * others are resumed. All of this may run twice: --resume begins here. */
+/* The command runs first, while all clients are held: if it fails, no alias is resumed, and
+ * --resume runs it again while clients are held. Each PgBouncer lets its clients go as soon as it
+ * leads them to the target: one that hangs does not keep the clients of the others waiting. All of
+ * this may run twice: --resume begins here. */
 void Routers::lead_to(const Connection& source, const Connection& target,
                       const std::vector<std::vector<std::string>>& variables)
 {
     wait_for_turn();
     const Address place = target.address();
-    auto problems = each([&](PgBouncer& bouncer) {
+    const std::string of_command = run_command(target, variables);
+    const auto problems = each([&](PgBouncer& bouncer) {
         replace_file(bouncer.pooler().file, edit_of(bouncer, place));
         /* Before the RELOAD, so that a command that was killed in between does it again. */
         if (leads_elsewhere(bouncer, place) &&
@@ -243,18 +250,9 @@ void Routers::lead_to(const Connection& source, const Connection& target,
              }).empty())
             bouncer.disconnect_clients();
         bouncer.reload(place);
-    });
-    const std::string of_command = run_command(target, variables);
-    const auto is_led = [&](const PgBouncer& bouncer) {
-        return of_command.empty() &&
-               std::none_of(problems.begin(), problems.end(),
-                            [&](const Problem& problem) { return problem.bouncer == &bouncer; });
-    };
-    const auto not_resumed = each([&](PgBouncer& bouncer) {
-        if (is_led(bouncer))
+        if (of_command.empty())
             bouncer.resume();
     });
-    problems.insert(problems.end(), not_resumed.begin(), not_resumed.end());
     std::string text = of_command.empty() ? "" : "\n" + of_command;
     for (const Problem& problem : problems)
         text += "\n" + problem.text;

@@ -1,5 +1,5 @@
 # snowflake-shard and PgBouncer: no verb works through a pooler, because clients would share its session; session pooling
-# is found before the copy.
+# is found before the copy; a PgBouncer that hangs does not hold the clients of another.
 
 use strict;
 use warnings;
@@ -8,6 +8,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use PoolerTest;
+use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
 use Test::More;
@@ -67,6 +68,32 @@ subtest 'session pooling is an obstacle' => sub {
 	console($of_all, 'RELOAD');
 	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $of_all), '--dry-run');
 	is($status, 0, 'the remedy') or diag($out . $err);
+};
+
+# The second hangs before the pause, and while clients are held.
+subtest 'a PgBouncer that hangs does not hold the clients of another' => sub {
+	my ($first, $second) = map { new_pooler(alias_to($one)) } 1 .. 2;
+	my ($pid) = slurp_file("$second->{dir}/pid") =~ /(\d+)/;
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
+	my $move = start_command('move', 'source: triggers of the fence', arguments($one, $two, $first, $second),
+		'--timeout', '20s');
+	kill 'STOP', $pid;
+	$holder->quit;
+	await_text($move, 'not every client was held:');
+	like($move->{err}, qr/PgBouncer \Q$second->{dir}\E:6432, alias shard5: SHOW VERSION did not end in time/, 'it is named');
+	unlike(slurp_file("$first->{dir}/log"), qr/PAUSE 'shard5'/, 'no client of the other one was held');
+	$holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
+	kill 'CONT', $pid;
+	await('the shard is closed', sub { $one->safe_psql('postgres', 'SELECT step FROM snowflake_move_5.state') eq 'fenced' });
+	is(alias_of($_), led_to($one, 1), 'the next try holds all clients') foreach $first, $second;
+	kill 'STOP', $pid;
+	$holder->quit;
+	await('clients of the other one go on on the target', sub { alias_of($first) eq led_to($two) });
+	kill 'CONT', $pid;
+	is(end_command($move), 0, 'they did so before the one that hung has gone on') or diag($move->{err});
+	is(alias_of($second), led_to($two), 'which leads to the target, too');
 };
 
 $_->stop foreach $one, $two;
