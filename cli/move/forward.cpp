@@ -161,6 +161,7 @@ void MoveCommand::cut_over_in_turn(std::optional<Connection>& snapshot)
  * in this command alone. */
 int MoveCommand::finish(std::optional<Connection>& snapshot)
 {
+    const UntilEnd until_end;
     /* For the list: if one of the next steps fails, the shard is on the target all the same. */
     end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;

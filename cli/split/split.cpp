@@ -277,6 +277,7 @@ void SplitCommand::tell_of_slot()
  * staying() lets clients write only where the slot is until stay() has replaced its body. */
 int SplitCommand::finish()
 {
+    const UntilEnd until_end;
     lead_there();
     if (!read_only_.empty())
         throw Failure("the shards are open, and clients are led there, but " + read_only_ +

@@ -1,0 +1,51 @@
+# snowflake-shard move says who is in its way, and how long writes were blocked; a signal after the opening does not keep
+# it from its end; --undo says the way that works.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_prepared_transactions = 10\n";
+my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
+$one->safe_psql('postgres', q{
+	SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text)});
+my ($from, $to) = ($one, $two);
+my ($status, $out, $err);
+
+# The next move goes the other way.
+sub complete
+{
+	is((run_shard($program, 'move', 'insta5', '--from', $from, '--to', $to, '--complete'))[0], 0, '--complete');
+	($from, $to) = ($to, $from);
+	return;
+}
+
+subtest 'signals after the opening' => sub {
+	plan skip_all => 'there is no /proc' unless -e "/proc/$$/status";
+	my $wait = "touch $dir/begun; until test -e $dir/end; do sleep 0.1; done";
+	my $move = start_command('move', 'target: open', 'insta5', '--from', $from, '--to', $to, '--switch-command', $wait);
+	await('the target is open', sub { -e "$dir/begun" });
+	my $pid = $move->{run}{KIDS}[0]{PID};
+	foreach my $signal (qw(INT INT TERM TERM HUP))
+	{
+		kill $signal, $pid;
+		await("SIG$signal was taken", sub { slurp_file("/proc/$pid/status") =~ /^ShdPnd:\s*0+$/m });
+	}
+	append_to_file("$dir/end", '');
+	is(end_command($move), 0, 'the move comes to its end') or diag($move->{err});
+	complete();
+};
+
+$_->stop foreach $one, $two;
+done_testing();
