@@ -98,6 +98,7 @@ void Connection::open(const std::string& dsn)
     if (PQstatus(handle.get()) != CONNECTION_OK)
         throw Failure(trimmed(PQerrorMessage(handle.get())));
     handle_ = std::move(handle);
+    version_ = PQserverVersion(handle_.get());
     cancel_ = {};
     notices_.server(server());
     notices_.receive_from(handle_.get());

@@ -131,7 +131,8 @@ public:
     bool is_in_transaction() const { return PQtransactionStatus(handle_.get()) != PQTRANS_IDLE; }
     /* As it was given: it may have a password. */
     const std::string& dsn() const { return dsn_; }
-    int version() const { return PQserverVersion(handle_.get()); }
+    /* Of the connect: libpq forgets it when the connection is lost. */
+    int version() const { return version_; }
     /* Of the database. */
     std::string encoding() const
     {
@@ -179,6 +180,7 @@ private:
     std::unique_ptr<PGconn, void (*)(PGconn*)> handle_;
     std::function<void()> check_;
     std::future<void> cancel_; /* of a statement that was given up */
+    int version_ = 0;
     std::string dump_options_; /* of a session of pg_dump; often empty */
 };
 
