@@ -187,7 +187,8 @@ struct MoveArguments {
             ->allow_extra_args(false);
         verb->add_option("--switch-command", options.switch_command, switch_command);
         verb->add_option("--alias", options.alias,
-                         "name of the shard's database in PgBouncer (default shard{})");
+                         "name of the shard's database in PgBouncer; of several shards with "
+                         "{} for the number (default shard{})");
         CommandLine::add_seconds(
             verb, "--max-lag", options.max_lag,
             "how far the target may be behind when the cutover begins: 500ms, 5s (default 1s)");

@@ -55,10 +55,8 @@ MoveCommand::MoveCommand(const MoveOptions& options, const std::vector<std::stri
  * another router has been run, because lead_to() comes before that step. */
 Routing MoveCommand::routing()
 {
-    Aliases aliases;
-    for (const Shard& shard : move_.shards)
-        aliases.insert(schema_name(options_.alias, shard.number));
-    Routing routing = given_routing(options_, aliases);
+    Routing routing = given_routing(options_, aliases_of(options_.alias, numbers_of(move_.shards),
+                                                         !is_one_of_many_ && move_.is_one()));
     const Standing now = standing();
     if (now.source && now.source->is_of_source())
         add_kept_routing(source_, move_.name,

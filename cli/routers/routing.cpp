@@ -26,6 +26,16 @@ std::vector<Pooler> kept_poolers(Connection& source, const std::string& schema)
 
 } // namespace
 
+Aliases aliases_of(const std::string& pattern, const ShardSet& shards, bool is_only)
+{
+    if (is_only && pattern.find("{}") == std::string::npos)
+        return {pattern};
+    Aliases aliases;
+    for (const int shard : shards)
+        aliases.insert(schema_name(pattern, shard));
+    return aliases;
+}
+
 Routing given_routing(const CutoverOptions& options, const Aliases& aliases)
 {
     if (options.pgbouncer.size() != options.config.size())

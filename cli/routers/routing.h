@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shards.h"
 #include "postgres/connection.h"
 #include "routers/pooler_file.h"
 
@@ -32,6 +33,8 @@ struct Routing {
     std::string command; /* of another router, run when the target is open; else empty */
 };
 
+/* pattern: shard{}; of the only shard of a command also a name without a number. */
+Aliases aliases_of(const std::string& pattern, const ShardSet& shards, bool is_only);
 /* As the command line has it, for these aliases of each PgBouncer. */
 Routing given_routing(const CutoverOptions& options, const Aliases& aliases);
 /* Adds the options that are kept in the schema, where none are given: the PgBouncers that are

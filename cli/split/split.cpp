@@ -72,11 +72,12 @@ std::vector<SplitShard> shards_of(const SplitOptions& options, Connection& old)
 Routing routing_of(const SplitOptions& options, Connection& old,
                    const std::vector<SplitShard>& shards)
 {
-    Aliases aliases;
+    ShardSet leaving;
     for (const SplitShard& shard : shards)
         if (shard.leaves)
-            aliases.insert(schema_name(options.alias, shard.number));
-    Routing routing = given_routing(options, aliases);
+            leaving.insert(shard.number);
+    Routing routing =
+        given_routing(options, aliases_of(options.alias, leaving, leaving.size() == 1));
     if (const auto state = read_split(old); state && !state->is_new)
         add_kept_routing(old, kSplitSchema, options.is_resumed && state->is_under_way(), routing);
     return routing;

@@ -70,6 +70,17 @@ subtest 'session pooling is an obstacle' => sub {
 	is($status, 0, 'the remedy') or diag($out . $err);
 };
 
+subtest 'the alias of one shard needs no number' => sub {
+	my $pooler = new_pooler(alias_to($one) =~ s/shard5/acme/r);
+	my @more = ('--dry-run', '--alias', 'acme');
+	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $pooler), @more);
+	is($status, 0, '--alias acme') or diag($out . $err);
+	my ($schema, @rest) = arguments($one, $two, $pooler);
+	($status, undef, $err) = run_shard($program, 'move', '--shards', 5, @rest, @more);
+	is($status, 2, 'of a list: exit code 2');
+	like($err, qr/"acme" needs \{\} in the place of the shard's number/, 'and the error says so');
+};
+
 # The second hangs before the pause, and while clients are held.
 subtest 'a PgBouncer that hangs does not hold the clients of another' => sub {
 	my ($first, $second) = map { new_pooler(alias_to($one)) } 1 .. 2;
