@@ -20,8 +20,9 @@ namespace
 /* Queries whose rows are obstacles: the problem, and the statement that mends it. A slot waits for
  * the transactions of all databases. It waits only for transactions with an XID, so readers in
  * other databases are left out. One in this database can still write; if it has run longer than
- * --timeout ($1, in seconds), it is likely to outlast the cutover; those of copy_rows() only read.
- * A prepared transaction is an obstacle at any age, because no process will end it. */
+ * --timeout ($1, in seconds), it is likely to outlast the cutover. Sessions of this command are
+ * left out: they end with it. A prepared transaction is an obstacle at any age, because no process
+ * will end it. */
 const char* const kPublishing = R"(
 SELECT format('role %I may not make a slot', rolname), format('ALTER ROLE %I REPLICATION;', rolname)
 FROM pg_roles WHERE rolname = current_user AND NOT (rolreplication OR rolsuper)
@@ -33,7 +34,7 @@ UNION ALL
 SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
        format('SELECT pg_terminate_backend(%s); or wait', pid)
 FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
-WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND application_name <> 'snowflake-shard copy'
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND application_name !~ '^snowflake-shard'
 AND (datname = current_database() OR backend_xid IS NOT NULL)
 AND age > make_interval(secs => $1::double precision)
 UNION ALL

@@ -19,7 +19,8 @@ my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 1
 my ($one, $two) = map { new_server($_, conf => $conf) } qw(one two);
 $one->safe_psql('postgres', q{
 	SELECT snowflake_create_shard(5, 'insta5');
-	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text)});
+	CREATE TABLE insta5.users (id bigint PRIMARY KEY DEFAULT insta5.next_id(), name text);
+	CREATE TABLE insta5.z (id bigint PRIMARY KEY)});
 my ($from, $to) = ($one, $two);
 my ($status, $out, $err);
 
@@ -45,6 +46,21 @@ subtest 'signals after the opening' => sub {
 	append_to_file("$dir/end", '');
 	is(end_command($move), 0, 'the move comes to its end') or diag($move->{err});
 	complete();
+};
+
+subtest 'a session of the command is no obstacle of its next move' => sub {
+	my @move = ('insta5', '--from', $from, '--to', $to, '--timeout', '1s', '--dry-run');
+	foreach my $name ('snowflake-shard', 'other')
+	{
+		local $ENV{PGAPPNAME} = $name;
+		my $session = $from->background_psql('postgres');
+		my $begin = $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_backend_pid()');
+		await('it is old', sub { $from->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity
+			WHERE application_name = '$name' AND clock_timestamp() - xact_start > interval '1.5 s'") ne '0' });
+		delete local $ENV{PGAPPNAME};
+		is((run_shard($program, 'move', @move))[0], $name eq 'other' ? 1 : 0, "an old transaction of application $name");
+		$session->quit;
+	}
 };
 
 $_->stop foreach $one, $two;
