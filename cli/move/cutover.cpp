@@ -5,6 +5,7 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "cutover/sequences.h"
+#include "cutover/standby.h"
 #include "cutover/waiting.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
@@ -17,8 +18,11 @@ namespace
 /* For a Watch of a statement that must not be given up. */
 std::function<void()> tell_once_at(const Connection& target, Clock::time_point deadline)
 {
-    return [&target, deadline, is_told = false]() mutable {
-        if (is_told || Clock::now() < deadline)
+    return [&target, deadline, tell = tell_of_standby(target), is_told = false]() mutable {
+        if (Clock::now() < deadline)
+            return;
+        tell();
+        if (is_told)
             return;
         is_told = true;
         warn("target: the COMMIT that opens the shard is under way, and " + target.server() +

@@ -2,6 +2,7 @@
 
 #include "fleet/catalog.h"
 #include "cutover/dependents.h"
+#include "cutover/standby.h"
 #include "cutover/unwritten.h"
 #include "cutover/waiting.h"
 #include "move/command.h"
@@ -20,6 +21,8 @@ int MoveCommand::abort(const Standing& now)
     /* The records were read under the locks that Session holds on both servers, so no other command
      * opens the target before the fence is lowered. */
     cutover_.remedy = command_with("--abort") + " goes on";
+    const Watch on_source(source_, tell_of_standby(source_));
+    const Watch on_target(target_, tell_of_standby(target_));
     if (now.source)
         lower_fence(source_, move_, limits_.deadline());
     cutover_.let_go();
@@ -77,6 +80,8 @@ int MoveCommand::complete(const Standing& now)
     const bool is_on_target = !now.source;
     if (is_on_target && !is_address_of(now.target->other, source_))
         refuse(now);
+    const Watch on_source(source_, tell_of_standby(source_));
+    const Watch on_target(target_, tell_of_standby(target_));
     Connection& closed = is_on_target ? target_ : source_;
     Connection& open = is_on_target ? source_ : target_;
     /* A schema can have been dropped or renamed on the target since the move. Then the rows of the

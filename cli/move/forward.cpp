@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "cutover/sequences.h"
+#include "cutover/standby.h"
 #include "move/capacity.h"
 #include "move/command.h"
 #include "move/obstacles.h"
@@ -12,6 +13,20 @@
 #include "move/replication.h"
 #include "move/reverse.h"
 #include "postgres/dsn.h"
+
+namespace
+{
+
+/* For a Watch, before the cutover. */
+std::function<void()> stop_or_tell(const Connection& connection)
+{
+    return [tell = tell_of_standby(connection)] {
+        stop_if_interrupted();
+        tell();
+    };
+}
+
+} // namespace
 
 /* Runs the steps that are left. */
 int MoveCommand::go_on()
@@ -83,8 +98,8 @@ bool MoveCommand::is_to_be_held()
 void MoveCommand::follow()
 {
     Servers& servers = session_.servers;
-    const Watch on_source(source_, stop_if_interrupted);
-    const Watch on_target(target_, stop_if_interrupted);
+    const Watch on_source(source_, stop_or_tell(source_));
+    const Watch on_target(target_, stop_or_tell(target_));
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
     if (is_fenced())
         return;
@@ -128,8 +143,11 @@ void MoveCommand::prepare_cutover()
     if (is_fenced())
         return;
     Servers& servers = session_.servers;
-    const Watch on_source(source_, stop_if_interrupted);
-    const Watch on_target(target_, stop_if_interrupted);
+    const Watch on_source(source_, stop_or_tell(source_));
+    const Watch on_target(target_, stop_or_tell(target_));
+    /* Writes would be blocked while its COMMITs wait. */
+    for (Connection* server : {&source_, &target_})
+        find_missing_standby(*server).raise_first();
     if (require_state(source_, move_).is_reversible) {
         Capacity capacity;
         capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
@@ -162,6 +180,8 @@ void MoveCommand::cut_over_in_turn(std::optional<Connection>& snapshot)
 int MoveCommand::finish(std::optional<Connection>& snapshot)
 {
     const UntilEnd until_end;
+    const Watch on_source(source_, tell_of_standby(source_));
+    const Watch on_target(target_, tell_of_standby(target_));
     /* For the list: if one of the next steps fails, the shard is on the target all the same. */
     end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "cutover/dependents.h"
+#include "cutover/standby.h"
 #include "move/other_replication.h"
 #include "move/replication.h"
 #include "move/state.h"
@@ -244,6 +245,8 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
      * the fence of the split or drop its rows. */
     if (!found.empty())
         return found;
+    found.add(find_missing_standby(source));
+    found.add(find_missing_standby(target));
     found.add(find_on_source(source, move, limits));
     found.add(find_on_target(servers, move, workers, tried));
     const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/output.h"
+#include "cutover/standby.h"
 #include "fleet/in_transit.h"
 #include "postgres/decoding.h"
 #include "postgres/dsn.h"
@@ -224,6 +225,7 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
     Obstacles found;
     found.read(old, kOnOld, {names_of(old, shards), limits.seconds()});
     found.add(find_moves(old));
+    found.add(find_missing_standby(old));
     for (Connection* connection : {&old, &standby})
         found.read(*connection, kStatistics);
     found.read(old, kFollowers, {name_of_standby(standby)});

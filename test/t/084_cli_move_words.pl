@@ -48,13 +48,41 @@ subtest 'signals after the opening' => sub {
 	complete();
 };
 
+subtest 'a synchronous standby that is dead' => sub {
+	my @move = ('insta5', '--from', $from, '--to', $to);
+	my $set = sub {
+		my ($node, $names) = @_;
+		$node->safe_psql('postgres', $_)
+			foreach "ALTER SYSTEM SET synchronous_standby_names = '$names'", 'SELECT pg_reload_conf()';
+	};
+	my $named = qr/synchronous_standby_names = 'ANY 2 \(a, b\)', and 0 of 2 such standbys follow: each COMMIT would wait/;
+	foreach my $node ($from, $to)
+	{
+		$set->($node, 'ANY 2 (a, b)');
+		($status, $out, $err) = run_shard($program, 'move', @move, '--dry-run');
+		is($status, 1, '--dry-run: exit code 1') or diag($err);
+		like($out, qr/${\$node->port}\/postgres: $named/, '--dry-run: it is an obstacle');
+		$set->($node, '');
+	}
+	# It dies after the look for obstacles. The slot waits for this transaction.
+	my $holder = $from->background_psql('postgres');
+	$holder->query_safe('BEGIN; SELECT txid_current()');
+	my $move = start_command('move', 'the slot waits for', @move);
+	$set->($to, 'nobody');
+	$holder->quit;
+	await_text($move, 'a COMMIT waits for a synchronous standby, which does not answer: synchronous_standby_names = nobody');
+	$set->($to, '');
+	is(end_command($move), 0, 'the move goes on when the COMMIT has ended') or diag($move->{err});
+	complete();
+};
+
 subtest 'a session of the command is no obstacle of its next move' => sub {
 	my @move = ('insta5', '--from', $from, '--to', $to, '--timeout', '1s', '--dry-run');
 	foreach my $name ('snowflake-shard', 'other')
 	{
 		local $ENV{PGAPPNAME} = $name;
 		my $session = $from->background_psql('postgres');
-		my $begin = $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_backend_pid()');
+		$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
 		await('it is old', sub { $from->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity
 			WHERE application_name = '$name' AND clock_timestamp() - xact_start > interval '1.5 s'") ne '0' });
 		delete local $ENV{PGAPPNAME};

@@ -1,0 +1,50 @@
+#include "cutover/standby.h"
+
+#include <memory>
+
+#include "cutover/waiting.h"
+
+/* synchronous_standby_names is "a, b", "2 (a, b)", "FIRST 2 (a, b)" or "ANY 2 (a, b)". A standby
+ * that does not stream is neither sync nor quorum. */
+Obstacles find_missing_standby(Connection& connection)
+{
+    Obstacles found;
+    found.read(connection, R"(
+        SELECT format('synchronous_standby_names = %L, and %s of %s such standbys follow: each COMMIT would wait', names, there, needed),
+               'Start the standby, or change synchronous_standby_names.'
+        FROM (SELECT current_setting('synchronous_standby_names')) AS s (names),
+        LATERAL (SELECT coalesce(substring(lower(names) FROM '^\s*(?:first|any)?\s*(\d+)\s*\(')::integer, 1)) AS n (needed),
+        LATERAL (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS t (there)
+        WHERE names <> '' AND there < needed AND pg_has_role('pg_read_all_stats', 'USAGE'))");
+    return found;
+}
+
+/* The connection is busy while it waits, so another one looks. A server that does not answer that
+ * one soon is no reason to end the statement. */
+std::function<void()> tell_of_standby(const Connection& connection)
+{
+    const auto observer = std::make_shared<std::unique_ptr<Connection>>();
+    const auto describe = [&connection, observer]() -> std::string {
+        try {
+            if (*observer == nullptr)
+                *observer =
+                    std::make_unique<Connection>(connection.dsn_of_server() + " connect_timeout=2");
+            const Watch watch(**observer,
+                              late_at(**observer, Clock::now() + std::chrono::seconds(1)));
+            const Result waits = (*observer)->query(
+                "SELECT current_setting('synchronous_standby_names') FROM pg_stat_activity "
+                "WHERE pid = $1 AND wait_event = 'SyncRep'",
+                {std::to_string(connection.process_id())});
+            return waits.rows() == 0
+                       ? ""
+                       : connection.server() +
+                             ": a COMMIT waits for a synchronous standby, which does not answer: "
+                             "synchronous_standby_names = " +
+                             visible(waits.text(0, 0));
+        } catch (const Failure&) {
+            observer->reset();
+            return "";
+        }
+    };
+    return [wait = std::make_shared<Wait>(describe)] { wait->tell(); };
+}

@@ -1,0 +1,15 @@
+/* Commits that wait for a synchronous standby. */
+
+#pragma once
+
+#include <functional>
+
+#include "postgres/connection.h"
+#include "postgres/obstacles.h"
+
+/* Each commit of the server would wait, because too few synchronous standbys follow. Nothing if the
+ * role may not see them. */
+Obstacles find_missing_standby(Connection& connection);
+
+/* For a Watch: tells that the statement waits for such a standby. */
+std::function<void()> tell_of_standby(const Connection& connection);
