@@ -11,30 +11,45 @@ namespace
 {
 
 constexpr auto kBetween = std::chrono::seconds(2);
+constexpr int kSoon = 50; /* milliseconds */
 
-/* Of a process $pid. A prepared transaction has no process: pg_blocking_pids() returns 0 for it.
- * Unknown facts of a process are left out: autovacuum and a session whose role was dropped have
- * no usename, and a process that has just ended has no row. No std::string: blockers_of() makes
- * constants of other sources, which can be initialized before those of this one. */
-const char* const kBlockers = R"(
-    (SELECT string_agg(CASE WHEN blocker = 0 THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'
-                            ELSE concat('process ', blocker,
-                                        ' (' || nullif(concat_ws(', ', 'role ' || quote_ident(usename),
-                                                                 'database ' || quote_ident(datname),
-                                                                 'application ' || NULLIF(application_name, '')), '') || ')',
-                                        ', whose transaction began at ' || xact_start::timestamp(0)) END, '; ')
-     FROM unnest(pg_blocking_pids($pid)) AS b (blocker) LEFT JOIN pg_stat_activity AS a ON a.pid = blocker))";
+const char* const kHowToEnd =
+    "\nHINT:  SELECT pg_terminate_backend(pid); ends a process, COMMIT PREPARED or ROLLBACK "
+    "PREPARED a prepared transaction.";
+
+/* The text of a holder of a lock, a row h with pid and virtualtransaction of pg_locks. A prepared
+ * transaction has no pid; it has locked its XID. While the holder stays, the text without its age
+ * is the same. Unknown facts are left out: autovacuum and a session whose role was dropped have no
+ * usename, and a process that has just ended has no row. */
+std::string holder_sql(bool has_age)
+{
+    const std::string age =
+        has_age ? "'transaction ' || date_trunc('second', clock_timestamp() - begin) || ' old'"
+                : "NULL";
+    const std::string end =
+        has_age ? "NULL" : "', whose transaction began at ' || begin::timestamp(0)";
+    return R"(
+        CASE WHEN h.pid IS NULL THEN coalesce(
+            (SELECT concat(format('prepared transaction %L (', gid),
+                           concat_ws(', ', 'role ' || quote_ident(owner), 'database ' || quote_ident(p.database), )" +
+           age + "), ')', " + end + R"()
+             FROM pg_prepared_xacts AS p JOIN pg_locks AS l ON l.locktype = 'transactionid' AND l.transactionid = p.transaction,
+             LATERAL (SELECT prepared) AS t (begin)
+             WHERE l.pid IS NULL AND l.virtualtransaction = h.virtualtransaction), 'a prepared transaction')
+        ELSE
+            (SELECT concat('process ', h.pid,
+                           ' (' || nullif(concat_ws(', ', 'role ' || quote_ident(usename),
+                                                    'database ' || quote_ident(datname),
+                                                    'application ' || NULLIF(application_name, ''), )" +
+           age + "), '') || ')', " + end + R"()
+             FROM (SELECT) AS one LEFT JOIN pg_stat_activity AS a ON a.pid = h.pid, LATERAL (SELECT xact_start) AS t (begin))
+        END)";
+}
 
 /* Others wait behind it for so long at most. */
 constexpr auto kLongestWait = std::chrono::milliseconds(1000);
 
 } // namespace
-
-std::string blockers_of(const std::string& pid)
-{
-    std::string sql = kBlockers;
-    return sql.replace(sql.find("$pid"), 4, pid);
-}
 
 void Wait::tell()
 {
@@ -53,10 +68,32 @@ void Pause::operator()()
     length_ = std::min(2 * length_, std::chrono::milliseconds(100));
 }
 
+namespace
+{
+
+/* pg_blocking_pids() returns 0 for a prepared transaction, which pg_locks has without a pid. */
+std::string describe_blockers(Connection& connection, int process, bool has_age)
+{
+    const Result found =
+        connection.query("SELECT string_agg(" + holder_sql(has_age) + R"(, '; ') FROM (
+            SELECT pid, NULL FROM unnest(pg_blocking_pids($1::integer)) AS pid WHERE pid <> 0
+            UNION
+            SELECT NULL, held.virtualtransaction
+            FROM pg_locks AS awaited JOIN pg_locks AS held
+            ON (held.locktype, held.database, held.relation, held.transactionid, held.classid, held.objid)
+               IS NOT DISTINCT FROM
+               (awaited.locktype, awaited.database, awaited.relation, awaited.transactionid, awaited.classid, awaited.objid)
+            WHERE 0 = ANY (pg_blocking_pids($1::integer)) AND awaited.pid = $1::integer
+            AND NOT awaited.granted AND held.granted AND held.pid IS NULL) AS h (pid, virtualtransaction))",
+                         {std::to_string(process)});
+    return visible(found.text(0, 0));
+}
+
+} // namespace
+
 std::string describe_blockers(Connection& connection, int process)
 {
-    const Result found = connection.query("SELECT " + blockers_of("$1"), {std::to_string(process)});
-    return visible(found.text(0, 0));
+    return describe_blockers(connection, process, false);
 }
 
 /* The connection is busy while it waits, so another one looks. Most calls wait for nobody: they
@@ -64,7 +101,6 @@ std::string describe_blockers(Connection& connection, int process)
 void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
                          const std::function<void()>& work)
 {
-    constexpr int kSoon = 50; /* milliseconds */
     const auto start = Clock::now();
     std::unique_ptr<Connection> observer;
     std::string blockers;
@@ -75,7 +111,7 @@ void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
             observer = std::make_unique<Connection>(connection.dsn());
             withstand_settings(*observer);
         }
-        const std::string found = describe_blockers(*observer, connection.process_id());
+        const std::string found = describe_blockers(*observer, connection.process_id(), true);
         if (!found.empty())
             blockers = found;
     });
@@ -83,49 +119,65 @@ void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
         lock_and_run(connection, deadline, work);
     } catch (const Late& late) {
         throw Late(late.what() +
-                   (blockers.empty()
-                        ? ""
-                        : "\nIt has waited for " + blockers +
-                              "\nHINT:  SELECT pg_terminate_backend(pid); ends a process."));
+                   (blockers.empty() ? "" : "\nIt has waited for " + blockers + kHowToEnd));
     }
 }
 
-/* A transaction that has locked a table for writing: INSERT, UPDATE and DELETE take ROW EXCLUSIVE,
- * TRUNCATE takes ACCESS EXCLUSIVE. VACUUM and ANALYZE (SHARE UPDATE EXCLUSIVE) write no rows that
- * would be lost. Only the transactions of the first query are awaited: those that come later meet
- * the fence, and a busy table would never be without any. A prepared one has no process; all of
- * them are awaited, also one that was prepared during the wait. A relation of another database can
- * have the same OID. */
-void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline)
+namespace
 {
-    const std::string from = R"(
+
+/* The locks of transactions that write to relations: INSERT, UPDATE and DELETE take ROW EXCLUSIVE,
+ * and so does nextval(), TRUNCATE takes ACCESS EXCLUSIVE. VACUUM and ANALYZE (SHARE UPDATE
+ * EXCLUSIVE) write no rows that would be lost. A relation of another database can have the same
+ * OID. */
+std::string locks_of_writers(const std::string& relations)
+{
+    return R"(
         FROM pg_locks
-        WHERE locktype = 'relation' AND granted
+        WHERE locktype = 'relation' AND granted AND pid IS DISTINCT FROM pg_backend_pid()
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-        AND relation IN ()" + tables +
-                             ")";
+        AND relation IN ()" +
+           relations + ")";
+}
+
+} // namespace
+
+/* Only the transactions of the first query are awaited: those that come later meet the fence, and a
+ * busy table would never be without any. A prepared one has no process; all of them are awaited,
+ * also one that was prepared during the wait. */
+void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline)
+{
+    const std::string from = locks_of_writers(tables);
     const Result writers =
         connection.query("SELECT coalesce(array_agg(virtualtransaction), '{}')" + from);
-    std::string last;
+    const std::string left = from + " AND (virtualtransaction = ANY ($1::text[]) OR pid IS NULL)";
+    const std::vector<std::string> awaited = {writers.text(0, 0)};
+    auto described_at = Clock::now();
+    std::string described;
     try {
         /* Short, because clients cannot write meanwhile. */
         for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
-            const Result left = connection.query(
-                "SELECT coalesce('process ' || pid, 'prepared transaction ' || "
-                "virtualtransaction)" +
-                    from + " AND (virtualtransaction = ANY ($1::text[]) OR pid IS NULL)",
-                {writers.text(0, 0)});
-            if (left.rows() == 0)
+            if (connection.query("SELECT" + left + " LIMIT 1", awaited).rows() == 0)
                 return;
-            last = left.text(0, 0);
+            /* Most end at once. After the deadline there is no answer. */
+            if (milliseconds_since(described_at) > kSoon) {
+                described_at = Clock::now();
+                described =
+                    visible(connection
+                                .query("SELECT string_agg(" + holder_sql(true) +
+                                           ", '; ') FROM (SELECT DISTINCT pid, virtualtransaction" +
+                                           left + ") AS h",
+                                       awaited)
+                                .text(0, 0));
+            }
             if (Clock::now() > deadline)
                 throw Late("");
         }
     } catch (const Late&) { /* of this, or of a Watch during the query */
-        if (last.empty())
+        if (described.empty())
             throw;
-        throw Late(last + " writes to the shard, and did not end in time");
+        throw Late(described + " writes to the shard, and did not end in time" + kHowToEnd);
     }
 }
 

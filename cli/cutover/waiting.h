@@ -36,8 +36,6 @@ private:
     std::chrono::milliseconds length_ = std::chrono::milliseconds(4);
 };
 
-/* An expression of SQL: the transactions that the process pid waits for, as text, or NULL. */
-std::string blockers_of(const std::string& pid);
 /* The transactions that a process waits for; empty if there are none. */
 std::string describe_blockers(Connection& connection, int process);
 

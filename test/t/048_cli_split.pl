@@ -239,7 +239,7 @@ subtest 'a transaction that does not end in time: the old server is open again, 
 	is(port_of_alias($pooler, 3), $one->port, 'clients behind PgBouncer, too');
 	is(end_command($split), 3, 'a transaction that stays open: exit code 3');
 	like($split->{err},
-		qr/process \d+ writes to the shard, and did not end in time\n(?s:.*)did not succeed within --timeout, 3 times tried/,
+		qr/process \d+ \(role .*, transaction \S+ old\) writes to the shard, and did not end in time\n(?s:.*)did not succeed within --timeout, 3 times tried/,
 		'it is told');
 	is(open_shards($one), '(0,1,2,3,4,5)', 'all shards are open');
 	($status, $rows) = shard_json($program, 'verify', $one);

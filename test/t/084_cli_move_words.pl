@@ -76,6 +76,45 @@ subtest 'a synchronous standby that is dead' => sub {
 	complete();
 };
 
+# A move that waits behind its fence for the transaction of the statements, and that session.
+sub hold_fence
+{
+	my ($statements, @options) = @_;
+	# The tables get their triggers in this order: users, z.
+	my ($gate, $other) = map { $from->background_psql('postgres') } 1 .. 2;
+	$gate->query_safe('BEGIN; LOCK TABLE insta5.z IN ROW EXCLUSIVE MODE');
+	my $move =
+		start_command('move', 'source: triggers of the fence', 'insta5', '--from', $from, '--to', $to, @options);
+	await('the trigger of the fence is there', sub { $from->safe_psql('postgres', q{SELECT count(*) FROM pg_trigger
+		WHERE tgrelid = 'insta5.users'::regclass AND tgname = 'snowflake_move'}) eq '1' });
+	$other->query_safe($_) foreach 'BEGIN', @$statements;
+	$gate->quit;
+	return ($move, $other);
+}
+
+subtest 'transactions that a cutover waits for are named' => sub {
+	my $who = qr/\(role "?[\w-]+"?/;
+	my $age = qr/transaction \d\d:\d\d:\d\d old\)/;
+	my %statements = (writes => q{INSERT INTO insta5.users (name) VALUES ('x')}, draws => 'SELECT insta5.next_id()');
+	foreach my $kind (sort keys %statements)
+	{
+		foreach my $is_prepared (0, 1)
+		{
+			my ($move, $other) =
+				hold_fence([ $statements{$kind}, $is_prepared ? q{PREPARE TRANSACTION 'p'} : () ], '--timeout', '2s');
+			await_text($move, 'source is open again');
+			my $whose = $is_prepared ? qr/prepared transaction 'p' $who, database postgres, $age/
+				: qr/process \d+ $who, database postgres, application \S+, $age/;
+			like($move->{err}, qr/$whose writes to the shard, and did not end in time\nHINT: .*ends a process, .*ROLLBACK PREPARED a prepared/,
+				$is_prepared ? "a prepared transaction that $kind" : "a transaction that $kind");
+			$other->query_safe($is_prepared ? q{ROLLBACK PREPARED 'p'} : 'ROLLBACK');
+			$other->quit;
+			is(end_command($move), 0, 'the move goes on') or diag($move->{err});
+			complete();
+		}
+	}
+};
+
 subtest 'a session of the command is no obstacle of its next move' => sub {
 	my @move = ('insta5', '--from', $from, '--to', $to, '--timeout', '1s', '--dry-run');
 	foreach my $name ('snowflake-shard', 'other')
