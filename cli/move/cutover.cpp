@@ -184,6 +184,8 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
         if (state.is_reversible)
             note_fingerprint(target, opposite(move));
         FenceTry fence = {state.step == Step::fenced, state.marker, Clock::now()};
+        if (fence.stands)
+            fence.start -= time_since_closing(source, move);
         begin_opening(target, move, limits.deadline());
         cut_over_by(limits.deadline(), servers, move, snapshot, keeper, cutover, fence,
                     state.is_reversible);

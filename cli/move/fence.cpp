@@ -44,9 +44,9 @@ void close_target(Connection& target, const Move& move, const std::string& sourc
 void raise_fence(Connection& source, Connection& keeper, const Move& move,
                  const std::string& target, Clock::time_point deadline, FenceTry& fence)
 {
-    fence.start = Clock::now();
     /* If a command was killed after this commit, the rest is left. */
-    if (!fence.stands)
+    if (!fence.stands) {
+        fence.start = Clock::now();
         lock_and_run(source, deadline, [&] {
             /* A crash that loses this commit loses those that follow: the source is open. */
             source.run("SET LOCAL synchronous_commit = off");
@@ -55,6 +55,7 @@ void raise_fence(Connection& source, Connection& keeper, const Move& move,
             close_tables(source, move.fence(), ", has moved", "It is at " + target + " now.");
             write_step(source, move, Step::fenced);
         });
+    }
     await_writers_before(source, move.fence(), deadline);
     close_sequences(source, move.fence(), keeper, deadline);
     /* The positions name each sequence as text, with its schema because search_path is empty: OIDs

@@ -36,6 +36,7 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
             is_equal boolean NOT NULL DEFAULT false,
             is_held boolean NOT NULL DEFAULT false,
             compared_at timestamptz,
+            closed_at timestamptz, -- when the fence was raised here
             -- Positions of the WAL, for those who decode it. Of this server: when the shard was closed or opened here last. Of the other
             -- one: when it was opened there.
             at pg_lsn,
@@ -64,8 +65,17 @@ void claim_shards(Connection& target, const Move& move)
 void write_step(Connection& connection, const Move& move, Step step, const std::string& marker)
 {
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULLIF($2, '')::uuid, "
-                              "at = pg_current_wal_insert_lsn()"),
+                              "at = pg_current_wal_insert_lsn(), closed_at = CASE WHEN $1 = "
+                              "'fenced' AND step <> 'fenced' THEN clock_timestamp() ELSE "
+                              "closed_at END"),
                      {text_of(step), marker});
+}
+
+Clock::duration time_since_closing(Connection& source, const Move& move)
+{
+    const Result age = source.query(move.sql("SELECT (EXTRACT(epoch FROM clock_timestamp() - "
+                                             "closed_at) * 1000)::bigint FROM @move@.state"));
+    return std::chrono::milliseconds(age.number(0, 0));
 }
 
 void make_reversible(Connection& source, const Move& move)

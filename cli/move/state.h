@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "fleet/phase.h"
 #include "fleet/records.h"
 #include "move/session.h"
@@ -33,6 +34,9 @@ void write_step(Connection& connection, const Move& move, Step step,
 /* Keeps on the source where in the target's WAL the changes of clients begin, and says it. Empty if
  * it is not known. */
 std::string write_positions(Servers& servers, const Move& move);
+
+/* Of a fence that stands. */
+Clock::duration time_since_closing(Connection& source, const Move& move);
 
 void make_reversible(Connection& source, const Move& move);
 void make_held(Connection& source, const Move& move);

@@ -115,6 +115,19 @@ subtest 'transactions that a cutover waits for are named' => sub {
 	}
 };
 
+subtest '--resume tells for how long writes were blocked' => sub {
+	my ($move, $writer) = hold_fence([q{INSERT INTO insta5.users (name) VALUES ('x')}], '--timeout', '60s');
+	await('the source is closed',
+		sub { $from->safe_psql('postgres', 'SELECT step FROM snowflake_move_5.state') eq 'fenced' });
+	kill_command($move->{run});
+	$from->safe_psql('postgres', q{UPDATE snowflake_move_5.state SET closed_at = closed_at - interval '1 hour'});
+	$writer->quit;
+	($status, $out, $err) = run_shard($program, 'move', 'insta5', '--from', $from, '--to', $to, '--resume');
+	is($status, 0, '--resume') or diag($err);
+	like($err, qr/writes were blocked for 36\d{5} ms/, 'since the fence was raised');
+	complete();
+};
+
 subtest 'a session of the command is no obstacle of its next move' => sub {
 	my @move = ('insta5', '--from', $from, '--to', $to, '--timeout', '1s', '--dry-run');
 	foreach my $name ('snowflake-shard', 'other')
