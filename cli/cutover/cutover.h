@@ -30,14 +30,13 @@ struct Limits {
     }
 };
 
-/* --resume would fail in the same way. So the error gets no hint to --resume. without_verb: for an
- * undo, which --abort does not end. */
+/* --resume would fail in the same way. So the error gets no hint to --resume. */
 struct MustStartAnew : Failure {
     explicit MustStartAnew(const std::string& problem, const std::string& details = "")
-        : Failure(problem + ". Start anew: --abort" + details), without_verb(problem + details)
+        : Failure(problem + ". Start anew: --abort" + details), of_undo(problem + "." + details)
     {
     }
-    std::string without_verb;
+    std::string of_undo; /* after --abort, reverse replication would be as broken as before */
 };
 
 /* The cutover, as attempt() does it. */

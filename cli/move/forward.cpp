@@ -48,16 +48,17 @@ int MoveCommand::go_on()
         }
         return finish(snapshot);
     } catch (const MustStartAnew& error) {
-        /* --resume would send the user in a circle; so would --abort of an undo, after which the
-         * reverse replication is as broken as before. */
-        if (is_undo)
-            throw Failure(error.without_verb + "\nHINT:  " +
-                          move_command(move_.shards, without_secrets(options_.to),
-                                       without_secrets(options_.from), "--complete") +
-                          " stops reverse replication. Then move the " +
-                          (move_.is_one() ? "shard" : "shards") + " back.");
-        throw Failure(error.what() +
-                      ("\nHINT:  " + command_with("--abort") + " removes the copy."));
+        /* --resume would send the user in a circle. */
+        if (!is_undo)
+            throw Failure(error.what() +
+                          ("\nHINT:  " + command_with("--abort") + " removes the copy."));
+        const std::string from = without_secrets(options_.from);
+        const std::string to = without_secrets(options_.to);
+        throw Failure(error.of_undo +
+                      "\nHINT:  " + move_command(move_.shards, to, from, "--complete") +
+                      " stops reverse replication. Then " +
+                      move_command(move_.shards, from, to, "") + " moves the " +
+                      (move_.is_one() ? "shard" : "shards") + " back, with a copy of the rows.");
     } catch (const std::exception& error) {
         throw Failure(std::string(error.what()) + "\nHINT:  " + cutover_.remedy + "." +
                       (end_state_.empty() ? " Before the target is open, " +

@@ -143,5 +143,21 @@ subtest 'a session of the command is no obstacle of its next move' => sub {
 	}
 };
 
+subtest '--undo that is not possible' => sub {
+	my @servers = ('--from', $from, '--to', $to);
+	is((run_shard($program, 'move', 'insta5', @servers, '--reversible'))[0], 0, 'a move with reverse replication');
+	$to->safe_psql('postgres', 'ALTER TABLE insta5.users ADD COLUMN more integer');
+	($status, undef, $err) = run_shard($program, 'move', 'insta5', @servers, '--undo');
+	is($status, 3, 'after a change of the definition on the target: exit code 3');
+	unlike($err, qr/--abort/, 'the error names no --abort');
+	my @commands = $err =~ /HINT:  (snowflake-shard .*?) stops reverse replication\. Then (snowflake-shard .*?) moves the shard back/;
+	is(scalar @commands, 2, 'and two commands') or diag($err);
+	foreach my $command (@commands)
+	{
+		is((run_shard('sh', '-c', $command =~ s/^snowflake-shard/$program/r))[0], 0, 'which can be pasted');
+	}
+	is($from->safe_psql('postgres', 'SELECT count(more) FROM insta5.users'), '0', 'the shard is back, with the change');
+};
+
 $_->stop foreach $one, $two;
 done_testing();
