@@ -34,7 +34,7 @@ constexpr Acts kRefused = {refuses, refuses, refuses, refuses, refuses, refuses,
  * Verb. */
 constexpr PhaseRow kRows[kPhases] = {
     {Phase::none, rest, "--", "not begun, or aborted", kOpen, {}, false,
-     {begins, begins, refuses, refuses, leads, refuses, begins, refuses}},
+     {begins, begins, refuses, refuses, refuses, refuses, begins, refuses}},
     {Phase::prepared, moving, "p p- h-", "prepared", kMoving, kToEnd, false, kCopying},
     {Phase::copying, moving, "c C r pc pr pH", "copying", kMoving, kToEnd, false, kCopying},
     {Phase::held, moving, "h H hr hH", "held", kFollowing, kToCutover, false, kHeld},

@@ -256,6 +256,9 @@ int MoveCommand::execute()
     case Act::refuses:
         break;
     }
+    /* A list can have been interrupted before it came to this set. */
+    if (is_one_of_many_ && verb() == Verb::undo && phase(now) == Phase::none)
+        return lead_there(now);
     refuse(now);
 }
 

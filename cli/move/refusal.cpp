@@ -68,6 +68,12 @@ void MoveCommand::refuse(const Standing& now)
     const Phase phase = this->phase(now);
     const Verb by = verb();
     const Motion motion = row_of(phase).motion;
+    if (by == Verb::undo && phase == Phase::none) {
+        require_there();
+        throw Failure(move_.title() + (move_.is_one() ? ", is" : " are") + " at " +
+                      target_.server() + ", and " + source_.server() +
+                      " has no record of a move: there is nothing to undo");
+    }
     if (by == Verb::undo)
         throw Failure("there is no reverse replication from " + source_.server() + ": " +
                       (motion == Motion::rest

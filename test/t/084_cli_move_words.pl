@@ -145,6 +145,11 @@ subtest 'a session of the command is no obstacle of its next move' => sub {
 
 subtest '--undo that is not possible' => sub {
 	my @servers = ('--from', $from, '--to', $to);
+	my ($here, $there) = map { qr/\S+:${\$_->port}\/postgres/ } $from, $to;
+	($status, undef, $err) = run_shard($program, 'move', 'insta5', @servers, '--undo');
+	is($status, 3, 'of a shard that never moved: exit code 3');
+	like($err, qr/shard 5, schema insta5, is at $here, and $there has no record of a move: there is nothing to undo/,
+		'and the error says where it is') or diag($err);
 	is((run_shard($program, 'move', 'insta5', @servers, '--reversible'))[0], 0, 'a move with reverse replication');
 	$to->safe_psql('postgres', 'ALTER TABLE insta5.users ADD COLUMN more integer');
 	($status, undef, $err) = run_shard($program, 'move', 'insta5', @servers, '--undo');
