@@ -49,13 +49,12 @@ END
 	$? = $status;
 }
 
-# The backend of the move on one side.
+# The backend of the move on one side. Another session of it has a lock for the positions of sequences.
 sub backend_of
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE "
-		. "datname = 'postgres')");
+	return $node->safe_psql('postgres', q{SELECT pid FROM pg_locks WHERE locktype = 'advisory'
+		AND (classid::bigint << 32 | objid::bigint) = hashtextextended('snowflake_move_0', 0)});
 }
 
 # Its only slot has lost WAL then.
