@@ -185,6 +185,10 @@ struct MoveArguments {
             ->allow_extra_args(false);
         verb->add_option("--config", options.config, "PgBouncer's file with the [databases]")
             ->allow_extra_args(false);
+        verb->add_option("--config-command", options.config_command,
+                         "shell command that runs a script of sh, its last argument, where "
+                         "--config is, such as 'ssh app3'; of each --pgbouncer")
+            ->allow_extra_args(false);
         verb->add_option("--switch-command", options.switch_command, switch_command);
         verb->add_option("--alias", options.alias,
                          "name of the shard's database in PgBouncer; of several shards with "

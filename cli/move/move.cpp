@@ -58,13 +58,13 @@ Routing MoveCommand::routing()
     Routing routing = given_routing(options_, aliases_of(options_.alias, numbers_of(move_.shards),
                                                          !is_one_of_many_ && move_.is_one()));
     const Standing now = standing();
+    const bool leads = act_of(phase(now), verb()) == Act::goes_on && !options_.is_dry_run;
     if (now.source && now.source->is_of_source())
-        add_kept_routing(source_, move_.name,
-                         act_of(phase(now), verb()) == Act::goes_on && !options_.is_dry_run &&
-                             now.source->step != Step::moved,
+        add_kept_routing(source_, move_.name, leads, leads && now.source->step != Step::moved,
                          routing);
     else if (verb() == Verb::complete && now.phase() == Phase::reverse)
-        add_kept_routing(target_, move_.name, false, routing); /* of an undo that was killed */
+        add_kept_routing(target_, move_.name, false, false,
+                         routing); /* of an undo that was killed */
     return routing;
 }
 
@@ -83,6 +83,9 @@ std::string MoveCommand::command_with(const std::string& option) const
         add("--source ", is_exchanged ? options_.target : options_.source);
         add("--target ", is_exchanged ? options_.source : options_.target);
         more += options_.trusts_owners ? "--trust-owners " : "";
+        if (const auto given = options_with_commands(given_routing(options_, {}).poolers);
+            !given.empty())
+            more += given + " ";
         if (!options_.switch_command.empty())
             more += "--switch-command " + shell_quoted(options_.switch_command) + " ";
     }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include "base/interrupt.h"
 #include "base/match.h"
 #include "base/quoting.h"
+#include "postgres/error_text.h"
 
 namespace
 {
@@ -117,14 +120,16 @@ int await_end(pid_t child)
 }
 
 /* with_us: after a kill -9 of the command, too. pg_dump would wait for a lock as long as others
- * hold it. It answers SIGTERM with a cancel request for its statement. */
-enum class Ends { with_us, by_itself };
+ * hold it. It answers SIGTERM with a cancel request for its statement. in_group: by a signal to the
+ * group of its own that it has, with the processes that a shell has started. */
+enum class Ends { with_us, by_itself, in_group };
 
-/* Its standard output and its standard error are these files. The copy that dup2() makes has no
+/* Its standard output and its standard error are these files, and its standard input, if it is not
+ * ours. The copy that dup2() makes has no
  * close-on-exec flag, so it is the only end of a pipe that the child keeps. posix_spawn() cannot
  * ask for a signal. A process with threads permits only few calls between fork() and exec. */
 pid_t start(const std::string& path, std::vector<std::string> words, int output, int errors,
-            std::vector<std::string> environment, Ends ends)
+            std::vector<std::string> environment, Ends ends, int input = STDIN_FILENO)
 {
     const std::vector<char*> arguments = pointers_to(words);
     const std::vector<char*> variables = pointers_to(environment);
@@ -138,7 +143,10 @@ pid_t start(const std::string& path, std::vector<std::string> words, int output,
             if (getppid() != parent) /* it has ended before the request */
                 _exit(1);
         }
-        if (dup2(output, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0)
+        if (ends == Ends::in_group)
+            setpgid(0, 0);
+        if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
+            dup2(errors, STDERR_FILENO) >= 0)
             execvpe(path.c_str(), arguments.data(), variables.data());
         const int error = errno;
         _exit(write(failure.writing(), &error, sizeof(error)) < 0 ? 2 : 1);
@@ -157,16 +165,13 @@ pid_t start(const std::string& path, std::vector<std::string> words, int output,
     return child;
 }
 
-/* Until the child closes them. Ctrl-C ends it, too: it may wait for a lock. pg_dump answers SIGTERM
- * with a cancel request for its statement, so it leaves the lock's queue on the server. It ignores
- * the signals that follow. */
-void read_all(Pipe& output, Pipe& errors, pid_t child)
+/* Until the child closes them. check() runs several times a second. */
+void read_all(Pipe& output, Pipe& errors, const std::function<void()>& check)
 {
     while (!output.is_read() || !errors.is_read()) {
         std::array<pollfd, 2> pipes = {output.polled(), errors.polled()};
         if (poll(pipes.data(), pipes.size(), 100) <= 0) {
-            if (is_interrupted())
-                kill(child, SIGTERM);
+            check();
             continue;
         }
         if (pipes[0].revents != 0)
@@ -195,9 +200,42 @@ Ended run(const std::string& path, const std::vector<std::string>& arguments,
     /* All is read before the wait, because a program whose pipe is full does not end. */
     output.close_writing();
     errors.close_writing();
-    read_all(output, errors, child);
+    /* Ctrl-C ends it, too: it may wait for a lock. pg_dump answers SIGTERM with a cancel request
+     * for its statement, so it leaves the lock's queue on the server. It ignores the signals that
+     * follow. */
+    read_all(output, errors, [child] {
+        if (is_interrupted())
+            kill(child, SIGTERM);
+    });
     return {await_end(child), output.text(), errors.text()};
 }
+
+std::string describe_end(int status)
+{
+    if (WIFSIGNALED(status))
+        return "was ended by signal " + std::to_string(WTERMSIG(status));
+    return "has failed with exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+/* A file without a name, to be read from its beginning. */
+class TextFile
+{
+public:
+    explicit TextFile(const std::string& text) : number_(memfd_create("text", MFD_CLOEXEC))
+    {
+        if (number_ < 0 || write(number_, text.data(), text.size()) != ssize_t(text.size()) ||
+            lseek(number_, 0, SEEK_SET) != 0)
+            throw Failure(std::string("cannot write a file in memory: ") + std::strerror(errno));
+    }
+    TextFile(const TextFile&) = delete;
+    TextFile& operator=(const TextFile&) = delete;
+    ~TextFile() { close(number_); }
+
+    int number() const { return number_; }
+
+private:
+    const int number_;
+};
 
 /* The version that the program prints: pg_dump (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1). */
 std::string read_version(const std::string& path)
@@ -276,7 +314,28 @@ std::string run_shell(const std::string& command, const std::vector<std::string>
     const int status =
         await_end(start("/bin/sh", {"sh", "-c", command}, STDERR_FILENO, STDERR_FILENO,
                         environment_with(variables), Ends::by_itself));
-    if (WIFSIGNALED(status))
-        return "was ended by signal " + std::to_string(WTERMSIG(status));
-    return status == 0 ? "" : "has failed with exit status " + std::to_string(WEXITSTATUS(status));
+    return status == 0 ? "" : describe_end(status);
+}
+
+std::string run_shell_with(const std::string& command, const std::string& input,
+                           Clock::time_point deadline)
+{
+    const TextFile file(input);
+    Pipe output;
+    Pipe errors;
+    const pid_t child = start("/bin/sh", {"sh", "-c", command}, output.writing(), errors.writing(),
+                              environment_with({}), Ends::in_group, file.number());
+    output.close_writing();
+    errors.close_writing();
+    bool is_late = false;
+    read_all(output, errors, [&] {
+        is_late = is_late || Clock::now() > deadline;
+        if (is_late)
+            kill(-child, SIGKILL);
+    });
+    const int status = await_end(child);
+    if (is_late || status != 0)
+        throw Failure((is_late ? "did not end in time" : describe_end(status)) +
+                      (errors.text().empty() ? "" : ": " + visible(trimmed(errors.text()))));
+    return output.text();
 }

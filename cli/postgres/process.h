@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+
 /* One of PostgreSQL's programs. */
 struct Program {
     std::string path;
@@ -30,3 +32,9 @@ std::string run_program(const std::string& path, const std::vector<std::string>&
 /* Runs a command by /bin/sh with these variables (KEY=value) in its environment as well. Its output
  * goes to our standard error. Empty, or how it has failed: "has failed with exit status 7". */
 std::string run_shell(const std::string& command, const std::vector<std::string>& variables);
+
+/* Runs a command by /bin/sh with this text as its standard input, and returns its standard output.
+ * Failure, with its messages, if its exit status is not 0, or if it has not ended by the deadline.
+ * Ctrl-C does not end it. */
+std::string run_shell_with(const std::string& command, const std::string& input,
+                           Clock::time_point deadline);

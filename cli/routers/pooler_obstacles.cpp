@@ -1,11 +1,9 @@
 #include "routers/pgbouncer.h"
 
-#include <filesystem>
 #include <map>
 
-#include "base/files.h"
 #include "postgres/identity.h"
-#include "routers/replacement.h"
+#include "routers/pooler_host.h"
 
 namespace
 {
@@ -48,6 +46,7 @@ private:
     PgBouncer& bouncer_;
     Connection& source_;
     const std::string& file_ = bouncer_.pooler().file;
+    const PoolerHost host_ = PoolerHost(bouncer_.pooler().command);
     const Aliases& aliases_ = bouncer_.pooler().aliases;
     std::map<std::string, std::vector<AliasLine>> lines_;
     std::map<std::string, std::string> texts_; /* of the files that PgBouncer reads */
@@ -68,10 +67,10 @@ bool Inspection::has_console()
 
 bool Inspection::has_file()
 {
-    for (const FileProblem& problem : find_problems(file_))
+    for (const FileProblem& problem : host_.find_problems(file_))
         add(problem.problem, problem.hint);
     try {
-        lines_ = lines_of(read_file(file_), aliases_);
+        lines_ = lines_of(host_.read(file_), aliases_);
     } catch (const Failure&) {
         /* find_problems() has named the reason. */
         return false;
@@ -145,7 +144,7 @@ void Inspection::look_at_pooling()
 void Inspection::look_at_configuration()
 {
     const std::string main = bouncer_.setting("conffile");
-    const std::string file = std::filesystem::canonical(file_);
+    const std::string file = host_.real_path(file_);
     const std::size_t before = found_.size();
     read_configuration(main, "");
     if (texts_.count(file) == 0) {
@@ -176,14 +175,13 @@ void Inspection::read_configuration(const std::string& path, const std::string& 
                        ", which depends on the folder where PgBouncer was started",
                    reader.empty() ? "SET conffile = '/...' in the console, with the whole path."
                                   : "Write the whole path into the %include, and RELOAD.");
-    std::error_code error;
-    const std::string real = std::filesystem::canonical(path, error);
-    /* Files can include each other. */
-    if (texts_.count(real) > 0)
-        return;
+    std::string real;
     try {
-        /* Without a real path read_file() fails, too, and its error says why. */
-        texts_[real] = read_file(error ? path : real);
+        real = host_.real_path(path);
+        /* Files can include each other. */
+        if (texts_.count(real) > 0)
+            return;
+        texts_[real] = host_.read(real);
     } catch (const Failure& failure) {
         return add(std::string(failure.what()) + ", so it is not known whether PgBouncer reads " +
                        file_,

@@ -46,16 +46,6 @@ private:
     const int number_;
 };
 
-/* A symbolic link stays one: rename() would replace the link, and not the file that it leads to. */
-std::string real_path(const std::string& file)
-{
-    std::error_code error;
-    const std::filesystem::path path = std::filesystem::canonical(file, error);
-    if (error)
-        throw Failure("cannot read " + file + ": " + error.message());
-    return path;
-}
-
 std::string folder_of(const std::string& path)
 {
     return std::filesystem::path(path).parent_path();
@@ -121,6 +111,16 @@ std::string name_of_group(gid_t group)
 }
 
 } // namespace
+
+/* A symbolic link stays one: rename() would replace the link, and not the file that it leads to. */
+std::string real_path(const std::string& file)
+{
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::canonical(file, error);
+    if (error)
+        throw Failure("cannot read " + file + ": " + error.message());
+    return path;
+}
 
 std::vector<FileProblem> find_problems(const std::string& file)
 {

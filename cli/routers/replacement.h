@@ -11,6 +11,9 @@
  * and replace_file(), so the same text must give the same result. */
 using Edit = std::function<std::string(const std::string&)>;
 
+/* The file without symbolic links. Failure if there is none. */
+std::string real_path(const std::string& file);
+
 /* The reason why we cannot replace the file, and the hint; nothing if we can. Changes nothing. */
 struct FileProblem {
     std::string problem;

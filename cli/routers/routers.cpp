@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/files.h"
 #include "base/match.h"
 #include "base/output.h"
 #include "postgres/process.h"
@@ -55,6 +54,11 @@ bool has_query(const std::string& text, const Aliases& aliases)
                         [](const AliasLine& line) { return line.has_query; }))
             return true;
     return false;
+}
+
+PoolerHost host_of(const PgBouncer& bouncer)
+{
+    return PoolerHost(bouncer.pooler().command);
 }
 
 bool leads_elsewhere(PgBouncer& bouncer, const Address& place)
@@ -140,7 +144,8 @@ void Routers::tell_of_disconnected(const Connection& source, const Connection& t
         try {
             version = bouncer.version();
             why = why_disconnected(version, source.version(), target.version(), [&] {
-                return has_query(read_file(bouncer.pooler().file), bouncer.pooler().aliases);
+                return has_query(host_of(bouncer).read(bouncer.pooler().file),
+                                 bouncer.pooler().aliases);
             });
         } catch (const Failure&) {
             continue; /* an obstacle, which says it */
@@ -176,7 +181,7 @@ void Routers::make_ready(Connection& source, const Connection& target)
     if (!text.empty())
         throw Failure("PgBouncer cannot be led to the target:" + text);
     for (const PgBouncer& bouncer : bouncers_)
-        prepare_file(bouncer.pooler().file, edit_of(bouncer, target.address()));
+        host_of(bouncer).prepare(bouncer.pooler().file, edit_of(bouncer, target.address()));
 }
 
 /* Before the fence: a client that waits in PgBouncer does not get the SQLSTATE 25006 of a fenced
@@ -242,7 +247,7 @@ void Routers::lead_to(const Connection& source, const Connection& target,
     const Address place = target.address();
     const std::string of_command = run_command(target, variables);
     const auto problems = each([&](PgBouncer& bouncer) {
-        replace_file(bouncer.pooler().file, edit_of(bouncer, place));
+        host_of(bouncer).replace(bouncer.pooler().file, edit_of(bouncer, place));
         /* Before the RELOAD, so that a command that was killed in between does it again. */
         if (leads_elsewhere(bouncer, place) &&
             !why_disconnected(bouncer.version(), source.version(), target.version(), [&] {
@@ -266,7 +271,7 @@ void Routers::lead_to(const Connection& source, const Connection& target,
 void Routers::discard_prepared()
 {
     for (const Pooler& pooler : routing_.poolers)
-        ::discard_prepared(pooler.file);
+        PoolerHost(pooler.command).discard_prepared(pooler.file);
 }
 
 std::string Routers::paused(const std::string& remedy)

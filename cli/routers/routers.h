@@ -11,7 +11,7 @@
 
 #include "postgres/obstacles.h"
 #include "routers/pgbouncer.h"
-#include "routers/replacement.h"
+#include "routers/pooler_host.h"
 #include "routers/routing.h"
 
 class Routers

@@ -79,7 +79,8 @@ Routing routing_of(const SplitOptions& options, Connection& old,
     Routing routing =
         given_routing(options, aliases_of(options.alias, leaving, leaving.size() == 1));
     if (const auto state = read_split(old); state && !state->is_new)
-        add_kept_routing(old, kSplitSchema, options.is_resumed && state->is_under_way(), routing);
+        add_kept_routing(old, kSplitSchema, options.is_resumed,
+                         options.is_resumed && state->is_under_way(), routing);
     return routing;
 }
 

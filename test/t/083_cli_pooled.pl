@@ -1,5 +1,6 @@
 # snowflake-shard and PgBouncer: no verb works through a pooler, because clients would share its session; session pooling
-# is found before the copy; a PgBouncer that hangs does not hold the clients of another.
+# is found before the copy; a PgBouncer that hangs does not hold the clients of another; its file can be on another
+# machine.
 
 use strict;
 use warnings;
@@ -36,7 +37,7 @@ subtest 'a server behind a pooler is refused before its session is changed' => s
 		my $pooler = new_pooler(alias_to($one) =~ s/pool_size=4/pool_size=1 pool_mode=$mode/r);
 		my $pooled = shard5_of($pooler);
 		my $refused = qr/\Q$pooler->{dir}\E:6432\/shard5 is a connection pooler: other clients would get the session/;
-		my $remedy = qr/HINT:  Give the address of the server itself\. .*SHOW DATABASES has host, port and database of shard5\./;
+		my $remedy = qr/HINT:  Give the address of the server itself\. .*SHOW DATABASES has .* of shard5\./;
 		foreach my $verb ([ 'list', $pooled ], [ 'query', $pooled, '--sql', 'SELECT 1' ],
 			[ 'move', 'insta5', '--from', $pooled, '--to', $two ], [ 'move', 'insta5', '--from', $two, '--to', $pooled ])
 		{
@@ -105,6 +106,88 @@ subtest 'a PgBouncer that hangs does not hold the clients of another' => sub {
 	kill 'CONT', $pid;
 	is(end_command($move), 0, 'they did so before the one that hung has gone on') or diag($move->{err});
 	is(alias_of($second), led_to($two), 'which leads to the target, too');
+	is((run_shard($program, 'move', 'insta5', '--from', $one, '--to', $two, '--complete'))[0], 0, '--complete');
+};
+
+# A command that runs scripts as ssh does, on a machine where the folder of a PgBouncer is /there. When a script has read
+# the sum of the file for the first time, somebody adds a line.
+sub command_of
+{
+	my ($pooler) = @_;
+	my $command = "$pooler->{dir}/ssh";
+	append_to_file($command, <<"END");
+#!/bin/sh
+test "\$1" = app3 || exit 255
+shift
+echo run >> $pooler->{dir}/runs
+sh -c "\$(printf %s "\$*" | sed 's,/there/,$pooler->{dir}/,g')"
+status=\$?
+case "\$*" in *'cksum <'*cat*)
+	test -e $pooler->{dir}/added || echo '; \$(touch $pooler->{dir}/run)' >> "$pooler->{file}"
+	touch $pooler->{dir}/added
+esac
+exit \$status
+END
+	chmod 0755, $command;
+	return "$command app3";
+}
+
+subtest 'the file of a PgBouncer on another machine' => sub {
+	my ($from, $to) = ($two, $one);
+	my $pooler = new_pooler(alias_to($from));
+	my $file = "$pooler->{dir}/it's here.ini";
+	rename $pooler->{file}, $file or die 'rename';
+	my $main = slurp_file($pooler->{main}) =~ s/\Q$pooler->{file}\E/$file/r;
+	unlink $pooler->{main};
+	append_to_file($pooler->{main}, $main);
+	chmod 0640, $file;
+	$pooler->{file} = $file;
+	console($pooler, 'RELOAD');
+	my $command = command_of($pooler);
+	my @servers = ('insta5', '--from', $from, '--to', $to);
+	my @pooler = ('--pgbouncer', $pooler->{dsn}, '--config', "/there/it's here.ini", '--config-command');
+
+	($status, $out, $err) = run_shard($program, 'move', @servers, @pooler, 'exit 7;', '--dry-run');
+	is($status, 1, 'a command that fails is an obstacle') or diag($err);
+	like($out, qr/\/there\/it's here.ini, by exit 7;: the command has failed with exit status 7\n.*--config-command must run/,
+		'with its exit status');
+	chmod 0555, $pooler->{dir};
+	($status, $out, $err) = run_shard($program, 'move', @servers, @pooler, $command, '--dry-run');
+	chmod 0755, $pooler->{dir};
+	like($out, qr/by \Q$command\E: the command has failed with exit status 1: .*its folder may not be written to/,
+		'so is a folder that may not be written to') or diag($err);
+	($status, $out, $err) = run_shard($program, 'move', @servers, @pooler, $command, '--dry-run');
+	is($status, 0, 'no obstacle') or diag($out . $err);
+	($status, undef, $err) = run_shard($program, 'move', @servers, @pooler[ 0 .. 2 ], 'x.ini', '--config-command', $command);
+	ok($status == 2 && $err =~ /--config x.ini needs the whole path/, 'a relative path is wrong usage') or diag($err);
+
+	# The command is killed while clients are held.
+	my $text = slurp_file($file);
+	my $holder = $from->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.users IN ROW EXCLUSIVE MODE');
+	my $move = start_command('move', 'source: triggers of the fence', @servers, @pooler, $command, '--timeout', '60s');
+	$to->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	$holder->quit;
+	await_text($move, 'waiting for the last write');
+	kill_command($move->{run});
+	is(alias_of($pooler), led_to($from, 1), 'the alias is paused');
+	ok(-e "$file.snowflake-shard", 'the new file is prepared');
+	$to->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+	my $runs = slurp_file("$pooler->{dir}/runs");
+	($status, undef, $err) = run_shard($program, 'move', @servers, '--resume');
+	is($status, 2, '--resume does not take the command from the database') or diag($err);
+	my ($options) = $err =~ /^HINT:  Give these again if the commands are yours: (--pgbouncer .* --config-command '.*')$/m;
+	is(slurp_file("$pooler->{dir}/runs"), $runs, 'it was not run');
+	my $resume = join ' ', map { "'$_'" } $program, 'move', shard_command(@servers);
+	($status, undef, $err) = run_shard('sh', '-c', "$resume $options --resume");
+	is($status, 0, '--resume with the options of the hint') or diag($err);
+	is(alias_of($pooler), led_to($to), 'clients go on on the target');
+	is(slurp_file($file), ($text =~ s/^shard5 .*\n/alias_to($to)/mer) . "; \$(touch $pooler->{dir}/run)\n",
+		'one line has changed, and what was written meanwhile stays');
+	ok(!-e "$pooler->{dir}/run", 'no text of the file was run');
+	is(sprintf('%o', (stat $file)[2] & oct 777), '640', 'the file keeps its mode');
+	is(join(' ', glob "'$pooler->{dir}/*.snowflake-shard'"), '', 'no other file is left');
+	is((run_shard($program, 'move', @servers, '--complete'))[0], 0, '--complete');
 };
 
 $_->stop foreach $one, $two;
