@@ -220,7 +220,7 @@ sub equal_text
 # A statement that reads and changes nothing but its own session has no gap: that before the next statement is the same.
 # A text can have several, and a function of ours behind set_config().
 my $of_session = qr/^(?:(?:SHOW|SET|RESET|BEGIN|SAVEPOINT|RELEASE)\b[^;]*(?:;\s*|\z))+\z
-	| ^SELECT\ (?:pg_catalog\.)?set_config\((?!.*\bsnowflake_\w+\.) | ^SELECT\ oid\ FROM\ pg_database/xis;
+	| ^SELECT\ (?:pg_catalog\.)?(?:set_config|pg_backend_pid)\((?!.*\bsnowflake_\w+\.) | ^SELECT\ oid\ FROM\ pg_database/xis;
 
 # PostgreSQL's own programs: pg_dump reads in one snapshot, and holds its locks from then on. The first LOCK TABLE and
 # the statement after it are gaps. Of the workers that copy a table, what makes something.
