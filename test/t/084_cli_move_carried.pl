@@ -179,7 +179,7 @@ subtest 'a slot that is lost' => sub {
 	like($shown, qr/^open, reverse replication lost: .* --complete\n.* --complete stops reverse replication\./,
 		'of reverse replication: list and verify name --complete');
 	unlike($shown, qr/--undo/, 'and not --undo');
-	is_refused([ @nodes, '--undo' ], qr/is gone, or .*\nHINT: .* --complete stops reverse replication\. Then move the shard back/, '--undo');
+	is_refused([ @nodes, '--undo' ], qr/is gone, or .*\nHINT: .* --complete stops reverse replication\. Then .* moves the shard back, with a copy/, '--undo');
 	unlike($move_error, qr/--abort/, 'names no --abort');
 	moves([ @nodes, '--complete' ], 'dropped', '--complete');
 };
