@@ -138,7 +138,7 @@ subtest 'a trigger of a temporary table is no trigger of the shard' => sub {
 			CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION snowflake_move_5.leaving()});
 	$pid = $mallory->query_safe('BEGIN; INSERT INTO t DEFAULT VALUES; SELECT pg_backend_pid()');
 	is_refused([ @back, '--complete', '--timeout', '1s' ],
-		qr/waited for process $pid \(role mallory, database postgres, application billing\)/,
+		qr/waited for process $pid \(role mallory, database postgres, application billing, transaction \S+ old\)/,
 		'a trigger of a temporary table that is in use');
 	$mallory->query_safe('COMMIT');
 	moves([ @back, '--complete' ], 'dropped', 'and one that is not');
