@@ -43,8 +43,7 @@ void make_slot(Connection& publisher, const std::string& slot)
     withstand_settings(observer);
     await_slot(publisher, observer,
                "SELECT pg_create_logical_replication_slot(" + publisher.literal(slot) +
-                   ", 'pgoutput'" +
-                   (can_fail_over(publisher) ? ", failover => true)" : ")"));
+                   ", 'pgoutput'" + (can_fail_over(publisher) ? ", failover => true)" : ")"));
 }
 
 /* The snapshot is gone with the next command of this connection, which is in a transaction until
