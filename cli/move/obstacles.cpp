@@ -134,7 +134,7 @@ Obstacles compare_clocks(Servers& servers)
              " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + servers.source.server());
     if (apart >= 0 || !has_extension(servers.target))
         return {};
-    servers.target.query("SELECT snowflake_internal.is_open(1, 3)");
+    servers.target.query("SELECT snowflake_internal.is_citus_copy(1, 3)");
     Obstacles found;
     found.read(servers.target, R"(
         SELECT format('its clock is %s s behind that of the source, and snowflake.max_drift is %s s: a draw would be an error', $1::text, max_drift / 1000),

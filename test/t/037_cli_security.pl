@@ -220,8 +220,10 @@ subtest 'a shard of two roles with such constants is refused' => sub {
 			'and names a function');
 		like("$out$err", qr/HINT:  Give all objects of the shard to one role that is no superuser/,
 			'and says how to mend it');
-		is(join(', ', grep { !/ as hostile$/ } split /, /, planted_code_run($one, $two)), '',
-			'none runs with the rights of another role');
+		my @run = split /, /, planted_code_run($one, $two);
+		# A move tries expressions of tables as their owner.
+		@run = grep { !/^(?:check|generated|index).* as hostile$|^statistics as hostile$/ } @run if $verb->[0] eq 'move';
+		is("@run", '', 'which does not run');
 	}
 	$one->safe_psql('postgres', 'DROP TABLE planted.of_other; DROP ROLE other');
 	like($by_restore, qr/materialized view as hostile/, 'a materialized view is filled as its owner');
