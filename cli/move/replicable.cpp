@@ -32,7 +32,7 @@ SELECT CASE WHEN i.indexrelid IS NULL THEN format('table %s has no replica ident
                           AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = t.oid
                                           AND a.attnum = ANY (u.indkey) AND NOT a.attnotnull)
                           HAVING count(*) > 0),
-                         format('ALTER TABLE %1$s ADD PRIMARY KEY (...); or, if few of its rows are changed, ALTER TABLE %1$s REPLICA IDENTITY FULL: '
+                         format('ALTER TABLE %1$s ADD PRIMARY KEY (...); or ALTER TABLE %1$s REPLICA IDENTITY FULL; if few of its rows are changed: '
                                 'the target reads the whole table for each row of an UPDATE or DELETE', name))
                 || '. Do the same in all shards: diff compares it'
             WHEN NOT i.indimmediate THEN format('ALTER TABLE %s REPLICA IDENTITY FULL; or USING another unique index. Do the same in all shards: diff compares it', name)

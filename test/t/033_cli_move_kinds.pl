@@ -60,7 +60,7 @@ my @obstacles = (
 		CREATE UNIQUE INDEX ON insta0.o ((n + 1));
 		CREATE UNIQUE INDEX o_invalid ON insta0.o (n);
 		UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'insta0.o_invalid'::regclass},
-		qr/table insta0\.o has no replica identity\n.*ALTER TABLE insta0\.o ADD PRIMARY KEY \(\.\.\.\); or, .* FULL: the target reads the whole table for each row .*diff compares/,
+		qr/table insta0\.o has no replica identity\n.*ALTER TABLE insta0\.o ADD PRIMARY KEY \(\.\.\.\); or .* FULL; if .*: the target reads the whole table for each row .*diff compares/,
 		'DROP TABLE insta0.o' ],
 	[ $one, 'CREATE TABLE insta0.o2 (n integer NOT NULL CONSTRAINT "O n" UNIQUE)',
 		qr/table insta0\.o2 has no replica identity\n.*ALTER TABLE insta0\.o2 REPLICA IDENTITY USING INDEX "O n"; or/,
