@@ -60,7 +60,7 @@ my @obstacles = (
 		CREATE UNIQUE INDEX ON insta0.o ((n + 1));
 		CREATE UNIQUE INDEX o_invalid ON insta0.o (n);
 		UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'insta0.o_invalid'::regclass},
-		qr/table insta0\.o has no replica identity\n.*ALTER TABLE insta0\.o ADD PRIMARY KEY \(\.\.\.\); or .* FULL; if .*: the target reads the whole table for each row .*diff compares/,
+		qr/table insta0\.o has no replica identity\n.* ADD PRIMARY KEY \(\.\.\.\); or .* FULL; if .*: the target reads the whole table/,
 		'DROP TABLE insta0.o' ],
 	[ $one, 'CREATE TABLE insta0.o2 (n integer NOT NULL CONSTRAINT "O n" UNIQUE)',
 		qr/table insta0\.o2 has no replica identity\n.*ALTER TABLE insta0\.o2 REPLICA IDENTITY USING INDEX "O n"; or/,
@@ -198,7 +198,7 @@ subtest 'objects of the target that would change the shard' => sub {
 		'--dry-run: large objects');
 	like($err, qr/event trigger watch will run (public\.)?watch\(\) while the definition is made/,
 		'--dry-run: an event trigger of the target');
-	like($err, qr/:${\$two->port}\/postgres will read the whole table for each row .*: insta0\.full1 \(0 bytes\)\. A key is better: ALTER TABLE insta0\.full1 ADD/,
+	like($err, qr/ will read the whole table for each row .*: insta0\.full1 \(0 bytes\)\. A key is better: ALTER TABLE insta0\.full1 ADD/,
 		'--dry-run: a table whose REPLICA IDENTITY is FULL, without an index');
 	$one->safe_psql('postgres', 'DROP TABLE insta0.full1, insta0.full2');
 	unlike($err, qr/event trigger disabled/, '--dry-run: but not of one that is disabled');
@@ -321,7 +321,8 @@ subtest 'a source that the target cannot reach, and clocks that differ' => sub {
 	like($err, qr/the clock of .* is \d+ s behind/, '--dry-run: the clocks are apart') if $clock;
 	set_clock($clock, -4000) if $clock;
 	(undef, $out) = obstacles($one, $two);
-	like($out, qr/:${\$two->port}\/postgres: its clock is \d+ s behind that of the source, and snowflake\.max_drift is 3600 s: a draw would be an error\n    HINT:  Set the clock right\./,
+	my $slow = qr/its clock is \d+ s behind that of the source, and snowflake\.max_drift is 3600 s: a draw would be an error/;
+	like($out, qr/:${\$two->port}\/postgres: $slow\n    HINT:  Set the clock right\./,
 		'--dry-run: by more than a draw permits') if $clock;
 	set_clock($clock, -600) if $clock;
 };

@@ -130,7 +130,8 @@ subtest 'a split that ends before the bounds of its sequences' => sub {
 	like("$status $err", qr/^3 .*no ALTER SEQUENCE/s, 'the command fails');
 	is(open_shards($one, $two), '(0,1) (2,3)', 'all shards are open');
 	my (undef, $rows) = shard_json($program, 'list', $one, $two);
-	is(join(' ', map { $_->{shard} } grep { ($_->{next} // '') =~ / --resume$/ } @$rows), '2 3', 'list shows the next command');
+	is(join(' ', map { $_->{shard} } grep { ($_->{next} // '') =~ / --resume$/ } @$rows), '2 3',
+		'list shows the next command');
 	(undef, $found) = shard_json($program, 'verify', $one, $two);
 	is(join("\n", map { "$_->{finding} $_->{hint}" } grep { $_->{finding} ne 'leftover' } @$found), '',
 		'verify has no hint that opens a sequence');
