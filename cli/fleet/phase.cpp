@@ -3,7 +3,7 @@
 namespace
 {
 
-constexpr Motion moving = Motion::moving, reversed = Motion::reverse, rest = Motion::rest;
+constexpr Motion moving = Motion::moving, reversed = Motion::reverse, at_rest = Motion::rest;
 constexpr Act begins = Act::begins, goes_on = Act::goes_on, leads = Act::leads,
               aborts = Act::aborts, discards = Act::discards, drops = Act::drops,
               nothing = Act::nothing, refuses = Act::refuses, objects = Act::objects;
@@ -33,7 +33,7 @@ constexpr Acts kRefused = {refuses, refuses, refuses, refuses, refuses, refuses,
  * is the record that a server knows alone. All other pairs are faulty. The acts are in the order of
  * Verb. */
 constexpr PhaseRow kRows[kPhases] = {
-    {Phase::none, rest, "--", "not begun, or aborted", kOpen, {}, false,
+    {Phase::none, at_rest, "--", "not begun, or aborted", kOpen, {}, false,
      {begins, begins, refuses, refuses, refuses, refuses, begins, refuses}},
     {Phase::prepared, moving, "p p- h-", "prepared", kMoving, kToEnd, false, kCopying},
     {Phase::copying, moving, "c C r pc pr pH", "copying", kMoving, kToEnd, false, kCopying},
@@ -41,7 +41,7 @@ constexpr PhaseRow kRows[kPhases] = {
     {Phase::fenced, moving, "f F fr fH FR", "fenced", kClosed, kToEnd, false, kFenced},
     {Phase::opened, moving, "o O fo FO", "open, not ended", kMoving, {"--resume"}, false, kOpened},
     {Phase::ended, moving, "mo MO =O", "open, ended but for a record", kMoving, {"--resume"}, false, kOpened},
-    {Phase::moved, rest, "m M = m- M- =-", "moved", kOpen, {"--complete"}, false,
+    {Phase::moved, at_rest, "m M = m- M- =-", "moved", kOpen, {"--complete"}, false,
      {leads, leads, leads, refuses, refuses, drops, leads, leads}},
     {Phase::reverse, reversed, "RP", "with reverse replication", kReverse, kBack, false, kFollowed},
     {Phase::turning, reversed, "Ro RO", nullptr, kReverse, kBack, false, kFollowed},
@@ -49,13 +49,13 @@ constexpr PhaseRow kRows[kPhases] = {
      {leads, leads, leads, refuses, refuses, drops, leads, leads}},
     {Phase::undo_fenced, moving, "RF", "fenced by an undo", kClosed, kToEnd, true, kUndoing},
     {Phase::undo_opened, moving, "OF OM O= OR", "opened by an undo, not ended", kMoving, {"--resume"}, true, kUndoing},
-    {Phase::undone, rest, "-=", "undone", kOpen, {"--complete"}, true,
+    {Phase::undone, at_rest, "-=", "undone", kOpen, {"--complete"}, true,
      {begins, begins, refuses, refuses, leads, drops, begins, refuses}},
-    {Phase::unequal, rest, "-m -M", "undone, rows may differ", kOpen, {"--complete"}, true,
+    {Phase::unequal, at_rest, "-m -M", "undone, rows may differ", kOpen, {"--complete"}, true,
      {objects, objects, refuses, refuses, leads, drops, objects, refuses}},
     {Phase::undone_reverse, reversed, "P R PR", "undone with reverse replication", kReverse, kBack, true,
      {goes_on, goes_on, refuses, discards, leads, refuses, refuses, goes_on}},
-    {Phase::dropped, rest, "", "dropped", kOpen, {}, false,
+    {Phase::dropped, at_rest, "", "dropped", kOpen, {}, false,
      {leads, leads, leads, refuses, refuses, nothing, leads, leads}},
     {Phase::source_lost, moving, "-c -r -H", nullptr, kMoving, {"--abort"}, false,
      {refuses, refuses, refuses, aborts, refuses, refuses, refuses, refuses}},
