@@ -10,7 +10,8 @@
 /* Sessions of its own, because the text of rows needs other settings. */
 void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size, Laps& laps)
 {
-    auto& [source, target] = servers;
+    Connection& source = servers.source;
+    Connection& target = servers.target;
     note_same_definition(source, move);
     warn("both: comparing rows");
     const std::set<std::string> compared = read_compared(source, move);

@@ -32,7 +32,7 @@ struct MoveOptions : CutoverOptions {
     std::uint64_t verify_size = 1 << 30;
 };
 
-int move_shard(const MoveOptions& options);
+int move_shard(const MoveOptions& given);
 
 /* --shards, --plan: a list of moves. Prints the obstacles of all moves, or a line for each move
  * when all have ended. Returns 3 if a move failed or was not begun, else 1 if there are obstacles,
