@@ -112,7 +112,7 @@ Columns columns_of(TupleDesc row)
     for (int i = 0; i < row->natts; i++)
         if (!TupleDescAttr(row, i)->attisdropped)
             sorted[count++] = TupleDescAttr(row, i);
-    qsort(sorted, static_cast<std::size_t>(count), sizeof(*sorted), by_name);
+    qsort(sorted, static_cast<std::size_t>(count), sizeof(void*), by_name);
     Columns columns = {
         static_cast<Column*>(palloc0(sizeof(Column) * static_cast<std::size_t>(count + 1))), count,
         false};
