@@ -66,7 +66,7 @@ struct Generator {
 
     void tell_end(const State&) const {}
 
-    void forget(State& state) const { forget_unread(state); }
+    static void forget(State& state) { forget_unread(state); }
 
     Fingerprint fingerprint(const State& state) const
     {

@@ -72,7 +72,7 @@ inline void commit_client(State& state, std::size_t client)
     ++server.now.rows[done.row];
     write_wal(server, {static_cast<Byte>(done.row + 1), 0, 0});
     flush(state, done.server);
-    state.acknowledged = static_cast<Byte>(state.acknowledged | 1u << done.row);
+    state.acknowledged = static_cast<Byte>(state.acknowledged | 1U << done.row);
     state.clients[client] = {};
 }
 
@@ -106,7 +106,7 @@ inline void apply_next(State& state, std::size_t subscriber)
         server.now.marker_position = entry.position;
         return;
     }
-    ++server.now.rows[entry.row - 1u];
+    ++server.now.rows[entry.row - 1U];
     write_wal(server, entry);
 }
 
@@ -137,7 +137,7 @@ inline void crash(State& state, std::size_t server)
         if (client.is_writing && client.server == server)
             client = {};
     if (state.command.is_running)
-        state.command.lost_sessions = static_cast<Byte>(state.command.lost_sessions | 1u << server);
+        state.command.lost_sessions = static_cast<Byte>(state.command.lost_sessions | 1U << server);
 }
 
 /* The command */
@@ -199,9 +199,7 @@ inline bool can_be_late(const State& state)
 
 inline void be_late(State& state, const Guards& guards)
 {
-    if (state.command.at != Step::open)
-        leave_running(state);
-    else if (!guards.commit_is_final)
+    if (state.command.at != Step::open || !guards.commit_is_final)
         leave_running(state);
     fail(state, true, guards);
 }

@@ -48,7 +48,7 @@ inline Byte writers_on(const State& state, std::size_t server)
     Byte writers = 0;
     for (std::size_t i = 0; i < kClients; ++i)
         if (state.clients[i].is_writing && state.clients[i].server == server)
-            writers = static_cast<Byte>(writers | 1u << i);
+            writers = static_cast<Byte>(writers | 1U << i);
     return writers;
 }
 
@@ -94,7 +94,7 @@ inline bool can_end(const State& state, const Guards& guards)
     case Step::make_triggers:
         return writers_on(state, command.from) == 0;
     case Step::back_slot:
-        return writers_on(state, 1u - command.from) == 0;
+        return writers_on(state, 1U - command.from) == 0;
     case Step::pause:
         return !state.clients[0].is_writing;
     case Step::await_writers:
@@ -162,7 +162,7 @@ inline void note_step(State& state, const Guards& guards)
             command.snapshot = 0;
             for (std::size_t i = 0; i < kRows; ++i)
                 if (source.now.rows[i] != 0)
-                    command.snapshot = static_cast<Byte>(command.snapshot | 1u << i);
+                    command.snapshot = static_cast<Byte>(command.snapshot | 1U << i);
         }
         break;
     case Step::begin_opening:

@@ -56,14 +56,14 @@ struct Moves {
         return recover(state, guards, [](const State&, const State&, Action) {});
     }
 
-    void forget(State& state) const { forget_unread(state); }
+    static void forget(State& state) { forget_unread(state); }
 
-    Fingerprint fingerprint(const State& state) const
+    static Fingerprint fingerprint(const State& state)
     {
         return fingerprint_of(&state, sizeof state);
     }
 
-    std::string text(const State& before, const State& after, Action action) const
+    static std::string text(const State& before, const State& after, Action action)
     {
         return step_text(before, after, action);
     }

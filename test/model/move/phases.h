@@ -42,12 +42,12 @@ public:
     }
 
 private:
-    static constexpr std::size_t kRecords = 7 * 8;
+    static constexpr std::size_t kRecords = 56; /* steps and none, each with three flags */
 
     static std::size_t index_of(const Record& record)
     {
-        return static_cast<std::size_t>(record.step) * 8 + record.is_reverse * 4u +
-               record.is_equal * 2u + (record.is_held & record.is_compared);
+        return static_cast<std::size_t>(record.step) * 8 + (record.is_reverse ? 4 : 0) +
+               (record.is_equal ? 2 : 0) + (record.is_held && record.is_compared ? 1 : 0);
     }
 
     static Record record_of(std::size_t index)

@@ -33,7 +33,7 @@ struct Program {
                source_record.step == RecordStep::fenced || source_record.step == RecordStep::moved;
     }
 
-    bool has_slot(const Server& server) const
+    static bool has_slot(const Server& server)
     {
         return server.slot.is_there && !server.slot.is_lost;
     }

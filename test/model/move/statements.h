@@ -217,8 +217,8 @@ inline std::size_t server_of(Statement sent)
 {
     const Side side = text_of(sent.step).side;
     if (sent.step == Step::drop_closed || sent.step == Step::drop_closed_alone)
-        return sent.value == 0 ? sent.from : 1u - sent.from;
-    return side == Side::target ? 1u - sent.from : sent.from;
+        return sent.value == 0 ? sent.from : 1U - sent.from;
+    return side == Side::target ? 1U - sent.from : sent.from;
 }
 
 /* Reads and waits have no effect on a server. */

@@ -129,7 +129,7 @@ constexpr StepText kSteps[] = {
     {Step::erase_marker, Side::source, "the marker is erased from the record", "SET step = "},
     {Step::release_sequences, Side::source, "the sequence gets its position again",
      "release_sequences"},
-    {Step::lift, Side::source, "THE FENCE IS LOWERED", "\\.lift\\(\\)|SET step = "},
+    {Step::lift, Side::source, "THE FENCE IS LOWERED", R"(\.lift\(\)|SET step = )"},
     {Step::resume_clients, Side::routers, "the alias is resumed", "RESUME"},
     {Step::lead, Side::routers, "the alias leads to the target", "RELOAD|RESUME"},
     {Step::drop_subscription, Side::target, "the subscription is dropped",

@@ -76,7 +76,7 @@ inline Finding write(State& state, Action action)
 inline void commit_client(State& state, std::size_t client)
 {
     const Client done = state.clients[client];
-    const auto bit = static_cast<Byte>(1u << done.row);
+    const auto bit = static_cast<Byte>(1U << done.row);
     state.servers[done.server].now.shards[done.shard].rows |= bit;
     flush(state, done.server);
     state.acknowledged[done.shard] |= bit;
@@ -117,7 +117,7 @@ inline void crash(State& state, std::size_t server)
         if (client.is_writing && client.server == server)
             client = {};
     if (state.command.is_running)
-        state.command.lost_sessions = static_cast<Byte>(state.command.lost_sessions | 1u << server);
+        state.command.lost_sessions = static_cast<Byte>(state.command.lost_sessions | 1U << server);
 }
 
 /* While a split is under way, and its closing was replayed. At another time a promotion by somebody

@@ -29,7 +29,7 @@ inline Byte writers_of(const State& state)
     for (std::size_t i = 0; i < kClients; ++i)
         if (state.clients[i].is_writing && state.clients[i].shard == kLeaves &&
             state.clients[i].server == kOld)
-            writers = static_cast<Byte>(writers | 1u << i);
+            writers = static_cast<Byte>(writers | 1U << i);
     return writers;
 }
 

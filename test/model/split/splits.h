@@ -57,19 +57,19 @@ struct Splits {
     }
 
     /* Only a crash reads the disk of a server, and the standby replays the old one's. */
-    void forget(State& state) const
+    static void forget(State& state)
     {
         if (state.crashes_left == 0)
             for (std::size_t i = 0; i < kServers; ++i)
                 flush(state, i);
     }
 
-    Fingerprint fingerprint(const State& state) const
+    static Fingerprint fingerprint(const State& state)
     {
         return fingerprint_of(&state, sizeof state);
     }
 
-    std::string text(const State& before, const State& after, Action action) const
+    static std::string text(const State& before, const State& after, Action action)
     {
         return step_text(before, after, action);
     }

@@ -18,7 +18,7 @@ inline Byte bit_of(Byte position)
         std::cerr << "the model has no room for position " << int(position) << '\n';
         std::abort();
     }
-    return static_cast<Byte>(1u << (position - kFirst - 1));
+    return static_cast<Byte>(1U << (position - kFirst - 1));
 }
 
 inline void flush(State& state, std::size_t server)
