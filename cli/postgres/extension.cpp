@@ -13,7 +13,7 @@ const std::string kVersionsText = "1.1";
 /* All functions of snowflake_internal that this command calls. test/t/030_cli.pl compares. */
 const char* const kFunctions =
     "{calls,claim_shard,columns_as_owner,copy_rows,digest,findings,fire_key,foreign_code,id_seq,"
-    "is_citus_copy,is_open,lock_sequence,other_ids,path_of_statement,replace_guarded,rows_as_owner,"
+    "is_citus_copy,lock_sequence,other_ids,path_of_statement,replace_guarded,rows_as_owner,"
     "rows_as_table_owner,run_as_owner,run_as_role,run_guarded,sequences,settled_id,"
     "shard_settings,shards,stored_value}";
 
