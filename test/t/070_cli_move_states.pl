@@ -58,6 +58,12 @@ is_deeply(\@rows, [ sort keys %records ], 'the page has these states');
 my $conf = "wal_level = logical\nmax_wal_senders = 40\nmax_replication_slots = 60\nmax_connections = 100\n"
 	. "max_worker_processes = 60\nmax_logical_replication_workers = 50\n";
 my @nodes = map { new_server($_, conf => $conf, init => { allows_streaming => 1 }) } qw(one two);
+# Before 18 this is max_replication_slots.
+foreach my $node (grep { $_->pg_version >= 18 } @nodes)
+{
+	$node->append_conf('postgresql.conf', 'max_active_replication_origins = 60');
+	$node->restart;
+}
 my @servers = ('--from', $nodes[0], '--to', $nodes[1]);
 $nodes[0]->safe_psql('postgres', join '', map { qq{
 	SELECT snowflake_create_shard($_, 'insta$_');
