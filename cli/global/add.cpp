@@ -214,7 +214,7 @@ private:
         lock_and_change(writer_, [&] {
             writer_.run("LOCK TABLE " + only(added) + " IN SHARE MODE");
             flusher.run("SELECT pg_logical_emit_message(true, 'snowflake', '')");
-            await_follower(writer_, subscription.slot, std::chrono::seconds(10));
+            await_follower(writer_, follower, subscription.slot, std::chrono::seconds(10));
             require_equal(follower, added);
             refresh(follower, subscription, false);
         });

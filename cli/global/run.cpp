@@ -121,7 +121,7 @@ private:
     {
         change_ = {observer_.query("SELECT gen_random_uuid()").text(0, 0), sql_};
         for (const Follower& follower : followers_) /* nobody waits meanwhile */
-            await_follower(observer_, follower.subscription.slot, kCatchUp);
+            await_follower(observer_, follower.connection, follower.subscription.slot, kCatchUp);
         try {
             lock_and_run_naming(writer_, Clock::now() + timeout(), [&] {
                 for (const Follower& follower : followers_)
@@ -155,7 +155,7 @@ private:
     {
         observer_.query("SELECT pg_logical_emit_message(true, $1, '')", {kGlobal});
         for (const Follower& follower : followers_)
-            await_follower(observer_, follower.subscription.slot, timeout());
+            await_follower(observer_, follower.connection, follower.subscription.slot, timeout());
     }
 
     /* In the transaction that has the locks of the tables. */

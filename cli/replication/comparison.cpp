@@ -76,7 +76,7 @@ private:
         std::future<Digests> reading;
         for (std::size_t i = 0; i < batches.size(); i++) {
             const Digests here = i == 0 ? read_digests(publisher_, batches[0]) : reading.get();
-            await_follower(publisher_, slot_, kCatchUp);
+            await_follower(publisher_, follower_, slot_, kCatchUp);
             if (i + 1 < batches.size())
                 reading = start_reading(publisher_, batches[i + 1]);
             const Digests there = read_digests(follower_, batches[i]);

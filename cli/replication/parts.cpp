@@ -97,7 +97,7 @@ Comparison::Comparison(Connection& publisher, Connection& follower, const std::s
 void Comparison::read(const std::string& slot)
 {
     Parts before = read_parts(publisher_, table_, sql_);
-    await_follower(publisher_, slot, kCatchUp);
+    await_follower(publisher_, follower_, slot, kCatchUp);
     Parts copy = read_parts(follower_, table_, sql_);
     Parts after = read_parts(publisher_, table_, sql_);
     const auto numbers = numbers_of({&before, &copy, &after});

@@ -98,26 +98,27 @@ void drop_slot(Connection& publisher, const std::string& slot, Clock::time_point
     }
 }
 
-void await_follower(Connection& publisher, const std::string& slot,
+void await_follower(Connection& publisher, const Connection& follower, const std::string& slot,
                     std::chrono::milliseconds longest)
 {
     const std::string now = publisher.query("SELECT pg_current_wal_lsn()").text(0, 0);
     const Clock::time_point deadline = Clock::now() + longest;
     for (Pause pause;; pause()) {
-        const Result follower = publisher.query(R"(
+        const Result reader = publisher.query(R"(
             SELECT confirmed_flush_lsn >= $2::pg_lsn, active
             FROM pg_replication_slots WHERE slot_name = $1)",
-                                                {slot, now});
-        if (follower.rows() == 0)
-            throw Failure("slot " + slot + " is gone");
-        if (follower.flag(0, 0))
+                                              {slot, now});
+        const std::string name = "slot " + slot + " of " + publisher.server();
+        if (reader.rows() == 0)
+            throw Failure(name + " is gone");
+        if (reader.flag(0, 0))
             return;
         /* Asked after the position: a copy that has everything can be compared though it is not
          * connected at this moment. */
-        if (!follower.flag(0, 1))
-            throw Failure("the copy's server does not read slot " + slot);
+        if (!reader.flag(0, 1))
+            throw Failure(follower.server() + " does not read " + name);
         if (Clock::now() > deadline)
-            throw Failure("the copy is not caught up after " + std::to_string(longest.count()) +
-                          " ms");
+            throw Failure(follower.server() + " has not read all of " + name + " after " +
+                          std::to_string(longest.count()) + " ms");
     }
 }

@@ -46,5 +46,5 @@ void drop_slot(Connection& publisher, const std::string& slot, Clock::time_point
 
 /* Returns when the follower has everything that is visible on the publisher now; it reads the slot.
  * A Failure if it does not, or does not catch up in this time. */
-void await_follower(Connection& publisher, const std::string& slot,
+void await_follower(Connection& publisher, const Connection& follower, const std::string& slot,
                     std::chrono::milliseconds longest);
