@@ -79,7 +79,7 @@ sub come_to_rest
 sub last_lines
 {
 	my ($text) = @_;
-	$text =~ s/^snowflake-shard: (?:source|target|both): .*\n//mg;
+	$text =~ s/^(?:[\d:]+ )?snowflake-shard: (?:source|target|both): .*\n//mg;
 	$text =~ s{/\S+/}{.../}g;
 	return $text;
 }

@@ -126,7 +126,7 @@ sub print_trial
 	my ($to, $name, $try) = @_;
 	my $faults = eval { $try->() } // ($@ ? ["the trial died: $@"] : undef);
 	my $result = defined $faults ? join('; ', map { s/\s+/ /gr } @$faults) : 'not reached';
-	print $to "trial | $name | ", substr($result, 0, 400), "\n";
+	print $to "trial | $name | ", substr($result, 0, 1000), "\n";
 	return;
 }
 

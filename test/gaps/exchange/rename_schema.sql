@@ -1,3 +1,3 @@
-ALTER SCHEMA @schema@ RENAME TO away;
+ALTER SCHEMA @schema@ RENAME TO @schema@_away;
 -- at the next gap
-ALTER SCHEMA away RENAME TO @schema@;
+ALTER SCHEMA @schema@_away RENAME TO @schema@;
