@@ -216,16 +216,13 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     end_check_of_replicated_rows(target_, move_.shards, limits_.deadline());
     drop_slot_and_publication(source_, move_, limits_.deadline());
     const std::string rows = differences.empty() ? "" : ", rows differ";
-    std::string reverse;
+    std::string problem;
     if (const auto source = standing().source; source && source->is_reversible) {
-        const std::string problem =
-            make_reverse(session_.servers, move_, on_source_, routers_.routing(), limits_);
+        problem = make_reverse(session_.servers, move_, on_source_, routers_.routing(), limits_);
         if (problem.empty())
             return end(done() + kWithReverse + rows, rows.empty());
-        warn("reverse replication is not possible: " + problem);
         /* Its slot would keep WAL on the target until the disk is full. */
         discard_reverse(target_, move_, limits_);
-        reverse = ", without reverse replication";
     }
     /* The source first. If the command is killed in between, the source is at moved and the
      * target has a record: --resume goes on. The other way round, a fenced source and no
@@ -233,5 +230,9 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
      * would refuse to go on. */
     write_moved(source_, move_, snapshot && differences.empty());
     drop_state(target_, move_, limits_);
-    return end(done() + reverse + rows, reverse.empty() && rows.empty());
+    if (problem.empty())
+        return end(done() + rows, rows.empty());
+    warn("reverse replication is not possible: " + problem +
+         "\nHINT:  Before a move back: " + next_commands(in_transit(standing())));
+    return end(done() + ", without reverse replication" + rows, false);
 }
