@@ -65,7 +65,7 @@ sub pass
 		elsif (my $end = $self->{ends}{$number}) { $self->read_from($end) }
 		else { push @readable, $handle }
 	}
-	$self->{held} = [ grep { !$self->send_held($_) } @{ $self->{held} // [] } ];
+	$self->send_held();
 	return @readable;
 }
 
@@ -171,23 +171,34 @@ sub send_on
 {
 	my ($self, $session, $to, $bytes) = @_;
 	push @{ $self->{held} }, { session => $session, to => $to, bytes => $bytes };
-	$self->{held} = [ grep { !$self->send_held($_) } @{ $self->{held} } ];
+	$self->send_held();
 	return;
 }
 
-# False while the server is stalled.
+# In their order. A server may be stalled, and an end may not read: an apply worker that waits for a lock.
 sub send_held
 {
-	my ($self, $held) = @_;
-	my $until = $self->{stalled}{ $held->{session}{server} } // 0;
-	return 0 if $until > time();
-	my $socket = $held->{session}{ $held->{to} }{socket};
+	my ($self) = @_;
+	my %is_full;
 	local $SIG{PIPE} = 'IGNORE';
-	while (defined fileno $socket && length $held->{bytes})
+	$self->{held} = [ grep {
+		my $socket = $_->{session}{ $_->{to} }{socket};
+		my $number = fileno $socket;
+		my $is_stalled = ($self->{stalled}{ $_->{session}{server} } // 0) > time();
+		$is_full{$number} = 1 if defined $number && !$is_stalled && !$is_full{$number} && !send_bytes($socket, \$_->{bytes});
+		defined $number && ($is_stalled || $is_full{$number}) } @{ $self->{held} // [] } ];
+	return;
+}
+
+# False if the rest cannot be sent now.
+sub send_bytes
+{
+	my ($socket, $bytes) = @_;
+	while (length $$bytes)
 	{
-		my $written = syswrite $socket, $held->{bytes};
-		last if !$written;
-		substr $held->{bytes}, 0, $written, '';
+		my $sent = send $socket, $$bytes, MSG_DONTWAIT;
+		return !$!{EAGAIN} if !defined $sent;
+		substr $$bytes, 0, $sent, '';
 	}
 	return 1;
 }
