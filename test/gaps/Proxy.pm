@@ -16,7 +16,7 @@ use Frames qw(take_startup take_message text_of_query text_of_parse startup_para
 use IO::Select;
 use IO::Socket::UNIX;
 use Errno;
-use Socket qw(MSG_DONTWAIT SOCK_STREAM);
+use Socket qw(MSG_DONTWAIT SHUT_RDWR SOCK_STREAM);
 use Time::HiRes 'time';
 
 my $longest_name = 110;
@@ -84,7 +84,7 @@ sub stop
 	return;
 }
 
-# Of a killed server or command.
+# Of a killed server or command. A writer, which is a child, has the sockets, too, so that close() alone tells nobody.
 sub close_session
 {
 	my ($self, $session) = @_;
@@ -92,6 +92,7 @@ sub close_session
 	{
 		delete $self->{ends}{ fileno($end->{socket}) // -1 };
 		$self->{select}->remove($end->{socket});
+		shutdown $end->{socket}, SHUT_RDWR;
 		close $end->{socket};
 	}
 	return;

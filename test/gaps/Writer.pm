@@ -60,10 +60,11 @@ sub write_rows
 	my ($file, @places) = @_;
 	open my $log, '>', $file or die "$file: $!";
 	$log->autoflush(1);
-	my ($parent, $place, $session) = (getppid(), 0);
+	my ($parent, $place) = (getppid(), 0);
+	my @sessions;
 	for (my $n = 0; !-e "$file.stop" && getppid() == $parent; $n++)
 	{
-		$session //= DBI->connect($places[$place], scalar getpwuid($<), '',
+		my $session = $sessions[$place] //= DBI->connect($places[$place], scalar getpwuid($<), '',
 			{ RaiseError => 0, PrintError => 0, PrintWarn => 0, pg_server_prepare => 0 });
 		if (!$session)
 		{
@@ -80,13 +81,13 @@ sub write_rows
 			usleep(5_000);
 			next;
 		}
-		# The session is lost: by a shutdown or a crash the transaction may be committed or not.
-		print $log "doubt w$n\n" if !$session->ping;
+		my $error = $session->errstr =~ s/\s+/ /gr;
 		# Closed, moved away, not there yet, or a copy that has no indexes yet.
-		print $log "error w$n ", $session->errstr =~ s/\s+/ /gr, "\n"
-		  if $session->ping && $state !~ /^(?:25006|42P01|3F000|42883|42P10|2200H|55000|40|55P03|57)/;
-		$session->disconnect;
-		$session = undef;
+		my $is_expected = $state =~ /^(?:25006|42P01|3F000|42883|42P10|2200H|55000|40|55P03|57)/;
+		# The session is lost: by a shutdown or a crash the transaction may be committed or not.
+		if (!$session->ping) { print $log "doubt w$n\n" }
+		elsif (!$is_expected) { print $log "error w$n $error\n" }
+		$sessions[$place] = undef if !$session->ping || !$session->do('ROLLBACK');
 		$place = ($place + 1) % @places;
 		usleep(3_000);
 	}
