@@ -1,13 +1,35 @@
 \echo Use "ALTER EXTENSION snowflake UPDATE TO '1.1'" to load this file. \quit
--- From 1.0 to 1.1: snowflake_settled_id(). The parts are those of the install script.
+-- From 1.0 to 1.1. The parts are those of the install script.
 
--- Functions for consumers that read rows in the order of their IDs.
---
---   25001         in REPEATABLE READ or SERIALIZABLE
---   25006         the sequence makes no IDs here: a move or a split has closed it, or it is a copy of Citus
---   55000         on a standby; the column's DEFAULT does not name one shard, sequence and epoch
---   42501, 42809, 42P01, 42703, 22003   no SELECT or USAGE; no sequence; no relation; no column; no shard
---   55P03, 57014, 40P01   lock_timeout; statement_timeout or a cancel; a deadlock, while it waits
+-- The sequence belongs to the role that made the extension, and was granted to it before. Such a grant remains in
+-- pg_init_privs after the role is dropped, and pg_dump then revokes it from a number. No statement ends a row there.
+ALTER SEQUENCE snowflake_id_seq OWNER TO @extowner@;
+REVOKE GRANT OPTION FOR ALL ON SEQUENCE snowflake_id_seq FROM @extowner@;
+DELETE FROM pg_catalog.pg_init_privs
+WHERE classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+  AND objoid OPERATOR(pg_catalog.=) 'snowflake_id_seq'::pg_catalog.regclass;
+-- From PostgreSQL 17 on the roles of such a row are dependencies.
+DELETE FROM pg_catalog.pg_shdepend
+WHERE deptype OPERATOR(pg_catalog.=) 'i' AND classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+  AND objid OPERATOR(pg_catalog.=) 'snowflake_id_seq'::pg_catalog.regclass
+  AND dbid OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database
+                                   WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database());
+
+CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_encode';
+
+CREATE FUNCTION snowflake_internal.min_id(ts timestamptz, epoch_ms bigint) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_min_id';
+
+CREATE FUNCTION snowflake_internal.time_of(id bigint, epoch_ms bigint) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_timestamp';
+
+CREATE FUNCTION snowflake_internal.advance(seq regclass, past_id bigint, epoch_ms bigint) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_advance';
 
 CREATE FUNCTION snowflake_settled_id(shard integer, seq regclass) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
@@ -46,6 +68,16 @@ CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
     AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
 COMMENT ON FUNCTION snowflake_internal.lock_sequence(oid) IS
     'nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval()';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- The epoch that the function has of itself is not written.
+SELECT format('%s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)', e.extnamespace::regnamespace, $1, $2,
+              CASE WHEN $3 <> snowflake_internal.default_epoch() THEN format(', %s::bigint', $3) END)
+FROM pg_extension AS e WHERE e.extname = 'snowflake'
+$$;
 
 CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
     RETURNS void
@@ -141,6 +173,135 @@ COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
     'makes a schema a logical shard: its sequence table_id_seq and its function next_id(), '
     'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';
 
+CREATE FUNCTION snowflake_create_shard(shard integer)
+    RETURNS void
+    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+    -- Bound here, to these types exactly: the schema can hold functions of others.
+    RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());
+COMMENT ON FUNCTION snowflake_create_shard(integer) IS
+    'the same, in a schema that is named shard and the number: shard7';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
+    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
+END;
+$$;
+
+CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
+$$;
+COMMENT ON FUNCTION snowflake_internal.has_record IS
+    'whether the database has the record of a move or a split, which set sequences to their end while they close shards';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    bounds record;
+BEGIN
+    SELECT s.seqmin, s.seqmax INTO bounds FROM pg_sequence AS s WHERE s.seqrelid = seq;
+    IF snowflake_internal.is_citus_copy(bounds.seqmin, bounds.seqmax) THEN
+        RAISE EXCEPTION 'sequence % makes no IDs on this Citus worker', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a '
+                            'worker of group %s. Two copies would make the same IDs.',
+                            bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
+            HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
+    ELSIF bounds.seqmin = bounds.seqmax - 1 THEN
+        RAISE EXCEPTION 'sequence % is closed', seq USING
+            ERRCODE = 'read_only_sql_transaction',
+            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
+                     'as snowflake-shard move sets them when a shard has left.',
+            HINT = 'snowflake-shard map shows the server that has the shard.';
+    ELSIF snowflake_internal.has_record()
+          AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
+        RAISE EXCEPTION 'sequence % is closed', seq USING
+            ERRCODE = 'read_only_sql_transaction',
+            DETAIL = 'It is at its end, as snowflake-shard move and split set it while a shard is closed.',
+            HINT = 'snowflake-shard map shows the server that has the shard.';
+    END IF;
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_replace(
+        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
+        RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old record;
+BEGIN
+    RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms USING
+        DETAIL = 'It was called more than 20 times before that. If it writes anything, it did so each time.';
+    PERFORM snowflake_internal.advance(seq, max(c.id), epoch_ms) FROM unnest(calls) AS c;
+    PERFORM snowflake_internal.adopt_pass_columns(legacy, seq, epoch_ms);
+
+    -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and the dependents. The body
+    -- is bound to the sequence itself, so a search_path of the function's own is not needed any more.
+    SELECT n.nspname, p.proname, p.prosecdef INTO old
+    FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS bigint '
+                   'LANGUAGE sql VOLATILE PARALLEL UNSAFE %s RETURN %s',
+                   old.nspname, old.proname, pg_get_function_arguments(legacy),
+                   CASE WHEN old.prosecdef THEN 'SECURITY DEFINER' END,
+                   snowflake_internal.call_text(shard, seq, epoch_ms));
+    -- Schemas can be renamed all the same, and others be given their names.
+    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0) AS k
+                   WHERE k.seq = $3) THEN
+        RAISE EXCEPTION 'the schema of function % or sequence % was renamed meanwhile', legacy, seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = format('Try again: SELECT snowflake_adopt(%L, %s);', legacy, shard);
+    END IF;
+    -- If no native ID can be made now, this is the error, and not the first INSERT.
+    EXECUTE format('SELECT %I.%I()', old.nspname, old.proname);
+END;
+$$;
+
+-- The new IDs are above the old ones as far as the clock is right. If it was not, and an index shows the
+-- largest ID, the sequence is moved past that. The columns that were not looked at are told.
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq regclass, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    more CONSTANT text := CASE WHEN epoch_ms = snowflake_internal.default_epoch() THEN ''
+                               ELSE format(', %s', epoch_ms) END;
+    col record;
+    newest bigint;
+BEGIN
+    FOR col IN SELECT * FROM snowflake_internal.adopt_columns(legacy) LOOP
+        IF col.obstacle IS NOT NULL THEN
+            RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
+                quote_ident(col.column_name), col.tbl, col.obstacle USING
+                HINT = CASE WHEN col.is_own
+                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;',
+                                        seq, col.column_name, more, col.tbl)
+                            -- In a query by another role code of the table's owner would run with that role's rights.
+                            ELSE format('Ask that role for max(%I). If new IDs must be above it: '
+                                        'SELECT snowflake_advance(%L, ...%s);',
+                                        col.column_name, seq, more) END;
+            CONTINUE;
+        END IF;
+        SELECT e.largest INTO newest FROM snowflake_internal.column_end(col.tbl, col.attnum, 9223372036854775807) AS e;
+        IF newest >= snowflake_internal.min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
+            -- A role that may only write into the table must not put the sequence out of use.
+            PERFORM snowflake_internal.require_reach(col.tbl, col.column_name, newest, epoch_ms);
+            PERFORM snowflake_internal.advance(seq, newest, epoch_ms);
+        END IF;
+    END LOOP;
+END;
+$$;
+
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_users(
         legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
         RETURNS SETOF record
@@ -190,6 +351,137 @@ BEGIN
 END;
 $$;
 
+-- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
+--                  [, referrers => 'widen'])
+--
+-- referrers => 'widen': also integer columns that refer to it by their names alone, in tables of the same owner, get
+-- the type bigint.
+--
+--   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
+--   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence
+--   42703, 42804, 428C9   no such column; not bigint, integer or smallint; a generated column
+--   55000  no shard; a foreign key to another table's ID; attached with another shard, sequence or epoch; a sequence
+--          that others draw from, or that cannot be used; a DEFAULT whose epoch is not known; something in the
+--          way, listed with the statements that drop it, and how to save it before; a value so large that new IDs
+--          would not be above it within snowflake.max_drift
+--   42710, 22003          the shard is another schema's; is none
+--   22008, 2200H          the epoch is in the future; is over
+--   22023                 referrers is neither NULL nor 'widen'
+--   23502, 25001, 25006   NULLs in the column; isolation above READ COMMITTED; read-only
+--
+-- NOTICEs tell the progress: the size before each rewriting, the time after it.
+CREATE OR REPLACE FUNCTION snowflake_attach(
+        tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
+        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    widens CONSTANT boolean := snowflake_internal.attach_widens(referrers);
+    col pg_attribute;
+    scope snowflake_internal.attach_member[];
+    arguments text;  -- of this call, for hints
+    new_call record; -- shard, epoch_ms, and the schema
+    new_seq regclass;
+    claimed record;
+    largest bigint;
+BEGIN
+    -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
+    -- waits for a lock. So all is looked at again until nothing is left to wait for.
+    LOOP
+        col := snowflake_internal.attach_column(tbl, column_name);
+        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers);
+        PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
+        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
+            RETURN;
+        END IF;
+        PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
+        scope := snowflake_internal.attach_scope(tbl, col.attnum, widens);
+        PERFORM snowflake_internal.attach_require_owner(scope);
+        SELECT a.shard, a.epoch_ms, a.schema INTO new_call
+        FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
+        -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
+        -- A number that is in use is an error before any hint names objects to drop.
+        IF claimed IS DISTINCT FROM new_call THEN
+            PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
+            claimed := new_call;
+            CONTINUE;
+        END IF;
+        IF epoch_ms IS NULL THEN
+            PERFORM snowflake_internal.attach_require_known_epoch(scope, new_call.shard, new_call.epoch_ms, arguments);
+        END IF;
+        new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
+        PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
+        EXIT WHEN NOT snowflake_internal.attach_lock(scope);
+    END LOOP;
+
+    largest := snowflake_internal.attach_largest(scope);
+    PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
+
+    PERFORM snowflake_internal.attach_tell_broken(scope);
+    PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
+    PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
+    new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
+    -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
+    -- a moment ago. A negative number is below every ID.
+    IF largest >= 0 THEN
+        PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
+    END IF;
+    PERFORM snowflake_internal.attach_alter(scope,
+                                            snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
+        col pg_catalog.pg_attribute, given integer, given_epoch bigint,
+        OUT shard integer, OUT epoch_ms bigint, OUT schema name)
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    tbl CONSTANT regclass := col.attrelid;
+    is_temporary boolean;
+    shards integer[];
+    epochs bigint[];
+BEGIN
+    SELECT n.nspname, c.relpersistence = 't' INTO STRICT schema, is_temporary
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = tbl;
+
+    -- First the callers that make IDs of the given shard, then the schema's functions, then its columns.
+    SELECT array_agg(DISTINCT v.shard), array_agg(DISTINCT v.epoch_ms) FILTER (WHERE v.epoch_ms IS NOT NULL)
+    INTO shards, epochs
+    FROM (SELECT s.shard, s.epoch_ms, rank() OVER (ORDER BY given <> s.shard, s.function IS NULL) AS choice
+          FROM snowflake_internal.shards() AS s WHERE s.schema = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = tbl)) AS v
+    WHERE v.choice = 1;
+
+    IF given_epoch IS NULL AND cardinality(epochs) > 1 THEN
+        RAISE EXCEPTION 'schema % has more than one epoch', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
+                            array_to_string(epochs, ', ')),
+            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
+                          snowflake_internal.attach_arguments(
+                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
+    ELSIF given IS NULL AND cardinality(shards) > 1 THEN
+        RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It makes IDs of the shards %s.', array_to_string(shards, ', ')),
+            HINT = format('Say which: SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
+    ELSIF given IS NULL AND shards IS NULL THEN
+        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Nothing in it makes IDs yet.',
+            HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
+                   || CASE WHEN is_temporary THEN ''
+                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
+    END IF;
+    shard := coalesce(given, shards[1]);
+    epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
+    PERFORM snowflake_internal.require_epoch(epoch_ms);
+END;
+$$;
+
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
     LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
@@ -206,182 +498,140 @@ WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 
--- The same for a query with $1 and $2.
-CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
-                                                    OUT name text, OUT type oid)
-    RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
-COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text, bigint, bigint) IS
-    'the columns of a query with the parameters $1 and $2';
+CREATE OR REPLACE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
+                                            OUT to_ts timestamptz)
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- No ID is negative.
+    from_ts := CASE WHEN lower(ids) >= 0 THEN snowflake_internal.time_of(lower(ids), epoch_ms)
+        ELSE '-infinity' END;
+    to_ts := CASE WHEN upper_inf(ids) THEN 'infinity'
+                  WHEN upper(ids) >= 0 THEN snowflake_internal.time_of(upper(ids), epoch_ms) ELSE '-infinity' END;
+END;
+$$;
 
-CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
-    RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
-COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text, bigint, bigint) IS
-    'the rows of a query with the parameters $1 and $2';
-
-CREATE FUNCTION snowflake_create_shard(shard integer)
+CREATE OR REPLACE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval,
+                                                            epoch_ms bigint)
     RETURNS void
-    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-    -- Bound here, to these types exactly: the schema can hold functions of others.
-    RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());
-COMMENT ON FUNCTION snowflake_create_shard(integer) IS
-    'the same, in a schema that is named shard and the number: shard7';
-
--- In a superuser's schema the command works with the rights of a superuser.
-
-CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
-    -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-#variable_conflict use_column
-BEGIN
-WITH RECURSIVE superusers AS (
-    -- The owner of the database stands for pg_database_owner, its only member.
-    SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
-    JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE r.oid END
-    WHERE a.rolsuper),
-superusers_schema AS (
-    SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
-contents AS (
-    SELECT classid, objid FROM pg_depend JOIN superusers_schema AS n ON n.oid = refobjid
-    WHERE refclassid = 'pg_namespace'::regclass),
-tables AS (
-    SELECT c.oid, relnamespace, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
-    WHERE classid = 'pg_class'::regclass
-    UNION -- SQL that names a table reads and changes its children, too
-    SELECT c.oid, c.relnamespace, c.relowner, c.relkind, c.relacl
-    FROM tables JOIN pg_inherits ON inhparent = tables.oid JOIN pg_class AS c ON c.oid = inhrelid),
--- An ordinary table of another role is no reason: SQL that names it runs its triggers, as any query of that table does.
-owned (owner, object) AS (
-    SELECT relowner, pg_describe_object('pg_class'::regclass, oid, 0) FROM tables WHERE relkind IN ('v', 'm', 'f')
-    OR EXISTS (SELECT FROM pg_inherits JOIN pg_class AS p ON p.oid = inhparent WHERE inhrelid = tables.oid AND p.relowner <> tables.relowner)
-    UNION ALL
-    SELECT coalesce(proowner, oprowner, typowner), pg_describe_object(classid, objid, 0) FROM contents
-    LEFT JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
-    LEFT JOIN pg_operator AS o ON classid = 'pg_operator'::regclass AND o.oid = objid
-    LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid AND typtype = 'd'),
-privileges (grantee, does, revoked) AS (
-    SELECT grantee, 'may create objects in it', format('CREATE ON SCHEMA %I', nspname)
-    FROM superusers_schema CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
-    UNION ALL
-    -- A cascade of a foreign key fires triggers of the table that refers.
-    SELECT grantee, format('may make %s %s', CASE privilege_type WHEN 'TRIGGER' THEN 'triggers on' ELSE 'keys to' END,
-                           pg_describe_object('pg_class'::regclass, tables.oid, 0)),
-           format('TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA %s', relnamespace::regnamespace) -- of their columns, too
-    FROM tables CROSS JOIN LATERAL (SELECT relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = tables.oid) AS a (acl)
-    CROSS JOIN aclexplode(acl) WHERE writes AND relkind <> 'S' AND privilege_type IN ('TRIGGER', 'REFERENCES')),
-fired (owner, object) AS (
-    SELECT proowner, pg_describe_object('pg_trigger'::regclass, g.oid, 0)
-    FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_proc AS p ON p.oid = tgfoid WHERE writes
-    UNION ALL
-    SELECT c.relowner, pg_describe_object('pg_class'::regclass, c.oid, 0) || ', which refers to it'
-    FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_class AS c ON c.oid = tgconstrrelid WHERE writes),
-reasons (text, hint) AS (
-    SELECT format('%s %s', CASE grantee WHEN 0 THEN 'every role' ELSE format('role %I', pg_get_userbyid(grantee)) END, does),
-           format('REVOKE %s FROM %s;', revoked,
-                  CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
-    FROM privileges WHERE grantee NOT IN (SELECT oid FROM superusers)
-    UNION ALL
-    SELECT format('role %I owns %s', pg_get_userbyid(owner), object), NULL
-    FROM (TABLE owned UNION ALL TABLE fired) AS o WHERE owner NOT IN (SELECT oid FROM superusers))
-SELECT format('schema %I belongs to superuser %I, and %s: code of that role would run with the rights of a superuser',
-              nspname, rolname, r.text),
-       concat_ws(' Or: ', r.hint, format('ALTER SCHEMA %I OWNER TO ...; gives it to a role that is no superuser.', nspname))
-INTO problem, hint
-FROM reasons AS r, superusers_schema
-WHERE current_setting('is_superuser') = 'on'
-ORDER BY r.text LIMIT 1;
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.foreign_code(oid, boolean) IS
-    'how code of a role that is no superuser could run with the rights of this session in a superuser''s schema, '
-    'and the statement that ends it; NULL if not. writes: also by writes';
-
-COMMENT ON FUNCTION snowflake_internal.run_as_owner IS
-    'runs statements with the rights of the schema''s owner, in a security-restricted operation, with the schema as '
-    'search_path; with those of the caller where owner.h says so';
-
-CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_is_callers';
-COMMENT ON FUNCTION snowflake_internal.is_callers IS
-    'whether run_as_owner() works with the caller''s rights there; the errors of that function';
-
-CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
-    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
-    schema_row record;
+    first_ts timestamptz;
+    last_ts timestamptz;
 BEGIN
-    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO schema_row
-    FROM pg_namespace AS n JOIN pg_database AS d ON datname = current_database() WHERE n.oid = schema;
-    IF NOT may_all AND NOT snowflake_internal.is_maintenance(statement) THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = format('schema %I belongs to role %I, whose code could run with the rights of role %I in this statement',
-                             schema_row.nspname, pg_get_userbyid(schema_row.owner), current_user),
-            HINT = format('Connect as role %I. Without that, VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY are possible, '
-                          'and CREATE INDEX CONCURRENTLY with each text constant as ''x''::text: PostgreSQL runs these as the '
-                          'owner of the table.', pg_get_userbyid(schema_row.owner));
+    IF from_ts IS NULL OR to_ts IS NULL OR step IS NULL THEN
+        RAISE EXCEPTION 'from_ts, to_ts and step of snowflake_create_partitions() must not be null' USING
+            ERRCODE = 'null_value_not_allowed',
+            HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
+    ELSIF NOT isfinite(from_ts) OR NOT isfinite(to_ts) OR from_ts >= to_ts THEN
+        RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING
+            ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'from_ts must be before to_ts, and both must be finite.',
+            HINT = 'For older or younger rows, make a partition FROM (MINVALUE) or TO (MAXVALUE) yourself.';
+    ELSIF date_trunc('second', from_ts) <> from_ts THEN
+        RAISE EXCEPTION 'from_ts % is no full second', from_ts USING
+            ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'The first partition begins at from_ts.',
+            HINT = 'Round it down: date_trunc(''month'', now()), for example.';
     END IF;
-    RETURN quote_ident(schema_row.nspname);
+    PERFORM snowflake_internal.partition_require_step(step);
+
+    first_ts := snowflake_internal.time_of(0::bigint, epoch_ms);
+    last_ts := snowflake_internal.time_of(9223372036854775807, epoch_ms);
+    IF from_ts + step <= first_ts OR to_ts > last_ts THEN
+        RAISE EXCEPTION 'the time from % to % is not within the epoch', from_ts, to_ts USING
+            ERRCODE = 'datetime_field_overflow',
+            DETAIL = format('With epoch_ms %s the first ID is of %s, and the last one of %s.',
+                            epoch_ms, first_ts, last_ts),
+            HINT = 'Give times between these two, and epoch_ms in milliseconds.';
+    END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.path_of_statement IS
-    'search_path for a statement that runs by itself in a schema, if no other code than the caller''s can run in it';
 
-CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
-COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
-    'as run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner';
-
--- Sequences that the fence of a move or a split has closed.
-
-CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
-$$;
-COMMENT ON FUNCTION snowflake_internal.has_record IS
-    'whether the database has the record of a move or a split, which set sequences to their end while they close shards';
-
-CREATE OR REPLACE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
+CREATE OR REPLACE FUNCTION snowflake_internal.partition_steps(
+        first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
+        OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    bounds record;
+    n integer := 0;
 BEGIN
-    SELECT s.seqmin, s.seqmax INTO bounds FROM pg_sequence AS s WHERE s.seqrelid = seq;
-    IF snowflake_internal.is_citus_copy(bounds.seqmin, bounds.seqmax) THEN
-        RAISE EXCEPTION 'sequence % makes no IDs on this Citus worker', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a '
-                            'worker of group %s. Two copies would make the same IDs.',
-                            bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
-            HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
-    ELSIF bounds.seqmin = bounds.seqmax - 1 THEN
-        RAISE EXCEPTION 'sequence % is closed', seq USING
-            ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
-                     'as snowflake-shard move sets them when a shard has left.',
-            HINT = 'snowflake-shard map shows the server that has the shard.';
-    ELSIF snowflake_internal.has_record()
-          AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
-        RAISE EXCEPTION 'sequence % is closed', seq USING
-            ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'It is at its end, as snowflake-shard move and split set it while a shard is closed.',
-            HINT = 'snowflake-shard map shows the server that has the shard.';
-    END IF;
+    -- Each step is counted from the first one: a month after January 31 is February 29, two are March 31.
+    to_ts := first_ts;
+    WHILE to_ts < last_ts LOOP
+        from_ts := to_ts;
+        n := n + 1;
+        to_ts := first_ts + n * step;
+        -- A day that a time zone has left out has no length.
+        IF from_ts < to_ts THEN
+            ids := int8range(snowflake_internal.min_id(from_ts, epoch_ms),
+                             snowflake_internal.min_id(to_ts, epoch_ms));
+            name := snowflake_internal.partition_suffix(from_ts, step);
+            RETURN NEXT;
+        END IF;
+    END LOOP;
 END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH calls AS MATERIALIZED (
+    SELECT * FROM snowflake_internal.checked_calls()
+)
+SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
+       format('the column is of type %s', a.atttypid::regtype),
+       'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
+FROM calls AS k
+JOIN pg_attribute AS a ON k.classid = 'pg_class'::regclass AND a.attrelid = k.objid AND a.attnum = k.objsubid
+JOIN pg_type AS t ON t.oid = a.atttypid
+-- A domain has the output function of its type. Text and numeric hold every ID, floating point rounds it.
+WHERE t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'float4out'::regproc, 'float8out'::regproc)
+UNION ALL
+SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity,
+       format('it draws from %s, which is no sequence', seq::regclass),
+       'No IDs are made. Name a sequence: snowflake_next_id(5, ''schema.sequence'').'
+FROM calls
+WHERE is_direct AND seq IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
+  -- A sequence may be younger than the snapshot.
+  AND (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence'
+UNION ALL
+SELECT DISTINCT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
+       'its shard, sequence or epoch is no constant, and cannot be checked',
+       'Write them as literals: snowflake_next_id(5, ''schema.sequence'').'
+FROM calls
+WHERE is_direct
+  AND (seq IS NULL OR epoch_ms IS NULL
+       -- snowflake_next_id() has its shard from a setting, and means it
+       OR shard IS NULL AND seq <> (SELECT snowflake_internal.id_seq()))
+UNION ALL
+SELECT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
+       format('it makes IDs of the shards %s', array_to_string(array_agg(DISTINCT shard), ', ')),
+       'Give each table and function the shard of its schema alone.'
+FROM calls WHERE shard IS NOT NULL
+GROUP BY classid, objid, objsubid
+-- Not again for each column that calls one such function.
+HAVING count(DISTINCT shard) > 1 AND (bool_or(is_direct) OR count(DISTINCT function) > 1)
+UNION ALL
+SELECT DISTINCT 'warning', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
+       format('it draws from schema %s: shard %s, sequence %s', f.schema, coalesce(k.shard::text, '?'),
+              coalesce(k.seq::regclass::text, '?')),
+       format('A copy of a table (LIKE) has the DEFAULTs of the other. Set one of its own schema: '
+              'ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...;', t.oid::regclass, a.attname)
+FROM calls AS k
+JOIN pg_class AS t ON k.classid = 'pg_class'::regclass AND t.oid = k.objid
+JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
+LEFT JOIN pg_class AS s ON s.oid = k.seq AND s.relkind = 'S'
+CROSS JOIN LATERAL (SELECT CASE WHEN k.home <> k.schema THEN k.home ELSE s.relnamespace END::regnamespace) AS f(schema)
+WHERE f.schema <> k.schema AND t.relpersistence <> 't'
+  AND NOT t.relispartition -- rows come through its parent
+  AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
 $$;
 
 CREATE OR REPLACE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text)
@@ -455,14 +705,145 @@ WHERE s.relpersistence = 'u' AND c.relpersistence = 'p'
 GROUP BY s.seqrelid
 $$;
 
--- The rows of a moved table, as snowflake-shard carries them.
+CREATE OR REPLACE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- An ID of another shard, as replication brings it, cannot come again from this sequence.
+WITH compared AS MATERIALIZED (
+    SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
+           snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
+    FROM snowflake_internal.checked_calls() AS k
+    CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
+                        UNION
+                        SELECT g.shard FROM snowflake_internal.shard_settings() AS g
+                        WHERE k.shard IS NULL AND k.seq = (SELECT snowflake_internal.id_seq())) AS n
+    LEFT JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
+    WHERE k.classid = 'pg_class'::regclass
+), above AS (
+    SELECT objid::regclass AS tbl, objsubid, shard, min(id) AS id, min(seq)::regclass AS seq, min(epoch_ms) AS epoch_ms,
+           (min(id) >> 23)::numeric + min(epoch_ms) - floor(extract(epoch FROM clock_timestamp()) * 1000) AS lead
+    FROM compared
+    GROUP BY objid, objsubid, shard
+    HAVING bool_and(id IS NOT NULL) -- of several sequences, above all
+), settings AS (
+    SELECT CASE WHEN min(setting::bigint) >= 0 THEN max(setting::bigint) END AS reach
+    FROM pg_settings WHERE name IN ('snowflake.max_drift', 'snowflake.max_lead')
+)
+SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
+       (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
+       format('it holds %s, above sequence %s', id, seq)
+       || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
+       CASE WHEN lead > reach
+            THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %1$s WHERE %2$I > '
+                        'snowflake_max_id(now(), %3$s) AND snowflake_shard(%2$I) = %4$s;', tbl, a.attname,
+                        epoch_ms, shard)
+            ELSE format('SELECT snowflake_advance(%L, %s%s);', seq, id,
+                        CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END) END
+FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
+UNION ALL
+SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.objsubid)).identity,
+       format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
+       format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.',
+              k.objid::regclass, a.attname, v.value)
+FROM snowflake_internal.checked_calls() AS k
+JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
+CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
+WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
+$$;
 
-CREATE FUNCTION snowflake_internal.copy_rows(tbl regclass, columns text[], format text, rows bytea) RETURNS bigint
+CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
+    -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+WITH RECURSIVE superusers AS (
+    -- The owner of the database stands for pg_database_owner, its only member.
+    SELECT r.oid, r.rolname FROM pg_roles AS r JOIN pg_database AS d ON d.datname = current_database()
+    JOIN pg_roles AS a ON a.oid = CASE r.oid WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE r.oid END
+    WHERE a.rolsuper),
+superusers_schema AS (
+    SELECT n.oid, nspname, nspacl, rolname FROM pg_namespace AS n JOIN superusers AS s ON s.oid = nspowner WHERE n.oid = $1),
+contents AS (
+    SELECT classid, objid FROM pg_depend JOIN superusers_schema AS n ON n.oid = refobjid
+    WHERE refclassid = 'pg_namespace'::regclass),
+tables AS (
+    SELECT c.oid, relnamespace, relowner, relkind, relacl FROM contents JOIN pg_class AS c ON c.oid = objid
+    WHERE classid = 'pg_class'::regclass
+    UNION -- SQL that names a table reads and changes its children, too
+    SELECT c.oid, c.relnamespace, c.relowner, c.relkind, c.relacl
+    FROM tables JOIN pg_inherits ON inhparent = tables.oid JOIN pg_class AS c ON c.oid = inhrelid),
+-- An ordinary table of another role is no reason: SQL that names it runs its triggers, as any query of that table does.
+owned (owner, object) AS (
+    SELECT relowner, pg_describe_object('pg_class'::regclass, oid, 0) FROM tables WHERE relkind IN ('v', 'm', 'f')
+    OR EXISTS (SELECT FROM pg_inherits JOIN pg_class AS p ON p.oid = inhparent WHERE inhrelid = tables.oid AND p.relowner <> tables.relowner)
+    UNION ALL
+    SELECT coalesce(proowner, oprowner, typowner), pg_describe_object(classid, objid, 0) FROM contents
+    LEFT JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
+    LEFT JOIN pg_operator AS o ON classid = 'pg_operator'::regclass AND o.oid = objid
+    LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid AND typtype = 'd'),
+privileges (grantee, does, revoked) AS (
+    SELECT grantee, 'may create objects in it', format('CREATE ON SCHEMA %I', nspname)
+    FROM superusers_schema CROSS JOIN aclexplode(nspacl) WHERE privilege_type = 'CREATE'
+    UNION ALL
+    -- A cascade of a foreign key fires triggers of the table that refers.
+    SELECT grantee, format('may make %s %s', CASE privilege_type WHEN 'TRIGGER' THEN 'triggers on' ELSE 'keys to' END,
+                           pg_describe_object('pg_class'::regclass, tables.oid, 0)),
+           format('TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA %s', relnamespace::regnamespace) -- of their columns, too
+    FROM tables CROSS JOIN LATERAL (SELECT relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = tables.oid) AS a (acl)
+    CROSS JOIN aclexplode(acl) WHERE writes AND relkind <> 'S' AND privilege_type IN ('TRIGGER', 'REFERENCES')),
+fired (owner, object) AS (
+    SELECT proowner, pg_describe_object('pg_trigger'::regclass, g.oid, 0)
+    FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_proc AS p ON p.oid = tgfoid WHERE writes
+    UNION ALL
+    SELECT c.relowner, pg_describe_object('pg_class'::regclass, c.oid, 0) || ', which refers to it'
+    FROM tables JOIN pg_trigger AS g ON tgrelid = tables.oid JOIN pg_class AS c ON c.oid = tgconstrrelid WHERE writes),
+reasons (text, hint) AS (
+    SELECT format('%s %s', CASE grantee WHEN 0 THEN 'every role' ELSE format('role %I', pg_get_userbyid(grantee)) END, does),
+           format('REVOKE %s FROM %s;', revoked,
+                  CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
+    FROM privileges WHERE grantee NOT IN (SELECT oid FROM superusers)
+    UNION ALL
+    SELECT format('role %I owns %s', pg_get_userbyid(owner), object), NULL
+    FROM (TABLE owned UNION ALL TABLE fired) AS o WHERE owner NOT IN (SELECT oid FROM superusers))
+SELECT format('schema %I belongs to superuser %I, and %s: code of that role would run with the rights of a superuser',
+              nspname, rolname, r.text),
+       concat_ws(' Or: ', r.hint, format('ALTER SCHEMA %I OWNER TO ...; gives it to a role that is no superuser.', nspname))
+INTO problem, hint
+FROM reasons AS r, superusers_schema
+WHERE current_setting('is_superuser') = 'on'
+ORDER BY r.text LIMIT 1;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.foreign_code(oid, boolean) IS
+    'how code of a role that is no superuser could run with the rights of this session in a superuser''s schema, '
+    'and the statement that ends it; NULL if not. writes: also by writes';
+COMMENT ON FUNCTION snowflake_internal.run_as_owner IS
+    'runs statements with the rights of the schema''s owner, in a security-restricted operation, with the schema as '
+    'search_path; with those of the caller where owner.h says so';
+COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text) IS
+    'the columns of a query in order, as rows_as_owner() would run it; a domain has its base type';
+COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text) IS
+    'the rows of a query that runs as the statements of run_as_owner() do; all values as text';
+
+-- The same for a query with $1 and $2.
+CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
+                                                    OUT name text, OUT type oid)
+    RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_copy_rows';
-REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) FROM PUBLIC;
-COMMENT ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) IS
-    'inserts rows in a format of COPY, with the rights of the table''s owner; returns their number';
+    AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text, bigint, bigint) IS
+    'the columns of a query with the parameters $1 and $2';
+
+CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
+COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text, bigint, bigint) IS
+    'the rows of a query with the parameters $1 and $2';
 
 -- The rows of a table in one number, for the comparison of two servers.
 CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
@@ -471,21 +852,62 @@ CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT dig
 COMMENT ON FUNCTION snowflake_internal.digest IS
     'number of a table''s rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do not do';
 
+CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_is_callers';
+COMMENT ON FUNCTION snowflake_internal.is_callers IS
+    'whether run_as_owner() works with the caller''s rights there; the errors of that function';
+
+CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
+    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
+    schema_row record;
+BEGIN
+    SELECT nspname, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner INTO schema_row
+    FROM pg_namespace AS n JOIN pg_database AS d ON datname = current_database() WHERE n.oid = schema;
+    IF NOT may_all AND NOT snowflake_internal.is_maintenance(statement) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('schema %I belongs to role %I, whose code could run with the rights of role %I in this statement',
+                             schema_row.nspname, pg_get_userbyid(schema_row.owner), current_user),
+            HINT = format('Connect as role %I. Without that, VACUUM, ANALYZE, REINDEX, DROP INDEX CONCURRENTLY are possible, '
+                          'and CREATE INDEX CONCURRENTLY with each text constant as ''x''::text: PostgreSQL runs these as the '
+                          'owner of the table.', pg_get_userbyid(schema_row.owner));
+    END IF;
+    RETURN quote_ident(schema_row.nspname);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.path_of_statement IS
+    'search_path for a statement that runs by itself in a schema, if no other code than the caller''s can run in it';
+
+CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
+COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
+    'as run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner';
+
+CREATE FUNCTION snowflake_internal.copy_rows(tbl regclass, columns text[], format text, rows bytea) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'snowflake_copy_rows';
+REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) FROM PUBLIC;
+COMMENT ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) IS
+    'inserts rows in a format of COPY, with the rights of the table''s owner; returns their number';
+
 CREATE FUNCTION snowflake_internal.fire_key(key oid, always boolean) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_fire_key';
 COMMENT ON FUNCTION snowflake_internal.fire_key(oid, boolean) IS
     'whether rows that replication writes are checked by a foreign key, too; for the owner of its table';
 
--- The calls and reads of snowflake-shard in the extension's own schema. Other roles may be allowed to create objects there, or
--- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
-
-CREATE FUNCTION snowflake_internal.shards(OUT schema oid, OUT shard integer, OUT seq oid, OUT epoch_ms bigint)
+CREATE FUNCTION snowflake_internal.shards(
+        OUT schema oid, OUT shard integer, OUT function oid, OUT seq oid, OUT epoch_ms bigint)
     RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT n.oid, s.shard, s.seq::pg_catalog.oid, s.epoch_ms
+    SELECT n.oid, s.shard, s.function::pg_catalog.oid, s.seq::pg_catalog.oid, s.epoch_ms
     FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
 END;
 COMMENT ON FUNCTION snowflake_internal.shards() IS 'snowflake_shards';

@@ -10,12 +10,14 @@ ORDER BY p.oid::regprocedure::text COLLATE "C";
 SELECT DISTINCT proname FROM pg_proc WHERE proname ~ '^snowflake' AND pg_function_is_visible(oid) ORDER BY 1;
 SELECT relname, relkind FROM pg_class WHERE relname ~ '^snowflake' AND pg_table_is_visible(oid) ORDER BY 1;
 
--- Every object has a comment.
+-- Every object for users has a comment. That of an internal function stands in the install script.
 SELECT pg_describe_object(d.classid, d.objid, 0) AS without_comment
 FROM pg_depend d
 JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND extname = 'snowflake'
 WHERE d.deptype = 'e'
   AND NOT (d.classid = 'pg_type'::regclass)
+  AND NOT EXISTS (SELECT FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid
+                  AND pronamespace = 'snowflake_internal'::regnamespace)
   AND obj_description(d.objid, d.classid::regclass::name) IS NULL;
 
 -- The value of the extension's own sequence goes into a dump.

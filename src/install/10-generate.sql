@@ -13,13 +13,13 @@ COMMENT ON FUNCTION snowflake_next_id(integer, regclass, bigint) IS
     'next ID of a shard (0 to 8191), drawn from a sequence, its time counted from another epoch (Unix ms)';
 
 -- The sequence of the function without arguments. Its value is dumped, like a configuration
--- table's. In a trusted installation the bootstrap superuser owns it, so the installing role gets
--- the right to use it and to let others use it; nobody else gets any.
+-- table's. In a trusted installation the bootstrap superuser would own it: the installing role uses it, and lets
+-- others use it. A GRANT would remain in pg_init_privs after that role is dropped.
 CREATE SEQUENCE snowflake_id_seq AS bigint;
 COMMENT ON SEQUENCE snowflake_id_seq IS
     'position of snowflake_next_id(): Unix milliseconds << 10 | counter';
 SELECT pg_catalog.pg_extension_config_dump('snowflake_id_seq', '');
-GRANT SELECT, USAGE, UPDATE ON SEQUENCE snowflake_id_seq TO @extowner@ WITH GRANT OPTION;
+ALTER SEQUENCE snowflake_id_seq OWNER TO @extowner@;
 
 CREATE FUNCTION snowflake_next_id() RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE

@@ -129,15 +129,13 @@ COMMENT ON VIEW snowflake_sequences IS
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
 
 CREATE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-BEGIN
-    -- The epoch that the function has of itself is not written. The extension's schema is an argument
-    -- and no part of the format string: its name may hold a %.
-    RETURN format('%s(%s, %L::pg_catalog.regclass%s)', '@extschema@.snowflake_next_id', shard, seq,
-                  CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s::bigint', epoch_ms) END);
-END;
+-- The epoch that the function has of itself is not written.
+SELECT format('%s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)', e.extnamespace::regnamespace, $1, $2,
+              CASE WHEN $3 <> snowflake_internal.default_epoch() THEN format(', %s::bigint', $3) END)
+FROM pg_extension AS e WHERE e.extname = 'snowflake'
 $$;
 COMMENT ON FUNCTION snowflake_internal.call_text IS
     'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';

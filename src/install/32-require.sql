@@ -24,7 +24,7 @@ CREATE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
 AS $$
 BEGIN
     -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
-    PERFORM @extschema@.snowflake_encode(clock_timestamp(), 0, 0, epoch_ms);
+    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.require_epoch IS

@@ -196,7 +196,7 @@ DECLARE
 BEGIN
     RAISE NOTICE 'function %: shard %, sequence %, epoch_ms %', legacy, shard, seq, epoch_ms USING
         DETAIL = 'It was called more than 20 times before that. If it writes anything, it did so each time.';
-    PERFORM @extschema@.snowflake_advance(seq, max(c.id), epoch_ms) FROM unnest(calls) AS c;
+    PERFORM snowflake_internal.advance(seq, max(c.id), epoch_ms) FROM unnest(calls) AS c;
     PERFORM snowflake_internal.adopt_pass_columns(legacy, seq, epoch_ms);
 
     -- CREATE OR REPLACE keeps the OID, the owner, the privileges, and the dependents. The body
@@ -248,10 +248,10 @@ BEGIN
             CONTINUE;
         END IF;
         SELECT e.largest INTO newest FROM snowflake_internal.column_end(col.tbl, col.attnum, 9223372036854775807) AS e;
-        IF newest >= @extschema@.snowflake_min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
+        IF newest >= snowflake_internal.min_id(date_trunc('milliseconds', clock_timestamp()), epoch_ms) THEN
             -- A role that may only write into the table must not put the sequence out of use.
             PERFORM snowflake_internal.require_reach(col.tbl, col.column_name, newest, epoch_ms);
-            PERFORM @extschema@.snowflake_advance(seq, newest, epoch_ms);
+            PERFORM snowflake_internal.advance(seq, newest, epoch_ms);
         END IF;
     END LOOP;
 END;

@@ -95,7 +95,7 @@ BEGIN
     -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
     -- a moment ago. A negative number is below every ID.
     IF largest >= 0 THEN
-        PERFORM @extschema@.snowflake_advance(new_seq, largest, new_call.epoch_ms);
+        PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
     END IF;
     PERFORM snowflake_internal.attach_alter(scope,
                                             snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));

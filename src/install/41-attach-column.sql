@@ -185,7 +185,7 @@ BEGIN
     SELECT array_agg(DISTINCT v.shard), array_agg(DISTINCT v.epoch_ms) FILTER (WHERE v.epoch_ms IS NOT NULL)
     INTO shards, epochs
     FROM (SELECT s.shard, s.epoch_ms, rank() OVER (ORDER BY given <> s.shard, s.function IS NULL) AS choice
-          FROM @extschema@.snowflake_shards AS s WHERE s.schema_name = schema) AS v
+          FROM snowflake_internal.shards() AS s WHERE s.schema = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = tbl)) AS v
     WHERE v.choice = 1;
 
     IF given_epoch IS NULL AND cardinality(epochs) > 1 THEN

@@ -22,10 +22,10 @@ CREATE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT 
 AS $$
 BEGIN
     -- No ID is negative.
-    from_ts := CASE WHEN lower(ids) >= 0 THEN @extschema@.snowflake_timestamp(lower(ids), epoch_ms)
+    from_ts := CASE WHEN lower(ids) >= 0 THEN snowflake_internal.time_of(lower(ids), epoch_ms)
         ELSE '-infinity' END;
     to_ts := CASE WHEN upper_inf(ids) THEN 'infinity'
-                  WHEN upper(ids) >= 0 THEN @extschema@.snowflake_timestamp(upper(ids), epoch_ms) ELSE '-infinity' END;
+                  WHEN upper(ids) >= 0 THEN snowflake_internal.time_of(upper(ids), epoch_ms) ELSE '-infinity' END;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.times_of IS
@@ -58,8 +58,8 @@ BEGIN
     END IF;
     PERFORM snowflake_internal.partition_require_step(step);
 
-    first_ts := @extschema@.snowflake_timestamp(0::bigint, epoch_ms);
-    last_ts := @extschema@.snowflake_timestamp(9223372036854775807, epoch_ms);
+    first_ts := snowflake_internal.time_of(0::bigint, epoch_ms);
+    last_ts := snowflake_internal.time_of(9223372036854775807, epoch_ms);
     IF from_ts + step <= first_ts OR to_ts > last_ts THEN
         RAISE EXCEPTION 'the time from % to % is not within the epoch', from_ts, to_ts USING
             ERRCODE = 'datetime_field_overflow',
@@ -145,8 +145,8 @@ BEGIN
         to_ts := first_ts + n * step;
         -- A day that a time zone has left out has no length.
         IF from_ts < to_ts THEN
-            ids := int8range(@extschema@.snowflake_min_id(from_ts, epoch_ms),
-                             @extschema@.snowflake_min_id(to_ts, epoch_ms));
+            ids := int8range(snowflake_internal.min_id(from_ts, epoch_ms),
+                             snowflake_internal.min_id(to_ts, epoch_ms));
             name := snowflake_internal.partition_suffix(from_ts, step);
             RETURN NEXT;
         END IF;

@@ -101,7 +101,7 @@ FROM calls
 WHERE is_direct
   AND (seq IS NULL OR epoch_ms IS NULL
        -- snowflake_next_id() has its shard from a setting, and means it
-       OR shard IS NULL AND seq <> '@extschema@.snowflake_id_seq'::regclass)
+       OR shard IS NULL AND seq <> (SELECT snowflake_internal.id_seq()))
 UNION ALL
 SELECT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
        format('it makes IDs of the shards %s', array_to_string(array_agg(DISTINCT shard), ', ')),
@@ -123,7 +123,7 @@ LEFT JOIN pg_class AS s ON s.oid = k.seq AND s.relkind = 'S'
 CROSS JOIN LATERAL (SELECT CASE WHEN k.home <> k.schema THEN k.home ELSE s.relnamespace END::regnamespace) AS f(schema)
 WHERE f.schema <> k.schema AND t.relpersistence <> 't'
   AND NOT t.relispartition -- rows come through its parent
-  AND k.seq IS DISTINCT FROM '@extschema@.snowflake_id_seq'::regclass
+  AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
 $$;
 COMMENT ON FUNCTION snowflake_internal.check_columns IS
     'DEFAULTs, functions and domains that make no IDs, or others than their schema''s';

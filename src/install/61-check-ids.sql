@@ -38,7 +38,7 @@ WITH compared AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
                         UNION
                         SELECT g.shard FROM snowflake_internal.shard_settings() AS g
-                        WHERE k.shard IS NULL AND k.seq = '@extschema@.snowflake_id_seq'::regclass) AS n
+                        WHERE k.shard IS NULL AND k.seq = (SELECT snowflake_internal.id_seq())) AS n
     LEFT JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
     WHERE k.classid = 'pg_class'::regclass
 ), above AS (

@@ -1,12 +1,13 @@
--- The calls and reads of snowflake-shard in the extension's own schema. Other roles may be allowed to create objects there, or
+-- The calls and reads of snowflake-shard, and of bodies in text, in the extension's own schema. Other roles may be allowed to create objects there, or
 -- own it, so a name of that schema can lead to an object of theirs. Here each name is bound to its object, by OID.
 
-CREATE FUNCTION snowflake_internal.shards(OUT schema oid, OUT shard integer, OUT seq oid, OUT epoch_ms bigint)
+CREATE FUNCTION snowflake_internal.shards(
+        OUT schema oid, OUT shard integer, OUT function oid, OUT seq oid, OUT epoch_ms bigint)
     RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT n.oid, s.shard, s.seq::pg_catalog.oid, s.epoch_ms
+    SELECT n.oid, s.shard, s.function::pg_catalog.oid, s.seq::pg_catalog.oid, s.epoch_ms
     FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
 END;
 COMMENT ON FUNCTION snowflake_internal.shards() IS 'snowflake_shards';

@@ -85,5 +85,46 @@ subtest 'the owner drops the extension' => sub {
 	is(as('owner', 'DROP EXTENSION snowflake'), '', 'the owner can drop it');
 };
 
+subtest 'the role that installed is dropped' => sub {
+	$node->safe_psql('postgres', 'CREATE ROLE gone LOGIN; GRANT CREATE ON DATABASE owned TO gone');
+	is(as('gone', 'CREATE SCHEMA gone; CREATE EXTENSION snowflake SCHEMA gone'), '', 'it has installed the extension');
+	is(as('gone', 'GRANT USAGE ON SEQUENCE gone.snowflake_id_seq TO other'), '', 'and lets others use its sequence');
+	$node->safe_psql('owned', 'REASSIGN OWNED BY gone TO owner; DROP OWNED BY gone; DROP ROLE gone');
+	my ($dump) = run_command([ 'pg_dump', '--schema-only', $node->connstr('owned') ]);
+	like($dump, qr/^GRANT USAGE ON SEQUENCE gone\.snowflake_id_seq TO other;$/m, 'a dump has the grant to others');
+	unlike($dump, qr/"\d+"/, 'and no role that is a number');
+};
+
+subtest 'the schema of the extension is renamed' => sub {
+	my $name = q{a'b "%s" $$ \c};
+	(my $quoted = $name) =~ s/"/""/g;
+	is( as('owner', qq{
+			DROP EXTENSION snowflake;
+			CREATE SCHEMA "was $quoted";
+			CREATE EXTENSION snowflake SCHEMA "was $quoted";
+			ALTER SCHEMA "was $quoted" RENAME TO "$quoted"}),
+		'', 'its owner renames it');
+	is( as('owner', qq{
+			SET search_path = "$quoted", public;
+			SELECT snowflake_create_shard(15, 'insta15');
+			CREATE TABLE insta15.words (id serial PRIMARY KEY, word text);
+			INSERT INTO insta15.words (word) VALUES ('a');
+			SELECT snowflake_attach('insta15.words');
+			INSERT INTO insta15.words (word) VALUES ('b');
+			CREATE TABLE insta15.likes (id bigint PRIMARY KEY DEFAULT insta15.next_id()) PARTITION BY RANGE (id);
+			SELECT snowflake_create_partitions('insta15.likes', date_trunc('month', now()), now() + '1 month', '1 month');
+			SELECT b.* FROM pg_inherits, snowflake_partition_bounds(inhrelid) AS b WHERE inhparent = 'insta15.likes'::regclass;
+			INSERT INTO insta15.likes DEFAULT VALUES;
+			CREATE SCHEMA insta16;
+			CREATE SEQUENCE insta16.table_id_seq;
+			CREATE FUNCTION insta16.next_id() RETURNS bigint LANGUAGE plpgsql AS \$\$ BEGIN RETURN
+				(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23 | (16 << 10)
+				| nextval('insta16.table_id_seq') % 1024; END \$\$;
+			SELECT snowflake_adopt('insta16.next_id()', 16);
+			SELECT insta16.next_id(), insta15.settled_id();
+			SELECT 1 / (count(*) = 0)::integer FROM snowflake_check()}),
+		'', 'shards, attach, adopt, partitions and the check go on');
+};
+
 $node->stop;
 done_testing();

@@ -28,7 +28,7 @@ my $objects = q{
 	           (SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attnum)
 	            FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)),
 	       coalesce(obj_description(d.objid, (SELECT relname FROM pg_class WHERE oid = d.classid)), ''),
-	       coalesce(p.proacl::text, c.relacl::text, '')
+	       coalesce(p.proacl, c.relacl, CASE c.relkind WHEN 'S' THEN acldefault('s', c.relowner) END)::text
 	FROM pg_depend AS d JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 		AND d.deptype = 'e'
 	LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
@@ -93,6 +93,8 @@ subtest 'in place' => sub {
 	is(join("\n", grep { !delete $new{$_} } split /\n/, sql($node, 'inplace', $objects)), '',
 		'the update leaves nothing that is old');
 	is(join("\n", sort keys %new), '', 'and has all that is new');
+	is( sql($node, 'inplace', q{SELECT count(*) FROM pg_init_privs WHERE objoid = 'snowflake_id_seq'::regclass}),
+		'0', 'no initial privileges remain on its sequence');
 	is_updated($node, 'inplace', 'in place');
 };
 
