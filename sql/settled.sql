@@ -10,6 +10,8 @@ INSERT INTO insta5.photos (caption) SELECT 'x' FROM generate_series(1, 1000);
 SELECT insta5.settled_id() = max(id) AS function, snowflake_settled_id(5, 'insta5.table_id_seq') = max(id) AS sequence,
        snowflake_settled_id('insta5.photos') = max(id) AS "table", snowflake_settled_id('insta5.photos', 'id') = max(id) AS "column"
 FROM insta5.photos;
+CREATE SEQUENCE insta5.lowest MINVALUE -9223372036854775808;
+SELECT snowflake_settled_id(5, 'insta5.lowest') AS unused, snowflake_settled_id(5, 'insta5.lowest', -9223372036854775808) AS epoch;
 -- An ID that is drawn and not used counts, also after a rollback.
 BEGIN;
 SELECT insta5.next_id() AS drawn \gset

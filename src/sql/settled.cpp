@@ -170,6 +170,9 @@ Id settled_id(Oid sequence, Epoch epoch, Shard shard)
     check_open(sequence, stored);
     wait_for_draws(sequence);
     const Start start = start_of(stored, epoch);
+    /* An unused sequence may begin at any MINVALUE: the position before the first would wrap. */
+    if (!start.is_used && raw(start.position) <= 0)
+        return Id{0};
     return id_at(Position{raw(start.position) - (start.is_used ? 0 : 1)}, epoch, shard);
 }
 
