@@ -67,6 +67,22 @@ SELECT count(*) AS wrong FROM made
 WHERE snowflake_between(id, '2024-01-03 04:05:06.789+00', '2024-01-05')
    <> (snowflake_timestamp(id) >= '2024-01-03 04:05:06.789+00' AND snowflake_timestamp(id) < '2024-01-05');
 
+-- It is leakproof, so the index serves it behind a security barrier and a policy, too.
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM made WHERE other < 15000;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM barrier WHERE snowflake_between(id, '2024-01-02', '2024-01-02 00:10');
+DROP VIEW barrier;
+CREATE ROLE between_reader;
+GRANT SELECT ON made TO between_reader;
+CREATE POLICY part ON made USING (other < 15000);
+ALTER TABLE made ENABLE ROW LEVEL SECURITY;
+SET ROLE between_reader;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM made WHERE snowflake_between(id, '2024-01-02', '2024-01-02 00:10');
+RESET ROLE;
+ALTER TABLE made DISABLE ROW LEVEL SECURITY;
+DROP POLICY part ON made;
+REVOKE ALL ON made FROM between_reader;
+DROP ROLE between_reader;
+
 -- BRIN has its own operator families.
 DROP INDEX made_id;
 CREATE INDEX made_brin ON made USING brin (id) WITH (pages_per_range = 1);

@@ -79,8 +79,9 @@ CREATE FUNCTION snowflake_internal.between_support(internal) RETURNS internal
 COMMENT ON FUNCTION snowflake_internal.between_support IS
     'planner support of snowflake_between: its index condition and selectivity';
 
+-- LEAKPROOF: it raises no error for any arguments, and so serves a query behind a policy or a security_barrier view.
 CREATE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_ts timestamptz) RETURNS boolean
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE
     SUPPORT snowflake_internal.between_support
     AS 'MODULE_PATHNAME', 'snowflake_between';
 COMMENT ON FUNCTION snowflake_between(bigint, timestamptz, timestamptz) IS
