@@ -63,6 +63,12 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.asks_settled IS
     'whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it';
 
+-- LEAKPROOF: it raises no error for any arguments, and so serves a query behind a policy or a security_barrier view.
+CREATE OR REPLACE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_ts timestamptz) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE
+    SUPPORT snowflake_internal.between_support
+    AS 'MODULE_PATHNAME', 'snowflake_between';
+
 CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
@@ -575,6 +581,38 @@ BEGIN
         END IF;
     END LOOP;
 END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH shards AS MATERIALIZED (
+    SELECT k.shard, n.oid AS schema_oid, quote_ident(n.nspname) AS schema, k.seq, k.classid, k.objid, k.objsubid
+    FROM snowflake_internal.checked_calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema
+    WHERE k.is_direct AND k.shard IS NOT NULL
+      AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
+)
+SELECT 'error', format('shard %s', shard),
+       format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema COLLATE "C", ', ')),
+       'Give each schema a number of its own; until then both schemas can make the same IDs.'
+FROM shards AS s
+-- One sequence repeats no ID: without the objects of other schemas that draw from a sequence of the shard's own.
+WHERE NOT EXISTS (SELECT FROM shards AS o JOIN pg_class AS c ON c.oid = o.seq AND c.relnamespace = o.schema_oid
+                  WHERE o.shard = s.shard AND o.seq = s.seq AND o.schema_oid <> s.schema_oid)
+GROUP BY shard HAVING count(DISTINCT schema) > 1
+UNION ALL
+SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('shard %s is out of range', shard),
+       'A shard number is 0 to 8191.'
+FROM shards WHERE shard NOT BETWEEN 0 AND 8191
+UNION ALL
+SELECT 'error', format('setting %s', s.name),
+       format('it is %s, the shard of schema %s', s.shard, string_agg(DISTINCT k.schema COLLATE "C", ', ')),
+       'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards '
+       'does not show.'
+FROM snowflake_internal.shard_settings() AS s JOIN shards AS k USING (shard)
+GROUP BY s.name, s.shard
 $$;
 
 CREATE OR REPLACE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text)

@@ -58,6 +58,17 @@ SELECT snowflake_create_shard(5, 'other');
 SELECT snowflake_create_shard(6, 'other');
 SELECT to_regnamespace('other') IS NULL AS nothing_is_left;
 SELECT snowflake_create_shard(5, 'insta5');
+-- Nor does an object of another schema that draws from the shard's own sequence take the number: one sequence repeats no ID.
+CREATE SCHEMA others;
+CREATE FUNCTION others.made() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(5, 'insta5.table_id_seq');
+CREATE DOMAIN others.made_id AS bigint DEFAULT snowflake_next_id(5, 'insta5.table_id_seq');
+SELECT snowflake_create_shard(5, 'insta5');
+SELECT object, problem FROM snowflake_check() WHERE severity = 'error' AND object = 'shard 5';
+CREATE SEQUENCE others.s;
+CREATE DOMAIN others.own_id AS bigint DEFAULT snowflake_next_id(5, 'others.s');
+SELECT snowflake_create_shard(5, 'insta5');
+SELECT object, problem FROM snowflake_check() WHERE severity = 'error' AND object = 'shard 5';
+DROP SCHEMA others CASCADE;
 SELECT snowflake_create_shard(7, 'insta5');
 SELECT snowflake_create_shard(5, 'insta5', 1700000000000);
 SELECT snowflake_create_shard(8192, 'other');

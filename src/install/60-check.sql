@@ -45,7 +45,7 @@ CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object te
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH shards AS MATERIALIZED (
-    SELECT k.shard, quote_ident(n.nspname) AS schema, k.classid, k.objid, k.objsubid
+    SELECT k.shard, n.oid AS schema_oid, quote_ident(n.nspname) AS schema, k.seq, k.classid, k.objid, k.objsubid
     FROM snowflake_internal.checked_calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema
     WHERE k.is_direct AND k.shard IS NOT NULL
       AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
@@ -53,7 +53,11 @@ WITH shards AS MATERIALIZED (
 SELECT 'error', format('shard %s', shard),
        format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema COLLATE "C", ', ')),
        'Give each schema a number of its own; until then both schemas can make the same IDs.'
-FROM shards GROUP BY shard HAVING count(DISTINCT schema) > 1
+FROM shards AS s
+-- One sequence repeats no ID: without the objects of other schemas that draw from a sequence of the shard's own.
+WHERE NOT EXISTS (SELECT FROM shards AS o JOIN pg_class AS c ON c.oid = o.seq AND c.relnamespace = o.schema_oid
+                  WHERE o.shard = s.shard AND o.seq = s.seq AND o.schema_oid <> s.schema_oid)
+GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
 SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity, format('shard %s is out of range', shard),
        'A shard number is 0 to 8191.'

@@ -69,13 +69,23 @@ void lock_claim(Oid native_function, std::int32_t shard, const char* schema)
 struct Claim {
     std::int32_t shard;
     const char* schema;
+    Oid schema_oid; /* InvalidOid: it does not exist yet */
 };
+
+/* Whether the call draws from a sequence of the claimed schema. One sequence repeats no ID, and any
+ * role can write such a call into a schema of its own. */
+bool draws_from_claimed(const registry::Call& call, const Claim& claim)
+{
+    return OidIsValid(claim.schema_oid) && OidIsValid(call.sequence) &&
+           get_rel_namespace(call.sequence) == claim.schema_oid;
+}
 
 /* An error for an object of another schema that makes IDs of the shard. */
 void check_claim(const registry::Caller& caller, const registry::Use& use, void* state)
 {
     const auto* claim = static_cast<const Claim*>(state);
-    if (!use.call.has_shard || use.call.shard != claim->shard || isAnyTempNamespace(use.home))
+    if (!use.call.has_shard || use.call.shard != claim->shard || isAnyTempNamespace(use.home) ||
+        draws_from_claimed(use.call, *claim))
         return;
     const char* name = get_namespace_name(use.home);
     if (name != nullptr && strcmp(name, claim->schema) != 0)
@@ -133,7 +143,8 @@ PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_claim_shard);
 PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
 {
-    Claim claim = {PG_GETARG_INT32(0), NameStr(*PG_GETARG_NAME(1))};
+    const char* schema = NameStr(*PG_GETARG_NAME(1));
+    Claim claim = {PG_GETARG_INT32(0), schema, get_namespace_oid(schema, true)};
     if (!is_valid_shard(claim.shard))
         errors::shard_out_of_range(claim.shard);
     PreventCommandIfReadOnly("snowflake_internal.claim_shard()");
