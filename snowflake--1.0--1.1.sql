@@ -791,6 +791,53 @@ CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.sha
 WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
 $$;
 
+-- The comparisons of the other functions leave out the relations that the caller may not read.
+CREATE FUNCTION snowflake_internal.check_unread(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH calls AS MATERIALIZED (
+    SELECT * FROM snowflake_internal.checked_calls()
+), unread AS (
+    SELECT c.relnamespace AS schema, c.oid, c.relkind
+    FROM calls AS k
+    JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
+    JOIN pg_class AS c ON c.oid = k.seq
+    WHERE CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END
+    UNION
+    SELECT c.relnamespace, c.oid, c.relkind
+    FROM calls AS k
+    JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relkind = 'r'
+    WHERE NOT (has_schema_privilege(c.relnamespace, 'USAGE')
+               AND has_column_privilege(c.oid, k.objsubid::smallint, 'SELECT'))
+)
+SELECT 'warning', format('schema %s', schema::regnamespace),
+       format('not looked at: role %I may not read %s', current_user, string_agg(name, ', ' ORDER BY name)),
+       concat(CASE WHEN bool_or(relkind = 'r') AND NOT has_schema_privilege(schema, 'USAGE')
+                   THEN format('GRANT USAGE ON SCHEMA %s TO %I; ', schema::regnamespace, current_user) END,
+              format('GRANT SELECT ON %s TO %I;', string_agg(name, ', ' ORDER BY name), current_user))
+FROM (SELECT schema, relkind, oid::regclass::text COLLATE "C" AS name FROM unread) AS u
+GROUP BY schema
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT c.*
+FROM (SELECT * FROM snowflake_internal.check_shards()
+      UNION ALL SELECT * FROM snowflake_internal.check_columns()
+      UNION ALL SELECT * FROM snowflake_internal.check_sequences()
+      UNION ALL SELECT * FROM snowflake_internal.check_ids()
+      UNION ALL SELECT * FROM snowflake_internal.check_defaults()
+      UNION ALL SELECT * FROM snowflake_internal.check_functions()
+      UNION ALL SELECT * FROM snowflake_internal.check_referrers()
+      UNION ALL SELECT * FROM snowflake_internal.check_unread()) AS c
+ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
+$$;
+
 CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
     -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -964,9 +1011,11 @@ CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, 
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT * FROM snowflake_check();
+    SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'
+    UNION ALL
+    SELECT * FROM snowflake_internal.check_unread();
 END;
-COMMENT ON FUNCTION snowflake_internal.findings() IS 'snowflake_check()';
+COMMENT ON FUNCTION snowflake_internal.findings() IS 'those of snowflake-shard verify: errors of snowflake_check(), and what it could not read';
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
     LANGUAGE sql STABLE PARALLEL SAFE

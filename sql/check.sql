@@ -227,8 +227,13 @@ DROP DOMAIN insta5.some_id;
 DROP OWNED BY snowflake_regress_user;
 DROP ROLE snowflake_regress_user;
 
--- Only what the caller may read: the sequence, all rows of the column, the schema.
+-- Only what the caller may read: the sequence, all rows of the column, the schema. The others are named.
 CREATE ROLE snowflake_regress_user;
+SET ROLE snowflake_regress_user;
+\x on
+SELECT * FROM snowflake_check() WHERE problem LIKE 'not looked at%';
+\x off
+RESET ROLE;
 GRANT USAGE ON SCHEMA insta5 TO snowflake_regress_user;
 GRANT SELECT ON SEQUENCE insta5.table_id_seq TO snowflake_regress_user;
 GRANT SELECT (old) ON insta5.several TO snowflake_regress_user;

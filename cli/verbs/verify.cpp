@@ -221,7 +221,7 @@ Report verify_server(Connection& connection, bool is_full, Progress& progress)
     add_rows(report.findings,
              connection.query("SELECT 'check', $1::text, " + as_utf8_sql("object") + ", " +
                                   as_utf8_sql("problem") + ", " + as_utf8_sql("hint") +
-                                  " FROM snowflake_internal.findings() WHERE severity = 'error'",
+                                  " FROM snowflake_internal.findings()",
                               {report.server}));
     check_ids(connection, is_full, progress, report);
     add_rows(report.findings, find_invalid_indexes(connection));

@@ -61,6 +61,36 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.check_referrers IS
     'integer columns that may refer to a column of IDs without a foreign key';
 
+-- The comparisons of the other functions leave out the relations that the caller may not read.
+CREATE FUNCTION snowflake_internal.check_unread(OUT severity text, OUT object text, OUT problem text, OUT hint text)
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH calls AS MATERIALIZED (
+    SELECT * FROM snowflake_internal.checked_calls()
+), unread AS (
+    SELECT c.relnamespace AS schema, c.oid, c.relkind
+    FROM calls AS k
+    JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
+    JOIN pg_class AS c ON c.oid = k.seq
+    WHERE CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END
+    UNION
+    SELECT c.relnamespace, c.oid, c.relkind
+    FROM calls AS k
+    JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relkind = 'r'
+    WHERE NOT (has_schema_privilege(c.relnamespace, 'USAGE')
+               AND has_column_privilege(c.oid, k.objsubid::smallint, 'SELECT'))
+)
+SELECT 'warning', format('schema %s', schema::regnamespace),
+       format('not looked at: role %I may not read %s', current_user, string_agg(name, ', ' ORDER BY name)),
+       concat(CASE WHEN bool_or(relkind = 'r') AND NOT has_schema_privilege(schema, 'USAGE')
+                   THEN format('GRANT USAGE ON SCHEMA %s TO %I; ', schema::regnamespace, current_user) END,
+              format('GRANT SELECT ON %s TO %I;', string_agg(name, ', ' ORDER BY name), current_user))
+FROM (SELECT schema, relkind, oid::regclass::text COLLATE "C" AS name FROM unread) AS u
+GROUP BY schema
+$$;
+
 CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -73,7 +103,8 @@ FROM (SELECT * FROM snowflake_internal.check_shards()
       UNION ALL SELECT * FROM snowflake_internal.check_ids()
       UNION ALL SELECT * FROM snowflake_internal.check_defaults()
       UNION ALL SELECT * FROM snowflake_internal.check_functions()
-      UNION ALL SELECT * FROM snowflake_internal.check_referrers()) AS c
+      UNION ALL SELECT * FROM snowflake_internal.check_referrers()
+      UNION ALL SELECT * FROM snowflake_internal.check_unread()) AS c
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
 COMMENT ON FUNCTION snowflake_check() IS

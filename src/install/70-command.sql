@@ -26,9 +26,11 @@ CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, 
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT * FROM snowflake_check();
+    SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'
+    UNION ALL
+    SELECT * FROM snowflake_internal.check_unread();
 END;
-COMMENT ON FUNCTION snowflake_internal.findings() IS 'snowflake_check()';
+COMMENT ON FUNCTION snowflake_internal.findings() IS 'those of snowflake-shard verify: errors of snowflake_check(), and what it could not read';
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -386,6 +386,24 @@ subtest 'verify reads as far as the rights of a role go' => sub {
 		'verify: rows that a policy hides are an error');
 	$node->safe_psql('postgres', 'ALTER ROLE reader BYPASSRLS');
 	is((run_shard($program, 'verify', $reader))[0], 0, 'verify: by a role that is no superuser');
+	$node->safe_psql('postgres', q{
+		CREATE ROLE all_but_one LOGIN BYPASSRLS;
+		DO $$ DECLARE c record; BEGIN
+			FOR c IN SELECT relnamespace::regnamespace AS schema, oid::regclass AS name FROM pg_class
+			         WHERE relnamespace::regnamespace::text LIKE 'insta%' AND relkind IN ('r', 'p', 'S')
+			           AND oid <> 'insta6.table_id_seq'::regclass
+			LOOP
+				EXECUTE format('GRANT USAGE ON SCHEMA %s TO all_but_one; GRANT SELECT ON %s TO all_but_one', c.schema, c.name);
+			END LOOP;
+		END $$});
+	my $some = $node->connstr('postgres') . ' user=all_but_one';
+	($status, $rows) = shard_json($program, 'verify', $some);
+	is("$status " . join('; ', map { "$_->{object}: $_->{problem}" } @$rows),
+		'1 schema insta6: not looked at: role all_but_one may not read insta6.table_id_seq',
+		'verify: a sequence that it may not read is a finding');
+	$node->safe_psql('postgres', $rows->[0]{hint});
+	is((run_shard($program, 'verify', $some))[0], 0, 'verify: the hint mends it');
+	$node->safe_psql('postgres', 'DROP OWNED BY all_but_one; DROP ROLE all_but_one');
 };
 
 subtest 'an index that is being built is no finding' => sub {
