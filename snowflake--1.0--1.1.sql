@@ -504,6 +504,63 @@ WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 
+-- snowflake_create_partitions('schema.table', '2024-01-01', '2025-01-01', '1 month' [, epoch_ms])
+--
+--   22004, 22023   NULL; no time to make partitions for, or a step that is not positive, of one kind and whole seconds
+--   22008          no ID is of that time
+--   42501          not the owner of the table
+--   42809, 42P17   not partitioned by RANGE of one bigint column; a partition overlaps
+--   42P07, 42622   the name of a new partition is taken, or too long
+--   55000          the epoch is not known, or not that of the DEFAULT
+--   54000          more than 10,000 partitions
+--   23514          the default partition holds rows of a new one
+CREATE OR REPLACE FUNCTION snowflake_create_partitions(
+        parent regclass, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint DEFAULT NULL)
+    RETURNS SETOF regclass
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    key CONSTANT name := snowflake_internal.partition_key(parent);
+    arguments CONSTANT text := concat_ws(', ', quote_literal(parent::text), quote_literal(from_ts::text),
+                                         quote_literal(to_ts::text), quote_literal(step::text),
+                                         'epoch_ms => ' || epoch_ms); -- of this call, for hints
+    epoch bigint;
+    proven regclass;
+    new record;
+BEGIN
+    PERFORM snowflake_internal.partition_require_owner(parent);
+    epoch := snowflake_internal.partition_epoch(parent, key, epoch_ms);
+    PERFORM snowflake_internal.partition_require_period(from_ts, to_ts, step, epoch);
+    PERFORM snowflake_internal.partition_require_count(parent, from_ts, to_ts, step, epoch_ms);
+
+    -- As ATTACH PARTITION does: rows are read and written meanwhile, and another call for the table waits.
+    EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
+    PERFORM snowflake_internal.partition_require_default(parent, key, from_ts, to_ts, step, epoch, arguments);
+    proven := snowflake_internal.partition_prove_default(parent, key, from_ts, to_ts, step, epoch);
+    FOR new IN
+        SELECT s.*, p.partition AS present, p.ids AS present_ids
+        FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch) AS s
+        LEFT JOIN snowflake_internal.partitions(parent) AS p ON p.ids && s.ids
+        ORDER BY s.from_ts
+    LOOP
+        IF new.present IS NULL THEN
+            RETURN NEXT snowflake_internal.create_partition(parent, new.name, new.ids);
+        ELSIF new.present_ids <> new.ids THEN
+            RAISE EXCEPTION 'partition % overlaps the time from % to %', new.present, new.from_ts, new.to_ts USING
+                ERRCODE = 'invalid_object_definition',
+                DETAIL = (SELECT format('It is of the time from %s to %s.', b.from_ts, b.to_ts)
+                          FROM snowflake_internal.times_of(new.present_ids, epoch) AS b),
+                HINT = 'Begin where it ends, or end where it begins. '
+                       'Steps of days and months are those of the time zone of the session.';
+        END IF;
+    END LOOP;
+    IF proven IS NOT NULL THEN
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT snowflake_create_partitions', proven);
+    END IF;
+END;
+$$;
+
 CREATE OR REPLACE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -580,6 +637,37 @@ BEGIN
             RETURN NEXT;
         END IF;
     END LOOP;
+END;
+$$;
+
+-- The default partition, with a CHECK constraint by which it has no row of the new partitions. Without that, ATTACH
+-- PARTITION reads all of its rows for each of them; the constraint reads them once. NULL: no constraint was made.
+CREATE FUNCTION snowflake_internal.partition_prove_default(
+        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint)
+    RETURNS regclass
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
+                                WHERE k.partrelid = parent);
+    ids int8range;
+BEGIN
+    SELECT int8range(min(lower(s.ids)), max(upper(s.ids))) INTO ids
+    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s
+    WHERE NOT EXISTS (SELECT FROM snowflake_internal.partitions(parent) AS p WHERE p.ids && s.ids)
+    HAVING count(*) > 1;
+    -- ALTER TABLE refuses tables of other owners, and believes a constraint of a foreign table.
+    IF ids IS NULL OR other IS NULL
+       OR EXISTS (SELECT FROM pg_partition_tree(other) AS t JOIN pg_class AS c ON c.oid = t.relid
+                  WHERE c.relkind NOT IN ('r', 'p') OR NOT pg_has_role(c.relowner, 'USAGE')) THEN
+        RETURN NULL;
+    END IF;
+    EXECUTE format('ALTER TABLE %1$s ADD CONSTRAINT snowflake_create_partitions CHECK (%2$I < %3$s OR %2$I >= %4$s)',
+                   other, key, lower(ids), upper(ids));
+    RETURN other;
+EXCEPTION WHEN object_in_use THEN
+    RETURN NULL; -- this transaction has deferred triggers to fire for its rows
 END;
 $$;
 

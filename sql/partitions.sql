@@ -291,6 +291,26 @@ SELECT error_of($$SELECT snowflake_create_partitions('others', '2040-01-01', '20
 SELECT error_of($$SELECT snowflake_create_partitions('others', '2011-08-01', '2011-09-01', '1 month')$$);
 SELECT snowflake_create_partitions('others', '2024-01-01', '2025-01-01', '1 year');
 
+-- A call reads the rows of the default partition once, also where it is partitioned, and leaves nothing there.
+CREATE TABLE once (id bigint PRIMARY KEY DEFAULT snowflake_next_id(3, 'part.ids')) PARTITION BY RANGE (id);
+CREATE TABLE once_default PARTITION OF once DEFAULT PARTITION BY HASH (id);
+CREATE TABLE once_0 PARTITION OF once_default FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE once_1 PARTITION OF once_default FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO once SELECT snowflake_encode('2020-01-01', 3, n) FROM generate_series(1, 100) AS n;
+BEGIN;
+SELECT count(*) FROM snowflake_create_partitions('once', '2024-01-01', '2024-01-06', '1 day');
+SELECT sum(seq_tup_read) FROM pg_stat_xact_user_tables WHERE relname IN ('once_0', 'once_1');
+COMMIT;
+SELECT conrelid::regclass, conname FROM pg_constraint WHERE conrelid::regclass::text ~ '^once_(default|[01]$)' AND contype = 'c';
+-- With deferred triggers on its rows ALTER TABLE refuses, and each partition reads them.
+CREATE TABLE refers (id bigint REFERENCES once DEFERRABLE INITIALLY DEFERRED, n bigint) PARTITION BY RANGE (n);
+CREATE TABLE refers_default PARTITION OF refers DEFAULT;
+BEGIN;
+INSERT INTO refers SELECT id, 0 FROM once;
+SELECT count(*) FROM snowflake_create_partitions('refers', '2024-01-01', '2024-01-03', '1 day', 1314220021721);
+ROLLBACK;
+DROP TABLE refers, once;
+
 -- A temporary table.
 CREATE TEMP TABLE passing (id bigint DEFAULT snowflake_next_id(3, 'part.ids')) PARTITION BY RANGE (id);
 SELECT snowflake_create_partitions('passing', '2024-01-01', '2025-01-01', '1 year');

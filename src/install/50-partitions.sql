@@ -28,6 +28,7 @@ DECLARE
                                          quote_literal(to_ts::text), quote_literal(step::text),
                                          'epoch_ms => ' || epoch_ms); -- of this call, for hints
     epoch bigint;
+    proven regclass;
     new record;
 BEGIN
     PERFORM snowflake_internal.partition_require_owner(parent);
@@ -38,6 +39,7 @@ BEGIN
     -- As ATTACH PARTITION does: rows are read and written meanwhile, and another call for the table waits.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
     PERFORM snowflake_internal.partition_require_default(parent, key, from_ts, to_ts, step, epoch, arguments);
+    proven := snowflake_internal.partition_prove_default(parent, key, from_ts, to_ts, step, epoch);
     FOR new IN
         SELECT s.*, p.partition AS present, p.ids AS present_ids
         FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch) AS s
@@ -55,6 +57,9 @@ BEGIN
                        'Steps of days and months are those of the time zone of the session.';
         END IF;
     END LOOP;
+    IF proven IS NOT NULL THEN
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT snowflake_create_partitions', proven);
+    END IF;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_create_partitions(regclass, timestamptz, timestamptz, interval, bigint) IS

@@ -216,6 +216,37 @@ COMMENT ON FUNCTION snowflake_internal.partition_require_default IS
     'refuses rows of the default partition that belong into a new one, with the statements that move them; '
     'arguments are for the hint';
 
+-- The default partition, with a CHECK constraint by which it has no row of the new partitions. Without that, ATTACH
+-- PARTITION reads all of its rows for each of them; the constraint reads them once. NULL: no constraint was made.
+CREATE FUNCTION snowflake_internal.partition_prove_default(
+        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint)
+    RETURNS regclass
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
+                                WHERE k.partrelid = parent);
+    ids int8range;
+BEGIN
+    SELECT int8range(min(lower(s.ids)), max(upper(s.ids))) INTO ids
+    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s
+    WHERE NOT EXISTS (SELECT FROM snowflake_internal.partitions(parent) AS p WHERE p.ids && s.ids)
+    HAVING count(*) > 1;
+    -- ALTER TABLE refuses tables of other owners, and believes a constraint of a foreign table.
+    IF ids IS NULL OR other IS NULL
+       OR EXISTS (SELECT FROM pg_partition_tree(other) AS t JOIN pg_class AS c ON c.oid = t.relid
+                  WHERE c.relkind NOT IN ('r', 'p') OR NOT pg_has_role(c.relowner, 'USAGE')) THEN
+        RETURN NULL;
+    END IF;
+    EXECUTE format('ALTER TABLE %1$s ADD CONSTRAINT snowflake_create_partitions CHECK (%2$I < %3$s OR %2$I >= %4$s)',
+                   other, key, lower(ids), upper(ids));
+    RETURN other;
+EXCEPTION WHEN object_in_use THEN
+    RETURN NULL; -- this transaction has deferred triggers to fire for its rows
+END;
+$$;
+
 CREATE FUNCTION snowflake_internal.partition_holds(partition regclass, key name, ids int8range) RETURNS boolean
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
