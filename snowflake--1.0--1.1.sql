@@ -15,6 +15,18 @@ WHERE deptype OPERATOR(pg_catalog.=) 'i' AND classid OPERATOR(pg_catalog.=) 'pg_
   AND dbid OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database
                                    WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database());
 
+-- The comments of internal functions stand in the install script.
+COMMENT ON TYPE snowflake_internal.observation IS NULL;
+DO $$
+DECLARE
+    function pg_catalog.regprocedure;
+BEGIN
+    FOR function IN SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+                    WHERE n.nspname OPERATOR(pg_catalog.=) 'snowflake_internal' LOOP
+        EXECUTE pg_catalog.format('COMMENT ON FUNCTION %s IS NULL', function);
+    END LOOP;
+END $$;
+
 CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_encode';
@@ -50,6 +62,7 @@ CREATE FUNCTION snowflake_settled_id(tab regclass, col name DEFAULT 'id') RETURN
 COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
     'the same for the shard, the sequence and the epoch in the DEFAULT of a column';
 
+-- Whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it.
 CREATE FUNCTION snowflake_internal.asks_settled(classid oid, objid oid) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -60,8 +73,6 @@ SELECT EXISTS (
     JOIN pg_extension AS e ON e.extnamespace = p.pronamespace AND e.extname = 'snowflake'
     WHERE d.classid = $1 AND d.objid = $2 AND d.refclassid = 'pg_proc'::regclass)
 $$;
-COMMENT ON FUNCTION snowflake_internal.asks_settled IS
-    'whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it';
 
 -- LEAKPROOF: it raises no error for any arguments, and so serves a query behind a policy or a security_barrier view.
 CREATE OR REPLACE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_ts timestamptz) RETURNS boolean
@@ -69,12 +80,12 @@ CREATE OR REPLACE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_
     SUPPORT snowflake_internal.between_support
     AS 'MODULE_PATHNAME', 'snowflake_between';
 
+-- Nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval().
 CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
-COMMENT ON FUNCTION snowflake_internal.lock_sequence(oid) IS
-    'nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval()';
 
+-- The call of snowflake_next_id() as SQL text, for a DEFAULT or a function.
 CREATE OR REPLACE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -85,6 +96,7 @@ SELECT format('%s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)', e.extnamesp
 FROM pg_extension AS e WHERE e.extname = 'snowflake'
 $$;
 
+-- Makes settled_id() in the schema of a shard, unless a function of that name is there.
 CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
     RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -101,8 +113,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.make_settled_id IS
-    'makes settled_id() in the schema of a shard, unless a function of that name is there';
 
 CREATE OR REPLACE FUNCTION snowflake_create_shard(shard integer, schema_name name,
                                        epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
@@ -188,6 +198,7 @@ CREATE FUNCTION snowflake_create_shard(shard integer)
 COMMENT ON FUNCTION snowflake_create_shard(integer) IS
     'the same, in a schema that is named shard and the number: shard7';
 
+-- Refuses an epoch with which no ID can be made now.
 CREATE OR REPLACE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -198,15 +209,15 @@ BEGIN
 END;
 $$;
 
+-- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
 CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
 $$;
-COMMENT ON FUNCTION snowflake_internal.has_record IS
-    'whether the database has the record of a move or a split, which set sequences to their end while they close shards';
 
+-- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker.
 CREATE OR REPLACE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -238,6 +249,7 @@ BEGIN
 END;
 $$;
 
+-- Puts the sequence past the observed IDs, and the native function in the place of the old one.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_replace(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
         RETURNS void
@@ -273,6 +285,7 @@ BEGIN
 END;
 $$;
 
+-- Puts a sequence past the IDs ahead of the clock in the columns whose DEFAULT calls a function.
 -- The new IDs are above the old ones as far as the clock is right. If it was not, and an index shows the
 -- largest ID, the sequence is moved past that. The columns that were not looked at are told.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq regclass, epoch_ms bigint) RETURNS void
@@ -308,6 +321,8 @@ BEGIN
 END;
 $$;
 
+-- Other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner
+-- may draw.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_users(
         legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
         RETURNS SETOF record
@@ -340,6 +355,7 @@ WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 
+-- Sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that.
 -- With 8 in the sequence, a counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of
 -- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
 -- some functions have for it.
@@ -356,6 +372,19 @@ BEGIN
     RETURN present + 1;
 END;
 $$;
+COMMENT ON FUNCTION snowflake_internal.words_of IS
+    'the words of a name in lower case, with underscores in between: photo_owner_id for photoOwnerID';
+COMMENT ON FUNCTION snowflake_internal.singulars IS
+    'the words, and all that can be the singular of the last one';
+COMMENT ON FUNCTION snowflake_internal.referring_names IS
+    'names, without underscores, of columns that refer to a key. kind table: name of table and key, also behind other '
+    'words; part: a part of these, if no other table is called that (bases); key: that of the key';
+COMMENT ON FUNCTION snowflake_internal.referrers IS
+    'integer columns, and arrays, that may refer to one of the keys by their names, in tables of its schema; type_column '
+    'tells the table, if it can be any';
+COMMENT ON TYPE snowflake_internal.attach_member IS
+    'a column that snowflake_attach() changes: the column itself, that of a child or a partition, '
+    'or one that refers to it';
 
 -- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
 --                  [, referrers => 'widen'])
@@ -437,6 +466,22 @@ BEGIN
                                             snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
 END;
 $$;
+COMMENT ON FUNCTION snowflake_internal.attach_arguments IS
+    'the arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given';
+COMMENT ON FUNCTION snowflake_internal.attach_is_done IS
+    'whether a column is attached as asked for, which is said, and no referrers are left to be widened; an error if it '
+    'is attached otherwise';
+COMMENT ON FUNCTION snowflake_internal.attach_column IS
+    'the column that snowflake_attach() is to work on; an error if the caller may not, '
+    'or if the table or the column can have no IDs';
+COMMENT ON FUNCTION snowflake_internal.attach_require_table IS
+    'refuses a table that is not the caller''s, or no table of users';
+COMMENT ON FUNCTION snowflake_internal.attach_require_root IS
+    'refuses the column of a partition, and one that is inherited';
+COMMENT ON FUNCTION snowflake_internal.attach_require_type IS
+    'refuses a column that is no bigint and cannot be made one';
+COMMENT ON FUNCTION snowflake_internal.attach_require_own_ids IS
+    'refuses a column that has its values from the column of another table';
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
         col pg_catalog.pg_attribute, given integer, given_epoch bigint,
@@ -487,6 +532,28 @@ BEGIN
     PERFORM snowflake_internal.require_epoch(epoch_ms);
 END;
 $$;
+COMMENT ON FUNCTION snowflake_internal.attach_shard IS
+    'shard and epoch for a new column: those given, or else those of its schema''s function next_id(), '
+    'or else of the schema''s columns; and the schema';
+COMMENT ON FUNCTION snowflake_internal.attach_require_known_epoch IS
+    'refuses a column whose DEFAULT calls a function that is not native: its IDs may have another epoch';
+COMMENT ON FUNCTION snowflake_internal.attach_scope IS
+    'the columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, '
+    'and those that refer to it by foreign keys; if asked for, also those that refer to it by their names alone';
+COMMENT ON FUNCTION snowflake_internal.attach_require_owner IS
+    'refuses columns in tables of other owners';
+COMMENT ON FUNCTION snowflake_internal.attach_lock IS
+    'locks the tables that are to be changed; false: all were locked before';
+COMMENT ON FUNCTION snowflake_internal.attach_largest IS
+    'the largest value of the column, NULL: no rows; an error if there are rows without one';
+COMMENT ON FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text) IS
+    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about '
+    'the sessions that must reconnect';
+COMMENT ON FUNCTION snowflake_internal.attach_old_defaults IS
+    'the object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from';
+COMMENT ON FUNCTION snowflake_internal.attach_old_sequences IS
+    'the sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, '
+    'draws from';
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
@@ -503,6 +570,55 @@ LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.clas
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
+COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
+    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
+    'with which epoch';
+COMMENT ON FUNCTION snowflake_internal.attach_sequence IS
+    'the sequence to draw from: the given one, or the one that the column owns; NULL: one is to be made';
+COMMENT ON FUNCTION snowflake_internal.attach_require_unshared(snowflake_internal.attach_member[], integer, bigint) IS
+    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to '
+    'share it, or to part them';
+COMMENT ON FUNCTION snowflake_internal.attach_sharing_text IS
+    'the statements after which all columns that draw from a sequence do so natively';
+COMMENT ON FUNCTION snowflake_internal.attach_require_sequence IS
+    'refuses a given sequence that the caller may not use, that cannot hold positions, '
+    'that goes before the table does, or that has another epoch';
+COMMENT ON FUNCTION snowflake_internal.attach_tell_old IS
+    'NOTICEs: the DEFAULTs that are replaced, the old sequences of the column, '
+    'and the objects that draw from the new one by nextval()';
+COMMENT ON FUNCTION snowflake_internal.attach_sequence_name IS
+    'the free name that PostgreSQL would give the sequence of a serial column';
+COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence IS
+    'makes the sequence if there is none, gives it the shape for positions, '
+    'and sees to the privileges of the roles that may INSERT';
+COMMENT ON FUNCTION snowflake_internal.attach_new_sequence IS
+    'makes the sequence of a column, with the privileges of the one before it';
+COMMENT ON FUNCTION snowflake_internal.attach_inserters IS
+    'the roles that may INSERT into a table but not draw from its sequence; NULL: none';
+COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
+    'the dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement '
+    'that drops it (NULL: none), and how far it is from the column';
+COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
+    'columns of other tables that hold rows of a table with a narrow column, partition keys, '
+    'and foreign keys to partitions, one line each';
+COMMENT ON FUNCTION snowflake_internal.attach_column_obstacles IS
+    'columns that ALTER TABLE cannot change as asked for, one line each';
+COMMENT ON FUNCTION snowflake_internal.shell_quote IS
+    'a word for a shell, in one line';
+COMMENT ON FUNCTION snowflake_internal.attach_clear_text(snowflake_internal.attach_member[], text) IS
+    'statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped';
+COMMENT ON FUNCTION snowflake_internal.attach_require_clear IS
+    'refuses columns with something in the way of the change; lists all of it, '
+    'with the statements that drop it and attach';
+COMMENT ON FUNCTION snowflake_internal.attach_tell_broken IS
+    'says which triggers may set the column, and which functions name an integer type beside a table whose column is '
+    'widened';
+COMMENT ON FUNCTION snowflake_internal.attach_widens IS
+    'whether snowflake_attach() widens columns that refer to the table by their names alone';
+COMMENT ON FUNCTION snowflake_internal.own_referrers IS
+    'the referrers() of a column in tables of the same owner';
+COMMENT ON FUNCTION snowflake_internal.attach_tell_referrers IS
+    'names the columns that may refer to the attached one without a foreign key, with the statements that widen them';
 
 -- snowflake_create_partitions('schema.table', '2024-01-01', '2025-01-01', '1 month' [, epoch_ms])
 --
@@ -561,6 +677,7 @@ BEGIN
 END;
 $$;
 
+-- The time in which IDs are made.
 CREATE OR REPLACE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -575,6 +692,7 @@ BEGIN
 END;
 $$;
 
+-- Refuses times and steps that no partitions can be made for.
 CREATE OR REPLACE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval,
                                                             epoch_ms bigint)
     RETURNS void
@@ -614,6 +732,7 @@ BEGIN
 END;
 $$;
 
+-- The steps from first_ts until last_ts is reached: their times, IDs and names, without empty ones.
 CREATE OR REPLACE FUNCTION snowflake_internal.partition_steps(
         first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
         OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
@@ -671,6 +790,7 @@ EXCEPTION WHEN object_in_use THEN
 END;
 $$;
 
+-- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.
 CREATE OR REPLACE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -703,6 +823,7 @@ FROM snowflake_internal.shard_settings() AS s JOIN shards AS k USING (shard)
 GROUP BY s.name, s.shard
 $$;
 
+-- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
 CREATE OR REPLACE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -760,6 +881,7 @@ WHERE f.schema <> k.schema AND t.relpersistence <> 't'
   AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
 $$;
 
+-- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.
 CREATE OR REPLACE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -831,6 +953,8 @@ WHERE s.relpersistence = 'u' AND c.relpersistence = 'p'
 GROUP BY s.seqrelid
 $$;
 
+-- Columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and
+-- columns that hold positions in place of IDs.
 CREATE OR REPLACE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -926,6 +1050,9 @@ FROM (SELECT * FROM snowflake_internal.check_shards()
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
 
+-- In a superuser's schema the command works with the rights of a superuser.
+-- How code of a role that is no superuser could run with the rights of this session in a superuser's schema, and the
+-- statement that ends it; NULL if not. writes: also by writes.
 CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
     -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -991,16 +1118,6 @@ WHERE current_setting('is_superuser') = 'on'
 ORDER BY r.text LIMIT 1;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.foreign_code(oid, boolean) IS
-    'how code of a role that is no superuser could run with the rights of this session in a superuser''s schema, '
-    'and the statement that ends it; NULL if not. writes: also by writes';
-COMMENT ON FUNCTION snowflake_internal.run_as_owner IS
-    'runs statements with the rights of the schema''s owner, in a security-restricted operation, with the schema as '
-    'search_path; with those of the caller where owner.h says so';
-COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text) IS
-    'the columns of a query in order, as rows_as_owner() would run it; a domain has its base type';
-COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text) IS
-    'the rows of a query that runs as the statements of run_as_owner() do; all values as text';
 
 -- The same for a query with $1 and $2.
 CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
@@ -1008,29 +1125,25 @@ CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query t
     RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
-COMMENT ON FUNCTION snowflake_internal.columns_as_owner(regnamespace, text, bigint, bigint) IS
-    'the columns of a query with the parameters $1 and $2';
 
 CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
     RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
-COMMENT ON FUNCTION snowflake_internal.rows_as_owner(regnamespace, text, bigint, bigint) IS
-    'the rows of a query with the parameters $1 and $2';
 
+-- Number of a table's rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do
+-- not do.
 -- The rows of a table in one number, for the comparison of two servers.
 CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_digest';
-COMMENT ON FUNCTION snowflake_internal.digest IS
-    'number of a table''s rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do not do';
 
+-- Whether run_as_owner() works with the caller's rights there; the errors of that function.
 CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_is_callers';
-COMMENT ON FUNCTION snowflake_internal.is_callers IS
-    'whether run_as_owner() works with the caller''s rights there; the errors of that function';
 
+-- The search_path for a statement that runs by itself in a schema, if no other code than the caller's can run in it.
 CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
     LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -1052,27 +1165,23 @@ BEGIN
     RETURN quote_ident(schema_row.nspname);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.path_of_statement IS
-    'search_path for a statement that runs by itself in a schema, if no other code than the caller''s can run in it';
 
+-- As run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its
+-- owner.
 CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
-COMMENT ON FUNCTION snowflake_internal.replace_guarded IS
-    'as run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner';
 
+-- Inserts rows in a format of COPY, with the rights of the table's owner; returns their number.
 CREATE FUNCTION snowflake_internal.copy_rows(tbl regclass, columns text[], format text, rows bytea) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_copy_rows';
 REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) FROM PUBLIC;
-COMMENT ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) IS
-    'inserts rows in a format of COPY, with the rights of the table''s owner; returns their number';
 
+-- Whether rows that replication writes are checked by a foreign key, too; for the owner of its table.
 CREATE FUNCTION snowflake_internal.fire_key(key oid, always boolean) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_fire_key';
-COMMENT ON FUNCTION snowflake_internal.fire_key(oid, boolean) IS
-    'whether rows that replication writes are checked by a foreign key, too; for the owner of its table';
 
 CREATE FUNCTION snowflake_internal.shards(
         OUT schema oid, OUT shard integer, OUT function oid, OUT seq oid, OUT epoch_ms bigint)
@@ -1083,7 +1192,6 @@ BEGIN ATOMIC
     SELECT n.oid, s.shard, s.function::pg_catalog.oid, s.seq::pg_catalog.oid, s.epoch_ms
     FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
 END;
-COMMENT ON FUNCTION snowflake_internal.shards() IS 'snowflake_shards';
 
 CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
     RETURNS SETOF record
@@ -1092,8 +1200,8 @@ CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT
 BEGIN ATOMIC
     SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
 END;
-COMMENT ON FUNCTION snowflake_internal.sequences() IS 'snowflake_sequences';
 
+-- Those of snowflake-shard verify: errors of snowflake_check(), and relations that it could not read.
 CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -1103,15 +1211,12 @@ BEGIN ATOMIC
     UNION ALL
     SELECT * FROM snowflake_internal.check_unread();
 END;
-COMMENT ON FUNCTION snowflake_internal.findings() IS 'those of snowflake-shard verify: errors of snowflake_check(), and what it could not read';
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
-COMMENT ON FUNCTION snowflake_internal.id_seq() IS 'snowflake_id_seq';
 
 CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_settled_id';
-COMMENT ON FUNCTION snowflake_internal.settled_id(integer, regclass, bigint) IS 'snowflake_settled_id()';

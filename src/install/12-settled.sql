@@ -25,6 +25,7 @@ CREATE FUNCTION snowflake_settled_id(tab regclass, col name DEFAULT 'id') RETURN
 COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
     'the same for the shard, the sequence and the epoch in the DEFAULT of a column';
 
+-- Whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it.
 CREATE FUNCTION snowflake_internal.asks_settled(classid oid, objid oid) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -35,5 +36,3 @@ SELECT EXISTS (
     JOIN pg_extension AS e ON e.extnamespace = p.pronamespace AND e.extname = 'snowflake'
     WHERE d.classid = $1 AND d.objid = $2 AND d.refclassid = 'pg_proc'::regclass)
 $$;
-COMMENT ON FUNCTION snowflake_internal.asks_settled IS
-    'whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it';

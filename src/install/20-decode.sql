@@ -73,11 +73,10 @@ CREATE FUNCTION snowflake_max_id(ts timestamptz, epoch_ms bigint) RETURNS bigint
 COMMENT ON FUNCTION snowflake_max_id(timestamptz, bigint) IS
     'the largest ID with a time at or before ts, with another epoch (Unix ms)';
 
+-- Planner support of snowflake_between: its index condition and selectivity.
 CREATE FUNCTION snowflake_internal.between_support(internal) RETURNS internal
     LANGUAGE c STRICT
     AS 'MODULE_PATHNAME', 'snowflake_between_support';
-COMMENT ON FUNCTION snowflake_internal.between_support IS
-    'planner support of snowflake_between: its index condition and selectivity';
 
 -- LEAKPROOF: it raises no error for any arguments, and so serves a query behind a policy or a security_barrier view.
 CREATE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_ts timestamptz) RETURNS boolean

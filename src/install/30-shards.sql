@@ -22,44 +22,37 @@ CREATE TYPE snowflake_internal.call AS (
     is_direct boolean, -- which is this object
     is_plain boolean); -- the call is the whole expression, but for casts
 
+-- The calls of every column default, SQL function and domain.
 CREATE FUNCTION snowflake_internal.calls() RETURNS SETOF snowflake_internal.call
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000
     AS 'MODULE_PATHNAME', 'snowflake_calls';
-COMMENT ON FUNCTION snowflake_internal.calls IS
-    'the calls of every column default, SQL function and domain';
 
+-- The calls of one object, direct ones first; no rows where it makes no IDs.
 CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid integer)
     RETURNS SETOF snowflake_internal.call
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1
     AS 'MODULE_PATHNAME', 'snowflake_call_of';
-COMMENT ON FUNCTION snowflake_internal.call_of IS
-    'the calls of one object, direct ones first; no rows where it makes no IDs';
 
+-- Locks a shard number and a schema name until the transaction ends; an error if another schema makes its IDs.
 CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
-COMMENT ON FUNCTION snowflake_internal.claim_shard IS
-    'locks a shard number and a schema name until the transaction ends; '
-    'an error if another schema makes IDs of that shard';
 
+-- The Unix millisecond of a sequence's last_value: a position, or an ID of this epoch that setval() has stored.
 CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_stored_ms';
-COMMENT ON FUNCTION snowflake_internal.stored_ms IS
-    'the Unix millisecond of a sequence''s last_value: a position, or an ID of this epoch that setval() has stored';
 
+-- The stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE
+-- mode: this does not wait.
 CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean)
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_stored_value';
-COMMENT ON FUNCTION snowflake_internal.stored_value(oid) IS
-    'the stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS '
-    'EXCLUSIVE mode: this does not wait';
 
+-- Nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval().
 CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
-COMMENT ON FUNCTION snowflake_internal.lock_sequence(oid) IS
-    'nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval()';
 
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
@@ -128,6 +121,7 @@ COMMENT ON VIEW snowflake_sequences IS
     'NULL where the sequence is unused or may not be read';
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
 
+-- The call of snowflake_next_id() as SQL text, for a DEFAULT or a function.
 CREATE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -137,9 +131,8 @@ SELECT format('%s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)', e.extnamesp
               CASE WHEN $3 <> snowflake_internal.default_epoch() THEN format(', %s::bigint', $3) END)
 FROM pg_extension AS e WHERE e.extname = 'snowflake'
 $$;
-COMMENT ON FUNCTION snowflake_internal.call_text IS
-    'the call of snowflake_next_id() as SQL text, for a DEFAULT or a function';
 
+-- Makes settled_id() in the schema of a shard, unless a function of that name is there.
 CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
     RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -156,8 +149,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.make_settled_id IS
-    'makes settled_id() in the schema of a shard, unless a function of that name is there';
 
 CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name,
                                        epoch_ms bigint DEFAULT snowflake_internal.default_epoch())

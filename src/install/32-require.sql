@@ -1,5 +1,6 @@
 -- Checks that the functions which make, convert and adopt shards share.
 
+-- Refuses a transaction whose snapshot does not show the commits of others; function and arguments are for the hint.
 CREATE FUNCTION snowflake_internal.require_read_committed(function text, arguments text) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -15,9 +16,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_read_committed(text, text) IS
-    'refuses a transaction whose snapshot does not show the commits of others; function and arguments are for the hint';
 
+-- Refuses an epoch with which no ID can be made now.
 CREATE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -27,9 +27,8 @@ BEGIN
     PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_epoch IS
-    'refuses an epoch with which no ID can be made now';
 
+-- Whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come.
 CREATE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -40,9 +39,8 @@ BEGIN
            AND seqmax >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.holds_position IS
-    'whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come';
 
+-- The statement after which a sequence can hold positions.
 CREATE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -51,9 +49,8 @@ BEGIN
     RETURN format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.reshape_text IS
-    'the statement after which a sequence can hold positions';
 
+-- That statement as a hint; with a condition where the limits may be there on purpose.
 CREATE FUNCTION snowflake_internal.reshape_hint(seq regclass) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -66,31 +63,26 @@ SELECT CASE WHEN s.seqincrement = 1 AND s.seqmax IN (32767, 2147483647) THEN sno
                         snowflake_internal.reshape_text($1)) END
 FROM pg_sequence AS s WHERE s.seqrelid = $1
 $$;
-COMMENT ON FUNCTION snowflake_internal.reshape_hint IS
-    'that statement as a hint; with a condition where the limits may be there on purpose';
 
+-- Whether a sequence has the bounds that Citus gives a copy on a worker.
 CREATE FUNCTION snowflake_internal.is_citus_copy(seqmin bigint, seqmax bigint) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_is_citus_copy';
-COMMENT ON FUNCTION snowflake_internal.is_citus_copy IS
-    'whether a sequence has the bounds that Citus gives a copy on a worker';
 
+-- False for a sequence that snowflake-shard move has closed, and for a copy on a Citus worker: they make no IDs here.
 CREATE FUNCTION snowflake_internal.is_open(seqmin bigint, seqmax bigint) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_is_open';
-COMMENT ON FUNCTION snowflake_internal.is_open IS
-    'false for a sequence that snowflake-shard move has closed, and for a copy on a Citus worker: '
-    'they make no IDs on this server';
 
+-- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
 CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
 $$;
-COMMENT ON FUNCTION snowflake_internal.has_record IS
-    'whether the database has the record of a move or a split, which set sequences to their end while they close shards';
 
+-- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker.
 CREATE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -121,9 +113,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_open IS
-    'refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker';
 
+-- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years.
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -145,9 +136,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_sequence(regclass) IS
-    'refuses an object that is no sequence, and a sequence that cannot hold positions for ten years';
 
+-- Refuses a column with an ID that is further ahead of the clock than new ones may be.
 CREATE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint)
     RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -175,15 +165,12 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.require_reach IS
-    'refuses a column with an ID that is further ahead of the clock than new ones may be';
 
+-- The largest value up to a maximum, and the number of NULLs, in a column of the caller's table: by an index that
+-- begins with it, or all rows.
 -- Plans no query: the planner would evaluate constants in the indexes, statistics and constraints of the table, and
 -- so run functions of the roles that made them.
 CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint,
                                               OUT nulls bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_column_end';
-COMMENT ON FUNCTION snowflake_internal.column_end IS
-    'the largest value up to a maximum, and the number of NULLs, in a column of the caller''s table: '
-    'by an index that begins with it, or all rows';

@@ -6,14 +6,13 @@
 -- snowflake_adopt() and adopt_call() have no SET clause, and each name and operator in them has its schema.
 -- All other steps have a search_path of their own.
 
+-- One call of a function that snowflake_adopt() observes.
 CREATE TYPE snowflake_internal.observation AS (
     id bigint,           -- the result of the old function
     before timestamptz,  -- the clock before the call
     after timestamptz,   -- the clock after it
     last_value bigint,   -- lastval() after it
     seqs oid[]);         -- the sequences, of those that are possible, with currval() = lastval()
-COMMENT ON TYPE snowflake_internal.observation IS
-    'one call of a function that snowflake_adopt() observes';
 
 -- snowflake_adopt('schema.function()', shard 0..8191 [, seq] [, epoch_ms])
 --
@@ -63,6 +62,7 @@ COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS
     'replaces an Instagram-style function by the native one in place, '
     'after it has observed that its IDs are of this shard';
 
+-- The errors of snowflake_adopt() before it waits or calls; false: the function is native already.
 CREATE FUNCTION snowflake_internal.adopt_check(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
     RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
@@ -95,9 +95,8 @@ BEGIN
     RETURN true;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_check(regprocedure, integer, regclass, bigint) IS
-    'the errors of snowflake_adopt() before it waits or calls; false: the function is native already';
 
+-- Whether a function makes native IDs, with a NOTICE if it does.
 CREATE FUNCTION snowflake_internal.adopt_is_native(legacy regprocedure) RETURNS boolean
     LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -110,9 +109,9 @@ BEGIN
     RETURN true;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_is_native IS
-    'whether a function makes native IDs, with a NOTICE if it does';
 
+-- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function
+-- is native already.
 CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass) RETURNS boolean
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -148,10 +147,8 @@ BEGIN
     RETURN true;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass) IS
-    'keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the '
-    'function is native already';
 
+-- Bigint columns whose DEFAULT calls a function, and why their largest ID is not looked up (NULL: it is).
 -- A role that has made a table whose DEFAULT calls the function must not decide an adoption: neither by its
 -- rows, policies and locks, nor by code that a query of the table runs. So only tables of the function's
 -- owner and of the caller are looked at.
@@ -182,9 +179,8 @@ WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass 
   AND NOT pg_is_other_temp_schema(c.relnamespace) -- nobody else can look into that
 ORDER BY c.oid, a.attnum
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_columns IS
-    'bigint columns whose DEFAULT calls a function, and why their largest ID is not looked up (NULL: it is)';
 
+-- Puts the sequence past the observed IDs, and the native function in the place of the old one.
 CREATE FUNCTION snowflake_internal.adopt_replace(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
         RETURNS void
@@ -219,9 +215,8 @@ BEGIN
     EXECUTE format('SELECT %I.%I()', old.nspname, old.proname);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_replace IS
-    'puts the sequence past the observed IDs, and the native function in the place of the old one';
 
+-- Puts a sequence past the IDs ahead of the clock in the columns whose DEFAULT calls a function.
 -- The new IDs are above the old ones as far as the clock is right. If it was not, and an index shows the
 -- largest ID, the sequence is moved past that. The columns that were not looked at are told.
 CREATE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq regclass, epoch_ms bigint) RETURNS void
@@ -256,5 +251,3 @@ BEGIN
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_pass_columns IS
-    'puts a sequence past the IDs ahead of the clock in the columns whose DEFAULT calls a function';

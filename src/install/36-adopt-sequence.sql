@@ -1,5 +1,6 @@
 -- Steps of snowflake_adopt(): the sequence that the old function draws from.
 
+-- The one sequence that two calls of a function have drawn from, locked.
 CREATE FUNCTION snowflake_internal.adopt_sequence(
         legacy regprocedure, shard integer, seq regclass, calls snowflake_internal.observation[]) RETURNS regclass
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -39,9 +40,8 @@ BEGIN
     RETURN found[1];
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_sequence IS
-    'the one sequence that two calls of a function have drawn from, locked';
 
+-- lastval(), and which sequences have it as their currval(): of the schema of a function, or the given one alone.
 CREATE FUNCTION snowflake_internal.adopt_drawn(legacy regprocedure, seq regclass, OUT last_value bigint, OUT seqs oid[])
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -73,9 +73,9 @@ EXCEPTION WHEN object_not_in_prerequisite_state OR insufficient_privilege THEN
     NULL; -- nothing was drawn
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_drawn IS
-    'lastval(), and which sequences have it as their currval(): of the schema of a function, or the given one alone';
 
+-- Refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction
+-- ends.
 CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
     RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -105,10 +105,8 @@ BEGIN
     EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_lock IS
-    'refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the '
-    'transaction ends';
 
+-- Refuses a sequence that others draw from; a NOTICE if they are bigint columns and the sequence was given by name.
 -- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
 -- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
 -- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
@@ -143,10 +141,9 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_check_users IS
-    'refuses a sequence that others draw from; if they are bigint columns and the sequence was given by name, '
-    'it is a NOTICE';
 
+-- Other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner
+-- may draw.
 CREATE FUNCTION snowflake_internal.adopt_users(
         legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
         RETURNS SETOF record
@@ -178,10 +175,8 @@ WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
                       coalesce(u.tbl, u.objid), coalesce(u.attnum, 0)) AS k WHERE k.seq = $2)
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_users(regprocedure, regclass) IS
-    'other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its '
-    'owner may draw';
 
+-- The next nextval() of the sequence returns this value.
 CREATE FUNCTION snowflake_internal.adopt_restart(seq regclass, value bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -191,9 +186,8 @@ BEGIN
     EXECUTE format('ALTER SEQUENCE %s RESTART WITH %s', seq, value);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_restart IS
-    'the next nextval() of the sequence returns this value';
 
+-- Sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that.
 -- With 8 in the sequence, a counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of
 -- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
 -- some functions have for it.
@@ -210,5 +204,3 @@ BEGIN
     RETURN present + 1;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_jump IS
-    'sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that';

@@ -1,5 +1,6 @@
 -- Steps of snowflake_adopt(): conclusions from the calls of the old function.
 
+-- Calls a function with the search_path of the caller, and returns the observation.
 CREATE FUNCTION snowflake_internal.adopt_call(legacy regprocedure, seq regclass) RETURNS snowflake_internal.observation
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
@@ -12,9 +13,8 @@ BEGIN
     RETURN seen;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_call(regprocedure, regclass) IS
-    'calls a function with the search_path of the caller, and returns the observation';
 
+-- The statement that calls a function and reads the clock before and after it.
 CREATE FUNCTION snowflake_internal.adopt_statement(legacy regprocedure) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -22,9 +22,8 @@ AS $$
 SELECT format('SELECT pg_catalog.clock_timestamp(), %I.%I(), pg_catalog.clock_timestamp()', n.nspname, p.proname)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = $1
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_statement IS
-    'the statement that calls a function and reads the clock before and after it';
 
+-- The epochs that fit all calls: of a function that rounds the clock down, then of one that rounds it to the nearest.
 -- Before a call the clock was in millisecond b, after it in a. If the function rounds the clock down, its epoch
 -- is in b - (id >> 23) .. a - (id >> 23). If it rounds to the nearest, b and a are those of half a millisecond
 -- later. The epoch is in the intersection of all calls; a function that does neither leaves none. The
@@ -43,10 +42,8 @@ FROM (SELECT r.later_us,
 WHERE e.lowest <= e.highest
 ORDER BY e.later_us
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_epochs IS
-    'the epochs that fit all calls: of a function that rounds the clock down, '
-    'then of one that rounds it to the nearest';
 
+-- Whether there are calls in less than 20 milliseconds, or more than one epoch fits; never after 200 calls.
 CREATE FUNCTION snowflake_internal.adopt_needs_more(calls snowflake_internal.observation[]) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -55,9 +52,8 @@ SELECT cardinality($1) < 200
        AND ((SELECT count(DISTINCT date_trunc('milliseconds', c.before)) < 20 FROM unnest($1) AS c)
             OR (SELECT min(e.lowest) < max(e.highest) FROM snowflake_internal.adopt_epochs($1) AS e))
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_needs_more IS
-    'whether there are calls in less than 20 milliseconds, or more than one epoch fits; never after 200 calls';
 
+-- The epoch of a function; refuses one whose IDs are not of the layout, the shard and the sequence.
 CREATE FUNCTION snowflake_internal.adopt_judge(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
         RETURNS bigint
@@ -98,9 +94,8 @@ BEGIN
     RETURN found_ms;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_judge IS
-    'the epoch of a function; refuses one whose IDs are not of the layout, the shard and the sequence';
 
+-- The epoch that the calls of a function show; an error if it is none, or more than one.
 CREATE FUNCTION snowflake_internal.adopt_judge_time(
         legacy regprocedure, calls snowflake_internal.observation[], instead text) RETURNS bigint
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -140,9 +135,8 @@ BEGIN
     RETURN epochs.lowest;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_judge_time IS
-    'the epoch that the calls of a function show; an error if it is none, or more than one';
 
+-- Refuses a function whose IDs carry another shard or another counter than lastval() % 1024.
 CREATE FUNCTION snowflake_internal.adopt_judge_fields(
         legacy regprocedure, shard integer, calls snowflake_internal.observation[], instead text) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -173,9 +167,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_judge_fields IS
-    'refuses a function whose IDs carry another shard or another counter than lastval() % 1024';
 
+-- The remedy for a function that cannot be adopted: the statements that attach the columns whose DEFAULT calls it.
 CREATE FUNCTION snowflake_internal.adopt_attach_text(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
         RETURNS text
@@ -209,5 +202,3 @@ BEGIN
                                               'epoch_ms => ' || epoch_ms))));
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.adopt_attach_text IS
-    'the remedy for a function that cannot be adopted: the statements that attach the columns whose DEFAULT calls it';

@@ -1,6 +1,7 @@
 -- The dependents of an object, and the statement that drops one. The catalogues are read with a search_path of
 -- pg_catalog only, so that every name is written with its schema.
 
+-- The objects that depend on an object or on one of its columns (0: on any part); the view for its rule.
 CREATE FUNCTION snowflake_internal.dependents(classid oid, objid oid, objsubid integer)
     RETURNS TABLE (classid oid, objid oid)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 3
@@ -18,10 +19,9 @@ WHERE d.refclassid = $1 AND d.refobjid = $2 AND ($3 = 0 OR d.refobjsubid = $3)
   AND (v.classid, v.objid) <> ($1, $2)
   AND c.relkind IS DISTINCT FROM 't' AND coalesce(t.tgparentid, 0) = 0
 $$;
-COMMENT ON FUNCTION snowflake_internal.dependents(oid, oid, integer) IS
-    'the objects that depend on an object or on one of its columns (0: on any part of it), the rule of a view being '
-    'the view';
 
+-- The statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must not be
+-- dropped.
 CREATE FUNCTION snowflake_internal.drop_text(classid oid, objid oid) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -41,6 +41,3 @@ SELECT CASE
     END
 FROM pg_identify_object($1, $2, 0) AS o
 $$;
-COMMENT ON FUNCTION snowflake_internal.drop_text(oid, oid) IS
-    'the statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must '
-    'not be dropped';

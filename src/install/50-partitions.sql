@@ -99,6 +99,7 @@ COMMENT ON FUNCTION snowflake_partition_bounds(regclass, bigint) IS
     'the time of a partition''s IDs, [from_ts, to_ts): -infinity and infinity where it has no bound, '
     'NULL of a default partition';
 
+-- The column that a table is partitioned by; an error if that is not the RANGE of one bigint column.
 CREATE FUNCTION snowflake_internal.partition_key(parent regclass) RETURNS name
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -135,9 +136,8 @@ BEGIN
         HINT = 'CREATE TABLE ... (id bigint PRIMARY KEY, ...) PARTITION BY RANGE (id);';
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_key IS
-    'the column that a table is partitioned by; an error if that is not the RANGE of one bigint column';
 
+-- Refuses a table that is not the caller's.
 CREATE FUNCTION snowflake_internal.partition_require_owner(parent regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -152,9 +152,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_owner IS
-    'refuses a table that is not the caller''s';
 
+-- The epoch of a column's IDs: that of its DEFAULT, or epoch_ms where it does not tell; an error if they differ.
 CREATE FUNCTION snowflake_internal.partition_epoch(parent regclass, key name, epoch_ms bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -196,6 +195,3 @@ BEGIN
     RETURN coalesce(epoch_ms, known[1]);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_epoch IS
-    'the epoch of a column''s IDs: that of its DEFAULT, or epoch_ms where the DEFAULT does not tell; '
-    'an error if it is not known, or another';

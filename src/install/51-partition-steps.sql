@@ -1,5 +1,6 @@
 -- Steps of snowflake_create_partitions(): which partitions a table has, which it is to get, and making one.
 
+-- The partitions of a table that is partitioned by RANGE of a bigint, and their IDs; NULL: the default partition.
 CREATE FUNCTION snowflake_internal.partitions(parent regclass) RETURNS TABLE (partition regclass, ids int8range)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -12,9 +13,8 @@ FROM (SELECT c.oid, c.relpartbound FROM pg_inherits AS i JOIN pg_class AS c ON c
 CROSS JOIN LATERAL regexp_match(pg_get_expr(p.relpartbound, p.oid),
                                 '^FOR VALUES FROM \((.*)\) TO \((.*)\)$') AS b(found)
 $$;
-COMMENT ON FUNCTION snowflake_internal.partitions IS
-    'the partitions of a table that is partitioned by RANGE of a bigint, and their IDs; NULL: the default partition';
 
+-- The time in which IDs are made.
 CREATE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -28,9 +28,8 @@ BEGIN
                   WHEN upper(ids) >= 0 THEN snowflake_internal.time_of(upper(ids), epoch_ms) ELSE '-infinity' END;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.times_of IS
-    'the time in which IDs are made';
 
+-- Refuses times and steps that no partitions can be made for.
 CREATE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval,
                                                             epoch_ms bigint)
     RETURNS void
@@ -69,9 +68,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_period IS
-    'refuses times and steps that no partitions can be made for';
 
+-- Refuses more than 10,000 partitions in a call; parent and epoch_ms are for the hint.
 CREATE FUNCTION snowflake_internal.partition_require_count(
         parent regclass, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
@@ -96,9 +94,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_count IS
-    'refuses more than 10,000 partitions in a call; parent and epoch_ms are for the hint';
 
+-- Refuses a step that is not positive, not of one kind, or not of full seconds.
 CREATE FUNCTION snowflake_internal.partition_require_step(step interval) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -125,9 +122,8 @@ BEGIN
         HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_step IS
-    'refuses a step that is not positive, not of one kind, or not of full seconds';
 
+-- The steps from first_ts until last_ts is reached: their times, IDs and names, without empty ones.
 CREATE FUNCTION snowflake_internal.partition_steps(
         first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
         OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
@@ -153,9 +149,8 @@ BEGIN
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_steps IS
-    'the steps from first_ts until last_ts is reached: their times, IDs and names, without empty ones';
 
+-- The end of a partition's name, in the time zone of the session: 2024, 2024_05, 2024_05_17, 2024_05_17_0800.
 CREATE FUNCTION snowflake_internal.partition_suffix(from_ts timestamptz, step interval) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -171,9 +166,9 @@ SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts
             WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN to_char(from_ts, 'YYYY_MM')
             ELSE to_char(from_ts, 'YYYY') END
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_suffix IS
-    'the end of a partition''s name, in the time zone of the session: 2024, 2024_05, 2024_05_17, 2024_05_17_0800';
 
+-- Refuses rows of the default partition that belong into a new one, with the statements that move them; arguments are
+-- for the hint.
 CREATE FUNCTION snowflake_internal.partition_require_default(
         parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint,
         arguments text) RETURNS void
@@ -212,9 +207,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_default IS
-    'refuses rows of the default partition that belong into a new one, with the statements that move them; '
-    'arguments are for the hint';
 
 -- The default partition, with a CHECK constraint by which it has no row of the new partitions. Without that, ATTACH
 -- PARTITION reads all of its rows for each of them; the constraint reads them once. NULL: no constraint was made.
@@ -247,6 +239,7 @@ EXCEPTION WHEN object_in_use THEN
 END;
 $$;
 
+-- Whether a partition, or one below it, has a row with one of these IDs.
 CREATE FUNCTION snowflake_internal.partition_holds(partition regclass, key name, ids int8range) RETURNS boolean
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -269,9 +262,8 @@ BEGIN
     RETURN false;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_holds IS
-    'whether a partition, or one below it, has a row with one of these IDs';
 
+-- Makes a partition of these IDs, with the owner, the access method and the tablespace of its parent.
 CREATE FUNCTION snowflake_internal.create_partition(parent regclass, suffix text, ids int8range) RETURNS regclass
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -298,9 +290,8 @@ BEGIN
     RETURN partition;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.create_partition IS
-    'makes a partition of these IDs, with the owner, the access method and the tablespace of its parent';
 
+-- Refuses a name of a partition that is too long or taken; bounds are for the hint.
 CREATE FUNCTION snowflake_internal.partition_require_name(parent regclass, relname text, partition text, bounds text)
     RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -328,5 +319,3 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.partition_require_name IS
-    'refuses a name of a partition that is too long or taken; bounds are for the hint';

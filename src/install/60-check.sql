@@ -1,6 +1,7 @@
 -- Problems in a database full of shards: a function for each topic, here and in the next files, and snowflake_check()
 -- over all of them. None waits for a lock, or runs code of the objects that it looks at.
 
+-- The shards that snowflake_next_id() without arguments makes IDs of: of this session, the database and its roles.
 CREATE FUNCTION snowflake_internal.shard_settings(OUT name text, OUT shard integer) RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -16,8 +17,6 @@ FROM (SELECT 'snowflake.shard' AS name, current_setting('snowflake.shard', true)
       WHERE d.setdatabase IN (0, (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
         AND starts_with(c, 'snowflake.shard=')) AS s
 $$;
-COMMENT ON FUNCTION snowflake_internal.shard_settings IS
-    'the shards that snowflake_next_id() without arguments makes IDs of: of this session, the database and its roles';
 
 -- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
 -- Temporary objects of other sessions end with these, and any role may make them.
@@ -35,10 +34,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.checked_calls IS
-    'calls(), without those of the tables in which Citus keeps the rows of distributed tables, '
-    'and without temporary objects of other sessions';
 
+-- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.
 CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -70,9 +67,8 @@ SELECT 'error', format('setting %s', s.name),
 FROM snowflake_internal.shard_settings() AS s JOIN shards AS k USING (shard)
 GROUP BY s.name, s.shard
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_shards IS
-    'numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard';
 
+-- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
 CREATE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -129,9 +125,8 @@ WHERE f.schema <> k.schema AND t.relpersistence <> 't'
   AND NOT t.relispartition -- rows come through its parent
   AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_columns IS
-    'DEFAULTs, functions and domains that make no IDs, or others than their schema''s';
 
+-- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.
 CREATE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -202,5 +197,3 @@ JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
 WHERE s.relpersistence = 'u' AND c.relpersistence = 'p'
 GROUP BY s.seqrelid
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_sequences IS
-    'sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs';

@@ -1,30 +1,29 @@
 -- Problems of snowflake_check(): the IDs that columns hold, and DEFAULTs that count on from one.
 
+-- The largest ID of the shard in the last 1,000 entries of a btree index that begins with the bigint column, if it is
+-- of a later millisecond than the sequence's position; NULL also if the caller may not read one of them, and if
+-- somebody holds one in ACCESS EXCLUSIVE mode: this does not wait.
 CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint)
     RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_id_above';
-COMMENT ON FUNCTION snowflake_internal.id_above IS
-    'the largest ID of the shard in the last 1,000 entries of a btree index that begins with the bigint column, '
-    'if it is of a later millisecond than the sequence''s position; NULL also if the caller may not read one of them, '
-    'and if somebody holds one in ACCESS EXCLUSIVE mode: this does not wait';
 
+-- The largest value of a bigint column that a btree index begins with, if nextval() can have returned it, and it is no
+-- ID of the shard; NULL as with id_above().
 CREATE FUNCTION snowflake_internal.stored_position(tbl oid, attnum integer, shard integer) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
     AS 'MODULE_PATHNAME', 'snowflake_stored_position';
-COMMENT ON FUNCTION snowflake_internal.stored_position IS
-    'the largest value of a bigint column that a btree index begins with, if nextval() can have returned it, '
-    'and it is no ID of the shard; NULL as with id_above()';
 
+-- The IDs of a bigint column that are not of the shard, in one table that the caller may read: of all rows if the
+-- sample is 0, otherwise of about as many rows and of both ends of an index.
 -- For snowflake-shard verify, which a superuser runs on tables of all roles: nothing is planned.
 CREATE FUNCTION snowflake_internal.other_ids(tbl oid, attnum integer, shard integer, sample integer, OUT count bigint,
                                              OUT smallest bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_other_ids';
-COMMENT ON FUNCTION snowflake_internal.other_ids IS
-    'the IDs of a bigint column that are not of the shard, in one table that the caller may read: '
-    'of all rows if the sample is 0, otherwise of about as many rows and of both ends of an index';
 
+-- Columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and
+-- columns that hold positions in place of IDs.
 CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -72,10 +71,8 @@ JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
 CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
 WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_ids IS
-    'columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; '
-    'and columns that hold positions in place of IDs';
 
+-- Columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from.
 CREATE FUNCTION snowflake_internal.check_defaults(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -111,5 +108,3 @@ WHERE s.seqtypid = 'bigint'::regtype AND snowflake_internal.is_open(s.seqmin, s.
       BETWEEN 1577836800000 AND extract(epoch FROM clock_timestamp()) * 1000 + 86400000
 ORDER BY f.oid, e.epoch_ms <> snowflake_internal.default_epoch(), e.epoch_ms
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_defaults IS
-    'columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from';

@@ -1,6 +1,7 @@
 -- Problems of snowflake_check() that names tell: functions of the PL/pgSQL scheme, columns that may refer to an ID.
 -- And snowflake_check() itself.
 
+-- Functions that may be those of the PL/pgSQL scheme.
 CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -33,9 +34,8 @@ WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AN
   AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
                   AND e.deptype = 'e')
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_functions IS
-    'functions that may be those of the PL/pgSQL scheme';
 
+-- Integer columns that may refer to a column of IDs without a foreign key.
 CREATE FUNCTION snowflake_internal.check_referrers(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -58,8 +58,6 @@ FROM snowflake_internal.referrers((SELECT array_agg(oid ORDER BY oid, attnum) FR
                                   (SELECT array_agg(attnum ORDER BY oid, attnum) FROM keys)) AS r
 ORDER BY r.tbl, r.attnum, r.type_column IS NOT NULL, r.key_tbl
 $$;
-COMMENT ON FUNCTION snowflake_internal.check_referrers IS
-    'integer columns that may refer to a column of IDs without a foreign key';
 
 -- The comparisons of the other functions leave out the relations that the caller may not read.
 CREATE FUNCTION snowflake_internal.check_unread(OUT severity text, OUT object text, OUT problem text, OUT hint text)

@@ -1,5 +1,6 @@
 -- In a superuser's schema the command works with the rights of a superuser.
-
+-- How code of a role that is no superuser could run with the rights of this session in a superuser's schema, and the
+-- statement that ends it; NULL if not. writes: also by writes.
 CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
     -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -65,6 +66,3 @@ WHERE current_setting('is_superuser') = 'on'
 ORDER BY r.text LIMIT 1;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.foreign_code(oid, boolean) IS
-    'how code of a role that is no superuser could run with the rights of this session in a superuser''s schema, '
-    'and the statement that ends it; NULL if not. writes: also by writes';

@@ -10,7 +10,6 @@ BEGIN ATOMIC
     SELECT n.oid, s.shard, s.function::pg_catalog.oid, s.seq::pg_catalog.oid, s.epoch_ms
     FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
 END;
-COMMENT ON FUNCTION snowflake_internal.shards() IS 'snowflake_shards';
 
 CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
     RETURNS SETOF record
@@ -19,8 +18,8 @@ CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT
 BEGIN ATOMIC
     SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
 END;
-COMMENT ON FUNCTION snowflake_internal.sequences() IS 'snowflake_sequences';
 
+-- Those of snowflake-shard verify: errors of snowflake_check(), and relations that it could not read.
 CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -30,15 +29,12 @@ BEGIN ATOMIC
     UNION ALL
     SELECT * FROM snowflake_internal.check_unread();
 END;
-COMMENT ON FUNCTION snowflake_internal.findings() IS 'those of snowflake-shard verify: errors of snowflake_check(), and what it could not read';
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
     LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
-COMMENT ON FUNCTION snowflake_internal.id_seq() IS 'snowflake_id_seq';
 
 CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'snowflake_settled_id';
-COMMENT ON FUNCTION snowflake_internal.settled_id(integer, regclass, bigint) IS 'snowflake_settled_id()';
