@@ -27,6 +27,15 @@ BEGIN
     END LOOP;
 END $$;
 
+DROP FUNCTION snowflake_internal.check_shards();
+DROP FUNCTION snowflake_internal.check_columns();
+DROP FUNCTION snowflake_internal.check_sequences();
+DROP FUNCTION snowflake_internal.check_ids();
+DROP FUNCTION snowflake_internal.check_defaults();
+DROP FUNCTION snowflake_internal.check_functions();
+DROP FUNCTION snowflake_internal.check_referrers();
+DROP FUNCTION snowflake_internal.checked_calls();
+
 CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_encode';
@@ -790,15 +799,40 @@ EXCEPTION WHEN object_in_use THEN
 END;
 $$;
 
+CREATE TYPE snowflake_internal.finding AS (severity text, object text, problem text, hint text);
+
+-- The calls that are checked, read once for all checks.
+-- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
+-- Temporary objects of other sessions end with these, and any role may make them.
+CREATE FUNCTION snowflake_internal.checked_calls() RETURNS snowflake_internal.call[]
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    calls snowflake_internal.call[];
+BEGIN
+    EXECUTE 'SELECT array_agg(k) FROM snowflake_internal.calls() AS k WHERE pg_is_other_temp_schema(k.schema) IS NOT TRUE'
+        || CASE WHEN to_regprocedure('pg_catalog.relation_is_a_known_shard(regclass)') IS NOT NULL
+           THEN ' AND (k.classid <> ''pg_class''::regclass OR NOT pg_catalog.relation_is_a_known_shard(k.objid))' ELSE '' END
+        INTO calls;
+    RETURN calls;
+END;
+$$;
+
+-- unnest(), for which the planner expects 10 rows. With SET the function is not inlined.
+CREATE FUNCTION snowflake_internal.rows_of(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.call
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10000
+    SET search_path = pg_catalog, pg_temp
+AS 'SELECT * FROM unnest($1)';
+
 -- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.
-CREATE OR REPLACE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_shards(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH shards AS MATERIALIZED (
     SELECT k.shard, n.oid AS schema_oid, quote_ident(n.nspname) AS schema, k.seq, k.classid, k.objid, k.objsubid
-    FROM snowflake_internal.checked_calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema
+    FROM snowflake_internal.rows_of($1) AS k JOIN pg_namespace AS n ON n.oid = k.schema
     WHERE k.is_direct AND k.shard IS NOT NULL
       AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
 )
@@ -824,13 +858,12 @@ GROUP BY s.name, s.shard
 $$;
 
 -- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
-CREATE OR REPLACE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.checked_calls()
+    SELECT * FROM snowflake_internal.rows_of($1)
 )
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
@@ -882,13 +915,12 @@ WHERE f.schema <> k.schema AND t.relpersistence <> 't'
 $$;
 
 -- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.
-CREATE OR REPLACE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_sequences(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.checked_calls()
+    SELECT * FROM snowflake_internal.rows_of($1)
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
@@ -955,8 +987,7 @@ $$;
 
 -- Columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and
 -- columns that hold positions in place of IDs.
-CREATE OR REPLACE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_ids(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -964,7 +995,7 @@ AS $$
 WITH compared AS MATERIALIZED (
     SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
            snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
-    FROM snowflake_internal.checked_calls() AS k
+    FROM snowflake_internal.rows_of($1) AS k
     CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
                         UNION
                         SELECT g.shard FROM snowflake_internal.shard_settings() AS g
@@ -997,20 +1028,111 @@ SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.
        format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
        format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.',
               k.objid::regclass, a.attname, v.value)
-FROM snowflake_internal.checked_calls() AS k
+FROM snowflake_internal.rows_of($1) AS k
 JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
 CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
 WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
 $$;
 
--- The comparisons of the other functions leave out the relations that the caller may not read.
-CREATE FUNCTION snowflake_internal.check_unread(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+-- Columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from.
+CREATE FUNCTION snowflake_internal.check_defaults(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.checked_calls()
+    SELECT * FROM snowflake_internal.rows_of($1)
+)
+SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
+       format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',
+              s.seqrelid::regclass, v.last_value,
+              CASE WHEN v.last_value < 1::bigint << 53 THEN 'a position of native IDs' ELSE 'an ID' END),
+       format('SELECT snowflake_attach(%s%s);',
+              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid,
+                                                  nullif(e.epoch_ms, snowflake_internal.default_epoch())),
+              CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct
+                                    AND k.shard IS NOT NULL) THEN ', shard => ...' END)
+FROM pg_sequence AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.seqrelid
+    AND d.classid = 'pg_attrdef'::regclass
+JOIN pg_attrdef AS f ON f.oid = d.objid
+JOIN pg_class AS c ON c.oid = f.adrelid AND c.relpersistence <> 't'
+JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attinhcount = 0
+CROSS JOIN LATERAL snowflake_internal.stored_value(s.seqrelid) AS v
+CROSS JOIN (SELECT k.epoch_ms FROM calls AS k WHERE k.epoch_ms IS NOT NULL
+            UNION SELECT snowflake_internal.default_epoch()) AS e
+WHERE s.seqtypid = 'bigint'::regtype AND snowflake_internal.is_open(s.seqmin, s.seqmax)
+  AND s.seqstart < 1::bigint << 45 AND v.last_value >= 1::bigint << 45 -- not large from its start on
+  -- nextval() and nothing else. pg_get_expr() would wait for a lock.
+  AND f.adbin::text ~ format('^\{(COERCETODOMAIN :arg \{)?FUNCEXPR :funcid %s ', 'nextval(regclass)'::regprocedure::oid)
+  -- The extension is younger than 2020. A number of another kind is seldom a time since then.
+  AND snowflake_internal.stored_ms(v.last_value, e.epoch_ms)
+      BETWEEN 1577836800000 AND extract(epoch FROM clock_timestamp()) * 1000 + 86400000
+ORDER BY f.oid, e.epoch_ms <> snowflake_internal.default_epoch(), e.epoch_ms
+$$;
+
+-- Functions that may be those of the PL/pgSQL scheme.
+CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH called AS (
+    SELECT u.refobjid AS function, min(f.oid) AS by_default
+    FROM pg_depend AS u
+    JOIN pg_attrdef AS f ON f.oid = u.objid
+    JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+    JOIN pg_type AS t ON t.oid = a.atttypid
+    WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_proc'::regclass
+      AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+    GROUP BY u.refobjid
+)
+SELECT 'notice', p.oid::regprocedure::text,
+       coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
+                || ' calls it, and it is not native',
+                'it is a PL/pgSQL function, with the duplicates of that scheme'),
+       format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
+FROM pg_proc AS p
+JOIN pg_language AS l ON l.oid = p.prolang
+LEFT JOIN called AS c ON c.function = p.oid
+LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
+WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
+    AND p.provolatile = 'v'
+  AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
+  AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
+                  AND k.objid = p.oid)
+  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
+                  AND e.deptype = 'e')
+$$;
+
+-- Integer columns that may refer to a column of IDs without a foreign key.
+CREATE FUNCTION snowflake_internal.check_referrers(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+    SET enable_nestloop = off SET jit = off -- the planner takes the keys for few, and adds a large cost to nested loops
+AS $$
+WITH keys AS MATERIALIZED (
+    SELECT DISTINCT c.oid, a.attnum
+    FROM snowflake_internal.rows_of($1) AS k
+    JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relpersistence <> 't'
+        AND NOT c.relispartition
+    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
+)
+SELECT DISTINCT ON (r.tbl, r.attnum) 'notice', (pg_identify_object('pg_class'::regclass, r.tbl, r.attnum)).identity,
+       'its integers are too small for an ID, and '
+       || CASE WHEN r.type_column IS NULL THEN format('by its name it may refer to table %s', r.key_tbl)
+               ELSE format('with column %I it may refer to any table', r.type_column) END,
+       format('If it does: ALTER TABLE %s ALTER COLUMN %I TYPE %s;', r.tbl, r.column_name, r.new_type)
+FROM snowflake_internal.referrers((SELECT array_agg(oid ORDER BY oid, attnum) FROM keys),
+                                  (SELECT array_agg(attnum ORDER BY oid, attnum) FROM keys)) AS r
+ORDER BY r.tbl, r.attnum, r.type_column IS NOT NULL, r.key_tbl
+$$;
+
+-- The comparisons of the other functions leave out the relations that the caller may not read.
+CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+WITH calls AS MATERIALIZED (
+    SELECT * FROM snowflake_internal.rows_of($1)
 ), unread AS (
     SELECT c.relnamespace AS schema, c.oid, c.relkind
     FROM calls AS k
@@ -1038,15 +1160,17 @@ CREATE OR REPLACE FUNCTION snowflake_check(OUT severity text, OUT object text, O
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
+WITH registry AS MATERIALIZED (SELECT snowflake_internal.checked_calls() AS calls)
 SELECT c.*
-FROM (SELECT * FROM snowflake_internal.check_shards()
-      UNION ALL SELECT * FROM snowflake_internal.check_columns()
-      UNION ALL SELECT * FROM snowflake_internal.check_sequences()
-      UNION ALL SELECT * FROM snowflake_internal.check_ids()
-      UNION ALL SELECT * FROM snowflake_internal.check_defaults()
-      UNION ALL SELECT * FROM snowflake_internal.check_functions()
-      UNION ALL SELECT * FROM snowflake_internal.check_referrers()
-      UNION ALL SELECT * FROM snowflake_internal.check_unread()) AS c
+FROM registry AS r
+CROSS JOIN LATERAL (SELECT * FROM snowflake_internal.check_shards(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_columns(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_sequences(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_ids(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_defaults(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_functions(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_referrers(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_unread(r.calls)) AS c
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
 
@@ -1209,7 +1333,7 @@ CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, 
 BEGIN ATOMIC
     SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'
     UNION ALL
-    SELECT * FROM snowflake_internal.check_unread();
+    SELECT * FROM snowflake_internal.check_unread(snowflake_internal.checked_calls());
 END;
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid

@@ -18,32 +18,40 @@ FROM (SELECT 'snowflake.shard' AS name, current_setting('snowflake.shard', true)
         AND starts_with(c, 'snowflake.shard=')) AS s
 $$;
 
+CREATE TYPE snowflake_internal.finding AS (severity text, object text, problem text, hint text);
+
+-- The calls that are checked, read once for all checks.
 -- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
 -- Temporary objects of other sessions end with these, and any role may make them.
-CREATE FUNCTION snowflake_internal.checked_calls() RETURNS SETOF snowflake_internal.call
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED ROWS 10000
+CREATE FUNCTION snowflake_internal.checked_calls() RETURNS snowflake_internal.call[]
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    calls snowflake_internal.call[];
 BEGIN
-    IF to_regprocedure('pg_catalog.relation_is_a_known_shard(regclass)') IS NULL THEN
-        RETURN QUERY SELECT * FROM snowflake_internal.calls() AS k WHERE pg_is_other_temp_schema(k.schema) IS NOT TRUE;
-    ELSE
-        RETURN QUERY EXECUTE 'SELECT * FROM snowflake_internal.calls() AS k
-            WHERE pg_is_other_temp_schema(k.schema) IS NOT TRUE
-              AND (k.classid <> ''pg_class''::regclass OR NOT pg_catalog.relation_is_a_known_shard(k.objid))';
-    END IF;
+    EXECUTE 'SELECT array_agg(k) FROM snowflake_internal.calls() AS k WHERE pg_is_other_temp_schema(k.schema) IS NOT TRUE'
+        || CASE WHEN to_regprocedure('pg_catalog.relation_is_a_known_shard(regclass)') IS NOT NULL
+           THEN ' AND (k.classid <> ''pg_class''::regclass OR NOT pg_catalog.relation_is_a_known_shard(k.objid))' ELSE '' END
+        INTO calls;
+    RETURN calls;
 END;
 $$;
 
+-- unnest(), for which the planner expects 10 rows. With SET the function is not inlined.
+CREATE FUNCTION snowflake_internal.rows_of(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.call
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10000
+    SET search_path = pg_catalog, pg_temp
+AS 'SELECT * FROM unnest($1)';
+
 -- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.
-CREATE FUNCTION snowflake_internal.check_shards(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_shards(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH shards AS MATERIALIZED (
     SELECT k.shard, n.oid AS schema_oid, quote_ident(n.nspname) AS schema, k.seq, k.classid, k.objid, k.objsubid
-    FROM snowflake_internal.checked_calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema
+    FROM snowflake_internal.rows_of($1) AS k JOIN pg_namespace AS n ON n.oid = k.schema
     WHERE k.is_direct AND k.shard IS NOT NULL
       AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
 )
@@ -69,13 +77,12 @@ GROUP BY s.name, s.shard
 $$;
 
 -- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
-CREATE FUNCTION snowflake_internal.check_columns(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.checked_calls()
+    SELECT * FROM snowflake_internal.rows_of($1)
 )
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
@@ -127,13 +134,12 @@ WHERE f.schema <> k.schema AND t.relpersistence <> 't'
 $$;
 
 -- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.
-CREATE FUNCTION snowflake_internal.check_sequences(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_sequences(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.checked_calls()
+    SELECT * FROM snowflake_internal.rows_of($1)
 ), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).

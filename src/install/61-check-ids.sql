@@ -24,8 +24,7 @@ CREATE FUNCTION snowflake_internal.other_ids(tbl oid, attnum integer, shard inte
 
 -- Columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and
 -- columns that hold positions in place of IDs.
-CREATE FUNCTION snowflake_internal.check_ids(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_ids(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -33,7 +32,7 @@ AS $$
 WITH compared AS MATERIALIZED (
     SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
            snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
-    FROM snowflake_internal.checked_calls() AS k
+    FROM snowflake_internal.rows_of($1) AS k
     CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
                         UNION
                         SELECT g.shard FROM snowflake_internal.shard_settings() AS g
@@ -66,20 +65,19 @@ SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.
        format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
        format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.',
               k.objid::regclass, a.attname, v.value)
-FROM snowflake_internal.checked_calls() AS k
+FROM snowflake_internal.rows_of($1) AS k
 JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
 CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
 WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
 $$;
 
 -- Columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from.
-CREATE FUNCTION snowflake_internal.check_defaults(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_defaults(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.checked_calls()
+    SELECT * FROM snowflake_internal.rows_of($1)
 )
 SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',

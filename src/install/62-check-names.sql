@@ -2,8 +2,7 @@
 -- And snowflake_check() itself.
 
 -- Functions that may be those of the PL/pgSQL scheme.
-CREATE FUNCTION snowflake_internal.check_functions(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -29,22 +28,21 @@ LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
 WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
     AND p.provolatile = 'v'
   AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
-  AND NOT EXISTS (SELECT FROM snowflake_internal.checked_calls() AS k WHERE k.classid = 'pg_proc'::regclass
+  AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
                   AND k.objid = p.oid)
   AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
                   AND e.deptype = 'e')
 $$;
 
 -- Integer columns that may refer to a column of IDs without a foreign key.
-CREATE FUNCTION snowflake_internal.check_referrers(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_referrers(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
     SET enable_nestloop = off SET jit = off -- the planner takes the keys for few, and adds a large cost to nested loops
 AS $$
 WITH keys AS MATERIALIZED (
     SELECT DISTINCT c.oid, a.attnum
-    FROM snowflake_internal.checked_calls() AS k
+    FROM snowflake_internal.rows_of($1) AS k
     JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relpersistence <> 't'
         AND NOT c.relispartition
     JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
@@ -60,13 +58,12 @@ ORDER BY r.tbl, r.attnum, r.type_column IS NOT NULL, r.key_tbl
 $$;
 
 -- The comparisons of the other functions leave out the relations that the caller may not read.
-CREATE FUNCTION snowflake_internal.check_unread(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
+CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.checked_calls()
+    SELECT * FROM snowflake_internal.rows_of($1)
 ), unread AS (
     SELECT c.relnamespace AS schema, c.oid, c.relkind
     FROM calls AS k
@@ -94,15 +91,17 @@ CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem 
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
+WITH registry AS MATERIALIZED (SELECT snowflake_internal.checked_calls() AS calls)
 SELECT c.*
-FROM (SELECT * FROM snowflake_internal.check_shards()
-      UNION ALL SELECT * FROM snowflake_internal.check_columns()
-      UNION ALL SELECT * FROM snowflake_internal.check_sequences()
-      UNION ALL SELECT * FROM snowflake_internal.check_ids()
-      UNION ALL SELECT * FROM snowflake_internal.check_defaults()
-      UNION ALL SELECT * FROM snowflake_internal.check_functions()
-      UNION ALL SELECT * FROM snowflake_internal.check_referrers()
-      UNION ALL SELECT * FROM snowflake_internal.check_unread()) AS c
+FROM registry AS r
+CROSS JOIN LATERAL (SELECT * FROM snowflake_internal.check_shards(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_columns(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_sequences(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_ids(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_defaults(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_functions(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_referrers(r.calls)
+                    UNION ALL SELECT * FROM snowflake_internal.check_unread(r.calls)) AS c
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
 COMMENT ON FUNCTION snowflake_check() IS

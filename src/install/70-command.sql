@@ -27,7 +27,7 @@ CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, 
 BEGIN ATOMIC
     SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'
     UNION ALL
-    SELECT * FROM snowflake_internal.check_unread();
+    SELECT * FROM snowflake_internal.check_unread(snowflake_internal.checked_calls());
 END;
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
