@@ -27,6 +27,10 @@ BEGIN
     END LOOP;
 END $$;
 
+DROP FUNCTION snowflake_internal.partition_require_owner(regclass);
+DROP FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text);
+DROP FUNCTION snowflake_internal.partition_holds(regclass, name, int8range);
+DROP FUNCTION snowflake_internal.partition_require_name(regclass, text, text, text);
 DROP FUNCTION snowflake_internal.check_shards();
 DROP FUNCTION snowflake_internal.check_columns();
 DROP FUNCTION snowflake_internal.check_sequences();
@@ -654,15 +658,16 @@ DECLARE
     proven regclass;
     new record;
 BEGIN
-    PERFORM snowflake_internal.partition_require_owner(parent);
     epoch := snowflake_internal.partition_epoch(parent, key, epoch_ms);
     PERFORM snowflake_internal.partition_require_period(from_ts, to_ts, step, epoch);
     PERFORM snowflake_internal.partition_require_count(parent, from_ts, to_ts, step, epoch_ms);
 
     -- As ATTACH PARTITION does: rows are read and written meanwhile, and another call for the table waits.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
-    PERFORM snowflake_internal.partition_require_default(parent, key, from_ts, to_ts, step, epoch, arguments);
-    proven := snowflake_internal.partition_prove_default(parent, key, from_ts, to_ts, step, epoch);
+    proven := snowflake_internal.partition_prove_default(parent, key, (
+        SELECT int8range(min(lower(s.ids)), max(upper(s.ids)))
+        FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch) AS s
+        WHERE NOT EXISTS (SELECT FROM snowflake_internal.partitions(parent) AS p WHERE p.ids = s.ids)), arguments);
     FOR new IN
         SELECT s.*, p.partition AS present, p.ids AS present_ids
         FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch) AS s
@@ -768,10 +773,10 @@ BEGIN
 END;
 $$;
 
--- The default partition, with a CHECK constraint by which it has no row of the new partitions. Without that, ATTACH
--- PARTITION reads all of its rows for each of them; the constraint reads them once. NULL: no constraint was made.
-CREATE FUNCTION snowflake_internal.partition_prove_default(
-        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint)
+-- The default partition, with a CHECK constraint by which it has no row of the new partitions, and an error with the
+-- statements that move such rows. Without the constraint ATTACH PARTITION reads all rows for each new partition. NULL: no
+-- constraint was made. arguments are for the hint.
+CREATE FUNCTION snowflake_internal.partition_prove_default(parent regclass, key name, ids int8range, arguments text)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -779,14 +784,11 @@ AS $$
 DECLARE
     other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
                                 WHERE k.partrelid = parent);
-    ids int8range;
+    condition CONSTANT text := format('%1$I >= %2$s AND %1$I < %3$s', key, lower(ids), upper(ids));
+    columns text;
 BEGIN
-    SELECT int8range(min(lower(s.ids)), max(upper(s.ids))) INTO ids
-    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s
-    WHERE NOT EXISTS (SELECT FROM snowflake_internal.partitions(parent) AS p WHERE p.ids && s.ids)
-    HAVING count(*) > 1;
     -- ALTER TABLE refuses tables of other owners, and believes a constraint of a foreign table.
-    IF ids IS NULL OR other IS NULL
+    IF other IS NULL
        OR EXISTS (SELECT FROM pg_partition_tree(other) AS t JOIN pg_class AS c ON c.oid = t.relid
                   WHERE c.relkind NOT IN ('r', 'p') OR NOT pg_has_role(c.relowner, 'USAGE')) THEN
         RETURN NULL;
@@ -794,8 +796,60 @@ BEGIN
     EXECUTE format('ALTER TABLE %1$s ADD CONSTRAINT snowflake_create_partitions CHECK (%2$I < %3$s OR %2$I >= %4$s)',
                    other, key, lower(ids), upper(ids));
     RETURN other;
-EXCEPTION WHEN object_in_use THEN
+EXCEPTION
+WHEN object_in_use THEN
     RETURN NULL; -- this transaction has deferred triggers to fire for its rows
+WHEN check_violation THEN
+    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
+    FROM pg_attribute AS a
+    WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
+    RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
+        ERRCODE = 'check_violation',
+        DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
+        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
+            format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
+            format('SELECT snowflake_create_partitions(%s);', arguments),
+            format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
+                   'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
+                   other, condition, columns, parent),
+            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
+            'COMMIT;');
+END;
+$$;
+
+-- Makes a partition of these IDs, with the owner, the access method and the tablespace of its parent.
+CREATE OR REPLACE FUNCTION snowflake_internal.create_partition(parent regclass, suffix text, ids int8range) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    described CONSTANT pg_class := (SELECT c FROM pg_class AS c WHERE c.oid = parent);
+    relname CONSTANT text := format('%s_%s', described.relname, suffix);
+    partition CONSTANT text := format('%s.%I', described.relnamespace::regnamespace, relname);
+    bounds CONSTANT text := format('FOR VALUES FROM (%s) TO (%s)', lower(ids), upper(ids));
+BEGIN
+    -- The server would cut it, and two partitions could get the same name.
+    IF octet_length(relname) > current_setting('max_identifier_length')::integer THEN
+        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING
+            ERRCODE = 'name_too_long',
+            DETAIL = format('It has %s bytes; a name has %s at most.', octet_length(relname),
+                            current_setting('max_identifier_length')),
+            HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; '
+                          'or rename the table.', parent, bounds);
+    END IF;
+    -- CREATE TABLE ... PARTITION OF would lock the parent against all others. LIKE copies the same properties;
+    -- indexes, foreign keys, triggers and identity come with ATTACH.
+    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED '
+                   'INCLUDING STORAGE INCLUDING COMPRESSION)%s%s',
+                   partition, parent,
+                   (SELECT format(' USING %I', m.amname) FROM pg_am AS m WHERE m.oid = described.relam),
+                   (SELECT format(' TABLESPACE %I', t.spcname) FROM pg_tablespace AS t
+                    WHERE t.oid = described.reltablespace));
+    IF described.relowner <> quote_ident(current_user)::regrole THEN
+        EXECUTE format('ALTER TABLE %s OWNER TO %s', partition, described.relowner::regrole);
+    END IF;
+    EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', parent, partition, bounds);
+    RETURN partition;
 END;
 $$;
 

@@ -31,15 +31,16 @@ DECLARE
     proven regclass;
     new record;
 BEGIN
-    PERFORM snowflake_internal.partition_require_owner(parent);
     epoch := snowflake_internal.partition_epoch(parent, key, epoch_ms);
     PERFORM snowflake_internal.partition_require_period(from_ts, to_ts, step, epoch);
     PERFORM snowflake_internal.partition_require_count(parent, from_ts, to_ts, step, epoch_ms);
 
     -- As ATTACH PARTITION does: rows are read and written meanwhile, and another call for the table waits.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
-    PERFORM snowflake_internal.partition_require_default(parent, key, from_ts, to_ts, step, epoch, arguments);
-    proven := snowflake_internal.partition_prove_default(parent, key, from_ts, to_ts, step, epoch);
+    proven := snowflake_internal.partition_prove_default(parent, key, (
+        SELECT int8range(min(lower(s.ids)), max(upper(s.ids)))
+        FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch) AS s
+        WHERE NOT EXISTS (SELECT FROM snowflake_internal.partitions(parent) AS p WHERE p.ids = s.ids)), arguments);
     FOR new IN
         SELECT s.*, p.partition AS present, p.ids AS present_ids
         FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch) AS s
@@ -134,22 +135,6 @@ BEGIN
                           || coalesce(', of type ' || target.type, '') || '.',
                           'It has no partition key.'),
         HINT = 'CREATE TABLE ... (id bigint PRIMARY KEY, ...) PARTITION BY RANGE (id);';
-END;
-$$;
-
--- Refuses a table that is not the caller's.
-CREATE FUNCTION snowflake_internal.partition_require_owner(parent regclass) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    owner CONSTANT regrole := (SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent);
-BEGIN
-    IF NOT pg_has_role(owner, 'USAGE') THEN
-        RAISE EXCEPTION 'must be owner of %', pg_describe_object('pg_class'::regclass, parent, 0) USING
-            ERRCODE = 'insufficient_privilege',
-            HINT = format('It belongs to %s: SET ROLE %1$s; if you are a member of that role.', owner);
-    END IF;
 END;
 $$;
 

@@ -167,51 +167,10 @@ SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts
             ELSE to_char(from_ts, 'YYYY') END
 $$;
 
--- Refuses rows of the default partition that belong into a new one, with the statements that move them; arguments are
--- for the hint.
-CREATE FUNCTION snowflake_internal.partition_require_default(
-        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint,
-        arguments text) RETURNS void
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
-                                WHERE k.partrelid = parent);
-    ids int8range;
-    condition text;
-    columns text;
-BEGIN
-    IF other IS NULL THEN
-        RETURN;
-    END IF;
-    -- ATTACH PARTITION would refuse them, too. Rows between the new partitions have theirs already.
-    SELECT int8range(min(lower(s.ids)), max(upper(s.ids))) INTO ids
-    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s;
-    IF snowflake_internal.partition_holds(other, key, ids) THEN
-        condition := format('%1$I >= %2$s AND %1$I < %3$s', key, lower(ids), upper(ids));
-        SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
-        FROM pg_attribute AS a WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped
-            AND a.attgenerated = '';
-        RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
-            ERRCODE = 'check_violation',
-            DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
-            HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
-                format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
-                format('SELECT snowflake_create_partitions(%s);', arguments),
-                format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
-                       'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
-                       other, condition, columns, parent),
-                format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
-                'COMMIT;');
-    END IF;
-END;
-$$;
-
--- The default partition, with a CHECK constraint by which it has no row of the new partitions. Without that, ATTACH
--- PARTITION reads all of its rows for each of them; the constraint reads them once. NULL: no constraint was made.
-CREATE FUNCTION snowflake_internal.partition_prove_default(
-        parent regclass, key name, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint)
+-- The default partition, with a CHECK constraint by which it has no row of the new partitions, and an error with the
+-- statements that move such rows. Without the constraint ATTACH PARTITION reads all rows for each new partition. NULL: no
+-- constraint was made. arguments are for the hint.
+CREATE FUNCTION snowflake_internal.partition_prove_default(parent regclass, key name, ids int8range, arguments text)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -219,14 +178,11 @@ AS $$
 DECLARE
     other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
                                 WHERE k.partrelid = parent);
-    ids int8range;
+    condition CONSTANT text := format('%1$I >= %2$s AND %1$I < %3$s', key, lower(ids), upper(ids));
+    columns text;
 BEGIN
-    SELECT int8range(min(lower(s.ids)), max(upper(s.ids))) INTO ids
-    FROM snowflake_internal.partition_steps(from_ts, to_ts, step, epoch_ms) AS s
-    WHERE NOT EXISTS (SELECT FROM snowflake_internal.partitions(parent) AS p WHERE p.ids && s.ids)
-    HAVING count(*) > 1;
     -- ALTER TABLE refuses tables of other owners, and believes a constraint of a foreign table.
-    IF ids IS NULL OR other IS NULL
+    IF other IS NULL
        OR EXISTS (SELECT FROM pg_partition_tree(other) AS t JOIN pg_class AS c ON c.oid = t.relid
                   WHERE c.relkind NOT IN ('r', 'p') OR NOT pg_has_role(c.relowner, 'USAGE')) THEN
         RETURN NULL;
@@ -234,32 +190,24 @@ BEGIN
     EXECUTE format('ALTER TABLE %1$s ADD CONSTRAINT snowflake_create_partitions CHECK (%2$I < %3$s OR %2$I >= %4$s)',
                    other, key, lower(ids), upper(ids));
     RETURN other;
-EXCEPTION WHEN object_in_use THEN
+EXCEPTION
+WHEN object_in_use THEN
     RETURN NULL; -- this transaction has deferred triggers to fire for its rows
-END;
-$$;
-
--- Whether a partition, or one below it, has a row with one of these IDs.
-CREATE FUNCTION snowflake_internal.partition_holds(partition regclass, key name, ids int8range) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    leaf record;
-BEGIN
-    -- It can be partitioned itself. ATTACH PARTITION looks into tables of other owners, and not into foreign tables.
-    FOR leaf IN
-        SELECT t.relid, a.attnum
-        FROM pg_partition_tree(partition) AS t
-        JOIN pg_class AS c ON c.oid = t.relid AND c.relkind = 'r' AND pg_has_role(c.relowner, 'USAGE')
-        JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attname = key
-    LOOP
-        IF (SELECT e.largest >= lower(ids)
-            FROM snowflake_internal.column_end(leaf.relid, leaf.attnum, upper(ids) - 1) AS e) THEN
-            RETURN true;
-        END IF;
-    END LOOP;
-    RETURN false;
+WHEN check_violation THEN
+    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
+    FROM pg_attribute AS a
+    WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
+    RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
+        ERRCODE = 'check_violation',
+        DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
+        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
+            format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
+            format('SELECT snowflake_create_partitions(%s);', arguments),
+            format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
+                   'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
+                   other, condition, columns, parent),
+            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
+            'COMMIT;');
 END;
 $$;
 
@@ -274,7 +222,15 @@ DECLARE
     partition CONSTANT text := format('%s.%I', described.relnamespace::regnamespace, relname);
     bounds CONSTANT text := format('FOR VALUES FROM (%s) TO (%s)', lower(ids), upper(ids));
 BEGIN
-    PERFORM snowflake_internal.partition_require_name(parent, relname, partition, bounds);
+    -- The server would cut it, and two partitions could get the same name.
+    IF octet_length(relname) > current_setting('max_identifier_length')::integer THEN
+        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING
+            ERRCODE = 'name_too_long',
+            DETAIL = format('It has %s bytes; a name has %s at most.', octet_length(relname),
+                            current_setting('max_identifier_length')),
+            HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; '
+                          'or rename the table.', parent, bounds);
+    END IF;
     -- CREATE TABLE ... PARTITION OF would lock the parent against all others. LIKE copies the same properties;
     -- indexes, foreign keys, triggers and identity come with ATTACH.
     EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED '
@@ -288,34 +244,5 @@ BEGIN
     END IF;
     EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', parent, partition, bounds);
     RETURN partition;
-END;
-$$;
-
--- Refuses a name of a partition that is too long or taken; bounds are for the hint.
-CREATE FUNCTION snowflake_internal.partition_require_name(parent regclass, relname text, partition text, bounds text)
-    RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    longest CONSTANT integer := current_setting('max_identifier_length');
-    present regclass;
-BEGIN
-    -- The server would cut it, and two partitions could get the same name.
-    IF octet_length(relname) > longest THEN
-        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING
-            ERRCODE = 'name_too_long',
-            DETAIL = format('It has %s bytes; a name has %s at most.', octet_length(relname), longest),
-            HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; '
-                          'or rename the table.', parent, bounds);
-    END IF;
-    present := to_regclass(partition);
-    IF present IS NOT NULL THEN
-        RAISE EXCEPTION '% exists already', pg_describe_object('pg_class'::regclass, present, 0) USING
-            ERRCODE = 'duplicate_table',
-            DETAIL = format('A new partition of %s would get this name.', parent),
-            HINT = format('If it is to be the partition: ALTER TABLE %s ATTACH PARTITION %s %s; If not, rename it.',
-                          parent, partition, bounds);
-    END IF;
 END;
 $$;

@@ -197,7 +197,11 @@ subtest 'the installed functions depend on nothing that others can make' => sub 
 		  -- an array type is a part of its element type
 		  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = d.refclassid AND e.deptype = 'e'
 		                  AND e.objid = coalesce((SELECT t.oid FROM pg_type AS t WHERE d.refclassid = 'pg_type'::regclass
-			AND t.typarray = d.refobjid), d.refobjid))}),
+			AND t.typarray = d.refobjid), d.refobjid))
+		  -- the relation of a composite type is a part of the type
+		  AND NOT EXISTS (SELECT FROM pg_class AS c JOIN pg_depend AS e ON e.classid = 'pg_type'::regclass
+		                  AND e.objid = c.reltype AND e.deptype = 'e'
+		                  WHERE d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid AND c.relkind = 'c')}),
 		'', 'its objects use nothing but each other and what is in pg_catalog');
 	is(as('owner', q{
 		SELECT p.oid::regprocedure, l.lanname, p.prosecdef, p.proconfig
