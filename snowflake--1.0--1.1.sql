@@ -27,6 +27,7 @@ BEGIN
     END LOOP;
 END $$;
 
+DROP FUNCTION snowflake_internal.require_sequence(regclass);
 DROP FUNCTION snowflake_internal.partition_require_owner(regclass);
 DROP FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text);
 DROP FUNCTION snowflake_internal.partition_holds(regclass, name, int8range);
@@ -175,15 +176,10 @@ BEGIN
     END IF;
 
     -- Reuse an existing sequence unless another role owns it: that role could restart it, and IDs would come twice.
-    SELECT c.oid::regclass AS name, c.relkind, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
+    SELECT c.oid::regclass AS name, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.relname = 'table_id_seq' AND n.nspname = schema_name;
-    IF found_sequence.relkind <> 'S' THEN
-        RAISE EXCEPTION '% is not a sequence', found_sequence.name USING
-            ERRCODE = 'wrong_object_type',
-            DETAIL = format('The IDs of a shard come from the sequence %I.table_id_seq.', schema_name),
-            HINT = 'Rename the object of that name, or choose another schema.';
-    ELSIF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
+    WHERE c.relname = 'table_id_seq' AND c.relkind = 'S' AND n.nspname = schema_name;
+    IF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
         RAISE EXCEPTION 'sequence % belongs to %', found_sequence.name, found_sequence.owner USING
             ERRCODE = 'insufficient_privilege',
             DETAIL = 'Its owner could drop it and make it anew, and IDs would come twice.',
@@ -262,6 +258,29 @@ BEGIN
 END;
 $$;
 
+-- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years; with this hint.
+CREATE FUNCTION snowflake_internal.require_sequence(seq regclass, hint text DEFAULT NULL) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    shape pg_sequence;
+BEGIN
+    PERFORM snowflake_internal.require_open(seq);
+    SELECT * INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
+    ELSIF NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
+        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; '
+                            'a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
+                            shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
+            HINT = coalesce(hint, snowflake_internal.reshape_hint(seq));
+    END IF;
+END;
+$$;
+
 -- Puts the sequence past the observed IDs, and the native function in the place of the old one.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_replace(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
@@ -331,6 +350,29 @@ BEGIN
             PERFORM snowflake_internal.advance(seq, newest, epoch_ms);
         END IF;
     END LOOP;
+END;
+$$;
+
+-- Refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction
+-- ends.
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    shape CONSTANT pg_sequence := (SELECT s FROM pg_sequence AS s WHERE s.seqrelid = seq);
+    -- It changes the sequence for the old function, too: that must not make IDs after that.
+    hint CONSTANT text := CASE WHEN shape.seqcycle THEN
+            E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n'
+            ELSE '' END
+        || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
+                  seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
+BEGIN
+    PERFORM snowflake_internal.require_sequence(seq, hint);
+    PERFORM snowflake_internal.adopt_check_users(legacy, shard, seq, is_given);
+    -- ALTER SEQUENCE takes ShareRowExclusiveLock, for which nextval() waits. This one changes nothing.
+    EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
 END;
 $$;
 

@@ -198,15 +198,10 @@ BEGIN
     END IF;
 
     -- Reuse an existing sequence unless another role owns it: that role could restart it, and IDs would come twice.
-    SELECT c.oid::regclass AS name, c.relkind, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
+    SELECT c.oid::regclass AS name, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.relname = 'table_id_seq' AND n.nspname = schema_name;
-    IF found_sequence.relkind <> 'S' THEN
-        RAISE EXCEPTION '% is not a sequence', found_sequence.name USING
-            ERRCODE = 'wrong_object_type',
-            DETAIL = format('The IDs of a shard come from the sequence %I.table_id_seq.', schema_name),
-            HINT = 'Rename the object of that name, or choose another schema.';
-    ELSIF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
+    WHERE c.relname = 'table_id_seq' AND c.relkind = 'S' AND n.nspname = schema_name;
+    IF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
         RAISE EXCEPTION 'sequence % belongs to %', found_sequence.name, found_sequence.owner USING
             ERRCODE = 'insufficient_privilege',
             DETAIL = 'Its owner could drop it and make it anew, and IDs would come twice.',

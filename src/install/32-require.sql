@@ -114,8 +114,8 @@ BEGIN
 END;
 $$;
 
--- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years.
-CREATE FUNCTION snowflake_internal.require_sequence(seq regclass) RETURNS void
+-- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years; with this hint.
+CREATE FUNCTION snowflake_internal.require_sequence(seq regclass, hint text DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -132,7 +132,7 @@ BEGIN
             DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; '
                             'a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
                             shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
-            HINT = snowflake_internal.reshape_hint(seq);
+            HINT = coalesce(hint, snowflake_internal.reshape_hint(seq));
     END IF;
 END;
 $$;

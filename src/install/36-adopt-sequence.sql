@@ -82,24 +82,15 @@ CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    shape pg_sequence;
+    shape CONSTANT pg_sequence := (SELECT s FROM pg_sequence AS s WHERE s.seqrelid = seq);
+    -- It changes the sequence for the old function, too: that must not make IDs after that.
+    hint CONSTANT text := CASE WHEN shape.seqcycle THEN
+            E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n'
+            ELSE '' END
+        || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
+                  seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
 BEGIN
-    PERFORM snowflake_internal.require_open(seq);
-    SELECT * INTO shape FROM pg_sequence AS s WHERE s.seqrelid = seq;
-    IF FOUND AND NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
-        -- The hint changes the sequence for the old function, too: it must not make IDs after that.
-        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s.',
-                            shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
-            HINT = CASE WHEN shape.seqcycle THEN
-                       E'-- If the function has nextval() without % 1024, write that first: '
-                       'the sequence will not cycle any more.\n' ELSE '' END
-                   || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; '
-                             'SELECT snowflake_adopt(%L, %s%s); COMMIT;',
-                             seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
-    END IF;
-    PERFORM snowflake_internal.require_sequence(seq);
+    PERFORM snowflake_internal.require_sequence(seq, hint);
     PERFORM snowflake_internal.adopt_check_users(legacy, shard, seq, is_given);
     -- ALTER SEQUENCE takes ShareRowExclusiveLock, for which nextval() waits. This one changes nothing.
     EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
