@@ -42,37 +42,29 @@ DROP FUNCTION snowflake_internal.check_referrers();
 DROP FUNCTION snowflake_internal.checked_calls();
 
 CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_encode';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_encode';
 
 CREATE FUNCTION snowflake_internal.min_id(ts timestamptz, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_min_id';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_min_id';
 
 CREATE FUNCTION snowflake_internal.time_of(id bigint, epoch_ms bigint) RETURNS timestamptz
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_timestamp';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_timestamp';
 
 CREATE FUNCTION snowflake_internal.advance(seq regclass, past_id bigint, epoch_ms bigint) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_advance';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_advance';
 
 CREATE FUNCTION snowflake_settled_id(shard integer, seq regclass) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';
 COMMENT ON FUNCTION snowflake_settled_id(integer, regclass) IS
     'the ID at or below which no new row of the sequence can appear; waits for the transactions that have drawn. '
     'Read the rows in the next statement';
 
 CREATE FUNCTION snowflake_settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
-COMMENT ON FUNCTION snowflake_settled_id(integer, regclass, bigint) IS
-    'the same with another epoch (Unix ms)';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+COMMENT ON FUNCTION snowflake_settled_id(integer, regclass, bigint) IS 'the same with another epoch (Unix ms)';
 
 CREATE FUNCTION snowflake_settled_id(tab regclass, col name DEFAULT 'id') RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id_of';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id_of';
 COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
     'the same for the shard, the sequence and the epoch in the DEFAULT of a column';
 
@@ -96,8 +88,7 @@ CREATE OR REPLACE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_
 
 -- Nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval().
 CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
 
 -- The call of snowflake_next_id() as SQL text, for a DEFAULT or a function.
 CREATE OR REPLACE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
@@ -1343,25 +1334,21 @@ $$;
 CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
                                                     OUT name text, OUT type oid)
     RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
 
 CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
     RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
 
 -- Number of a table's rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do
 -- not do.
 -- The rows of a table in one number, for the comparison of two servers.
 CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_digest';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_digest';
 
 -- Whether run_as_owner() works with the caller's rights there; the errors of that function.
 CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_is_callers';
+    LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_is_callers';
 
 -- The search_path for a statement that runs by itself in a schema, if no other code than the caller's can run in it.
 CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
@@ -1389,19 +1376,16 @@ $$;
 -- As run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its
 -- owner.
 CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
 
 -- Inserts rows in a format of COPY, with the rights of the table's owner; returns their number.
 CREATE FUNCTION snowflake_internal.copy_rows(tbl regclass, columns text[], format text, rows bytea) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_copy_rows';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_copy_rows';
 REVOKE EXECUTE ON FUNCTION snowflake_internal.copy_rows(regclass, text[], text, bytea) FROM PUBLIC;
 
 -- Whether rows that replication writes are checked by a foreign key, too; for the owner of its table.
 CREATE FUNCTION snowflake_internal.fire_key(key oid, always boolean) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_fire_key';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_fire_key';
 
 CREATE FUNCTION snowflake_internal.shards(
         OUT schema oid, OUT shard integer, OUT function oid, OUT seq oid, OUT epoch_ms bigint)
@@ -1438,5 +1422,4 @@ CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
     RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
 
 CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';

@@ -18,17 +18,13 @@ CREATE FUNCTION snowflake_internal.default_epoch() RETURNS bigint
 -- Public functions for the bodies in text. The owner of the extension's schema can rename it, so no body may name it.
 
 CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_encode';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_encode';
 
 CREATE FUNCTION snowflake_internal.min_id(ts timestamptz, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_min_id';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_min_id';
 
 CREATE FUNCTION snowflake_internal.time_of(id bigint, epoch_ms bigint) RETURNS timestamptz
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_timestamp';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_timestamp';
 
 CREATE FUNCTION snowflake_internal.advance(seq regclass, past_id bigint, epoch_ms bigint) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_advance';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_advance';

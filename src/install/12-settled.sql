@@ -7,21 +7,17 @@
 --   55P03, 57014, 40P01   lock_timeout; statement_timeout or a cancel; a deadlock, while it waits
 
 CREATE FUNCTION snowflake_settled_id(shard integer, seq regclass) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';
 COMMENT ON FUNCTION snowflake_settled_id(integer, regclass) IS
     'the ID at or below which no new row of the sequence can appear; waits for the transactions that have drawn. '
     'Read the rows in the next statement';
 
 CREATE FUNCTION snowflake_settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
-COMMENT ON FUNCTION snowflake_settled_id(integer, regclass, bigint) IS
-    'the same with another epoch (Unix ms)';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+COMMENT ON FUNCTION snowflake_settled_id(integer, regclass, bigint) IS 'the same with another epoch (Unix ms)';
 
 CREATE FUNCTION snowflake_settled_id(tab regclass, col name DEFAULT 'id') RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id_of';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id_of';
 COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
     'the same for the shard, the sequence and the epoch in the DEFAULT of a column';
 

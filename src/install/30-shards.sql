@@ -4,8 +4,7 @@
 -- in dynamic SQL go through format('%I'), %L or regclass.
 
 CREATE FUNCTION snowflake_shard_for(key bigint, shards integer) RETURNS integer
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_shard_for';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_shard_for';
 COMMENT ON FUNCTION snowflake_shard_for(bigint, integer) IS
     'the shard of a key among a number of shards: key % shards, never negative';
 
@@ -24,35 +23,29 @@ CREATE TYPE snowflake_internal.call AS (
 
 -- The calls of every column default, SQL function and domain.
 CREATE FUNCTION snowflake_internal.calls() RETURNS SETOF snowflake_internal.call
-    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000
-    AS 'MODULE_PATHNAME', 'snowflake_calls';
+    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 10000 AS 'MODULE_PATHNAME', 'snowflake_calls';
 
 -- The calls of one object, direct ones first; no rows where it makes no IDs.
 CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid integer)
     RETURNS SETOF snowflake_internal.call
-    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1
-    AS 'MODULE_PATHNAME', 'snowflake_call_of';
+    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED ROWS 1 AS 'MODULE_PATHNAME', 'snowflake_call_of';
 
 -- Locks a shard number and a schema name until the transaction ends; an error if another schema makes its IDs.
 CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
 
 -- The Unix millisecond of a sequence's last_value: a position, or an ID of this epoch that setval() has stored.
 CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_stored_ms';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_stored_ms';
 
 -- The stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE
 -- mode: this does not wait.
 CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean)
-    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME', 'snowflake_stored_value';
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'snowflake_stored_value';
 
 -- Nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval().
 CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
 
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,

@@ -66,13 +66,11 @@ $$;
 
 -- Whether a sequence has the bounds that Citus gives a copy on a worker.
 CREATE FUNCTION snowflake_internal.is_citus_copy(seqmin bigint, seqmax bigint) RETURNS boolean
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_is_citus_copy';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_is_citus_copy';
 
 -- False for a sequence that snowflake-shard move has closed, and for a copy on a Citus worker: they make no IDs here.
 CREATE FUNCTION snowflake_internal.is_open(seqmin bigint, seqmax bigint) RETURNS boolean
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_is_open';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_is_open';
 
 -- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
 CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
@@ -172,5 +170,4 @@ $$;
 -- so run functions of the roles that made them.
 CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint,
                                               OUT nulls bigint)
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_column_end';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_column_end';

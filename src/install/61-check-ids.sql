@@ -5,22 +5,19 @@
 -- somebody holds one in ACCESS EXCLUSIVE mode: this does not wait.
 CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint)
     RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME', 'snowflake_id_above';
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'snowflake_id_above';
 
 -- The largest value of a bigint column that a btree index begins with, if nextval() can have returned it, and it is no
 -- ID of the shard; NULL as with id_above().
 CREATE FUNCTION snowflake_internal.stored_position(tbl oid, attnum integer, shard integer) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME', 'snowflake_stored_position';
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'snowflake_stored_position';
 
 -- The IDs of a bigint column that are not of the shard, in one table that the caller may read: of all rows if the
 -- sample is 0, otherwise of about as many rows and of both ends of an index.
 -- For snowflake-shard verify, which a superuser runs on tables of all roles: nothing is planned.
 CREATE FUNCTION snowflake_internal.other_ids(tbl oid, attnum integer, shard integer, sample integer, OUT count bigint,
                                              OUT smallest bigint)
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_other_ids';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_other_ids';
 
 -- Columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and
 -- columns that hold positions in place of IDs.

@@ -36,5 +36,4 @@ CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
     RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
 
 CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';
