@@ -209,6 +209,21 @@ BEGIN
 END;
 $$;
 
+-- Whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come.
+CREATE OR REPLACE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT $1 = 'bigint'::regtype AND $2 = 1
+       AND $3 >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
+$$;
+
+-- The statement after which a sequence can hold positions.
+CREATE OR REPLACE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1) $$;
+
 -- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
 CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -727,16 +742,13 @@ $$;
 -- The time in which IDs are made.
 CREATE OR REPLACE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-BEGIN
-    -- No ID is negative.
-    from_ts := CASE WHEN lower(ids) >= 0 THEN snowflake_internal.time_of(lower(ids), epoch_ms)
-        ELSE '-infinity' END;
-    to_ts := CASE WHEN upper_inf(ids) THEN 'infinity'
-                  WHEN upper(ids) >= 0 THEN snowflake_internal.time_of(upper(ids), epoch_ms) ELSE '-infinity' END;
-END;
+-- No ID is negative.
+SELECT CASE WHEN lower($1) >= 0 THEN snowflake_internal.time_of(lower($1), $2) ELSE '-infinity' END,
+       CASE WHEN upper_inf($1) THEN 'infinity'
+            WHEN upper($1) >= 0 THEN snowflake_internal.time_of(upper($1), $2) ELSE '-infinity' END
 $$;
 
 -- Refuses times and steps that no partitions can be made for.
@@ -949,9 +961,7 @@ CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-)
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
        'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
@@ -1006,9 +1016,7 @@ CREATE FUNCTION snowflake_internal.check_sequences(calls snowflake_internal.call
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-), sequences AS MATERIALIZED (
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
            snowflake_internal.stored_ms(v.last_value, k.epoch_ms)
@@ -1126,9 +1134,7 @@ CREATE FUNCTION snowflake_internal.check_defaults(calls snowflake_internal.call[
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-)
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',
               s.seqrelid::regclass, v.last_value,
@@ -1218,9 +1224,7 @@ CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[])
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-), unread AS (
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), unread AS (
     SELECT c.relnamespace AS schema, c.oid, c.relkind
     FROM calls AS k
     JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)

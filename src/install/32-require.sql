@@ -30,25 +30,18 @@ $$;
 
 -- Whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come.
 CREATE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-BEGIN
-    -- a position of ten years from now must fit
-    RETURN seqtypid = 'bigint'::regtype AND seqincrement = 1
-           AND seqmax >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10;
-END;
+SELECT $1 = 'bigint'::regtype AND $2 = 1
+       AND $3 >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
 $$;
 
 -- The statement after which a sequence can hold positions.
 CREATE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    RETURN format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', seq);
-END;
-$$;
+AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1) $$;
 
 -- That statement as a hint; with a condition where the limits may be there on purpose.
 CREATE FUNCTION snowflake_internal.reshape_hint(seq regclass) RETURNS text

@@ -17,16 +17,13 @@ $$;
 -- The time in which IDs are made.
 CREATE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-BEGIN
-    -- No ID is negative.
-    from_ts := CASE WHEN lower(ids) >= 0 THEN snowflake_internal.time_of(lower(ids), epoch_ms)
-        ELSE '-infinity' END;
-    to_ts := CASE WHEN upper_inf(ids) THEN 'infinity'
-                  WHEN upper(ids) >= 0 THEN snowflake_internal.time_of(upper(ids), epoch_ms) ELSE '-infinity' END;
-END;
+-- No ID is negative.
+SELECT CASE WHEN lower($1) >= 0 THEN snowflake_internal.time_of(lower($1), $2) ELSE '-infinity' END,
+       CASE WHEN upper_inf($1) THEN 'infinity'
+            WHEN upper($1) >= 0 THEN snowflake_internal.time_of(upper($1), $2) ELSE '-infinity' END
 $$;
 
 -- Refuses times and steps that no partitions can be made for.

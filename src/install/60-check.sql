@@ -81,9 +81,7 @@ CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-)
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
        'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
@@ -138,9 +136,7 @@ CREATE FUNCTION snowflake_internal.check_sequences(calls snowflake_internal.call
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-), sequences AS MATERIALIZED (
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
            snowflake_internal.stored_ms(v.last_value, k.epoch_ms)

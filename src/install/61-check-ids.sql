@@ -73,9 +73,7 @@ CREATE FUNCTION snowflake_internal.check_defaults(calls snowflake_internal.call[
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-)
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',
               s.seqrelid::regclass, v.last_value,

@@ -62,9 +62,7 @@ CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[])
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (
-    SELECT * FROM snowflake_internal.rows_of($1)
-), unread AS (
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), unread AS (
     SELECT c.relnamespace AS schema, c.oid, c.relkind
     FROM calls AS k
     JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
