@@ -98,6 +98,22 @@ subtest 'in place' => sub {
 	is_updated($node, 'inplace', 'in place');
 };
 
+subtest 'in place, by a role that is dropped later' => sub {
+	sql($node, 'postgres', 'CREATE ROLE gone LOGIN; CREATE ROLE app; CREATE DATABASE of_gone OWNER gone');
+	my $gone = $node->connstr('of_gone') . ' user=gone';
+	my @sql = ('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $gone, '-c');
+	command_ok([ @sql, qq{CREATE EXTENSION snowflake VERSION '$earlier'; GRANT USAGE ON SEQUENCE snowflake_id_seq TO app} ],
+		'it has the extension');
+	command_ok([ @sql, 'ALTER EXTENSION snowflake UPDATE' ], 'and updates it');
+	command_ok([ @sql, 'SET snowflake.shard = 3; SELECT snowflake_next_id()' ], 'it draws from the sequence');
+	sql($node, 'of_gone', 'REASSIGN OWNED BY gone TO CURRENT_USER; DROP OWNED BY gone');
+	sql($node, 'postgres', 'ALTER DATABASE of_gone OWNER TO CURRENT_USER; DROP ROLE gone');
+	my ($dump) = run_command([ 'pg_dump', '--schema-only', $node->connstr('of_gone') ]);
+	is(join("\n", $dump =~ /^((?:GRANT|REVOKE) .*snowflake_id_seq.*)$/mg),
+		'GRANT USAGE ON SEQUENCE public.snowflake_id_seq TO app;', 'a dump has the grant to others alone');
+	sql($node, 'postgres', 'DROP DATABASE of_gone');
+};
+
 subtest 'through a dump' => sub {
 	make_old('dumped');
 	my $file = PostgreSQL::Test::Utils::tempdir . '/dump.sql';
