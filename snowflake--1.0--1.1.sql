@@ -1219,31 +1219,36 @@ FROM snowflake_internal.referrers((SELECT array_agg(oid ORDER BY oid, attnum) FR
 ORDER BY r.tbl, r.attnum, r.type_column IS NOT NULL, r.key_tbl
 $$;
 
--- The comparisons of the other functions leave out the relations that the caller may not read.
+-- The comparisons of the other functions leave out the relations of which the caller may not read all rows.
 CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
-WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), unread AS (
-    SELECT c.relnamespace AS schema, c.oid, c.relkind
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)),
+unread (schema, oid, relkind, has_policy) AS (
+    SELECT c.relnamespace, c.oid, c.relkind, false
     FROM calls AS k
     JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
     JOIN pg_class AS c ON c.oid = k.seq
     WHERE CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END
     UNION
-    SELECT c.relnamespace, c.oid, c.relkind
+    SELECT c.relnamespace, c.oid, c.relkind, p.has
     FROM calls AS k
     JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relkind = 'r'
-    WHERE NOT (has_schema_privilege(c.relnamespace, 'USAGE')
-               AND has_column_privilege(c.oid, k.objsubid::smallint, 'SELECT'))
+    CROSS JOIN LATERAL (SELECT has_schema_privilege(c.relnamespace, 'USAGE')
+                               AND has_column_privilege(c.oid, k.objsubid::smallint, 'SELECT')) AS p (has)
+    WHERE NOT p.has OR row_security_active(c.oid)
 )
 SELECT 'warning', format('schema %s', schema::regnamespace),
-       format('not looked at: role %I may not read %s', current_user, string_agg(name, ', ' ORDER BY name)),
-       concat(CASE WHEN bool_or(relkind = 'r') AND NOT has_schema_privilege(schema, 'USAGE')
-                   THEN format('GRANT USAGE ON SCHEMA %s TO %I; ', schema::regnamespace, current_user) END,
-              format('GRANT SELECT ON %s TO %I;', string_agg(name, ', ' ORDER BY name), current_user))
-FROM (SELECT schema, relkind, oid::regclass::text COLLATE "C" AS name FROM unread) AS u
-GROUP BY schema
+       format('not looked at: %s %s', CASE WHEN has_policy THEN format('policies hide rows from role %I in', current_user)
+                                           ELSE format('role %I may not read', current_user) END,
+              string_agg(name, ', ' ORDER BY name)),
+       CASE WHEN has_policy THEN 'Call it as the owner of the tables, or as a role with BYPASSRLS.'
+            ELSE concat(CASE WHEN bool_or(relkind = 'r') AND NOT has_schema_privilege(schema, 'USAGE')
+                             THEN format('GRANT USAGE ON SCHEMA %s TO %I; ', schema::regnamespace, current_user) END,
+                        format('GRANT SELECT ON %s TO %I;', string_agg(name, ', ' ORDER BY name), current_user)) END
+FROM (SELECT u.*, u.oid::regclass::text COLLATE "C" AS name FROM unread AS u) AS u
+GROUP BY schema, has_policy
 $$;
 
 CREATE OR REPLACE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
