@@ -433,253 +433,6 @@ BEGIN
     RETURN present + 1;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.words_of IS
-    'the words of a name in lower case, with underscores in between: photo_owner_id for photoOwnerID';
-COMMENT ON FUNCTION snowflake_internal.singulars IS
-    'the words, and all that can be the singular of the last one';
-COMMENT ON FUNCTION snowflake_internal.referring_names IS
-    'names, without underscores, of columns that refer to a key. kind table: name of table and key, also behind other '
-    'words; part: a part of these, if no other table is called that (bases); key: that of the key';
-COMMENT ON FUNCTION snowflake_internal.referrers IS
-    'integer columns, and arrays, that may refer to one of the keys by their names, in tables of its schema; type_column '
-    'tells the table, if it can be any';
-COMMENT ON TYPE snowflake_internal.attach_member IS
-    'a column that snowflake_attach() changes: the column itself, that of a child or a partition, '
-    'or one that refers to it';
-
--- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
---                  [, referrers => 'widen'])
---
--- referrers => 'widen': also integer columns that refer to it by their names alone, in tables of the same owner, get
--- the type bigint.
---
---   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
---   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence
---   42703, 42804, 428C9   no such column; not bigint, integer or smallint; a generated column
---   55000  no shard; a foreign key to another table's ID; attached with another shard, sequence or epoch; a sequence
---          that others draw from, or that cannot be used; a DEFAULT whose epoch is not known; something in the
---          way, listed with the statements that drop it, and how to save it before; a value so large that new IDs
---          would not be above it within snowflake.max_drift
---   42710, 22003          the shard is another schema's; is none
---   22008, 2200H          the epoch is in the future; is over
---   22023                 referrers is neither NULL nor 'widen'
---   23502, 25001, 25006   NULLs in the column; isolation above READ COMMITTED; read-only
---
--- NOTICEs tell the progress: the size before each rewriting, the time after it.
-CREATE OR REPLACE FUNCTION snowflake_attach(
-        tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
-        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    widens CONSTANT boolean := snowflake_internal.attach_widens(referrers);
-    col pg_attribute;
-    scope snowflake_internal.attach_member[];
-    arguments text;  -- of this call, for hints
-    new_call record; -- shard, epoch_ms, and the schema
-    new_seq regclass;
-    claimed record;
-    largest bigint;
-BEGIN
-    -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
-    -- waits for a lock. So all is looked at again until nothing is left to wait for.
-    LOOP
-        col := snowflake_internal.attach_column(tbl, column_name);
-        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers);
-        PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
-        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
-            RETURN;
-        END IF;
-        PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
-        scope := snowflake_internal.attach_scope(tbl, col.attnum, widens);
-        PERFORM snowflake_internal.attach_require_owner(scope);
-        SELECT a.shard, a.epoch_ms, a.schema INTO new_call
-        FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
-        -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
-        -- A number that is in use is an error before any hint names objects to drop.
-        IF claimed IS DISTINCT FROM new_call THEN
-            PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
-            claimed := new_call;
-            CONTINUE;
-        END IF;
-        IF epoch_ms IS NULL THEN
-            PERFORM snowflake_internal.attach_require_known_epoch(scope, new_call.shard, new_call.epoch_ms, arguments);
-        END IF;
-        new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
-        PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
-        EXIT WHEN NOT snowflake_internal.attach_lock(scope);
-    END LOOP;
-
-    largest := snowflake_internal.attach_largest(scope);
-    PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
-
-    PERFORM snowflake_internal.attach_tell_broken(scope);
-    PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
-    PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
-    new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
-    -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
-    -- a moment ago. A negative number is below every ID.
-    IF largest >= 0 THEN
-        PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
-    END IF;
-    PERFORM snowflake_internal.attach_alter(scope,
-                                            snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_arguments IS
-    'the arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given';
-COMMENT ON FUNCTION snowflake_internal.attach_is_done IS
-    'whether a column is attached as asked for, which is said, and no referrers are left to be widened; an error if it '
-    'is attached otherwise';
-COMMENT ON FUNCTION snowflake_internal.attach_column IS
-    'the column that snowflake_attach() is to work on; an error if the caller may not, '
-    'or if the table or the column can have no IDs';
-COMMENT ON FUNCTION snowflake_internal.attach_require_table IS
-    'refuses a table that is not the caller''s, or no table of users';
-COMMENT ON FUNCTION snowflake_internal.attach_require_root IS
-    'refuses the column of a partition, and one that is inherited';
-COMMENT ON FUNCTION snowflake_internal.attach_require_type IS
-    'refuses a column that is no bigint and cannot be made one';
-COMMENT ON FUNCTION snowflake_internal.attach_require_own_ids IS
-    'refuses a column that has its values from the column of another table';
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
-        col pg_catalog.pg_attribute, given integer, given_epoch bigint,
-        OUT shard integer, OUT epoch_ms bigint, OUT schema name)
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    tbl CONSTANT regclass := col.attrelid;
-    is_temporary boolean;
-    shards integer[];
-    epochs bigint[];
-BEGIN
-    SELECT n.nspname, c.relpersistence = 't' INTO STRICT schema, is_temporary
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = tbl;
-
-    -- First the callers that make IDs of the given shard, then the schema's functions, then its columns.
-    SELECT array_agg(DISTINCT v.shard), array_agg(DISTINCT v.epoch_ms) FILTER (WHERE v.epoch_ms IS NOT NULL)
-    INTO shards, epochs
-    FROM (SELECT s.shard, s.epoch_ms, rank() OVER (ORDER BY given <> s.shard, s.function IS NULL) AS choice
-          FROM snowflake_internal.shards() AS s WHERE s.schema = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = tbl)) AS v
-    WHERE v.choice = 1;
-
-    IF given_epoch IS NULL AND cardinality(epochs) > 1 THEN
-        RAISE EXCEPTION 'schema % has more than one epoch', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
-                            array_to_string(epochs, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
-                          snowflake_internal.attach_arguments(
-                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
-    ELSIF given IS NULL AND cardinality(shards) > 1 THEN
-        RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It makes IDs of the shards %s.', array_to_string(shards, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s);',
-                          snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
-    ELSIF given IS NULL AND shards IS NULL THEN
-        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = 'Nothing in it makes IDs yet.',
-            HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
-                   || CASE WHEN is_temporary THEN ''
-                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
-    END IF;
-    shard := coalesce(given, shards[1]);
-    epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
-    PERFORM snowflake_internal.require_epoch(epoch_ms);
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_shard IS
-    'shard and epoch for a new column: those given, or else those of its schema''s function next_id(), '
-    'or else of the schema''s columns; and the schema';
-COMMENT ON FUNCTION snowflake_internal.attach_require_known_epoch IS
-    'refuses a column whose DEFAULT calls a function that is not native: its IDs may have another epoch';
-COMMENT ON FUNCTION snowflake_internal.attach_scope IS
-    'the columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, '
-    'and those that refer to it by foreign keys; if asked for, also those that refer to it by their names alone';
-COMMENT ON FUNCTION snowflake_internal.attach_require_owner IS
-    'refuses columns in tables of other owners';
-COMMENT ON FUNCTION snowflake_internal.attach_lock IS
-    'locks the tables that are to be changed; false: all were locked before';
-COMMENT ON FUNCTION snowflake_internal.attach_largest IS
-    'the largest value of the column, NULL: no rows; an error if there are rows without one';
-COMMENT ON FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text) IS
-    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about '
-    'the sessions that must reconnect';
-COMMENT ON FUNCTION snowflake_internal.attach_old_defaults IS
-    'the object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from';
-COMMENT ON FUNCTION snowflake_internal.attach_old_sequences IS
-    'the sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, '
-    'draws from';
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
-    RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
-    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
-SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
-       k.seq IS NOT NULL, k.epoch_ms
-FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
-LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
-LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
-                                             coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
-WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
-  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
-    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
-    'with which epoch';
-COMMENT ON FUNCTION snowflake_internal.attach_sequence IS
-    'the sequence to draw from: the given one, or the one that the column owns; NULL: one is to be made';
-COMMENT ON FUNCTION snowflake_internal.attach_require_unshared(snowflake_internal.attach_member[], integer, bigint) IS
-    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to '
-    'share it, or to part them';
-COMMENT ON FUNCTION snowflake_internal.attach_sharing_text IS
-    'the statements after which all columns that draw from a sequence do so natively';
-COMMENT ON FUNCTION snowflake_internal.attach_require_sequence IS
-    'refuses a given sequence that the caller may not use, that cannot hold positions, '
-    'that goes before the table does, or that has another epoch';
-COMMENT ON FUNCTION snowflake_internal.attach_tell_old IS
-    'NOTICEs: the DEFAULTs that are replaced, the old sequences of the column, '
-    'and the objects that draw from the new one by nextval()';
-COMMENT ON FUNCTION snowflake_internal.attach_sequence_name IS
-    'the free name that PostgreSQL would give the sequence of a serial column';
-COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence IS
-    'makes the sequence if there is none, gives it the shape for positions, '
-    'and sees to the privileges of the roles that may INSERT';
-COMMENT ON FUNCTION snowflake_internal.attach_new_sequence IS
-    'makes the sequence of a column, with the privileges of the one before it';
-COMMENT ON FUNCTION snowflake_internal.attach_inserters IS
-    'the roles that may INSERT into a table but not draw from its sequence; NULL: none';
-COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
-    'the dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement '
-    'that drops it (NULL: none), and how far it is from the column';
-COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
-    'columns of other tables that hold rows of a table with a narrow column, partition keys, '
-    'and foreign keys to partitions, one line each';
-COMMENT ON FUNCTION snowflake_internal.attach_column_obstacles IS
-    'columns that ALTER TABLE cannot change as asked for, one line each';
-COMMENT ON FUNCTION snowflake_internal.shell_quote IS
-    'a word for a shell, in one line';
-COMMENT ON FUNCTION snowflake_internal.attach_clear_text(snowflake_internal.attach_member[], text) IS
-    'statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped';
-COMMENT ON FUNCTION snowflake_internal.attach_require_clear IS
-    'refuses columns with something in the way of the change; lists all of it, '
-    'with the statements that drop it and attach';
-COMMENT ON FUNCTION snowflake_internal.attach_tell_broken IS
-    'says which triggers may set the column, and which functions name an integer type beside a table whose column is '
-    'widened';
-COMMENT ON FUNCTION snowflake_internal.attach_widens IS
-    'whether snowflake_attach() widens columns that refer to the table by their names alone';
-COMMENT ON FUNCTION snowflake_internal.own_referrers IS
-    'the referrers() of a column in tables of the same owner';
-COMMENT ON FUNCTION snowflake_internal.attach_tell_referrers IS
-    'names the columns that may refer to the attached one without a foreign key, with the statements that widen them';
 
 -- snowflake_create_partitions('schema.table', '2024-01-01', '2025-01-01', '1 month' [, epoch_ms])
 --
@@ -1432,3 +1185,284 @@ CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
 
 CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';
+
+-- snowflake_attach() beside writers.
+-- The comments of its internal functions stand in the install script.
+COMMENT ON TYPE snowflake_internal.attach_member IS NULL;
+DO $$
+DECLARE
+    function pg_catalog.regprocedure;
+BEGIN
+    FOR function IN
+        SELECT p.oid FROM pg_catalog.pg_proc AS p
+        JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+        WHERE n.nspname OPERATOR(pg_catalog.=) 'snowflake_internal'
+          AND p.proname OPERATOR(pg_catalog.~) '^(attach_.*|words_of|singulars|referring_names|referrers|own_referrers|shell_quote)$'
+    LOOP
+        EXECUTE pg_catalog.format('COMMENT ON FUNCTION %s IS NULL', function);
+    END LOOP;
+END $$;
+DROP FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text);
+DROP FUNCTION snowflake_internal.attach_lock(snowflake_internal.attach_member[]);
+DROP FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text);
+DROP FUNCTION snowflake_internal.attach_require_root(pg_catalog.pg_attribute);
+DROP FUNCTION snowflake_internal.attach_require_type(pg_catalog.pg_attribute);
+DROP FUNCTION snowflake_internal.attach_widens(text);
+
+CREATE FUNCTION snowflake_attach(
+        tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
+        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    widens CONSTANT boolean := snowflake_internal.attach_widens(referrers);
+    started CONSTANT timestamptz := clock_timestamp();
+    col pg_attribute;
+    scope snowflake_internal.attach_member[];
+    arguments text;  -- of this call, for hints
+    new_call record; -- shard, epoch_ms, and the schema
+    new_seq regclass;
+    claimed record;
+    largest bigint;
+BEGIN
+    -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
+    -- waits for a lock. So all is looked at again until nothing is left to wait for.
+    LOOP
+        col := snowflake_internal.attach_column(tbl, column_name);
+        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers);
+        PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
+        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
+            RETURN;
+        END IF;
+        PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
+        scope := snowflake_internal.attach_scope(tbl, col.attnum, widens);
+        PERFORM snowflake_internal.attach_require_owner(scope);
+        SELECT a.shard, a.epoch_ms, a.schema INTO new_call
+        FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
+        -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
+        -- A number that is in use is an error before any hint names objects to drop.
+        IF claimed IS DISTINCT FROM new_call THEN
+            PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
+            claimed := new_call;
+            CONTINUE;
+        END IF;
+        IF epoch_ms IS NULL THEN
+            PERFORM snowflake_internal.attach_require_known_epoch(scope, new_call.shard, new_call.epoch_ms, arguments);
+        END IF;
+        new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
+        PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
+        EXIT WHEN NOT snowflake_internal.attach_lock(tbl, col.attnum, widens, started);
+    END LOOP;
+
+    largest := snowflake_internal.attach_largest(scope);
+    PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
+
+    PERFORM snowflake_internal.attach_tell_broken(scope);
+    PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
+    PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
+    new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
+    -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
+    -- a moment ago. A negative number is below every ID.
+    IF largest >= 0 THEN
+        PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
+    END IF;
+    PERFORM snowflake_internal.attach_alter(scope,
+                                            snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
+END;
+$$;
+COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text) IS
+    'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
+    'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
+    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
+        col pg_catalog.pg_attribute, given integer, given_epoch bigint,
+        OUT shard integer, OUT epoch_ms bigint, OUT schema name)
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    tbl CONSTANT regclass := col.attrelid;
+    is_temporary boolean;
+    shards integer[];
+    epochs bigint[];
+BEGIN
+    SELECT n.nspname, c.relpersistence = 't' INTO STRICT schema, is_temporary
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = tbl;
+
+    -- First the callers that make IDs of the given shard, then the schema's functions, then its columns.
+    SELECT array_agg(DISTINCT v.shard), array_agg(DISTINCT v.epoch_ms) FILTER (WHERE v.epoch_ms IS NOT NULL)
+    INTO shards, epochs
+    FROM (SELECT s.shard, s.epoch_ms, rank() OVER (ORDER BY given <> s.shard, s.function IS NULL) AS choice
+          FROM snowflake_internal.shards() AS s WHERE s.schema = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = tbl)) AS v
+    WHERE v.choice = 1;
+
+    IF given_epoch IS NULL AND cardinality(epochs) > 1 THEN
+        RAISE EXCEPTION 'schema % has more than one epoch', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
+                            array_to_string(epochs, ', ')),
+            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
+                          snowflake_internal.attach_arguments(
+                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
+    ELSIF given IS NULL AND cardinality(shards) > 1 THEN
+        RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It makes IDs of the shards %s.', array_to_string(shards, ', ')),
+            HINT = format('Say which: SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
+    ELSIF given IS NULL AND shards IS NULL THEN
+        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Nothing in it makes IDs yet.',
+            HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
+                   || CASE WHEN is_temporary THEN ''
+                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
+    END IF;
+    shard := coalesce(given, shards[1]);
+    epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
+    PERFORM snowflake_internal.require_epoch(epoch_ms);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_shard IS
+    'shard and epoch for a new column: those given, or else those of its schema''s function next_id(), '
+    'or else of the schema''s columns; and the schema';
+
+CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
+    RETURNS SETOF pg_catalog.pg_constraint
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT DISTINCT ON (f.oid) f.*
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_constraint'::regclass
+JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
+WHERE s.is_narrow
+ORDER BY f.oid
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_keys IS
+    'the foreign keys of narrow columns, on either side, in the order in which they were made';
+
+CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
+    RETURNS TABLE (relid oid, name text)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- The other tables of foreign keys, too, as ALTER TABLE locks them. It needs no privilege for that, LOCK TABLE does.
+SELECT c.oid, c.oid::regclass::text
+FROM (SELECT s.tbl::oid FROM unnest($1) AS s WHERE s.is_attached OR s.is_narrow
+      UNION
+      SELECT e.relid
+      FROM snowflake_internal.attach_keys($1) AS f CROSS JOIN LATERAL (VALUES (f.conrelid), (f.confrelid)) AS e(relid)
+      WHERE has_table_privilege(e.relid, 'UPDATE, DELETE, TRUNCATE')) AS l(relid)
+JOIN pg_class AS c ON c.oid = l.relid AND c.relkind IN ('r', 'p')
+WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
+                    WHERE k.pid = pg_backend_pid() AND k.locktype = 'relation' AND k.mode = 'AccessExclusiveLock'
+                      AND k.granted
+                      AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_unlocked IS
+    'the tables that are to be changed, and that this transaction has not locked';
+
+CREATE FUNCTION snowflake_internal.attach_lock(tbl regclass, attnum smallint, widens boolean, started timestamptz)
+    RETURNS boolean
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    given CONSTANT text := current_setting('lock_timeout');
+    call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never
+    try_time CONSTANT interval := least(current_setting('deadlock_timeout')::interval, nullif(given::interval, '0')) / 4;
+    tries integer := 0;
+    try_ends timestamptz;
+    wait_ends timestamptz;
+    next record; -- the table to lock
+    missed oid;  -- the table that was not free is the first of the next try
+BEGIN
+    LOOP
+        tries := tries + 1;
+        try_ends := clock_timestamp() + try_time;
+        wait_ends := call_ends;
+        BEGIN
+            FOR next IN
+                SELECT u.*
+                FROM snowflake_internal.attach_unlocked(snowflake_internal.attach_scope(tbl, attnum, widens)) AS u
+                ORDER BY u.relid IS DISTINCT FROM missed, u.relid::bigint * CASE tries % 2 WHEN 1 THEN -1 ELSE 1 END
+            LOOP
+                PERFORM set_config('lock_timeout', greatest(0, ceil(
+                    1000 * extract(epoch FROM coalesce(wait_ends - clock_timestamp(), '0'))))::text, true);
+                EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE%s', next.name,
+                               CASE WHEN wait_ends <= clock_timestamp() THEN ' NOWAIT' END);
+                wait_ends := try_ends;
+            END LOOP;
+            IF NOT FOUND THEN
+                RETURN tries > 1;
+            END IF;
+            -- Others may have committed a foreign key or a child before the locks were granted.
+            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(
+                           snowflake_internal.attach_scope(tbl, attnum, widens))) THEN
+                RAISE lock_not_available;
+            END IF;
+            PERFORM set_config('lock_timeout', given, true);
+            RETURN true;
+        EXCEPTION WHEN lock_not_available OR undefined_table THEN -- or renamed
+            missed := next.relid;
+        END;
+        IF clock_timestamp() >= call_ends THEN
+            PERFORM snowflake_internal.attach_raise_held(snowflake_internal.attach_scope(tbl, attnum, widens), tries, given);
+        END IF;
+        PERFORM pg_sleep_for(random() * try_time);
+    END LOOP;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_lock IS
+    'locks the tables that are to be changed, in tries until lock_timeout after the start; false: all were locked before';
+
+CREATE FUNCTION snowflake_internal.attach_raise_held(
+        scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    listed text;
+BEGIN
+    SELECT string_agg(format('table %s: %s', u.name, coalesce(h.holders, 'free now')), E'\n' ORDER BY u.name COLLATE "C")
+    INTO listed
+    FROM snowflake_internal.attach_unlocked(scope) AS u
+    CROSS JOIN LATERAL (
+        SELECT string_agg(DISTINCT coalesce('process ' || k.pid || coalesce(' of role ' || a.usesysid::regrole, ''),
+                                            'a prepared transaction'), ', ') AS holders
+        FROM pg_locks AS k LEFT JOIN pg_stat_activity AS a ON a.pid = k.pid
+        WHERE k.relation = u.relid AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid()
+          AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())) AS h;
+    RAISE EXCEPTION 'column % of table % is not attached: its tables were not free within lock_timeout (%)',
+        quote_ident(col.column_name), col.tbl, lock_timeout USING
+        ERRCODE = 'lock_not_available',
+        DETAIL = format(E'Tries: %s. Locks are held on\n%s', tries, listed),
+        HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_raise_held IS
+    'the error of tables that others held: their names, and the processes and roles that hold them now';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
+    RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
+       k.seq IS NOT NULL, k.epoch_ms
+FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
+LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
+LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
+                                             coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
+WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
+  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
+    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
+    'with which epoch';

@@ -38,6 +38,7 @@ COMMENT ON TYPE snowflake_internal.attach_member IS
 --   22008, 2200H          the epoch is in the future; is over
 --   22023                 referrers is neither NULL nor 'widen'
 --   23502, 25001, 25006   NULLs in the column; isolation above READ COMMITTED; read-only
+--   55P03                 others held a table until lock_timeout after the call began: all tables together have that time
 --
 -- NOTICEs tell the progress: the size before each rewriting, the time after it.
 CREATE FUNCTION snowflake_attach(
@@ -48,6 +49,7 @@ CREATE FUNCTION snowflake_attach(
 AS $$
 DECLARE
     widens CONSTANT boolean := snowflake_internal.attach_widens(referrers);
+    started CONSTANT timestamptz := clock_timestamp();
     col pg_attribute;
     scope snowflake_internal.attach_member[];
     arguments text;  -- of this call, for hints
@@ -82,7 +84,7 @@ BEGIN
         END IF;
         new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
         PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
-        EXIT WHEN NOT snowflake_internal.attach_lock(scope);
+        EXIT WHEN NOT snowflake_internal.attach_lock(tbl, col.attnum, widens, started);
     END LOOP;
 
     largest := snowflake_internal.attach_largest(scope);

@@ -1,4 +1,4 @@
--- Steps of snowflake_attach(): which columns change, in whose tables, under which locks, and the change itself.
+-- Steps of snowflake_attach(): which columns change, in whose tables, and under which locks.
 
 CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint, widens boolean DEFAULT false)
     RETURNS snowflake_internal.attach_member[]
@@ -86,39 +86,128 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_require_owner IS
     'refuses columns in tables of other owners';
 
-CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[]) RETURNS boolean
+CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
+    RETURNS SETOF pg_catalog.pg_constraint
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT DISTINCT ON (f.oid) f.*
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_constraint'::regclass
+JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
+WHERE s.is_narrow
+ORDER BY f.oid
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_keys IS
+    'the foreign keys of narrow columns, on either side, in the order in which they were made';
+
+CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
+    RETURNS TABLE (relid oid, name text)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- The other tables of foreign keys, too, as ALTER TABLE locks them. It needs no privilege for that, LOCK TABLE does.
+SELECT c.oid, c.oid::regclass::text
+FROM (SELECT s.tbl::oid FROM unnest($1) AS s WHERE s.is_attached OR s.is_narrow
+      UNION
+      SELECT e.relid
+      FROM snowflake_internal.attach_keys($1) AS f CROSS JOIN LATERAL (VALUES (f.conrelid), (f.confrelid)) AS e(relid)
+      WHERE has_table_privilege(e.relid, 'UPDATE, DELETE, TRUNCATE')) AS l(relid)
+JOIN pg_class AS c ON c.oid = l.relid AND c.relkind IN ('r', 'p')
+WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
+                    WHERE k.pid = pg_backend_pid() AND k.locktype = 'relation' AND k.mode = 'AccessExclusiveLock'
+                      AND k.granted
+                      AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_unlocked IS
+    'the tables that are to be changed, and that this transaction has not locked';
+
+-- No order of the tables is right for all writers: an INSERT locks the referring table first, a transaction that updates
+-- the other table before it locks that one first. So a try releases its locks before a client that waits for one of
+-- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
+-- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
+CREATE FUNCTION snowflake_internal.attach_lock(tbl regclass, attnum smallint, widens boolean, started timestamptz)
+    RETURNS boolean
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    unlocked text;
+    given CONSTANT text := current_setting('lock_timeout');
+    call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never
+    try_time CONSTANT interval := least(current_setting('deadlock_timeout')::interval, nullif(given::interval, '0')) / 4;
+    tries integer := 0;
+    try_ends timestamptz;
+    wait_ends timestamptz;
+    next record; -- the table to lock
+    missed oid;  -- the table that was not free is the first of the next try
 BEGIN
-    -- By OID, so that no two sessions wait for each other. The other tables of foreign keys are locked, too,
-    -- as ALTER TABLE would do later; it needs no privilege for that, LOCK TABLE does. The locks that are
-    -- held are compared, not the names: a table may have been renamed in between.
-    SELECT string_agg(format('ONLY %s', c.oid::regclass), ', ' ORDER BY c.oid) INTO unlocked
-    FROM (SELECT s.tbl::oid FROM unnest(scope) AS s WHERE s.is_attached OR s.is_narrow
-          UNION
-          SELECT e.relid
-          FROM unnest(scope) AS s
-          JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
-                             AND d.classid = 'pg_constraint'::regclass
-          JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
-          CROSS JOIN LATERAL (VALUES (f.conrelid), (f.confrelid)) AS e(relid)
-          WHERE s.is_narrow AND has_table_privilege(e.relid, 'UPDATE, DELETE, TRUNCATE')) AS l(relid)
-    JOIN pg_class AS c ON c.oid = l.relid AND c.relkind IN ('r', 'p')
-    WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
-                        WHERE k.pid = pg_backend_pid() AND k.locktype = 'relation' AND k.mode = 'AccessExclusiveLock'
-                            AND k.granted
-                          AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()));
-    IF unlocked IS NOT NULL THEN
-        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', unlocked);
-    END IF;
-    RETURN unlocked IS NOT NULL;
+    LOOP
+        tries := tries + 1;
+        try_ends := clock_timestamp() + try_time;
+        wait_ends := call_ends;
+        BEGIN
+            FOR next IN
+                SELECT u.*
+                FROM snowflake_internal.attach_unlocked(snowflake_internal.attach_scope(tbl, attnum, widens)) AS u
+                ORDER BY u.relid IS DISTINCT FROM missed, u.relid::bigint * CASE tries % 2 WHEN 1 THEN -1 ELSE 1 END
+            LOOP
+                PERFORM set_config('lock_timeout', greatest(0, ceil(
+                    1000 * extract(epoch FROM coalesce(wait_ends - clock_timestamp(), '0'))))::text, true);
+                EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE%s', next.name,
+                               CASE WHEN wait_ends <= clock_timestamp() THEN ' NOWAIT' END);
+                wait_ends := try_ends;
+            END LOOP;
+            IF NOT FOUND THEN
+                RETURN tries > 1;
+            END IF;
+            -- Others may have committed a foreign key or a child before the locks were granted.
+            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(
+                           snowflake_internal.attach_scope(tbl, attnum, widens))) THEN
+                RAISE lock_not_available;
+            END IF;
+            PERFORM set_config('lock_timeout', given, true);
+            RETURN true;
+        EXCEPTION WHEN lock_not_available OR undefined_table THEN -- or renamed
+            missed := next.relid;
+        END;
+        IF clock_timestamp() >= call_ends THEN
+            PERFORM snowflake_internal.attach_raise_held(snowflake_internal.attach_scope(tbl, attnum, widens), tries, given);
+        END IF;
+        PERFORM pg_sleep_for(random() * try_time);
+    END LOOP;
 END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_lock IS
-    'locks the tables that are to be changed; false: all were locked before';
+    'locks the tables that are to be changed, in tries until lock_timeout after the start; false: all were locked before';
+
+CREATE FUNCTION snowflake_internal.attach_raise_held(
+        scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    listed text;
+BEGIN
+    SELECT string_agg(format('table %s: %s', u.name, coalesce(h.holders, 'free now')), E'\n' ORDER BY u.name COLLATE "C")
+    INTO listed
+    FROM snowflake_internal.attach_unlocked(scope) AS u
+    CROSS JOIN LATERAL (
+        SELECT string_agg(DISTINCT coalesce('process ' || k.pid || coalesce(' of role ' || a.usesysid::regrole, ''),
+                                            'a prepared transaction'), ', ') AS holders
+        FROM pg_locks AS k LEFT JOIN pg_stat_activity AS a ON a.pid = k.pid
+        WHERE k.relation = u.relid AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid()
+          AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())) AS h;
+    RAISE EXCEPTION 'column % of table % is not attached: its tables were not free within lock_timeout (%)',
+        quote_ident(col.column_name), col.tbl, lock_timeout USING
+        ERRCODE = 'lock_not_available',
+        DETAIL = format(E'Tries: %s. Locks are held on\n%s', tries, listed),
+        HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_raise_held IS
+    'the error of tables that others held: their names, and the processes and roles that hold them now';
 
 CREATE FUNCTION snowflake_internal.attach_largest(scope snowflake_internal.attach_member[]) RETURNS bigint
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
@@ -155,59 +244,3 @@ END;
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_largest IS
     'the largest value of the column, NULL: no rows; an error if there are rows without one';
-
-CREATE FUNCTION snowflake_internal.attach_alter(scope snowflake_internal.attach_member[], default_text text)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    step record;
-    started timestamptz;
-    rewritten text;
-BEGIN
-    -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written
-    -- once. Foreign keys are checked again when either of their tables is written.
-    FOR step IN
-        SELECT s.root,
-               string_agg(DISTINCT format('ALTER COLUMN %I TYPE %s', s.column_name, s.new_type) COLLATE "C", ', ')
-                   FILTER (WHERE s.is_narrow) AS widening,
-               string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
-                                          s.column_name, default_text), ', ')
-                   FILTER (WHERE s.is_attached) AS attaching,
-               (SELECT CASE WHEN count(*) = 0 THEN 'no partitions'
-                            ELSE format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END,
-                                        pg_size_pretty(sum(pg_table_size(c.oid))),
-                                        CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed'
-                                             ELSE format('about %s rows', sum(c.reltuples)::bigint) END) END
-                FROM pg_class AS c
-                WHERE c.relkind = 'r'
-                    AND c.oid IN (SELECT m.tbl FROM unnest(scope) AS m WHERE m.root = s.root AND m.is_narrow)) AS size
-        FROM unnest(scope) AS s
-        WHERE s.is_attached OR s.is_narrow
-        GROUP BY s.root
-        ORDER BY s.root
-    LOOP
-        started := clock_timestamp();
-        IF step.widening IS NOT NULL THEN
-            RAISE NOTICE 'rewriting table %: %', step.root, step.size;
-        END IF;
-        EXECUTE format('ALTER TABLE %s %s', step.root, concat_ws(', ', step.widening, step.attaching));
-        IF step.widening IS NOT NULL THEN
-            RAISE NOTICE 'table % rewritten in % s', step.root,
-                round(extract(epoch FROM clock_timestamp() - started), 1);
-            rewritten := concat_ws(', ', rewritten, step.root::text);
-        END IF;
-    END LOOP;
-    IF rewritten IS NOT NULL THEN
-        RAISE NOTICE 'open sessions can fail on the changed columns until they reconnect' USING
-            DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... '
-                     'does not match that when preparing the plan", '
-                     'and a prepared SELECT with "cached plan must not change result type".',
-            HINT = format('After the commit: ANALYZE %s; and reconnect.', rewritten);
-    END IF;
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text) IS
-    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about '
-    'the sessions that must reconnect';

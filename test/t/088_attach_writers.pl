@@ -1,0 +1,98 @@
+# snowflake_attach() while clients write: no deadlock, no transaction of a client fails, and one lock_timeout
+# for all tables.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('writers', conf => "wal_level = logical\n");
+my $folder = PostgreSQL::Test::Utils::tempdir();
+$ENV{PGHOST} = $node->host;
+$ENV{PGPORT} = $node->port;
+$ENV{PGDATABASE} = 'postgres';
+
+my $tables = q{
+	CREATE TABLE parents (id serial PRIMARY KEY, n integer DEFAULT 0);
+	CREATE TABLE children (parent_id integer NOT NULL REFERENCES parents, n integer);
+	INSERT INTO parents SELECT FROM generate_series(1, 1000)};
+$node->safe_psql('postgres', $tables);
+my $attach = q{SELECT snowflake_attach('parents', shard => 5)};
+
+# Attaches beside four clients at full rate, each time with a ROLLBACK, so that the next time finds integers again.
+sub attach_beside
+{
+	my ($name, $script) = @_;
+	my $file = "$folder/$name";
+	append_to_file("$file.sql", "\\set id random(1, 1000)\n$script");
+	my $writers = IPC::Run::start(
+		[ 'pgbench', '-n', '-c', 4, '-T', $PostgreSQL::Test::Utils::timeout_default, '-l', "--log-prefix=$file",
+			'-f', "$file.sql" ], '>', \my $out, '2>', \my $err);
+	my $count = sub { $node->safe_psql('postgres', 'SELECT count(*) FROM children') };
+	my @failed;
+	for my $round (1 .. 4)
+	{
+		my $before = $count->();
+		await('the clients write', sub { $count->() > $before });
+		# A try takes at most a quarter of a second, so that this is the time of 20 tries.
+		my ($status, undef, $message) = $node->psql('postgres', "SET lock_timeout = '5s'; BEGIN; $attach; ROLLBACK");
+		push @failed, $message if $status != 0;
+	}
+	is(join("\n", @failed), '', "$name: attached each time within 20 tries");
+	my $before = $count->();
+	await('the clients still write', sub { $count->() > $before });
+	$writers->signal('INT');
+	$writers->finish;
+	# client, number, microseconds or the failure, ...
+	my @times = map { (split ' ')[2] } map { split /\n/, slurp_file($_) } glob "$file.[0-9]*";
+	my @latencies = sort { $a <=> $b } grep { /^\d+$/ } @times;
+	is($err . join(' ', grep { !/^\d+$/ } @times), '', "$name: no transaction of a client failed");
+	note(sprintf '%s: the longest of %d transactions of clients took %.3f s', $name, scalar @latencies, $latencies[-1] / 1e6);
+	unlike(slurp_file($node->logfile), qr/deadlock detected/, "$name: no deadlock");
+	return;
+}
+
+subtest 'beside INSERTs into the referring table' => sub {
+	attach_beside('insert', "INSERT INTO children VALUES (:id, 1);\n");
+};
+
+subtest 'beside transactions that update the parent first' => sub {
+	attach_beside('update', <<'SQL');
+BEGIN;
+UPDATE parents SET n = n + 1 WHERE id = :id;
+INSERT INTO children VALUES (:id, 1);
+COMMIT;
+SQL
+};
+
+# A transaction that holds locks. Its process.
+sub hold
+{
+	my ($sql) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 1);
+	$session->query_safe($sql);
+	return ($session, $session->query_safe('SELECT pg_backend_pid()'));
+}
+
+subtest 'lock_timeout is the time of all tables together' => sub {
+	my ($holder, $pid) = hold('BEGIN; UPDATE parents SET n = 0 WHERE id = 1');
+	$node->psql('postgres', "SET lock_timeout = '400ms'; $attach", stderr => \my $error);
+	like($error, qr/ERROR:  column id of table public\.parents is not attached: its tables were not free within lock_timeout \(400ms\)
+DETAIL:  Tries: [2-9]\. Locks are held on
+table public\.children: free now
+table public\.parents: process $pid of role \S+
+/, 'the error names the tables, the tries, and the process and role that hold a lock');
+	$node->psql('postgres', "BEGIN; SET LOCAL lock_timeout = '400ms'; SAVEPOINT s; $attach; ROLLBACK TO s; SHOW lock_timeout",
+		stdout => \my $setting, on_error_stop => 0);
+	is($setting, '400ms', 'and the setting is as it was');
+	$holder->quit;
+};
+
+$node->stop;
+done_testing();
