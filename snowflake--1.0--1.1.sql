@@ -1211,7 +1211,8 @@ DROP FUNCTION snowflake_internal.attach_widens(text);
 
 CREATE FUNCTION snowflake_attach(
         tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
-        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL) RETURNS void
+        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL,
+        validate boolean DEFAULT true) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -1230,7 +1231,8 @@ BEGIN
     -- waits for a lock. So all is looked at again until nothing is left to wait for.
     LOOP
         col := snowflake_internal.attach_column(tbl, column_name);
-        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers);
+        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers)
+                     || CASE WHEN validate IS FALSE THEN ', validate => false' ELSE '' END;
         PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
         IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
             RETURN;
@@ -1267,14 +1269,15 @@ BEGIN
     IF largest >= 0 THEN
         PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
     END IF;
-    PERFORM snowflake_internal.attach_alter(scope,
-                                            snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
+    PERFORM snowflake_internal.attach_alter(
+        scope, snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms), validate);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text) IS
+COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text, boolean) IS
     'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
     'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
-    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key';
+    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key; '
+    'with validate => false foreign keys are left NOT VALID';
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
         col pg_catalog.pg_attribute, given integer, given_epoch bigint,
@@ -1466,3 +1469,136 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
     'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
     'with which epoch';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- ALTER TABLE does not rewrite a row of the table that is stored in a column of another one.
+WITH RECURSIVE row_types AS (
+    -- The table's row type, and arrays, domains and composites of it.
+    SELECT DISTINCT s.tbl, c.reltype AS type
+    FROM unnest($1) AS s JOIN pg_class AS c ON c.oid = s.tbl WHERE s.is_narrow
+    UNION
+    SELECT r.tbl, coalesce(c.reltype, d.objid)
+    FROM row_types AS r
+    JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
+    LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'c'
+    WHERE d.classid = 'pg_type'::regclass OR c.oid IS NOT NULL
+)
+SELECT format('%s holds rows of table %s', pg_describe_object('pg_class'::regclass, d.objid, d.objsubid), r.tbl)
+FROM row_types AS r
+JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
+                   AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
+JOIN pg_class AS c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
+UNION ALL
+-- The columns of a partition key depend on the table, and the table does not depend on them.
+SELECT format('%s is in the partition key', pg_describe_object('pg_class'::regclass, s.tbl, s.attnum))
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = s.tbl AND d.objsubid = s.attnum
+                   AND d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = 0
+WHERE s.is_narrow AND d.deptype = 'i'
+UNION ALL
+-- ALTER TABLE drops the partition's index, which such a key relies on, with the parent's index before the key.
+SELECT format('%s refers to a partition, %s', pg_describe_object('pg_constraint'::regclass, f.oid, 0), s.tbl)
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_constraint'::regclass
+JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid = s.tbl AND f.conparentid = 0
+JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
+WHERE s.is_narrow
+UNION ALL
+-- The triggers of a key that is made again are enabled.
+SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
+              pg_describe_object('pg_trigger'::regclass, t.oid, 0), t.tgrelid::regclass, t.tgname)
+FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
+    'columns of other tables that hold rows of a table with a narrow column, partition keys, '
+    'foreign keys to partitions, and triggers of foreign keys, one line each';
+
+CREATE FUNCTION snowflake_internal.attach_alter(
+        scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    step record;
+    started timestamptz;
+    rewritten text;
+    additions text[] := '{}';
+    addition text;
+    unchecked text;
+BEGIN
+    -- ALTER TABLE would check a foreign key each time one of its two tables is rewritten. A role that does not own the
+    -- referring table leaves it to that. A key of a partitioned table can be NOT VALID only in PostgreSQL 18 and later.
+    FOR step IN
+        SELECT f.conrelid::regclass AS tbl, f.conname, pg_get_constraintdef(f.oid) AS definition,
+               obj_description(f.oid, 'pg_constraint') AS comment,
+               NOT validate AND f.convalidated AND c.relkind = 'r' AND r.relkind = 'r' AS is_left
+        FROM snowflake_internal.attach_keys(scope) AS f
+        JOIN pg_class AS c ON c.oid = f.conrelid
+        JOIN pg_class AS r ON r.oid = f.confrelid
+        WHERE f.conparentid = 0 AND pg_has_role(c.relowner, 'USAGE')
+        ORDER BY f.oid
+    LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', step.tbl, step.conname);
+        additions := additions
+            || format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', step.tbl, step.conname, step.definition,
+                      CASE WHEN step.is_left THEN ' NOT VALID' END)
+            || format('COMMENT ON CONSTRAINT %I ON %s IS %L', step.conname, step.tbl, step.comment);
+        IF step.is_left THEN
+            unchecked := concat_ws(E'\n', unchecked, format('ALTER TABLE %s VALIDATE CONSTRAINT %I;', step.tbl, step.conname));
+        END IF;
+    END LOOP;
+    -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written once.
+    FOR step IN
+        SELECT s.root,
+               string_agg(DISTINCT format('ALTER COLUMN %I TYPE %s', s.column_name, s.new_type) COLLATE "C", ', ')
+                   FILTER (WHERE s.is_narrow) AS widening,
+               string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
+                                          s.column_name, default_text), ', ')
+                   FILTER (WHERE s.is_attached) AS attaching,
+               (SELECT CASE WHEN count(*) = 0 THEN 'no partitions'
+                            ELSE format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END,
+                                        pg_size_pretty(sum(pg_table_size(c.oid))),
+                                        CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed'
+                                             ELSE format('about %s rows', sum(c.reltuples)::bigint) END) END
+                FROM pg_class AS c
+                WHERE c.relkind = 'r'
+                    AND c.oid IN (SELECT m.tbl FROM unnest(scope) AS m WHERE m.root = s.root AND m.is_narrow)) AS size
+        FROM unnest(scope) AS s
+        WHERE s.is_attached OR s.is_narrow
+        GROUP BY s.root
+        ORDER BY s.root
+    LOOP
+        started := clock_timestamp();
+        IF step.widening IS NOT NULL THEN
+            RAISE NOTICE 'rewriting table %: %', step.root, step.size;
+        END IF;
+        EXECUTE format('ALTER TABLE %s %s', step.root, concat_ws(', ', step.widening, step.attaching));
+        IF step.widening IS NOT NULL THEN
+            RAISE NOTICE 'table % rewritten in % s', step.root,
+                round(extract(epoch FROM clock_timestamp() - started), 1);
+            rewritten := concat_ws(', ', rewritten, step.root::text);
+        END IF;
+    END LOOP;
+    FOREACH addition IN ARRAY additions LOOP
+        EXECUTE addition;
+    END LOOP;
+    IF unchecked IS NOT NULL THEN
+        RAISE NOTICE 'foreign keys are checked for new rows only, until they are validated' USING
+            HINT = E'After the commit, while clients read and write:\n' || unchecked;
+    END IF;
+    IF rewritten IS NOT NULL THEN
+        RAISE NOTICE 'open sessions can fail on the changed columns until they reconnect' USING
+            DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... '
+                     'does not match that when preparing the plan", '
+                     'and a prepared SELECT with "cached plan must not change result type".',
+            HINT = format('After the commit: ANALYZE %s; and reconnect.', rewritten);
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_alter IS
+    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about '
+    'the sessions that must reconnect';

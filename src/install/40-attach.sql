@@ -22,10 +22,11 @@ COMMENT ON TYPE snowflake_internal.attach_member IS
     'or one that refers to it';
 
 -- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
---                  [, referrers => 'widen'])
+--                  [, referrers => 'widen'] [, validate => false])
 --
 -- referrers => 'widen': also integer columns that refer to it by their names alone, in tables of the same owner, get
 -- the type bigint.
+-- validate => false: foreign keys are NOT VALID afterwards, and a NOTICE has the statements that validate them.
 --
 --   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
 --   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence
@@ -43,7 +44,8 @@ COMMENT ON TYPE snowflake_internal.attach_member IS
 -- NOTICEs tell the progress: the size before each rewriting, the time after it.
 CREATE FUNCTION snowflake_attach(
         tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
-        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL) RETURNS void
+        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL,
+        validate boolean DEFAULT true) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -62,7 +64,8 @@ BEGIN
     -- waits for a lock. So all is looked at again until nothing is left to wait for.
     LOOP
         col := snowflake_internal.attach_column(tbl, column_name);
-        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers);
+        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers)
+                     || CASE WHEN validate IS FALSE THEN ', validate => false' ELSE '' END;
         PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
         IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
             RETURN;
@@ -99,14 +102,15 @@ BEGIN
     IF largest >= 0 THEN
         PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
     END IF;
-    PERFORM snowflake_internal.attach_alter(scope,
-                                            snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms));
+    PERFORM snowflake_internal.attach_alter(
+        scope, snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms), validate);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text) IS
+COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text, boolean) IS
     'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
     'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
-    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key';
+    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key; '
+    'with validate => false foreign keys are left NOT VALID';
 
 CREATE FUNCTION snowflake_internal.attach_arguments(
         tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint, referrers text DEFAULT NULL)

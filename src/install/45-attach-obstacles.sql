@@ -82,10 +82,15 @@ JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tb
 JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid = s.tbl AND f.conparentid = 0
 JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
 WHERE s.is_narrow
+UNION ALL
+-- The triggers of a key that is made again are enabled.
+SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
+              pg_describe_object('pg_trigger'::regclass, t.oid, 0), t.tgrelid::regclass, t.tgname)
+FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
 $$;
 COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
     'columns of other tables that hold rows of a table with a narrow column, partition keys, '
-    'and foreign keys to partitions, one line each';
+    'foreign keys to partitions, and triggers of foreign keys, one line each';
 
 CREATE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass)
     RETURNS SETOF text

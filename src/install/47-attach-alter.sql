@@ -1,17 +1,40 @@
 -- Steps of snowflake_attach(): the change itself.
 
-CREATE FUNCTION snowflake_internal.attach_alter(scope snowflake_internal.attach_member[], default_text text)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+CREATE FUNCTION snowflake_internal.attach_alter(
+        scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     step record;
     started timestamptz;
     rewritten text;
+    additions text[] := '{}';
+    addition text;
+    unchecked text;
 BEGIN
-    -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written
-    -- once. Foreign keys are checked again when either of their tables is written.
+    -- ALTER TABLE would check a foreign key each time one of its two tables is rewritten. A role that does not own the
+    -- referring table leaves it to that. A key of a partitioned table can be NOT VALID only in PostgreSQL 18 and later.
+    FOR step IN
+        SELECT f.conrelid::regclass AS tbl, f.conname, pg_get_constraintdef(f.oid) AS definition,
+               obj_description(f.oid, 'pg_constraint') AS comment,
+               NOT validate AND f.convalidated AND c.relkind = 'r' AND r.relkind = 'r' AS is_left
+        FROM snowflake_internal.attach_keys(scope) AS f
+        JOIN pg_class AS c ON c.oid = f.conrelid
+        JOIN pg_class AS r ON r.oid = f.confrelid
+        WHERE f.conparentid = 0 AND pg_has_role(c.relowner, 'USAGE')
+        ORDER BY f.oid
+    LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', step.tbl, step.conname);
+        additions := additions
+            || format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', step.tbl, step.conname, step.definition,
+                      CASE WHEN step.is_left THEN ' NOT VALID' END)
+            || format('COMMENT ON CONSTRAINT %I ON %s IS %L', step.conname, step.tbl, step.comment);
+        IF step.is_left THEN
+            unchecked := concat_ws(E'\n', unchecked, format('ALTER TABLE %s VALIDATE CONSTRAINT %I;', step.tbl, step.conname));
+        END IF;
+    END LOOP;
+    -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written once.
     FOR step IN
         SELECT s.root,
                string_agg(DISTINCT format('ALTER COLUMN %I TYPE %s', s.column_name, s.new_type) COLLATE "C", ', ')
@@ -43,6 +66,13 @@ BEGIN
             rewritten := concat_ws(', ', rewritten, step.root::text);
         END IF;
     END LOOP;
+    FOREACH addition IN ARRAY additions LOOP
+        EXECUTE addition;
+    END LOOP;
+    IF unchecked IS NOT NULL THEN
+        RAISE NOTICE 'foreign keys are checked for new rows only, until they are validated' USING
+            HINT = E'After the commit, while clients read and write:\n' || unchecked;
+    END IF;
     IF rewritten IS NOT NULL THEN
         RAISE NOTICE 'open sessions can fail on the changed columns until they reconnect' USING
             DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... '

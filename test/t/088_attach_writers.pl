@@ -1,5 +1,5 @@
-# snowflake_attach() while clients write: no deadlock, no transaction of a client fails, and one lock_timeout
-# for all tables.
+# snowflake_attach() while clients write: no deadlock, no transaction of a client fails, one lock_timeout for all tables, and
+# each foreign key is checked once.
 
 use strict;
 use warnings;
@@ -92,6 +92,26 @@ table public\.parents: process $pid of role \S+
 		stdout => \my $setting, on_error_stop => 0);
 	is($setting, '400ms', 'and the setting is as it was');
 	$holder->quit;
+};
+
+subtest 'each foreign key is checked once, and not at all with validate => false' => sub {
+	$node->safe_psql('postgres', q{
+		CREATE TABLE "More" (parent_id integer REFERENCES parents, "other %s" integer CONSTRAINT "Key" REFERENCES parents)});
+	my $checked = sub {
+		my ($call) = @_;
+		my (undef, undef, $messages) = $node->psql('postgres', "BEGIN; SET LOCAL client_min_messages = debug1; $call; ROLLBACK");
+		return scalar(() = $messages =~ /validating foreign key constraint/g);
+	};
+	is($checked->($attach), 3, 'three keys are checked once each');
+	my $deferring = $attach =~ s/\)$/, validate => false)/r;
+	is($checked->($deferring), 0, 'none with validate => false');
+	my (undef, undef, $notices) = $node->psql('postgres', $deferring);
+	my ($statements) = $notices =~ /NOTICE:  foreign keys are checked for new rows only, until they are validated
+HINT:  After the commit, while clients read and write:\n((?:ALTER TABLE .*;\n)+)/ or diag($notices);
+	my $unchecked = q{SELECT string_agg(conname, ' ' ORDER BY conname) FROM pg_constraint WHERE NOT convalidated};
+	is($node->safe_psql('postgres', $unchecked), 'Key More_parent_id_fkey children_parent_id_fkey', 'they are NOT VALID then');
+	$node->safe_psql('postgres', $statements);
+	is($node->safe_psql('postgres', $unchecked), '', 'the statements of the NOTICE validate them');
 };
 
 $node->stop;
