@@ -1262,6 +1262,7 @@ BEGIN
 
     PERFORM snowflake_internal.attach_tell_broken(scope);
     PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
+    PERFORM snowflake_internal.attach_tell_readers(scope);
     PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
     new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
     -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
@@ -1470,6 +1471,109 @@ COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal
     'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
     'with which epoch';
 
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_sequence(
+        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    rel pg_class;
+    other record;
+    has_rows CONSTANT boolean := (SELECT bool_or(pg_relation_size(s.tbl) > 0) FROM unnest(scope) AS s WHERE s.is_attached);
+BEGIN
+    PERFORM snowflake_internal.require_sequence(seq);
+    IF NOT has_sequence_privilege(seq, CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE, UPDATE' END) THEN
+        RAISE EXCEPTION 'permission denied for sequence %', seq USING
+            ERRCODE = 'insufficient_privilege',
+            DETAIL = CASE WHEN has_rows
+                THEN format('It must be advanced beyond the IDs of table %s. A role that may do that can set it back, too.',
+                            col.tbl)
+                ELSE 'Each new row draws an ID from it.' END,
+            HINT = format('GRANT %s ON SEQUENCE %s TO %I;', CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE' END, seq,
+                          current_user);
+    END IF;
+    IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i')
+    THEN
+        RAISE EXCEPTION 'sequence % belongs to an identity column', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'It serves that column alone, and is dropped with the identity.',
+            HINT = 'Make one to share with CREATE SEQUENCE, and attach each column with it.';
+    END IF;
+    -- A crash resets an unlogged sequence, and the end of its session drops a temporary one.
+    SELECT * INTO rel FROM pg_class AS c WHERE c.oid = seq;
+    IF rel.relpersistence NOT IN ('p', (SELECT c.relpersistence FROM pg_class AS c WHERE c.oid = col.tbl)) THEN
+        RAISE EXCEPTION 'sequence % is %, and table % is not', seq,
+            CASE rel.relpersistence WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, col.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'It would be lost before the table is, and would make the same IDs again.',
+            HINT = CASE rel.relpersistence WHEN 'u' THEN format('ALTER SEQUENCE %s SET LOGGED;', seq)
+                                           ELSE 'Choose another sequence.' END;
+    END IF;
+    SELECT u.described, u.epoch_ms INTO other FROM snowflake_internal.attach_users(seq, scope) AS u
+    WHERE u.epoch_ms <> attach_require_sequence.epoch_ms ORDER BY u.described COLLATE "C" LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'sequence % makes IDs with another epoch', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It is %s in %s, and would be %s here. With two epochs, '
+                            'one sequence can make the same ID twice.',
+                            other.epoch_ms, other.described, epoch_ms),
+            HINT = format('SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_require_sequence IS
+    'refuses a given sequence that the caller may not use, that cannot hold positions, '
+    'that goes before the table does, or that has another epoch';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_prepare_sequence(
+        scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    is_new CONSTANT boolean := seq IS NULL;
+    identity record;
+    roles text;
+BEGIN
+    -- Before a new sequence is made, so that the name of the identity's is free again.
+    SELECT c.relacl, a.attidentity INTO identity
+    FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
+    JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = col.tbl AND d.refobjsubid = col.attnum
+      AND d.classid = 'pg_class'::regclass AND d.deptype = 'i';
+    IF FOUND THEN
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', col.tbl, col.column_name);
+        IF identity.attidentity = 'a' THEN
+            RAISE NOTICE 'column % of table % was GENERATED ALWAYS, and takes the value of an INSERT or UPDATE from now on',
+                quote_ident(col.column_name), col.tbl;
+        END IF;
+    END IF;
+    IF is_new THEN
+        seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity.relacl);
+    ELSIF NOT is_given THEN
+        EXECUTE snowflake_internal.reshape_text(seq);
+    END IF;
+
+    -- A role that may INSERT needs no privilege on an identity's sequence. So it gets one on a new sequence. The
+    -- privileges of a sequence that was there stay as they are.
+    roles := snowflake_internal.attach_inserters(scope, seq);
+    IF roles IS NOT NULL AND is_new THEN
+        EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', seq, roles);
+        RAISE NOTICE 'USAGE on sequence % is granted to % who may INSERT into %', seq, roles, col.tbl;
+    ELSIF roles IS NOT NULL THEN
+        RAISE NOTICE 'sequence % may not be used by % who may INSERT into %', seq, roles, col.tbl USING
+            HINT = format('GRANT USAGE ON SEQUENCE %s TO %s;', seq, roles);
+    END IF;
+    RETURN seq;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence IS
+    'makes the sequence if there is none, gives it the shape for positions, '
+    'and sees to the privileges of the roles that may INSERT';
+
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
     SET search_path = pg_catalog, pg_temp
@@ -1516,6 +1620,49 @@ $$;
 COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
     'columns of other tables that hold rows of a table with a narrow column, partition keys, '
     'foreign keys to partitions, and triggers of foreign keys, one line each';
+
+CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    listed text;
+    statements text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.is_narrow) THEN
+        RETURN;
+    END IF;
+    SELECT string_agg(DISTINCT format('publication %I has table %s', p.pubname, s.tbl) COLLATE "C", E'\n'),
+           string_agg(DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', s.tbl, s.column_name, s.new_type)
+                      COLLATE "C", E'\n')
+    INTO listed, statements
+    FROM unnest(scope) AS s
+    JOIN pg_class AS c ON c.oid = s.tbl
+    JOIN pg_publication AS p ON p.puballtables
+        OR EXISTS (SELECT FROM pg_publication_rel AS r WHERE r.prpubid = p.oid AND r.prrelid = s.tbl)
+        OR EXISTS (SELECT FROM pg_publication_namespace AS r WHERE r.pnpubid = p.oid AND r.pnnspid = c.relnamespace)
+    WHERE s.is_narrow AND c.relpersistence = 'p';
+    IF listed IS NOT NULL THEN
+        RAISE NOTICE 'a subscription whose columns are integer stops at the first ID' USING
+            DETAIL = listed,
+            HINT = E'On each subscriber, before an ID is inserted here:\n' || statements;
+    END IF;
+
+    -- The rewritten rows have this transaction as their xmin. Our own snapshot is that of the call.
+    SELECT string_agg(concat_ws(', ', format('process %s of role %s', a.pid, a.usesysid::regrole),
+                                'since ' || date_trunc('second', a.xact_start)), E'\n' ORDER BY a.pid) INTO listed
+    FROM pg_stat_activity AS a
+    JOIN pg_stat_activity AS o ON o.pid = pg_backend_pid() AND o.datid = a.datid
+    WHERE a.pid <> o.pid AND a.usesysid <> 0 AND age(a.backend_xmin) >= age(o.backend_xmin);
+    IF listed IS NOT NULL THEN
+        RAISE NOTICE 'transactions with older snapshots will see no rows in the rewritten tables, without an error' USING
+            DETAIL = listed,
+            HINT = 'If they may still read these tables, roll back, and attach when they have ended.';
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_tell_readers IS
+    'names the publications of the tables that are to be rewritten, and the transactions with snapshots before that';
 
 CREATE FUNCTION snowflake_internal.attach_alter(
         scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void

@@ -95,6 +95,7 @@ BEGIN
 
     PERFORM snowflake_internal.attach_tell_broken(scope);
     PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
+    PERFORM snowflake_internal.attach_tell_readers(scope);
     PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
     new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
     -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of

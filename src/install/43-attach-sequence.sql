@@ -165,12 +165,18 @@ DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     rel pg_class;
     other record;
+    has_rows CONSTANT boolean := (SELECT bool_or(pg_relation_size(s.tbl) > 0) FROM unnest(scope) AS s WHERE s.is_attached);
 BEGIN
     PERFORM snowflake_internal.require_sequence(seq);
-    IF NOT has_sequence_privilege(seq, 'USAGE, UPDATE') THEN
+    IF NOT has_sequence_privilege(seq, CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE, UPDATE' END) THEN
         RAISE EXCEPTION 'permission denied for sequence %', seq USING
             ERRCODE = 'insufficient_privilege',
-            HINT = format('GRANT USAGE ON SEQUENCE %s TO %I;', seq, current_user);
+            DETAIL = CASE WHEN has_rows
+                THEN format('It must be advanced beyond the IDs of table %s. A role that may do that can set it back, too.',
+                            col.tbl)
+                ELSE 'Each new row draws an ID from it.' END,
+            HINT = format('GRANT %s ON SEQUENCE %s TO %I;', CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE' END, seq,
+                          current_user);
     END IF;
     IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i')
     THEN

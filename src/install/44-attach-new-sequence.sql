@@ -15,19 +15,24 @@ AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     is_new CONSTANT boolean := seq IS NULL;
-    identity_acl aclitem[];
+    identity record;
     roles text;
 BEGIN
     -- Before a new sequence is made, so that the name of the identity's is free again.
-    SELECT c.relacl INTO identity_acl
+    SELECT c.relacl, a.attidentity INTO identity
     FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
+    JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
     WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = col.tbl AND d.refobjsubid = col.attnum
       AND d.classid = 'pg_class'::regclass AND d.deptype = 'i';
     IF FOUND THEN
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', col.tbl, col.column_name);
+        IF identity.attidentity = 'a' THEN
+            RAISE NOTICE 'column % of table % was GENERATED ALWAYS, and takes the value of an INSERT or UPDATE from now on',
+                quote_ident(col.column_name), col.tbl;
+        END IF;
     END IF;
     IF is_new THEN
-        seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity_acl);
+        seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity.relacl);
     ELSIF NOT is_given THEN
         EXECUTE snowflake_internal.reshape_text(seq);
     END IF;

@@ -56,6 +56,49 @@ COMMENT ON FUNCTION snowflake_internal.attach_tell_broken IS
     'says which triggers may set the column, and which functions name an integer type beside a table whose column is '
     'widened';
 
+CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    listed text;
+    statements text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.is_narrow) THEN
+        RETURN;
+    END IF;
+    SELECT string_agg(DISTINCT format('publication %I has table %s', p.pubname, s.tbl) COLLATE "C", E'\n'),
+           string_agg(DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', s.tbl, s.column_name, s.new_type)
+                      COLLATE "C", E'\n')
+    INTO listed, statements
+    FROM unnest(scope) AS s
+    JOIN pg_class AS c ON c.oid = s.tbl
+    JOIN pg_publication AS p ON p.puballtables
+        OR EXISTS (SELECT FROM pg_publication_rel AS r WHERE r.prpubid = p.oid AND r.prrelid = s.tbl)
+        OR EXISTS (SELECT FROM pg_publication_namespace AS r WHERE r.pnpubid = p.oid AND r.pnnspid = c.relnamespace)
+    WHERE s.is_narrow AND c.relpersistence = 'p';
+    IF listed IS NOT NULL THEN
+        RAISE NOTICE 'a subscription whose columns are integer stops at the first ID' USING
+            DETAIL = listed,
+            HINT = E'On each subscriber, before an ID is inserted here:\n' || statements;
+    END IF;
+
+    -- The rewritten rows have this transaction as their xmin. Our own snapshot is that of the call.
+    SELECT string_agg(concat_ws(', ', format('process %s of role %s', a.pid, a.usesysid::regrole),
+                                'since ' || date_trunc('second', a.xact_start)), E'\n' ORDER BY a.pid) INTO listed
+    FROM pg_stat_activity AS a
+    JOIN pg_stat_activity AS o ON o.pid = pg_backend_pid() AND o.datid = a.datid
+    WHERE a.pid <> o.pid AND a.usesysid <> 0 AND age(a.backend_xmin) >= age(o.backend_xmin);
+    IF listed IS NOT NULL THEN
+        RAISE NOTICE 'transactions with older snapshots will see no rows in the rewritten tables, without an error' USING
+            DETAIL = listed,
+            HINT = 'If they may still read these tables, roll back, and attach when they have ended.';
+    END IF;
+END;
+$$;
+COMMENT ON FUNCTION snowflake_internal.attach_tell_readers IS
+    'names the publications of the tables that are to be rewritten, and the transactions with snapshots before that';
+
 CREATE FUNCTION snowflake_internal.attach_widens(referrers text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp

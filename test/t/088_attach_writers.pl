@@ -1,5 +1,5 @@
 # snowflake_attach() while clients write: no deadlock, no transaction of a client fails, one lock_timeout for all tables, and
-# each foreign key is checked once.
+# each foreign key is checked once. NOTICEs name the publications and the snapshots that the rewriting concerns.
 
 use strict;
 use warnings;
@@ -92,6 +92,23 @@ table public\.parents: process $pid of role \S+
 		stdout => \my $setting, on_error_stop => 0);
 	is($setting, '400ms', 'and the setting is as it was');
 	$holder->quit;
+};
+
+subtest 'readers of the tables are named' => sub {
+	$node->safe_psql('postgres', 'CREATE PUBLICATION of_children FOR TABLE children');
+	my ($reader, $pid) = hold('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class');
+	my (undef, undef, $notices) = $node->psql('postgres', "BEGIN; $attach; ROLLBACK");
+	like($notices, qr/NOTICE:  a subscription whose columns are integer stops at the first ID
+DETAIL:  publication of_children has table public\.children
+HINT:  On each subscriber, before an ID is inserted here:
+ALTER TABLE public\.children ALTER COLUMN parent_id TYPE bigint;\n/, 'a publication');
+	like($notices, qr/NOTICE:  transactions with older snapshots will see no rows .*\nDETAIL:  process $pid of role \S+, since 20/,
+		'a transaction with an older snapshot');
+	$reader->query_safe('COMMIT');
+	(undef, undef, $notices) = $node->psql('postgres', "BEGIN; $attach; ROLLBACK");
+	unlike($notices, qr/snapshots/, 'none after it has ended');
+	$reader->quit;
+	$node->safe_psql('postgres', 'DROP PUBLICATION of_children');
 };
 
 subtest 'each foreign key is checked once, and not at all with validate => false' => sub {
