@@ -1217,7 +1217,7 @@ CREATE FUNCTION snowflake_attach(
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    widens CONSTANT boolean := snowflake_internal.attach_widens(referrers);
+    widens CONSTANT boolean := referrers IS NOT NULL;
     started CONSTANT timestamptz := clock_timestamp();
     col pg_attribute;
     scope snowflake_internal.attach_member[];
@@ -1227,6 +1227,12 @@ DECLARE
     claimed record;
     largest bigint;
 BEGIN
+    IF referrers <> 'widen' THEN
+        RAISE EXCEPTION 'referrers cannot be %', quote_literal(referrers) USING
+            ERRCODE = 'invalid_parameter_value',
+            HINT = 'Without it, a NOTICE names integer columns that may refer to the table. referrers => ''widen'' makes '
+                   'them bigint.';
+    END IF;
     -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
     -- waits for a lock. So all is looked at again until nothing is left to wait for.
     LOOP
@@ -1254,7 +1260,7 @@ BEGIN
         END IF;
         new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
         PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
-        EXIT WHEN NOT snowflake_internal.attach_lock(tbl, col.attnum, widens, started);
+        EXIT WHEN NOT snowflake_internal.attach_lock(scope, widens, started);
     END LOOP;
 
     largest := snowflake_internal.attach_largest(scope);
@@ -1279,6 +1285,76 @@ COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, 
     'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
     'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key; '
     'with validate => false foreign keys are left NOT VALID';
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col pg_attribute;
+BEGIN
+    IF tbl IS NULL OR column_name IS NULL THEN
+        RAISE EXCEPTION 'table and column of snowflake_attach() must not be null' USING
+            ERRCODE = 'null_value_not_allowed',
+            HINT = 'SELECT snowflake_attach(''schema.table'', ''column'');';
+    END IF;
+    PERFORM snowflake_internal.attach_require_table(tbl);
+
+    SELECT * INTO col FROM pg_attribute AS a
+    WHERE a.attrelid = tbl AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'column % of table % does not exist', quote_ident(column_name), tbl USING
+            ERRCODE = 'undefined_column',
+            HINT = format('Its columns of whole numbers: %s.',
+                          (SELECT coalesce(string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), 'none')
+                           FROM pg_attribute AS a
+                           WHERE a.attrelid = tbl AND a.attnum > 0 AND NOT a.attisdropped
+                             AND a.atttypid IN ('bigint'::regtype, 'integer'::regtype, 'smallint'::regtype)));
+    END IF;
+    PERFORM snowflake_internal.attach_require_column(col);
+    RETURN col;
+END;
+$$;
+
+CREATE FUNCTION snowflake_internal.attach_require_column(col pg_catalog.pg_attribute) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    tbl CONSTANT regclass := col.attrelid;
+    is_partition CONSTANT boolean := (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = tbl);
+    parent regclass;
+BEGIN
+    -- One sequence and one type for a whole tree of tables: they are given to its root.
+    IF is_partition OR col.attinhcount > 0 THEN
+        SELECT i.inhparent INTO parent FROM pg_inherits AS i
+        JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = col.attname
+        WHERE i.inhrelid = tbl ORDER BY i.inhseqno LIMIT 1;
+        parent := coalesce(pg_partition_root(tbl), parent);
+        RAISE EXCEPTION 'column % of table % is that of its parent %', quote_ident(col.attname), tbl, parent USING
+            ERRCODE = 'wrong_object_type',
+            DETAIL = format('%s %s %s.', tbl, CASE WHEN is_partition THEN 'is a partition of' ELSE 'inherits from' END, parent),
+            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);',
+                          parent, col.attname);
+    ELSIF col.attgenerated <> '' THEN
+        RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
+            ERRCODE = 'generated_always',
+            DETAIL = 'A generated column has no DEFAULT.',
+            HINT = CASE col.attgenerated
+                WHEN 's' THEN format('ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION;', tbl, col.attname)
+                ELSE 'Choose another column.' END;
+    -- A domain has the output function of its base type. A domain over bigint can stay, one over integer not.
+    ELSIF NOT (col.atttypid IN ('integer'::regtype, 'smallint'::regtype) OR EXISTS (
+                   SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
+        RAISE EXCEPTION 'column % of table % is of type %',
+            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
+            ERRCODE = 'datatype_mismatch',
+            DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
+            HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
+                          tbl, col.attname);
+    END IF;
+END;
+$$;
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
         col pg_catalog.pg_attribute, given integer, given_epoch bigint,
@@ -1329,9 +1405,6 @@ BEGIN
     PERFORM snowflake_internal.require_epoch(epoch_ms);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_shard IS
-    'shard and epoch for a new column: those given, or else those of its schema''s function next_id(), '
-    'or else of the schema''s columns; and the schema';
 
 CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
     RETURNS SETOF pg_catalog.pg_constraint
@@ -1346,8 +1419,6 @@ JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
 WHERE s.is_narrow
 ORDER BY f.oid
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_keys IS
-    'the foreign keys of narrow columns, on either side, in the order in which they were made';
 
 CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
     RETURNS TABLE (relid oid, name text)
@@ -1367,11 +1438,9 @@ WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
                       AND k.granted
                       AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_unlocked IS
-    'the tables that are to be changed, and that this transaction has not locked';
 
-CREATE FUNCTION snowflake_internal.attach_lock(tbl regclass, attnum smallint, widens boolean, started timestamptz)
-    RETURNS boolean
+CREATE FUNCTION snowflake_internal.attach_lock(
+        scope snowflake_internal.attach_member[], widens boolean, started timestamptz) RETURNS boolean
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -1391,8 +1460,7 @@ BEGIN
         wait_ends := call_ends;
         BEGIN
             FOR next IN
-                SELECT u.*
-                FROM snowflake_internal.attach_unlocked(snowflake_internal.attach_scope(tbl, attnum, widens)) AS u
+                SELECT u.* FROM snowflake_internal.attach_unlocked(scope) AS u
                 ORDER BY u.relid IS DISTINCT FROM missed, u.relid::bigint * CASE tries % 2 WHEN 1 THEN -1 ELSE 1 END
             LOOP
                 PERFORM set_config('lock_timeout', greatest(0, ceil(
@@ -1405,8 +1473,8 @@ BEGIN
                 RETURN tries > 1;
             END IF;
             -- Others may have committed a foreign key or a child before the locks were granted.
-            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(
-                           snowflake_internal.attach_scope(tbl, attnum, widens))) THEN
+            scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
+            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(scope)) THEN
                 RAISE lock_not_available;
             END IF;
             PERFORM set_config('lock_timeout', given, true);
@@ -1415,14 +1483,13 @@ BEGIN
             missed := next.relid;
         END;
         IF clock_timestamp() >= call_ends THEN
-            PERFORM snowflake_internal.attach_raise_held(snowflake_internal.attach_scope(tbl, attnum, widens), tries, given);
+            PERFORM snowflake_internal.attach_raise_held(scope, tries, given);
         END IF;
         PERFORM pg_sleep_for(random() * try_time);
+        scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_lock IS
-    'locks the tables that are to be changed, in tries until lock_timeout after the start; false: all were locked before';
 
 CREATE FUNCTION snowflake_internal.attach_raise_held(
         scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
@@ -1449,8 +1516,6 @@ BEGIN
         HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_raise_held IS
-    'the error of tables that others held: their names, and the processes and roles that hold them now';
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
@@ -1467,9 +1532,6 @@ LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.clas
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
-    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
-    'with which epoch';
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_sequence(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
@@ -1523,9 +1585,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_sequence IS
-    'refuses a given sequence that the caller may not use, that cannot hold positions, '
-    'that goes before the table does, or that has another epoch';
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_prepare_sequence(
         scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
@@ -1570,9 +1629,6 @@ BEGIN
     RETURN seq;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence IS
-    'makes the sequence if there is none, gives it the shape for positions, '
-    'and sees to the privileges of the roles that may INSERT';
 
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -1617,9 +1673,6 @@ SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
               pg_describe_object('pg_trigger'::regclass, t.oid, 0), t.tgrelid::regclass, t.tgname)
 FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
-    'columns of other tables that hold rows of a table with a narrow column, partition keys, '
-    'foreign keys to partitions, and triggers of foreign keys, one line each';
 
 CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
@@ -1661,8 +1714,6 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_readers IS
-    'names the publications of the tables that are to be rewritten, and the transactions with snapshots before that';
 
 CREATE FUNCTION snowflake_internal.attach_alter(
         scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
@@ -1746,6 +1797,3 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_alter IS
-    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about '
-    'the sessions that must reconnect';

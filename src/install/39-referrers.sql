@@ -1,15 +1,15 @@
 -- Columns that may refer to a key without a foreign key. Their names tell, as Rails, Django and Hibernate build them:
 -- photos.user_id for users.id. It is a guess: nothing is changed because of it unless the caller asks for that.
 
+-- The words of a name in lower case, with underscores in between: photo_owner_id for photoOwnerID.
 CREATE FUNCTION snowflake_internal.words_of(name text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 SELECT lower(regexp_replace($1, '([a-z0-9])([A-Z])', '\1_\2', 'g'))
 $$;
-COMMENT ON FUNCTION snowflake_internal.words_of IS
-    'the words of a name in lower case, with underscores in between: photo_owner_id for photoOwnerID';
 
+-- The words, and all that can be the singular of the last one.
 CREATE FUNCTION snowflake_internal.singulars(words text) RETURNS text[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -18,9 +18,9 @@ SELECT ARRAY[$1, regexp_replace($1, '(..)s$', '\1'), regexp_replace($1, '(..)es$
              regexp_replace($1, 'people$', 'person'), regexp_replace($1, 'children$', 'child'),
              regexp_replace($1, 'men$', 'man')]
 $$;
-COMMENT ON FUNCTION snowflake_internal.singulars IS
-    'the words, and all that can be the singular of the last one';
 
+-- Names, without underscores, of columns that refer to a key. kind table: name of table and key, also behind other
+-- words; part: a part of these, if no other table is called that (bases); key: that of the key.
 CREATE FUNCTION snowflake_internal.referring_names(tbl name, key name)
     RETURNS TABLE (name text, kind text, bases text[])
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
@@ -45,10 +45,9 @@ WITH t AS (
 SELECT DISTINCT ON (replace(n.name, '_', '')) replace(n.name, '_', ''), n.kind, n.bases
 FROM named AS n ORDER BY replace(n.name, '_', ''), n.kind DESC
 $$;
-COMMENT ON FUNCTION snowflake_internal.referring_names IS
-    'names, without underscores, of columns that refer to a key. kind table: name of table and key, also behind other '
-    'words; part: a part of these, if no other table is called that (bases); key: that of the key';
 
+-- Integer columns, and arrays, that may refer to one of the keys by their names, in tables of its schema; type_column
+-- tells the table, if it can be any.
 CREATE FUNCTION snowflake_internal.referrers(tables oid[], columns smallint[])
     RETURNS TABLE (tbl regclass, attnum smallint, column_name name, new_type text, type_column name,
                    key_tbl regclass, key_attnum smallint)
@@ -135,6 +134,3 @@ FROM found AS f
 WHERE (f.oid, f.attnum) <> (f.key_tbl, f.key_attnum)
 ORDER BY f.key_tbl, f.key_attnum, f.oid, f.attnum, f.rank
 $$;
-COMMENT ON FUNCTION snowflake_internal.referrers IS
-    'integer columns, and arrays, that may refer to one of the keys by their names, in tables of its schema; type_column '
-    'tells the table, if it can be any';

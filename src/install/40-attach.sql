@@ -7,6 +7,8 @@
 -- All run with the caller's rights, in the caller's transaction. In a statement, a table appears as
 -- regclass and a role as regrole, which quote themselves, any other name through %I or %L.
 
+-- A column that snowflake_attach() changes: the column itself, that of a child or a partition, or one that refers to
+-- it.
 -- A column that is to be changed. All of them are found once, by attach_scope(), and given to each step.
 CREATE TYPE snowflake_internal.attach_member AS (
     root regclass,       -- the top of its inheritance tree: ALTER TABLE changes the tree from there
@@ -17,9 +19,6 @@ CREATE TYPE snowflake_internal.attach_member AS (
     is_narrow boolean,   -- attached, or referring to one that is, and too small for an ID: gets another type
     new_type text        -- that type
 );
-COMMENT ON TYPE snowflake_internal.attach_member IS
-    'a column that snowflake_attach() changes: the column itself, that of a child or a partition, '
-    'or one that refers to it';
 
 -- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
 --                  [, referrers => 'widen'] [, validate => false])
@@ -50,7 +49,7 @@ CREATE FUNCTION snowflake_attach(
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    widens CONSTANT boolean := snowflake_internal.attach_widens(referrers);
+    widens CONSTANT boolean := referrers IS NOT NULL;
     started CONSTANT timestamptz := clock_timestamp();
     col pg_attribute;
     scope snowflake_internal.attach_member[];
@@ -60,6 +59,12 @@ DECLARE
     claimed record;
     largest bigint;
 BEGIN
+    IF referrers <> 'widen' THEN
+        RAISE EXCEPTION 'referrers cannot be %', quote_literal(referrers) USING
+            ERRCODE = 'invalid_parameter_value',
+            HINT = 'Without it, a NOTICE names integer columns that may refer to the table. referrers => ''widen'' makes '
+                   'them bigint.';
+    END IF;
     -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
     -- waits for a lock. So all is looked at again until nothing is left to wait for.
     LOOP
@@ -87,7 +92,7 @@ BEGIN
         END IF;
         new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
         PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
-        EXIT WHEN NOT snowflake_internal.attach_lock(tbl, col.attnum, widens, started);
+        EXIT WHEN NOT snowflake_internal.attach_lock(scope, widens, started);
     END LOOP;
 
     largest := snowflake_internal.attach_largest(scope);
@@ -113,6 +118,7 @@ COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, 
     'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key; '
     'with validate => false foreign keys are left NOT VALID';
 
+-- The arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given.
 CREATE FUNCTION snowflake_internal.attach_arguments(
         tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint, referrers text DEFAULT NULL)
     RETURNS text
@@ -123,9 +129,9 @@ SELECT concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), 'sh
                  'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms,
                  'referrers => ' || quote_literal(referrers))
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_arguments IS
-    'the arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given';
 
+-- Whether a column is attached as asked for, which is said, and no referrers are left to be widened; an error if it is
+-- attached otherwise.
 CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass,
                                                   epoch_ms bigint, widens boolean)
     RETURNS boolean
@@ -164,6 +170,3 @@ BEGIN
     RETURN true;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_is_done IS
-    'whether a column is attached as asked for, which is said, and no referrers are left to be widened; an error if it '
-    'is attached otherwise';

@@ -1,5 +1,7 @@
 -- Steps of snowflake_attach(): the column, its shard and its epoch.
 
+-- The column that snowflake_attach() is to work on; an error if the caller may not, or if the table or the column can
+-- have no IDs.
 -- Errors that the table and the column alone decide. They are checked again under the locks, so no row is read.
 CREATE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
@@ -26,15 +28,12 @@ BEGIN
                            WHERE a.attrelid = tbl AND a.attnum > 0 AND NOT a.attisdropped
                              AND a.atttypid IN ('bigint'::regtype, 'integer'::regtype, 'smallint'::regtype)));
     END IF;
-    PERFORM snowflake_internal.attach_require_root(col);
-    PERFORM snowflake_internal.attach_require_type(col);
+    PERFORM snowflake_internal.attach_require_column(col);
     RETURN col;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_column IS
-    'the column that snowflake_attach() is to work on; an error if the caller may not, '
-    'or if the table or the column can have no IDs';
 
+-- Refuses a table that is not the caller's, or no table of users.
 CREATE FUNCTION snowflake_internal.attach_require_table(tbl regclass) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -72,11 +71,9 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_table IS
-    'refuses a table that is not the caller''s, or no table of users';
 
--- One sequence and one type for a whole tree of tables: they are given to its root.
-CREATE FUNCTION snowflake_internal.attach_require_root(col pg_catalog.pg_attribute) RETURNS void
+-- Refuses the column of a partition, one that is inherited, and one that is no bigint and cannot be made one.
+CREATE FUNCTION snowflake_internal.attach_require_column(col pg_catalog.pg_attribute) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -85,6 +82,7 @@ DECLARE
     is_partition CONSTANT boolean := (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = tbl);
     parent regclass;
 BEGIN
+    -- One sequence and one type for a whole tree of tables: they are given to its root.
     IF is_partition OR col.attinhcount > 0 THEN
         SELECT i.inhparent INTO parent FROM pg_inherits AS i
         JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = col.attname
@@ -92,35 +90,19 @@ BEGIN
         parent := coalesce(pg_partition_root(tbl), parent);
         RAISE EXCEPTION 'column % of table % is that of its parent %', quote_ident(col.attname), tbl, parent USING
             ERRCODE = 'wrong_object_type',
-            DETAIL = CASE WHEN is_partition THEN format('%s is a partition of %s.', tbl, parent)
-                          ELSE format('%s inherits from %s.', tbl, parent) END,
+            DETAIL = format('%s %s %s.', tbl, CASE WHEN is_partition THEN 'is a partition of' ELSE 'inherits from' END, parent),
             HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);',
                           parent, col.attname);
-    END IF;
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_root IS
-    'refuses the column of a partition, and one that is inherited';
-
-CREATE FUNCTION snowflake_internal.attach_require_type(col pg_catalog.pg_attribute) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    tbl CONSTANT regclass := col.attrelid;
-    is_narrow CONSTANT boolean := col.atttypid IN ('integer'::regtype, 'smallint'::regtype);
-BEGIN
-    IF col.attgenerated <> '' THEN
+    ELSIF col.attgenerated <> '' THEN
         RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
             ERRCODE = 'generated_always',
             DETAIL = 'A generated column has no DEFAULT.',
-            HINT = CASE WHEN col.attgenerated = 's'
-                        THEN format('ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION;', tbl, col.attname)
-                                         ELSE 'Choose another column.' END;
-    END IF;
+            HINT = CASE col.attgenerated
+                WHEN 's' THEN format('ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION;', tbl, col.attname)
+                ELSE 'Choose another column.' END;
     -- A domain has the output function of its base type. A domain over bigint can stay, one over integer not.
-    IF NOT (is_narrow
-            OR EXISTS (SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
+    ELSIF NOT (col.atttypid IN ('integer'::regtype, 'smallint'::regtype) OR EXISTS (
+                   SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
         RAISE EXCEPTION 'column % of table % is of type %',
             quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
             ERRCODE = 'datatype_mismatch',
@@ -130,9 +112,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_type IS
-    'refuses a column that is no bigint and cannot be made one';
 
+-- Refuses a column that has its values from the column of another table.
 -- Of one column only: with several, a column that is NULL for a new row leaves the key unchecked.
 CREATE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint)
     RETURNS void
@@ -163,9 +144,9 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_own_ids IS
-    'refuses a column that has its values from the column of another table';
 
+-- Shard and epoch for a new column: those given, or else those of its schema's function next_id(), or else of the
+-- schema's columns; and the schema.
 CREATE FUNCTION snowflake_internal.attach_shard(
         col pg_catalog.pg_attribute, given integer, given_epoch bigint,
         OUT shard integer, OUT epoch_ms bigint, OUT schema name)
@@ -215,10 +196,8 @@ BEGIN
     PERFORM snowflake_internal.require_epoch(epoch_ms);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_shard IS
-    'shard and epoch for a new column: those given, or else those of its schema''s function next_id(), '
-    'or else of the schema''s columns; and the schema';
 
+-- Refuses a column whose DEFAULT calls a function that is not native: its IDs may have another epoch.
 -- A native function was read: its epoch is known. Of another function the caller has to say it.
 CREATE FUNCTION snowflake_internal.attach_require_known_epoch(
         scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint, arguments text) RETURNS void
@@ -254,5 +233,3 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_known_epoch IS
-    'refuses a column whose DEFAULT calls a function that is not native: its IDs may have another epoch';

@@ -1,5 +1,7 @@
 -- Steps of snowflake_attach(): which columns change, in whose tables, and under which locks.
 
+-- The columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, and
+-- those that refer to it by foreign keys; if asked for, also those that refer to it by their names alone.
 CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint, widens boolean DEFAULT false)
     RETURNS snowflake_internal.attach_member[]
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -58,10 +60,8 @@ CROSS JOIN LATERAL (
            CASE y.typcategory WHEN 'A' THEN 'bigint[]' ELSE 'bigint' END AS new_type
 ) AS k
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_scope IS
-    'the columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, '
-    'and those that refer to it by foreign keys; if asked for, also those that refer to it by their names alone';
 
+-- Refuses columns in tables of other owners.
 CREATE FUNCTION snowflake_internal.attach_require_owner(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -83,9 +83,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_owner IS
-    'refuses columns in tables of other owners';
 
+-- The foreign keys of narrow columns, on either side, in the order in which they were made.
 CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
     RETURNS SETOF pg_catalog.pg_constraint
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -99,9 +98,8 @@ JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
 WHERE s.is_narrow
 ORDER BY f.oid
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_keys IS
-    'the foreign keys of narrow columns, on either side, in the order in which they were made';
 
+-- The tables that are to be changed, and that this transaction has not locked.
 CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
     RETURNS TABLE (relid oid, name text)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -120,15 +118,14 @@ WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
                       AND k.granted
                       AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_unlocked IS
-    'the tables that are to be changed, and that this transaction has not locked';
 
+-- Locks the tables that are to be changed, in tries until lock_timeout after the start; false: all were locked before.
 -- No order of the tables is right for all writers: an INSERT locks the referring table first, a transaction that updates
 -- the other table before it locks that one first. So a try releases its locks before a client that waits for one of
 -- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
 -- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
-CREATE FUNCTION snowflake_internal.attach_lock(tbl regclass, attnum smallint, widens boolean, started timestamptz)
-    RETURNS boolean
+CREATE FUNCTION snowflake_internal.attach_lock(
+        scope snowflake_internal.attach_member[], widens boolean, started timestamptz) RETURNS boolean
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -148,8 +145,7 @@ BEGIN
         wait_ends := call_ends;
         BEGIN
             FOR next IN
-                SELECT u.*
-                FROM snowflake_internal.attach_unlocked(snowflake_internal.attach_scope(tbl, attnum, widens)) AS u
+                SELECT u.* FROM snowflake_internal.attach_unlocked(scope) AS u
                 ORDER BY u.relid IS DISTINCT FROM missed, u.relid::bigint * CASE tries % 2 WHEN 1 THEN -1 ELSE 1 END
             LOOP
                 PERFORM set_config('lock_timeout', greatest(0, ceil(
@@ -162,8 +158,8 @@ BEGIN
                 RETURN tries > 1;
             END IF;
             -- Others may have committed a foreign key or a child before the locks were granted.
-            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(
-                           snowflake_internal.attach_scope(tbl, attnum, widens))) THEN
+            scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
+            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(scope)) THEN
                 RAISE lock_not_available;
             END IF;
             PERFORM set_config('lock_timeout', given, true);
@@ -172,15 +168,15 @@ BEGIN
             missed := next.relid;
         END;
         IF clock_timestamp() >= call_ends THEN
-            PERFORM snowflake_internal.attach_raise_held(snowflake_internal.attach_scope(tbl, attnum, widens), tries, given);
+            PERFORM snowflake_internal.attach_raise_held(scope, tries, given);
         END IF;
         PERFORM pg_sleep_for(random() * try_time);
+        scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
     END LOOP;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_lock IS
-    'locks the tables that are to be changed, in tries until lock_timeout after the start; false: all were locked before';
 
+-- The error of tables that others held: their names, and the processes and roles that hold them now.
 CREATE FUNCTION snowflake_internal.attach_raise_held(
         scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
@@ -206,9 +202,8 @@ BEGIN
         HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_raise_held IS
-    'the error of tables that others held: their names, and the processes and roles that hold them now';
 
+-- The largest value of the column, NULL: no rows; an error if there are rows without one.
 CREATE FUNCTION snowflake_internal.attach_largest(scope snowflake_internal.attach_member[]) RETURNS bigint
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
@@ -242,5 +237,3 @@ BEGIN
     RETURN largest;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_largest IS
-    'the largest value of the column, NULL: no rows; an error if there are rows without one';

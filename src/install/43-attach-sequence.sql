@@ -1,5 +1,6 @@
 -- Steps of snowflake_attach(): which sequence, and its other users.
 
+-- The object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from.
 CREATE FUNCTION snowflake_internal.attach_old_defaults(scope snowflake_internal.attach_member[])
     RETURNS TABLE (tbl regclass, attnum smallint, column_name name, classid oid, objid oid)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -13,9 +14,8 @@ JOIN pg_attribute AS a ON a.attrelid = s.tbl AND a.attnum = s.attnum
 LEFT JOIN pg_attrdef AS f ON f.adrelid = s.tbl AND f.adnum = s.attnum
 WHERE s.is_attached
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_old_defaults IS
-    'the object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from';
 
+-- The sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, draws from.
 -- Only stored expressions are seen: a function with a body in text, such as PL/pgSQL, does not depend
 -- on its sequence.
 CREATE FUNCTION snowflake_internal.attach_old_sequences(scope snowflake_internal.attach_member[])
@@ -36,10 +36,9 @@ FROM (SELECT d.objid AS seq, true AS is_owned
 JOIN pg_class AS c ON c.oid = u.seq AND c.relkind = 'S'
 GROUP BY u.seq
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_old_sequences IS
-    'the sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, '
-    'draws from';
 
+-- Other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with
+-- which epoch.
 CREATE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
     LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
@@ -55,10 +54,8 @@ LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.clas
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_users(regclass, snowflake_internal.attach_member[]) IS
-    'other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, '
-    'with which epoch';
 
+-- The sequence to draw from: the given one, or the one that the column owns; NULL: one is to be made.
 -- The sequence of a serial column is kept: its privileges, its name in scripts, its owner. Not if others draw
 -- from it: their numbers would jump to 2^50 and beyond, and an integer column would take no row any more.
 CREATE FUNCTION snowflake_internal.attach_sequence(
@@ -91,9 +88,9 @@ BEGIN
     RETURN kept;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_sequence IS
-    'the sequence to draw from: the given one, or the one that the column owns; NULL: one is to be made';
 
+-- Refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to share
+-- it, or to part them.
 -- Two columns that had their numbers from one sequence expect that no number is in both. With a sequence for
 -- each there would be such numbers, so the caller has to decide.
 CREATE FUNCTION snowflake_internal.attach_require_unshared(
@@ -129,10 +126,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_unshared(snowflake_internal.attach_member[], integer, bigint) IS
-    'refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to '
-    'share it, or to part them';
 
+-- The statements after which all columns that draw from a sequence do so natively.
 CREATE FUNCTION snowflake_internal.attach_sharing_text(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS text
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
@@ -153,9 +148,9 @@ FROM (SELECT 1 AS position, ($1)[1].tbl, ($1)[1].column_name
 JOIN pg_class AS c ON c.oid = v.tbl
 JOIN pg_class AS o ON o.oid = ($1)[1].tbl
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_sharing_text IS
-    'the statements after which all columns that draw from a sequence do so natively';
 
+-- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or
+-- that has another epoch.
 CREATE FUNCTION snowflake_internal.attach_require_sequence(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
@@ -208,10 +203,9 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_sequence IS
-    'refuses a given sequence that the caller may not use, that cannot hold positions, '
-    'that goes before the table does, or that has another epoch';
 
+-- NOTICEs: the DEFAULTs that are replaced, the old sequences of the column, and the objects that draw from the new one
+-- by nextval().
 -- Before it is gone. A child has its parent's DEFAULT, or one of its own.
 CREATE FUNCTION snowflake_internal.attach_tell_old(scope snowflake_internal.attach_member[], new_seq regclass)
     RETURNS void
@@ -258,6 +252,3 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_old IS
-    'NOTICEs: the DEFAULTs that are replaced, the old sequences of the column, '
-    'and the objects that draw from the new one by nextval()';

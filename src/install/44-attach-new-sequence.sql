@@ -1,12 +1,13 @@
 -- Steps of snowflake_attach(): making the sequence, and which roles may draw from it.
 
+-- The free name that PostgreSQL would give the sequence of a serial column.
 CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, table_name name, column_name name)
     RETURNS name
     LANGUAGE c STABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_attach_sequence_name';
-COMMENT ON FUNCTION snowflake_internal.attach_sequence_name IS
-    'the free name that PostgreSQL would give the sequence of a serial column';
 
+-- Makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that
+-- may INSERT.
 CREATE FUNCTION snowflake_internal.attach_prepare_sequence(
         scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
@@ -50,10 +51,8 @@ BEGIN
     RETURN seq;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_prepare_sequence IS
-    'makes the sequence if there is none, gives it the shape for positions, '
-    'and sees to the privileges of the roles that may INSERT';
 
+-- Makes the sequence of a column, with the privileges of the one before it.
 CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name, acl aclitem[] DEFAULT NULL)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
@@ -88,9 +87,8 @@ BEGIN
     RETURN seq;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_new_sequence IS
-    'makes the sequence of a column, with the privileges of the one before it';
 
+-- The roles that may INSERT into a table but not draw from its sequence; NULL: none.
 CREATE FUNCTION snowflake_internal.attach_inserters(scope snowflake_internal.attach_member[], seq regclass) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -124,5 +122,3 @@ FROM grantees AS g
 WHERE NOT CASE WHEN g.grantee = 0 THEN has_sequence_privilege('public', $2, 'USAGE, UPDATE')
                ELSE has_sequence_privilege(g.grantee, $2, 'USAGE, UPDATE') END
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_inserters IS
-    'the roles that may INSERT into a table but not draw from its sequence; NULL: none';

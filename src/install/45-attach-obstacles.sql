@@ -3,6 +3,8 @@
 -- ALTER TABLE would refuse them one by one, some only after an hour of rewriting: see
 -- ATPrepAlterColumnType() and ATExecAlterColumnType() in PostgreSQL's tablecmds.c.
 
+-- The dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement that
+-- drops it (NULL: none), and how far it is from the column.
 CREATE FUNCTION snowflake_internal.attach_dependents(scope snowflake_internal.attach_member[])
     RETURNS TABLE (line text, classid oid, objid oid, drop_text text, depth integer)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -41,10 +43,9 @@ LEFT JOIN (pg_attrdef AS f JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND 
        ON o.classid = 'pg_attrdef'::regclass AND f.oid = o.objid
 WHERE o.drop_text IS DISTINCT FROM ''
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_dependents(snowflake_internal.attach_member[]) IS
-    'the dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement '
-    'that drops it (NULL: none), and how far it is from the column';
 
+-- Columns of other tables that hold rows of a table with a narrow column, partition keys, foreign keys to partitions,
+-- and triggers of foreign keys, one line each.
 CREATE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
     SET search_path = pg_catalog, pg_temp
@@ -88,10 +89,8 @@ SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
               pg_describe_object('pg_trigger'::regclass, t.oid, 0), t.tgrelid::regclass, t.tgname)
 FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_table_obstacles IS
-    'columns of other tables that hold rows of a table with a narrow column, partition keys, '
-    'foreign keys to partitions, and triggers of foreign keys, one line each';
 
+-- Columns that ALTER TABLE cannot change as asked for, one line each.
 CREATE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass)
     RETURNS SETOF text
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1
@@ -143,9 +142,8 @@ JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
 LEFT JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass AND u.refobjid = q.oid AND u.deptype = 'n'
 WHERE s.is_attached AND (u.objid IS NOT NULL OR s.tbl <> s.root)
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_column_obstacles IS
-    'columns that ALTER TABLE cannot change as asked for, one line each';
 
+-- A word for a shell, in one line.
 CREATE FUNCTION snowflake_internal.shell_quote(word text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -153,9 +151,8 @@ AS $$
 -- A line break would end the comment that the word is in. pg_dump does not find the changed name, and says so.
 SELECT '''' || replace(regexp_replace($1, '[\n\r]+', ' ', 'g'), '''', '''\''''') || ''''
 $$;
-COMMENT ON FUNCTION snowflake_internal.shell_quote IS
-    'a word for a shell, in one line';
 
+-- Statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped.
 CREATE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text)
     RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -192,9 +189,9 @@ SELECT concat_ws(E'\n',
 FROM objects AS o
 HAVING count(*) > 0
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_clear_text(snowflake_internal.attach_member[], text) IS
-    'statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped';
 
+-- Refuses columns with something in the way of the change; lists all of it, with the statements that drop it and
+-- attach.
 CREATE FUNCTION snowflake_internal.attach_require_clear(
         scope snowflake_internal.attach_member[], seq regclass, arguments text) RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
@@ -223,6 +220,3 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_require_clear IS
-    'refuses columns with something in the way of the change; lists all of it, '
-    'with the statements that drop it and attach';

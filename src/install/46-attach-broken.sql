@@ -1,6 +1,8 @@
 -- Steps of snowflake_attach(): NOTICEs of functions that may fail or return other values after the change, and of columns
 -- that may be too small for the new values. The catalogue does not show which are.
 
+-- Says which triggers may set the column, and which functions name an integer type beside a table whose column is
+-- widened.
 CREATE FUNCTION snowflake_internal.attach_tell_broken(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -52,10 +54,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_broken IS
-    'says which triggers may set the column, and which functions name an integer type beside a table whose column is '
-    'widened';
 
+-- Names the publications of the tables that are to be rewritten, and the transactions with snapshots before that.
 CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -96,26 +96,8 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_readers IS
-    'names the publications of the tables that are to be rewritten, and the transactions with snapshots before that';
 
-CREATE FUNCTION snowflake_internal.attach_widens(referrers text) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF referrers <> 'widen' THEN
-        RAISE EXCEPTION 'referrers cannot be %', quote_literal(referrers) USING
-            ERRCODE = 'invalid_parameter_value',
-            HINT = 'Without it, a NOTICE names integer columns that may refer to the table. referrers => ''widen'' makes '
-                   'them bigint.';
-    END IF;
-    RETURN referrers IS NOT NULL;
-END;
-$$;
-COMMENT ON FUNCTION snowflake_internal.attach_widens IS
-    'whether snowflake_attach() widens columns that refer to the table by their names alone';
-
+-- The referrers() of a column in tables of the same owner.
 CREATE FUNCTION snowflake_internal.own_referrers(tbl oid, attnum smallint)
     RETURNS TABLE (tbl regclass, attnum smallint, column_name name)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
@@ -126,9 +108,8 @@ SELECT r.tbl, r.attnum, r.column_name
 FROM snowflake_internal.referrers(ARRAY[$1], ARRAY[$2]) AS r JOIN pg_class AS c ON c.oid = r.tbl
 WHERE c.relowner = (SELECT k.relowner FROM pg_class AS k WHERE k.oid = $1)
 $$;
-COMMENT ON FUNCTION snowflake_internal.own_referrers IS
-    'the referrers() of a column in tables of the same owner';
 
+-- Names the columns that may refer to the attached one without a foreign key, with the statements that widen them.
 CREATE FUNCTION snowflake_internal.attach_tell_referrers(scope snowflake_internal.attach_member[], arguments text)
     RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -166,5 +147,3 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_tell_referrers IS
-    'names the columns that may refer to the attached one without a foreign key, with the statements that widen them';

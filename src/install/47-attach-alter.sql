@@ -1,5 +1,7 @@
 -- Steps of snowflake_attach(): the change itself.
 
+-- The change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the
+-- sessions that must reconnect.
 CREATE FUNCTION snowflake_internal.attach_alter(
         scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
@@ -82,6 +84,3 @@ BEGIN
     END IF;
 END;
 $$;
-COMMENT ON FUNCTION snowflake_internal.attach_alter IS
-    'the change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about '
-    'the sessions that must reconnect';
