@@ -61,7 +61,7 @@ std::size_t end_of_batch(const std::vector<Shard>& shards, std::size_t begin,
 } // namespace
 
 Definition::Definition(Connection& connection, Shard template_shard)
-    : template_(std::move(template_shard)), dump_(dump_schemas(connection, {template_.schema})),
+    : template_(std::move(template_shard)), dump_(Archive(connection, {template_.schema}).text()),
       entries_(
           marked(split_dump(connection, {template_.schema}, dump_)[template_.schema], template_))
 {

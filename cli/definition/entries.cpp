@@ -237,7 +237,7 @@ std::map<std::string, Entries> read_entries(Connection& connection,
     std::map<std::string, Entries> entries;
     std::vector<std::string> together;
     const auto read = [&](const std::vector<std::string>& some) {
-        entries.merge(split_dump(connection, some, dump_schemas(connection, some)));
+        entries.merge(split_dump(connection, some, Archive(connection, some).text()));
     };
     for (const std::string& schema : schemas)
         if (schema.find(';') == std::string::npos)

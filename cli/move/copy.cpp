@@ -79,7 +79,7 @@ void Copy::begin()
         if (tried_ && tried_->fingerprint == fingerprint)
             archive_ = &tried_->archive;
         else
-            archive_ = &read_.emplace(source_, schemas_in(move_.shards), true);
+            archive_ = &read_.emplace(source_, schemas_in(move_.shards));
         note_definition(source_, move_, *archive_);
         slot_.reset();
         drop_unread_slot(source_, move_);

@@ -77,13 +77,13 @@ Tried::Tried(Connection& source, const Shards& shards)
                                    "fingerprint, false)") +
                            "$do$; SELECT current_setting('snowflake_shard.fingerprint')")
                       .text(0, 0)),
-      archive(source, schemas_in(shards), true)
+      archive(source, schemas_in(shards))
 {
 }
 
 Archive archive_of(Connection& source, const Move& move)
 {
-    return {source, schemas_in(move.shards), true};
+    return {source, schemas_in(move.shards)};
 }
 
 void note_definition(Connection& source, const Move& move, const Archive& archive)

@@ -22,9 +22,9 @@ SET xmloption = content; SET standard_conforming_strings = on; SET search_path =
 SET default_tablespace = ''; SET default_table_access_method = heap;
 )";
 
-/* The statements, with our settings in place of those at the head. The head and the end hold
- * nothing that a user has written, but \restrict and \unrestrict, which are commands of psql.
- * \restrict is written since the minor releases of August 2025. */
+/* The statements. The head and the end hold settings and nothing that a user has written, but
+ * \restrict and \unrestrict, which are commands of psql. \restrict is written since the minor
+ * releases of August 2025. */
 std::string without_frame(const std::string& text)
 {
     /* The first of the one and the last of the other: a body or a comment can hold the same lines,
@@ -35,7 +35,7 @@ std::string without_frame(const std::string& text)
     if (head == std::string::npos || end == std::string::npos)
         throw Failure("pg_dump has written something that is no dump");
     const std::size_t begin = head + last_setting.size();
-    return kSettings + (begin < end ? text.substr(begin, end - begin) + "\n" : "");
+    return begin < end ? text.substr(begin, end - begin) + "\n" : "";
 }
 
 std::string path_for(const Connection& connection, const std::string& name)
@@ -85,22 +85,13 @@ Obstacles find_old_program(const Connection& connection, const std::string& name
                  ", PATH=/usr/lib/postgresql/" + needed + "/bin:$PATH"}};
 }
 
-std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas)
-{
-    std::vector<std::string> options = dump_options(connection, schemas);
-    /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. It is in the section
-     * post-data; the rows are in the section data. */
-    options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
-    return without_frame(run_pg_dump(connection, options));
-}
-
 std::string dump_tables(const Connection& connection, const std::vector<std::string>& tables)
 {
     std::vector<std::string> options = dump_options(connection, {});
     options.emplace_back("--schema-only");
     for (const std::string& table : tables)
         options.push_back("--table=" + table);
-    return without_frame(run_pg_dump(connection, options));
+    return kSettings + without_frame(run_pg_dump(connection, options));
 }
 
 NamelessFile::NamelessFile() : file_(memfd_create("snowflake-shard", MFD_CLOEXEC))
@@ -119,17 +110,15 @@ std::string NamelessFile::path() const
     return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
 }
 
-Archive::Archive(const Connection& connection, const std::vector<std::string>& schemas,
-                 bool fills_views)
+Archive::Archive(const Connection& connection, const std::vector<std::string>& schemas)
     : schema_(schemas.size() == 1 ? schemas[0] : ""),
       pg_restore_(path_for(connection, "pg_restore"))
 {
     std::vector<std::string> options = dump_options(connection, schemas);
-    options.insert(options.end(), {"--format=custom", "--file=" + archive_.path()});
-    if (fills_views)
-        options.insert(options.end(), {"--section=pre-data", "--section=post-data"});
-    else
-        options.emplace_back("--schema-only");
+    /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. It is in the section
+     * post-data; the rows are in the section data. */
+    options.insert(options.end(), {"--section=pre-data", "--section=post-data", "--format=custom",
+                                   "--compress=0", "--file=" + archive_.path()});
     run_pg_dump(connection, options);
 }
 
@@ -150,6 +139,8 @@ std::vector<Archive::Item> Archive::items(Section section) const
         char semicolon = 0;
         if (words >> item.id >> semicolon >> item.catalog >> item.object) {
             std::getline(words >> std::ws, item.title);
+            item.is_schema =
+                item.title.rfind("SCHEMA - ", 0) == 0 || item.title.rfind("ACL - SCHEMA ", 0) == 0;
             const std::size_t schema = item.title.find(" " + schema_ + " ");
             if (!schema_.empty() && schema != std::string::npos)
                 item.title.erase(schema, schema_.size() + 1);
@@ -162,10 +153,25 @@ std::vector<Archive::Item> Archive::items(Section section) const
 
 std::string Archive::text() const
 {
-    return without_frame(run_program(pg_restore_, {"--file=-", archive_.path()}));
+    std::vector<Item> all = items(Section::pre_data);
+    const std::vector<Item> rest = items(Section::post_data);
+    all.insert(all.end(), rest.begin(), rest.end());
+    return sql(all);
 }
 
+/* pg_restore writes privileges behind everything else. But ALTER ... OWNER TO needs CREATE on the
+ * schema for the new owner, if this role is no superuser. */
 std::string Archive::sql(const std::vector<Item>& items) const
+{
+    std::vector<Item> schemas;
+    std::vector<Item> rest;
+    for (const Item& item : items)
+        (item.is_schema ? schemas : rest).push_back(item);
+    const std::string text = body(schemas) + body(rest);
+    return text.empty() ? "" : kSettings + text;
+}
+
+std::string Archive::body(const std::vector<Item>& items) const
 {
     const NamelessFile list;
     std::ofstream file(list.path());

@@ -18,14 +18,8 @@
  * this as a Failure. */
 Obstacles find_old_program(const Connection& connection, const std::string& name);
 
-/* The objects of the schemas without rows; materialized views that are filled are refreshed. The
- * server must not be newer than pg_dump. A schema that does not exist is an error of pg_dump.
- * pg_dump takes ACCESS SHARE on every table, so it waits for an ALTER TABLE. Failure if pg_dump
- * fails; its message stands on the standard error. */
-std::string dump_schemas(const Connection& connection, const std::vector<std::string>& schemas);
-
-/* The same for tables, with their indexes, constraints, triggers, and the sequences that they own.
- * Each name is two quoted identifiers, which pg_dump takes as they stand and not as a pattern. */
+/* Tables with their indexes, constraints, triggers, and the sequences that they own. Each name is
+ * two quoted identifiers, which pg_dump takes as they stand and not as a pattern. */
 std::string dump_tables(const Connection& connection, const std::vector<std::string>& tables);
 
 /* A file in memory, which other programs of this user open by its path. A command that is killed
@@ -44,8 +38,12 @@ private:
     const int file_;
 };
 
-/* The same, of which parts can be written. A file of the custom format, made once: all parts are of
- * the same snapshot. */
+/* The objects of schemas without rows; materialized views that are filled are refreshed. The server
+ * must not be newer than pg_dump. A schema that does not exist is an error of pg_dump. pg_dump
+ * takes ACCESS SHARE on every table, so it waits for an ALTER TABLE. Failure if pg_dump fails; its
+ * message stands on the standard error.
+ *
+ * A file of the custom format, made once: all parts of it are of the same snapshot. */
 class Archive
 {
 public:
@@ -56,20 +54,22 @@ public:
         std::uint32_t catalog; /* OID of the system catalogue; 0: the item is no object */
         std::uint32_t object;
         std::string title; /* FUNCTION next_id(); of several schemas FUNCTION insta5 next_id() */
+        bool is_schema;    /* or the privileges of one */
     };
 
-    /* fills_views: with REFRESH MATERIALIZED VIEW for each view that is filled. Throws Failure. */
-    Archive(const Connection& connection, const std::vector<std::string>& schemas,
-            bool fills_views);
+    Archive(const Connection& connection, const std::vector<std::string>& schemas);
 
-    /* In the order in which they are to be made. pg_restore keeps the order of the items that sql()
-     * is given; "" for none. */
+    /* In the order in which they are to be made. */
     std::vector<Item> items(Section section) const;
+    /* The items in their order, but first the schemas with their privileges, and last all other
+     * privileges. "" for none. */
     std::string sql(const std::vector<Item>& items) const;
-    /* All of it, as dump_schemas() returns it. */
+    /* All of it. */
     std::string text() const;
 
 private:
+    std::string body(const std::vector<Item>& items) const;
+
     const std::string schema_;     /* if there is one */
     const std::string pg_restore_; /* its path */
     const NamelessFile archive_;

@@ -146,6 +146,17 @@ subtest 'an ordinary role clones what it owns' => sub {
 	is(clone('owned', '502', 'owned{}', $as_owner), '0 made 502', 'with the privilege it is cloned') or diag($err);
 };
 
+subtest 'a template with objects of two owners' => sub {
+	$node->safe_psql('postgres', q{
+		CREATE SCHEMA shared AUTHORIZATION owner; GRANT other_owner TO owner;
+		SET ROLE owner; SELECT snowflake_create_shard(650, 'shared'); GRANT USAGE, CREATE ON SCHEMA shared TO other_owner;
+		SET ROLE other_owner; CREATE TABLE shared.theirs (id bigint PRIMARY KEY)});
+	is(clone('shared', '651', 'shared{}', $as_owner), '0 made 651', 'the second may create in the schema of a clone, too')
+		or diag($err);
+	is(dump_of($node, 'shared651', name => 'shared', from => 651, to => 650), dump_of($node, 'shared'),
+		'and the clone is as the template');
+};
+
 subtest 'too few connections are an error before a shard is made' => sub {
 	# Superusers have no such limit.
 	$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT 6');
