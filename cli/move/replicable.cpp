@@ -57,7 +57,8 @@ UNION ALL
 SELECT format('role %I is no member of role %I, which owns %s%s', current_user, rolname, (array_agg(object ORDER BY rank, object))[1],
               CASE WHEN count(*) > 1 THEN format(' and %s more', count(*) - 1) END),
        CASE WHEN rolsuper THEN 'Move the shard as a superuser, or give its objects to a role that is no superuser: ALTER ... OWNER TO'
-            ELSE format('GRANT %I TO %I;', rolname, current_user) END
+            ELSE format('GRANT %I TO %I%s;', rolname, current_user,
+                  CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN ' WITH INHERIT TRUE' END) END
 FROM (SELECT relowner, 1, format('table %s', name) FROM tables
       UNION ALL
       SELECT relowner, 2, format('sequence %s', oid::regclass) FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'S'

@@ -30,21 +30,20 @@ public:
     {
     }
 
-    /* In one go, because most definitions can be made. Only if not, each statement is tried, to
-     * name those that fail. */
-    bool can_make(const std::vector<Statement>& statements, const std::string& definition)
+    /* Up to the first error. */
+    Obstacles find_first(const std::vector<Statement>& statements)
     {
         begin();
-        bool is_made = true;
-        try {
-            for (const Statement& statement : statements)
-                target_.run(statement.sql);
-            restore(target_, definition, sole_owner_);
-        } catch (const ServerError&) {
-            is_made = false;
-        }
+        Obstacles found;
+        for (auto one = statements.begin(); one != statements.end() && found.empty(); ++one)
+            try {
+                run(*one);
+            } catch (const ServerError& error) {
+                found.add(target_.server(), one->title + ": " + message_of(error),
+                          hint_of(*one, error));
+            }
         target_.rollback();
-        return is_made;
+        return found;
     }
 
     Obstacles find_obstacles(const std::vector<Statement>& statements)
@@ -65,6 +64,14 @@ private:
         hide_statements(target_);
     }
 
+    void run(const Statement& statement)
+    {
+        if (statement.kind == Kind::object)
+            restore(target_, statement.sql, sole_owner_);
+        else
+            target_.run(statement.sql);
+    }
+
     void add(const std::string& problem, const std::string& hint)
     {
         found_.add(target_.server(), problem, hint);
@@ -76,10 +83,7 @@ private:
          * next statements need. */
         target_.run("SAVEPOINT statement");
         try {
-            if (statement.kind == Kind::object)
-                restore(target_, statement.sql, sole_owner_);
-            else
-                target_.run(statement.sql);
+            run(statement);
             target_.run("RELEASE statement");
         } catch (const ServerError& error) {
             target_.run("ROLLBACK TO statement");
@@ -132,14 +136,24 @@ private:
         return text.substr(from, text.find('\n', from) - from);
     }
 
-    static std::string hint_of(const Statement& statement, const ServerError& error)
+    std::string hint_of(const Statement& statement, const ServerError& error) const
     {
         if (error.sqlstate == kLockTimeout)
             return "A table that it refers to is busy there. Try again.";
         if (statement.kind == Kind::shard)
             return "Drop that schema there, if it is not used.";
+        /* The same SQLSTATE: of a connection for which no password was asked. */
+        if (error.sqlstate == kForeignCode && statement.kind == Kind::subscription)
+            return "The other server must ask for the password: in its pg_hba.conf, give the line "
+                   "for connections from this server the method scram-sha-256. Or connect as a "
+                   "superuser.";
         if (error.sqlstate == kForeignCode)
             return kOneOwner;
+        for (const std::string& schema : schemas_)
+            if (message_of(error) == "permission denied for schema " + schema)
+                return "GRANT CREATE ON SCHEMA " + target_.identifier(schema) +
+                       " TO ...; on the source, to the owner of this object; or move the shard as "
+                       "a superuser.";
         if (error.sqlstate == "42501")
             return "Grant the right there, to this role or to the owner of the object; or move the "
                    "shard as a superuser.";
@@ -200,10 +214,16 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
     for (const Archive::Item& item : archive.items(Archive::Section::post_data))
         if (item.title.rfind("MATERIALIZED VIEW DATA", 0) != 0) /* it can take long */
             items.push_back(item);
-    if (trial.can_make(statements, archive.sql(items)))
+    /* In one go, because most definitions can be made. Only if not, pg_restore is run for each
+     * item, to name those that fail; one that fails only behind others is named by the first error.
+     */
+    statements.push_back({Kind::object, "definition", archive.sql(items)});
+    const Obstacles first = trial.find_first(statements);
+    if (first.empty())
         return {};
-    /* pg_restore is run for each item, so this is done only if the whole fails. */
+    statements.pop_back();
     for (const Archive::Item& item : items)
         statements.push_back({Kind::object, item.title, archive.sql({item})});
-    return trial.find_obstacles(statements);
+    const Obstacles found = trial.find_obstacles(statements);
+    return found.empty() ? first : found;
 }

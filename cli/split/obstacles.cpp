@@ -54,7 +54,8 @@ SELECT format('max_replication_slots = %s, all in use; the cutover needs one mor
 FROM current_setting('max_replication_slots') AS n WHERE n::integer <= (SELECT count(*) FROM pg_replication_slots)
 UNION ALL
 SELECT format('role %I is no member of role %I, who owns shards, or tables of them', current_user, rolname),
-       CASE WHEN rolsuper THEN 'Split the server as a superuser.' ELSE format('GRANT %I TO %I;', rolname, current_user) END
+       CASE WHEN rolsuper THEN 'Split the server as a superuser.' ELSE format('GRANT %I TO %I%s;', rolname, current_user,
+                  CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN ' WITH INHERIT TRUE' END) END
 FROM (SELECT relowner FROM pg_class JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'p', 'S')
       UNION SELECT nspowner FROM pg_namespace JOIN shards USING (oid)) AS o (owner)
 JOIN pg_roles ON pg_roles.oid = owner WHERE NOT pg_has_role(owner, 'USAGE')
