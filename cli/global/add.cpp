@@ -127,8 +127,8 @@ private:
                 refresh(follower, subscription, true);
             return;
         }
-        subscription = make_subscription(follower, dsn_of(writer_, options_.source));
         try {
+            subscription = make_subscription(follower, dsn_of(writer_, options_.source));
             make_slot(writer_, subscription.slot);
             if (has_any_rows(follower, tables_)) {
                 follow_equal(follower, subscription);
@@ -137,10 +137,12 @@ private:
                 refresh(follower, subscription, true);
             }
         } catch (const Failure&) {
-            /* Nothing keeps WAL after an error. */
+            /* Nothing keeps WAL after an error, and nothing is published that nobody reads. */
             follower.rollback();
             try {
-                end(follower, subscription);
+                if (!subscription.name.empty())
+                    end(follower, subscription);
+                drop_unread_publication(writer_);
             } catch (const Failure& second) {
                 warn(second.what());
             }

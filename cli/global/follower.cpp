@@ -39,6 +39,18 @@ FROM pg_subscription AS s WHERE starts_with(subname, $1) AND )" +
 AND EXISTS (SELECT FROM pg_subscription AS o WHERE starts_with(o.subname, $1) AND o.subdbid = s.subdbid AND o.oid < s.oid) LIMIT 1)";
 }
 
+/* There, or on the writer if it lacks the table; empty if both do. */
+std::string owner_of(Connection& writer, Connection& follower, const std::string& table)
+{
+    for (Connection* const server : {&follower, &writer}) {
+        const Result owner = server->query(
+            "SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = to_regclass($1)", {table});
+        if (owner.rows() > 0)
+            return owner.text(0, 0);
+    }
+    return "";
+}
+
 /* The owner of a schema can give its name to another schema, with a table of his own, at any time
  * until the subscription has the table. The owner of the database stands for pg_database_owner. */
 void find_untrusted_schema(Connection& follower, const std::string& table, Obstacles& found)
@@ -203,27 +215,48 @@ Obstacles find_untrusted_owners(Connection& writer, Connection& follower, const 
     if (follower.version() >= 160000)
         return found;
     for (const std::string& table : tables) {
-        const std::string sql =
-            "SELECT relowner::regrole FROM pg_class WHERE oid = to_regclass($1)";
-        Result owner = follower.query(sql, {table});
-        if (owner.rows() == 0)
-            owner = writer.query(sql, {table});
+        const std::string name = owner_of(writer, follower, table);
         find_untrusted_schema(follower, table, found);
-        if (owner.rows() == 0 ||
-            follower.query("SELECT FROM pg_roles WHERE oid = to_regrole($1) AND " +
-                               is_trusted("oid"),
-                           {owner.text(0, 0)})
+        if (name.empty() ||
+            follower.query("SELECT FROM pg_roles WHERE rolname = $1 AND " + is_trusted("oid"),
+                           {name})
                     .rows() > 0)
             continue;
+        const std::string owner =
+            visible(follower.query("SELECT quote_ident($1)", {name}).text(0, 0));
         found.add(follower.server(),
-                  "table " + visible(table) + " belongs to role " + visible(owner.text(0, 0)) +
+                  "table " + visible(table) + " belongs to role " + owner +
                       ". Before PostgreSQL 16 replication runs code of that role, in triggers or "
                       "CHECK constraints of the table, with the rights of role " +
                       visible(follower.user()),
                   "ALTER TABLE " + visible(table) + " OWNER TO " +
                       visible(follower.query("SELECT current_user::regrole").text(0, 0)) +
-                      "; on both servers. Or --trust-owners, if role " + visible(owner.text(0, 0)) +
+                      "; on both servers. Or --trust-owners, if role " + owner +
                       " may do there all that role " + visible(follower.user()) + " may.");
     }
+    return found;
+}
+
+Obstacles find_missing_rights(Connection& writer, Connection& follower, const Names& tables,
+                              const std::string& dsn)
+{
+    const Subscription subscription = find_subscription(follower);
+    Names owners;
+    Names objects;
+    bool begins_at = false;
+    for (const std::string& table : tables) {
+        if (const std::string owner = owner_of(writer, follower, table); !has(owners, owner)) {
+            owners.push_back(owner);
+            objects.push_back("table " + table);
+        }
+        /* The role may be unable to read it. */
+        begins_at =
+            begins_at ||
+            (subscription.tables.empty() &&
+             follower.query("SELECT pg_relation_size(to_regclass($1)) > 0", {table}).flag(0, 0));
+    }
+    Obstacles found = find_missing_rights(follower, {sql_array(owners), sql_array(objects)}, dsn);
+    if (begins_at)
+        found.add(find_missing_advance(follower));
     return found;
 }

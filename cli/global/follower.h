@@ -60,3 +60,8 @@ void permit_writes(Connection& follower, const Names& tables);
  * write as the owner of the table. A table that is missing gets the owner that it has on the
  * writer. */
 Obstacles find_untrusted_owners(Connection& writer, Connection& follower, const Names& tables);
+
+/* Rights that this role lacks there, all at once. dsn: of the writer, as the server of the follower
+ * reaches it. */
+Obstacles find_missing_rights(Connection& writer, Connection& follower, const Names& tables,
+                              const std::string& dsn);

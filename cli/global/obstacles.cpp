@@ -14,6 +14,22 @@
 namespace
 {
 
+/* Of this role on the writer: to publish the tables, and to make a slot. */
+const char* const kMissingRights = R"(
+SELECT format('role %I may make no replication slot', current_user), format('ALTER ROLE %I REPLICATION;', current_user)
+FROM pg_roles WHERE rolname = current_user AND NOT rolsuper AND NOT rolreplication
+UNION ALL
+SELECT format('role %I may make no publication in database %I', current_user, current_database()),
+       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+UNION ALL
+SELECT format('role %I is no member of role %I, which owns table %s', current_user, rolname, min(c.oid::regclass::text)),
+       CASE WHEN rolsuper THEN 'Connect as a superuser, or give the table to a role that is none.'
+            ELSE format('GRANT %I TO %I%s;', rolname, current_user,
+                        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN ' WITH INHERIT TRUE' END) END
+FROM unnest($1::text[]) AS t (name) JOIN pg_class AS c ON c.oid = to_regclass(name) JOIN pg_roles AS r ON r.oid = relowner
+WHERE NOT pg_has_role(relowner, 'USAGE') GROUP BY rolname, rolsuper)";
+
 Obstacles find_in_table(Connection& writer, Connection& follower, const Subscription& subscription,
                         const std::string& table)
 {
@@ -102,13 +118,21 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
                   "Give the server where the tables are written first in --on.");
     for (const std::string& table : tables)
         found.add(find_unpublishable(writer, table));
+    const std::string dsn = dsn_of(writer, options.source);
+    bool subscribes = false; /* run does not */
+    for (Connection* const follower : session.followers())
+        if (!added.empty() || find_subscription(*follower).tables.empty()) {
+            found.add(find_missing_rights(writer, *follower, tables, dsn));
+            subscribes = true;
+        }
+    if (subscribes)
+        found.read(writer, kMissingRights, {sql_array(tables)});
     if (!found.empty())
         return found; /* the others compare with these tables */
     for (Connection* const follower : session.followers()) {
         found.add(find_on_follower(writer, *follower, tables, options.trusts_owners));
         if (find_subscription(*follower).tables.empty())
-            found.add(
-                try_subscription(*follower, "snowflake_trial", dsn_of(writer, options.source)));
+            found.add(try_subscription(*follower, "snowflake_trial", dsn));
     }
     if (!added.empty())
         for (const std::string& slot : other_slots(session))

@@ -82,9 +82,9 @@ void unpublish(Connection& writer, const Names& tables)
     });
 }
 
-void drop_publication(Connection& writer)
+void drop_unread_publication(Connection& writer)
 {
-    if (require_publication(writer).is_there)
+    if (slots_of_followers(writer).empty() && require_publication(writer).is_there)
         lock_and_change(writer, [&] { writer.run("DROP PUBLICATION " + kGlobal); });
 }
 

@@ -24,7 +24,8 @@ Publication require_publication(Connection& writer);
 /* Makes the publication if it is missing. */
 void publish(Connection& writer, const Names& tables);
 void unpublish(Connection& writer, const Names& tables);
-void drop_publication(Connection& writer);
+/* If no follower has a slot. */
+void drop_unread_publication(Connection& writer);
 /* It is the pending one, or none is. */
 void note_change(Connection& writer, const PendingChange& change);
 

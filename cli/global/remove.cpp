@@ -28,7 +28,7 @@ public:
             else
                 remove_tables(*follower);
         if (left.empty() && session_.has_writer())
-            end_publication();
+            drop_unread_publication(session_.writer());
         print(report_, format_of("", options_.json));
         return kDone;
     }
@@ -102,12 +102,6 @@ private:
         for (const std::string& table : tables)
             if (tables_.empty() || has(tables_, table))
                 report_.rows.push_back({table, follower.address().text(), "removed"});
-    }
-
-    void end_publication()
-    {
-        if (slots_of_followers(session_.writer()).empty())
-            drop_publication(session_.writer());
     }
 
     const GlobalOptions& options_;

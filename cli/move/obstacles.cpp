@@ -54,12 +54,6 @@ WHERE mode = 'AccessExclusiveLock' AND granted AND relnamespace = ANY ($1::regna
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 GROUP BY pid)";
 
-/* Of the origin of reverse replication. By default only superusers may. */
-const char* const kAdvancing = R"(
-SELECT format('role %I may not set the position of reverse replication', current_user),
-       format('GRANT EXECUTE ON FUNCTION pg_replication_origin_advance(text, pg_lsn) TO %I;', current_user)
-WHERE NOT has_function_privilege('pg_catalog.pg_replication_origin_advance(text, pg_lsn)', 'EXECUTE'))";
-
 /* The definition calls the functions of the extension by their schema, so that must be the same;
  * and it may call functions that an earlier version does not have. max() returns a row also where
  * the extension is missing. $2, $3: version and schema on the source. */
@@ -196,7 +190,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
                       source.encoding(),
                   "Make it anew: CREATE DATABASE ... ENCODING '" + source.encoding() +
                       "' TEMPLATE template0;");
-    found.add(find_missing_rights(target, source, move, workers.dsn));
+    found.add(find_missing_rights(target, read_owners(source, move.shards), workers.dsn));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with
@@ -289,8 +283,8 @@ Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const W
 {
     auto& [source, target] = servers;
     Obstacles found;
-    found.read(source, kAdvancing);
-    found.add(find_missing_rights(source, source, move, workers.dsn));
+    found.add(find_missing_advance(source));
+    found.add(find_missing_rights(source, read_owners(source, move.shards), workers.dsn));
     found.add(find_old_program(target, "pg_dump"));
     found.add(find_untrusted_owners(source, target, source, move.shards, workers));
     return found;

@@ -1,11 +1,11 @@
-/* Rights that the role of a move lacks on the subscribing server; and those with which rows are
- * written there. */
+/* The rights with which rows are written on the subscribing server. */
 
 #pragma once
 
 #include "base/shards.h"
 #include "move/session.h"
 #include "postgres/obstacles.h"
+#include "replication/subscription.h"
 
 /* The workers of a subscription. */
 struct Workers {
@@ -13,17 +13,7 @@ struct Workers {
     bool trusts_owners = false; /* they may run code of the owners with the rights of this role */
 };
 
-/* The roles that own shards and their objects, and one of the objects of each, as arrays of SQL. */
-struct Owners {
-    std::string names;
-    std::string objects;
-};
 Owners read_owners(Connection& home, const Shards& shards);
-
-/* Each right that is missing, with the statement that grants it; nothing for a superuser. home:
- * where the shard is; dsn: the publisher as the subscriber's server reaches it. */
-Obstacles find_missing_rights(Connection& subscriber, Connection& home, const Move& move,
-                              const std::string& dsn);
 
 /* With whose rights the workers of a subscription write the rows, and so run code in the tables:
  * CHECK constraints, domains, generated columns, indexes, triggers that are ENABLE ALWAYS.

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "postgres/connection.h"
+#include "postgres/obstacles.h"
 
 /* A condition on pg_subscription, which has the subscriptions of all databases. */
 inline const std::string kOfDatabase =
@@ -36,6 +37,19 @@ std::string removal_of(const std::string& name);
 /* Runs them, also if they have to wait for a lock. Before its slot is dropped, to which the worker
  * would connect again. */
 void drop_subscription(Connection& subscriber, const std::string& name, Clock::time_point deadline);
+
+/* The roles that own tables and other objects, and one of the objects of each, as arrays of SQL. */
+struct Owners {
+    std::string names;
+    std::string objects;
+};
+
+/* Each right that a subscription of this role to objects of these owners lacks, with the statement
+ * that grants it; nothing for a superuser. dsn: the publisher as the subscriber's server reaches
+ * it. */
+Obstacles find_missing_rights(Connection& subscriber, const Owners& owners, const std::string& dsn);
+/* The right to call begin_at(). By default only superusers have it. */
+Obstacles find_missing_advance(Connection& subscriber);
 
 /* The process of its apply worker; empty if none runs. */
 std::string find_worker(Connection& subscriber, const std::string& name);

@@ -16,6 +16,15 @@ use Test::More;
 my $program = shard_program();
 seed_random();
 
+sub set_hba
+{
+	my ($node, $lines) = @_;
+	unlink $node->data_dir . '/pg_hba.conf';
+	$node->append_conf('pg_hba.conf', "$lines\n");
+	$node->reload;
+	return;
+}
+
 # Two servers, and a shard whose objects are all of role app.
 my @nodes =
 	map {
@@ -51,13 +60,18 @@ my %mover;
 foreach my $node (@nodes)
 {
 	$node->safe_psql('postgres', q{CREATE ROLE "the mover" LOGIN PASSWORD 'secret'});
-	unlink $node->data_dir . '/pg_hba.conf';
-	$node->append_conf('pg_hba.conf', qq{local all "the mover" scram-sha-256\nlocal all all trust\n});
-	$node->reload;
+	set_hba($node, qq{local all "the mover" scram-sha-256\nlocal all all trust});
 	$mover{ $node->name } = $node->connstr('postgres') . q{ user='the mover' password=secret};
 }
 # Before PostgreSQL 16 only a superuser may subscribe.
 my $has_subscribers = $nodes[0]->pg_version >= 16;
+# A table of another role, which may create in the schema. The mover is a member of the owners, but does not inherit.
+if ($has_subscribers)
+{
+	$_->safe_psql('postgres', 'CREATE ROLE guest; GRANT app TO "the mover" WITH INHERIT FALSE') foreach @nodes;
+	$nodes[0]->safe_psql('postgres', q{GRANT USAGE, CREATE ON SCHEMA insta5 TO guest;
+		SET ROLE guest; CREATE TABLE insta5.of_guest (id bigint PRIMARY KEY); INSERT INTO insta5.of_guest VALUES (7)});
+}
 my @way = ('insta5', '--from', $mover{one}, '--to', $has_subscribers ? $mover{two} : $nodes[1]->connstr('postgres'));
 push @way, '--reversible' if $has_subscribers;
 
@@ -66,6 +80,8 @@ sub grant_what_is_missing
 {
 	my (undef, $rows, $err) = shard_json($program, 'move', @way, '--dry-run');
 	my @obstacles = grep { !/: pg_dump failed;/ } map { $_->{obstacle} } @$rows;
+	is(scalar(grep { /HINT:  GRANT (app|guest) TO (?!.* WITH INHERIT TRUE)/ } @obstacles), 0, 'a member inherits then')
+		if $has_subscribers;
 	foreach my $obstacle (@obstacles)
 	{
 		my ($port, $statement) = $obstacle =~ /^\S+:(\d+)\/postgres: .*\n +HINT: +((?:GRANT|ALTER ROLE) .*;)$/;
@@ -77,7 +93,7 @@ sub grant_what_is_missing
 }
 
 subtest 'each right that is missing is an obstacle with its GRANT' => sub {
-	is(grant_what_is_missing(), $has_subscribers ? 13 : 3, 'each right that is missing is an obstacle');
+	is(grant_what_is_missing(), $has_subscribers ? 16 : 3, 'each right that is missing is an obstacle');
 	if ($has_subscribers)
 	{
 		my (undef, $rows) = shard_json($program, 'move', @way, '--dry-run');
@@ -85,6 +101,18 @@ subtest 'each right that is missing is an obstacle with its GRANT' => sub {
 			qr/^[^\n]* permission denied for table countries\n    HINT:  Grant the right there[^\n]*$/,
 			'so is one to a table of another schema');
 		$_->safe_psql('postgres', 'GRANT REFERENCES ON public.countries TO app') foreach @nodes;
+		$nodes[0]->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta5 FROM guest');
+		(undef, $rows) = shard_json($program, 'move', @way, '--dry-run');
+		like(join("\n", map { $_->{obstacle} } @$rows),
+			qr/^\S+ TABLE of_guest: permission denied for schema insta5\n +HINT:  GRANT CREATE ON SCHEMA "insta5" TO [^\n]*$/,
+			'so is an owner that may not create in the schema');
+		$nodes[0]->safe_psql('postgres', 'GRANT CREATE ON SCHEMA insta5 TO guest');
+		set_hba($nodes[0], 'local all all trust');
+		(undef, $rows) = shard_json($program, 'move', @way, '--dry-run');
+		like(join("\n", map { $_->{obstacle} } @$rows),
+			qr/: password is required\n +HINT:  The other server must ask for the password: in its pg_hba\.conf/,
+			'so is a server that asks for no password');
+		set_hba($nodes[0], qq{local all "the mover" scram-sha-256\nlocal all all trust});
 	}
 	is(grant_what_is_missing(), 0, 'no other one is');
 	my $rights = q{SELECT string_agg(r, ' ' ORDER BY r) FROM (
@@ -116,7 +144,7 @@ subtest 'the shard moves, and comes back, with these rights alone' => sub {
 	is($nodes[1]->safe_psql('postgres',
 		"SELECT string_agg(DISTINCT pg_get_userbyid(relowner), ' ') FROM pg_class WHERE relnamespace = "
 		. "'insta5'::regnamespace AND relkind <> 'c'"),
-		'app', 'the owner is that of the source');
+		$has_subscribers ? 'app guest' : 'app', 'the owners are those of the source');
 };
 
 done_testing();
