@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/interrupt.h"
 #include "cutover/waiting.h"
 
 /* synchronous_standby_names is "a, b", "2 (a, b)", "FIRST 2 (a, b)" or "ANY 2 (a, b)". A standby
@@ -47,4 +48,12 @@ std::function<void()> tell_of_standby(const Connection& connection)
         }
     };
     return [wait = std::make_shared<Wait>(describe)] { wait->tell(); };
+}
+
+std::function<void()> stop_or_tell(const Connection& connection)
+{
+    return [tell = tell_of_standby(connection)] {
+        stop_if_interrupted();
+        tell();
+    };
 }

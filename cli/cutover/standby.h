@@ -13,3 +13,5 @@ Obstacles find_missing_standby(Connection& connection);
 
 /* For a Watch: tells that the statement waits for such a standby. */
 std::function<void()> tell_of_standby(const Connection& connection);
+/* The same, before the cutover, where Ctrl-C gives up the statement. */
+std::function<void()> stop_or_tell(const Connection& connection);

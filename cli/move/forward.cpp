@@ -14,20 +14,6 @@
 #include "move/reverse.h"
 #include "postgres/dsn.h"
 
-namespace
-{
-
-/* For a Watch, before the cutover. */
-std::function<void()> stop_or_tell(const Connection& connection)
-{
-    return [tell = tell_of_standby(connection)] {
-        stop_if_interrupted();
-        tell();
-    };
-}
-
-} // namespace
-
 /* Runs the steps that are left. */
 int MoveCommand::go_on()
 {

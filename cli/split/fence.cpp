@@ -1,6 +1,7 @@
 #include "split/fence.h"
 
 #include "cutover/sequences.h"
+#include "cutover/standby.h"
 #include "cutover/waiting.h"
 #include "split/session.h"
 #include "sql/sql.h"
@@ -73,7 +74,10 @@ std::string seal_shards(Connection& old, Clock::time_point deadline)
  * triggers refuse rows until reopen() is committed, so a failure in between is harmless. */
 void lower_fence(Connection& old, Clock::time_point deadline)
 {
-    const Watch watch(old, late_at(old, deadline));
+    const Watch watch(old, [late = late_at(old, deadline), tell = tell_of_standby(old)] {
+        late();
+        tell();
+    });
     try {
         if (require_split(old).step == SplitStep::prepared)
             return;

@@ -1,10 +1,50 @@
 #include "split/session.h"
 
+#include <map>
+
+#include "base/output.h"
+#include "fleet/catalog.h"
 #include "postgres/advisory.h"
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/settings.h"
 #include "postgres/trust.h"
+
+namespace
+{
+
+/* Those that leave, as the command line has them, and those that stay. A number that two schemas
+ * have is refused on either side: clients and routers know a shard by its number, so a schema that
+ * another role has planted could leave with the shard, or stay in its place. */
+std::vector<SplitShard> choose(Connection& old, const std::string& list)
+{
+    if (list.empty())
+        throw UsageError("split: --shards is needed: the shards that the standby takes");
+    ShardSet missing = parse_shards(list);
+    const ShardSet wanted = missing;
+    std::map<std::string, int> numbers;
+    std::vector<SplitShard> shards;
+    ShardSet numbers_there;
+    const std::vector<Shard> there = read_shards(old);
+    for (const Shard& shard : there) {
+        numbers_there.insert(shard.number);
+        missing.erase(shard.number);
+        /* The fence closes a schema as a whole, so its rows cannot be in a shard that leaves and in
+         * one that stays. */
+        if (!numbers.emplace(shard.schema, shard.number).second)
+            throw Failure("schema " + visible(shard.schema) +
+                          " makes IDs of several shards: " + std::to_string(numbers[shard.schema]) +
+                          ", " + std::to_string(shard.number));
+        shards.push_back({shard, wanted.count(shard.number) > 0});
+    }
+    if (!missing.empty())
+        throw Failure(count_of(missing.size(), "shard") + " not on " + old.server() + ": " +
+                      format_shards(missing) + "\nNothing was done.");
+    require_one_schema_each(old, there, numbers_there);
+    return shards;
+}
+
+} // namespace
 
 SplitServers::SplitServers(const SplitOptions& options) : old(options.from)
 {
@@ -53,4 +93,13 @@ bool is_in_recovery(Connection& connection)
 std::string start_of(Connection& connection)
 {
     return connection.query("SELECT extract(epoch FROM pg_postmaster_start_time())").text(0, 0);
+}
+
+std::vector<SplitShard> shards_of(const SplitOptions& options, Connection& old)
+{
+    if (read_split(old))
+        return read_split_shards(old);
+    if (options.is_resumed || options.is_aborted || options.is_completed)
+        return {};
+    return choose(old, options.shards);
 }

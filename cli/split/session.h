@@ -26,6 +26,11 @@ struct SplitServers {
 /* In the middle of a split. A Failure if the record is gone, or not trusted any more. */
 SplitState require_split(Connection& connection);
 
+/* Of the record, if there is one: --resume and --abort take the shards that the split began with,
+ * and do not look at --shards. Without a record, resume() and abort() raise the error, and
+ * complete() has nothing to do. */
+std::vector<SplitShard> shards_of(const SplitOptions& options, Connection& old);
+
 bool is_in_recovery(Connection& connection);
 
 /* When its postmaster was started: a promotion that was requested before cannot come afterwards. In

@@ -4,67 +4,22 @@
  * standby. Every step reads it and completes it, so that a split that was killed is resumed by
  * doing all steps again. */
 
-#include <map>
-
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "base/shard_states.h"
-#include "fleet/catalog.h"
 #include "fleet/in_transit.h"
 #include "fleet/published.h"
 #include "postgres/identity.h"
 #include "postgres/trust.h"
 #include "split/command.h"
 #include "cutover/sequences.h"
+#include "cutover/standby.h"
 #include "split/fence.h"
 #include "split/session.h"
 #include "split/standby.h"
 
 namespace
 {
-
-/* Those that leave, as the command line has them, and those that stay. A number that two schemas
- * have is refused on either side: clients and routers know a shard by its number, so a schema that
- * another role has planted could leave with the shard, or stay in its place. */
-std::vector<SplitShard> choose(Connection& old, const std::string& list)
-{
-    if (list.empty())
-        throw UsageError("split: --shards is needed: the shards that the standby takes");
-    ShardSet missing = parse_shards(list);
-    const ShardSet wanted = missing;
-    std::map<std::string, int> numbers;
-    std::vector<SplitShard> shards;
-    ShardSet numbers_there;
-    const std::vector<Shard> there = read_shards(old);
-    for (const Shard& shard : there) {
-        numbers_there.insert(shard.number);
-        missing.erase(shard.number);
-        /* The fence closes a schema as a whole, so its rows cannot be in a shard that leaves and in
-         * one that stays. */
-        if (!numbers.emplace(shard.schema, shard.number).second)
-            throw Failure("schema " + visible(shard.schema) +
-                          " makes IDs of several shards: " + std::to_string(numbers[shard.schema]) +
-                          ", " + std::to_string(shard.number));
-        shards.push_back({shard, wanted.count(shard.number) > 0});
-    }
-    if (!missing.empty())
-        throw Failure(count_of(missing.size(), "shard") + " not on " + old.server() + ": " +
-                      format_shards(missing) + "\nNothing was done.");
-    require_one_schema_each(old, there, numbers_there);
-    return shards;
-}
-
-/* Of the record, if there is one: --resume and --abort take the shards that the split began with,
- * and do not look at --shards. Without a record, resume() and abort() raise the error, and
- * complete() has nothing to do. */
-std::vector<SplitShard> shards_of(const SplitOptions& options, Connection& old)
-{
-    if (read_split(old))
-        return read_split_shards(old);
-    if (options.is_resumed || options.is_aborted || options.is_completed)
-        return {};
-    return choose(old, options.shards);
-}
 
 /* Only the aliases of the shards that leave: the clients of the others are not held. The new server
  * has the tables of the options, too, by the WAL. They are not read there: --from is the wrong
@@ -199,8 +154,8 @@ void SplitCommand::make_triggers()
 void SplitCommand::prepare()
 {
     Connection& standby = servers_.reached();
-    const Watch on_old(old_, stop_if_interrupted);
-    const Watch on_standby(standby, stop_if_interrupted);
+    const Watch on_old(old_, stop_or_tell(old_));
+    const Watch on_standby(standby, stop_or_tell(standby));
     keep_options();
     if (require_split(old_).step != SplitStep::prepared) {
         /* The standby may need long to catch up, and nobody could write until then. */
@@ -303,6 +258,10 @@ int SplitCommand::finish()
 
 int SplitCommand::execute()
 {
+    const Watch on_old(old_, tell_of_standby(old_));
+    std::optional<Watch> on_standby;
+    if (servers_.standby != nullptr)
+        on_standby.emplace(*servers_.standby, tell_of_standby(*servers_.standby));
     /* For a split that begins it is an obstacle. */
     if (options_.is_resumed || options_.is_aborted || options_.is_completed)
         require_trusted_schema(old_, kSplitSchema);

@@ -143,7 +143,13 @@ subtest 'a split that ends before the bounds of its sequences' => sub {
 		unlike($error, qr/RESTART/, 'nor has this one');
 	}
 	$_->safe_psql('postgres', 'DROP FUNCTION public.fails CASCADE') foreach $one, $two;
-	is((run_shard($program, 'split', @servers, '--resume'))[0], 0, '--resume');
+	my @reload = ('postgres', 'SELECT pg_reload_conf()');
+	$one->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+	$one->safe_psql(@reload);
+	my $split = start_command('split', "a COMMIT waits for a synchronous standby, .* = nobody\n", @servers, '--resume');
+	$one->safe_psql('postgres', 'SET synchronous_commit = local; ALTER SYSTEM RESET synchronous_standby_names');
+	$one->safe_psql(@reload);
+	is(end_command($split), 0, '--resume tells of the standby for which it waits') or diag($split->{err});
 	is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify finds nothing');
 	$two->stop;
 };
