@@ -148,16 +148,24 @@ std::map<std::string, Address> PgBouncer::places()
     return places;
 }
 
-/* An alias without a pool_mode of its own has that of the configuration. */
-Aliases PgBouncer::with_session_pooling()
+/* An alias without a pool_mode of its own has that of the configuration. That of a user takes
+ * precedence over both, in some versions also where the alias names the user: SHOW POOLS says which
+ * one is in effect. */
+std::map<std::string, Aliases> PgBouncer::with_session_pooling()
 {
     const std::string mode = setting("pool_mode");
-    Aliases found;
+    std::map<std::string, Aliases> found;
     for_each_alias([&](const Result& rows, int i) {
         const std::string own = column(rows, i, "pool_mode");
         if ((own.empty() ? mode : own) == "session")
-            found.insert(column(rows, i, "name"));
+            found[""].insert(column(rows, i, "name"));
     });
+    const Result pools = run("SHOW POOLS");
+    for (int i = 0; i < pools.rows(); i++)
+        if (const std::string alias = column(pools, i, "database");
+            column(pools, i, "pool_mode") == "session" && pooler_.aliases.count(alias) > 0 &&
+            found[""].count(alias) == 0)
+            found[column(pools, i, "user")].insert(alias);
     return found;
 }
 

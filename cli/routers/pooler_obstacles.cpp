@@ -133,11 +133,13 @@ void Inspection::compare_with_source(const Aliases& aliases, Address place)
 /* PAUSE waits until every client has released its connection to the server. */
 void Inspection::look_at_pooling()
 {
-    const Aliases found = bouncer_.with_session_pooling();
-    if (!found.empty())
-        add(named(found) + (found.size() == 1 ? " has" : " have") +
-                " pool_mode = session, so PAUSE would wait until the last client disconnects",
-            "Write pool_mode=transaction into the line of the alias, and RELOAD.");
+    for (const auto& [user, found] : bouncer_.with_session_pooling())
+        if (!found.empty())
+            add(named(found) + (found.size() == 1 ? " has" : " have") + " pool_mode = session" +
+                    (user.empty() ? "" : " for user " + visible(user)) +
+                    ", so PAUSE would wait until the last client disconnects",
+                "Write pool_mode=transaction into the line of the " +
+                    std::string(user.empty() ? "alias" : "user in [users]") + ", and RELOAD.");
 }
 
 /* RELOAD reads the file of the settings, and the files that it includes. */

@@ -63,6 +63,16 @@ subtest 'session pooling is an obstacle' => sub {
 			'the alias is named');
 		like($out, qr/HINT:  Write pool_mode=transaction into the line of the alias, and RELOAD/, 'with the remedy');
 	}
+	my $of_user = new_pooler(alias_to($one) =~ s/ user=\S+//r);
+	my ($user) = $of_user->{dsn} =~ /user=(\S+)/;
+	append_to_file($of_user->{main}, "[users]\n$user = pool_mode=session\n");
+	console($of_user, 'RELOAD');
+	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $of_user), '--dry-run');
+	is($status, 0, 'not that of a user who has not connected') or diag($out . $err);
+	system('psql', '-XAtqo', '/dev/null', '-d', shard5_of($of_user), '-c', 'SELECT 1');
+	($status, $out, $err) = run_shard($program, 'move', arguments($one, $two, $of_user), '--dry-run');
+	like($out, qr/alias shard5 has pool_mode = session for user $user, .*line of the user in \[users\], and RELOAD/s,
+		'that of a user is one, too') or diag($err);
 	my $line = alias_to($one) =~ s/pool_size=4/pool_mode=transaction/r;
 	unlink $of_all->{file};
 	append_to_file($of_all->{file}, "[databases]\n$line");
