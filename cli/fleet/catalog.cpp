@@ -13,29 +13,29 @@
 namespace
 {
 
-/* Once for each server, as some verbs ask several times. */
-void warn_of_unreadable(Connection& connection, const std::string& shards)
+std::string is_readable_sql()
 {
-    if (!connection.is_ascii())
-        return;
-    const Result rows = connection.query(
-        "SELECT shard, encode(convert_to(schema_name, 'SQL_ASCII'), 'escape') FROM (" + shards +
-        ") AS s ORDER BY 1, 2");
+    return is_utf8_sql("n.nspname") + " AND " + is_utf8_sql("pg_get_userbyid(n.nspowner)");
+}
+
+/* Once for each server, as some verbs ask several times. */
+void warn_of_unreadable(Connection& connection)
+{
+    const Shards unreadable = find_unreadable(connection);
     static std::mutex lock;
     static std::set<std::string> told;
     const std::lock_guard<std::mutex> locked(lock);
-    if (rows.rows() == 0 || !told.insert(connection.server()).second)
+    if (unreadable.empty() || !told.insert(connection.server()).second)
         return;
     std::string schemas;
-    for (int i = 0; i < rows.rows(); i++)
-        schemas += (i == 0 ? "" : ", ") + rows.text(i, 1) + " of shard " + rows.text(i, 0);
+    for (const Shard& shard : unreadable)
+        schemas += (schemas.empty() ? "" : ", ") + shard.schema + " of shard " +
+                   std::to_string(shard.number);
     warn(connection.server() +
          ": left out, because the name of the schema or of its owner is not "
          "UTF-8: " +
          schemas + "\nHINT:  Give it another name.");
 }
-
-} // namespace
 
 /* A shard that moves is in two databases, and open in one. A sequence that Citus has copied makes
  * no IDs here. is_direct: a table of another schema whose DEFAULT calls insta5.next_id() does not
@@ -46,14 +46,14 @@ void warn_of_unreadable(Connection& connection, const std::string& shards)
  *
  * A temporary schema is never a shard: any role may make temporary tables, and so would take a
  * number and give the command a schema to work in. */
-std::string open_shards_sql(Connection& connection)
+std::string shards_sql(Connection& connection, const std::string& condition)
 {
     require_installed(connection);
     std::string closed = "''";
     for (const InTransit& one : read_in_transit(connection))
         if (!one.is_open)
             closed += ", " + connection.literal(one.shard.schema);
-    const std::string sql = R"(
+    return R"(
         SELECT DISTINCT k.shard::bigint AS shard, n.nspname AS schema_name, n.oid AS schema
         FROM snowflake_internal.calls() AS k
         JOIN pg_namespace AS n ON n.oid = k.schema
@@ -62,11 +62,29 @@ std::string open_shards_sql(Connection& connection)
           AND snowflake_internal.is_citus_copy(q.seqmin, q.seqmax) IS NOT TRUE
           AND n.nspname !~ '^pg_(toast_)?temp_'
           AND n.nspname NOT IN ()" +
-                            closed + ") AND ";
-    const std::string readable =
-        is_utf8_sql("n.nspname") + " AND " + is_utf8_sql("pg_get_userbyid(n.nspowner)");
-    warn_of_unreadable(connection, sql + "NOT (" + readable + ")");
-    return sql + readable;
+           closed + ") AND " + condition;
+}
+
+} // namespace
+
+std::string open_shards_sql(Connection& connection)
+{
+    warn_of_unreadable(connection);
+    return shards_sql(connection, is_readable_sql());
+}
+
+/* Only a database of encoding SQL_ASCII has such names. */
+Shards find_unreadable(Connection& connection)
+{
+    if (!connection.is_ascii())
+        return {};
+    const Result rows = connection.query(
+        "SELECT shard, encode(convert_to(schema_name, 'SQL_ASCII'), 'escape') FROM (" +
+        shards_sql(connection, "NOT (" + is_readable_sql() + ")") + ") AS s ORDER BY 1, 2");
+    Shards unreadable;
+    for (int i = 0; i < rows.rows(); i++)
+        unreadable.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1)});
+    return unreadable;
 }
 
 std::vector<Shard> read_shards(Connection& connection)

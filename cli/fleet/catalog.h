@@ -17,6 +17,10 @@ std::string open_shards_sql(Connection& connection);
  * records of moves and of a split are read: no code of a shard's owner runs. */
 std::vector<Shard> read_shards(Connection& connection);
 
+/* Shards that are left out of these, and told by a warning, because the name of the schema or of
+ * its owner is not UTF-8. The name is escaped. */
+Shards find_unreadable(Connection& connection);
+
 /* Among the open shards of a server, the numbers that several schemas have. A text names the
  * schemas and the objects that make the IDs, each with its owner, and the statement that removes
  * the object: any role that may create a table can plant one. The catalogue is asked once more, and

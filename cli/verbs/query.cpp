@@ -37,6 +37,14 @@ AskedServer prepare(Server& server, const QueryOptions& options)
             asked.problem = found->second;
         work.shards.push_back(asked);
     }
+    const ShardSet wanted = options.shards.empty() ? ShardSet() : parse_shards(options.shards);
+    for (const Shard& shard : find_unreadable(server.connection))
+        if (wanted.empty() || wanted.count(shard.number) > 0)
+            work.shards.push_back(
+                {shard, "the name of its schema, or of the owner, is not UTF-8", {}});
+    std::stable_sort(
+        work.shards.begin(), work.shards.end(),
+        [](const Asked& one, const Asked& two) { return one.shard.number < two.shard.number; });
     /* Opened before the first query, so that too many connections are an error of the server, and
      * not of some shards. */
     for (std::size_t i = 1; i < std::min(work.shards.size(), std::size_t(options.jobs)); i++)
