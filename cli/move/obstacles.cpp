@@ -249,10 +249,11 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     if (is_repeated)
         return found;
     /* It reads all rows, so it comes when nothing else is in the way. */
+    UncheckedKeys unchecked;
     if (found.empty())
-        found = find_broken_references(source, move.shards);
+        found = find_broken_references(source, move.shards, unchecked);
     if (found.empty())
-        found = find_missing_references(source, target, move.shards);
+        found = find_missing_references(source, target, move.shards, unchecked);
     tell_of_large_objects(source, move.shards);
     tell_of_full_identity(source, target, move.shards);
     if (untrusted.empty())

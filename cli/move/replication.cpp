@@ -73,8 +73,9 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
                 failed = "replication has failed " +
                          count_of(static_cast<std::size_t>(count), "time") + "; the log of " +
                          servers.target.server() + " says why. It is tried again.";
-                for (const Obstacle& missing :
-                     find_missing_references(servers.source, servers.target, move.shards))
+                UncheckedKeys unchecked;
+                for (const Obstacle& missing : find_missing_references(
+                         servers.source, servers.target, move.shards, unchecked))
                     failed += "\n" + missing.text();
             }
         }

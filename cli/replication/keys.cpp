@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "cutover/waiting.h"
 #include "postgres/row_text.h"
+#include "postgres/sql_text.h"
 
 namespace
 {
@@ -96,43 +97,54 @@ Result read_within(Connection& connection, Clock::time_point deadline, const std
     return rows;
 }
 
-/* The keys that could not be looked at. */
-class Unknown
+/* A query of both tables would run code of one owner with the rights of the other. The target
+ * checks the key. */
+void note(Connection& connection, const Key& key, const ServerError& error,
+          UncheckedKeys& unchecked)
 {
-public:
-    /* A query of both tables would run code of one owner with the rights of the other. The target
-     * checks the key. */
-    void note(Connection& connection, const Key& key, const ServerError& error)
-    {
-        connection.rollback();
-        if (error.sqlstate == kQueryCanceled)
-            late_++;
-        else if (error.sqlstate == kInsufficientPrivilege)
-            warn(connection.server() + ": foreign key " + visible(key.name) + " of table " +
-                 visible(key.table) + " was not checked, because table " + visible(key.other) +
-                 " has another owner");
-        else
-            throw error;
-    }
-    void add() { late_++; }
-    void tell(const Connection& connection, const Shards& shards) const
-    {
-        if (late_ > 0)
-            warn(connection.server() + ": " + count_of(late_, "foreign key") + " of " +
-                 title_of(shards) + " could not be checked within 30 s");
-    }
-
-private:
-    std::size_t late_ = 0;
-};
+    connection.rollback();
+    if (error.sqlstate == kQueryCanceled || error.sqlstate == kLockTimeout)
+        unchecked.add_late(key.table, key.name);
+    else if (error.sqlstate == kInsufficientPrivilege)
+        unchecked.add_foreign(key.table, key.name, key.other);
+    else
+        throw error;
+}
 
 } // namespace
 
-Obstacles find_broken_references(Connection& connection, const Shards& shards, bool only_leaving)
+void UncheckedKeys::add_late(const std::string& table, const std::string& key)
+{
+    late_.insert(table + " " + key);
+}
+
+void UncheckedKeys::add_foreign(const std::string& table, const std::string& key,
+                                const std::string& other)
+{
+    if (first_.empty())
+        first_ = "foreign key " + visible(key) + " of table " + visible(table) +
+                 " was not checked, because table " + visible(other) + " has another owner";
+    foreign_.insert(table + " " + key);
+    schemas_.insert(table.substr(0, end_of_token(table, 0)));
+}
+
+UncheckedKeys::~UncheckedKeys()
+{
+    if (!first_.empty())
+        warn(first_ + (foreign_.size() == 1
+                           ? ""
+                           : "; nor were " + count_of(foreign_.size() - 1, "more key") + ", of " +
+                                 count_of(schemas_.size(), "shard")));
+    if (!late_.empty())
+        warn(count_of(late_.size(), "foreign key") +
+             " could not be checked within 30 s, or because of locks");
+}
+
+Obstacles find_broken_references(Connection& connection, const Shards& shards,
+                                 UncheckedKeys& unchecked, bool only_leaving)
 {
     const Clock::time_point deadline = Clock::now() + kMostTime;
     Obstacles found;
-    Unknown unknown;
     for (const Key& key : read_keys(connection, shards, only_leaving))
         try {
             if (read_within(connection, deadline, key.table, key.one_violation).rows() > 0)
@@ -141,26 +153,25 @@ Obstacles find_broken_references(Connection& connection, const Shards& shards, b
                               visible(key.name) + " to table " + visible(key.other),
                           visible(key.violations) + "; shows them.");
         } catch (const ServerError& error) {
-            unknown.note(connection, key, error);
+            note(connection, key, error, unchecked);
         }
-    unknown.tell(connection, shards);
     return found;
 }
 
 /* The tables are on two servers. So the values go to the other one, which compares them as the key
  * does. */
-Obstacles find_missing_references(Connection& source, Connection& target, const Shards& shards)
+Obstacles find_missing_references(Connection& source, Connection& target, const Shards& shards,
+                                  UncheckedKeys& unchecked)
 {
     const Clock::time_point deadline = Clock::now() + kMostTime;
     Obstacles found;
-    Unknown unknown;
     for (const Key& key : read_keys(source, shards, true))
         try {
             const std::vector<std::string> values =
                 texts_of(read_within(source, deadline, key.table,
                                      key.referred + " LIMIT " + std::to_string(kMostValues + 1)));
             if (values.size() > kMostValues) {
-                unknown.add();
+                unchecked.add_late(key.table, key.name);
                 continue;
             }
             const std::vector<std::string> missing = texts_of(
@@ -178,9 +189,8 @@ Obstacles find_missing_references(Connection& source, Connection& target, const 
                               source.literal(sql_array(missing)) + "); shows them.");
         } catch (const ServerError& error) {
             source.rollback();
-            unknown.note(target, key, error);
+            note(target, key, error, unchecked);
         }
-    unknown.tell(target, shards);
     return found;
 }
 

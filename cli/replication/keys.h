@@ -5,20 +5,43 @@
 
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "base/clock.h"
 #include "base/shards.h"
 #include "postgres/obstacles.h"
 
+/* Keys that could not be looked at, of several servers and sets: a warning tells of them once. */
+class UncheckedKeys
+{
+public:
+    UncheckedKeys() = default;
+    UncheckedKeys(const UncheckedKeys&) = delete;
+    UncheckedKeys& operator=(const UncheckedKeys&) = delete;
+    ~UncheckedKeys();
+
+    void add_late(const std::string& table, const std::string& key);
+    /* other: the table to which it refers; of another owner. */
+    void add_foreign(const std::string& table, const std::string& key, const std::string& other);
+
+private:
+    std::set<std::string> late_;
+    std::set<std::string> foreign_;
+    std::set<std::string> schemas_; /* of these */
+    std::string first_;             /* of these, as text */
+};
+
 /* Rows that violate a key: made with triggers off, for example. ADD CONSTRAINT would refuse the
  * key. One obstacle for each such key, of those that leave the set alone if that is asked. Reads
- * the tables with the rights of their owners, for half a minute at most: a warning tells which keys
- * are left. */
+ * the tables with the rights of their owners, for half a minute at most. */
 Obstacles find_broken_references(Connection& connection, const Shards& shards,
-                                 bool only_leaving = false);
+                                 UncheckedKeys& unchecked, bool only_leaving = false);
 
 /* Rows that a table of another schema lacks on the target, and to which rows of the source refer.
  * One obstacle for each such key. For half a minute at most, too. */
-Obstacles find_missing_references(Connection& source, Connection& target, const Shards& shards);
+Obstacles find_missing_references(Connection& source, Connection& target, const Shards& shards,
+                                  UncheckedKeys& unchecked);
 
 /* Lets the keys that leave the set check replicated rows, too: a row that would violate one is an
  * error of the apply worker, which tries again. In a transaction of the caller. */

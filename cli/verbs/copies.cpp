@@ -4,6 +4,7 @@
 
 #include "base/output.h"
 #include "fleet/in_transit.h"
+#include "fleet/locked.h"
 #include "replication/comparison.h"
 #include "replication/keys.h"
 #include "replication/publication.h"
@@ -60,18 +61,50 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
             {copy.address().text(), {"rows", "schema " + shard.schema, difference, hint(move)}});
     for (const std::string& unknown : found.unknown)
         warn(visible(unknown));
-    for (Connection* const server : {&publishing, &copy})
-        for (const Obstacle& broken : find_broken_references(*server, {shard}, true))
-            findings.push_back({server->address().text(),
-                                {"key", "schema " + shard.schema, broken.problem, broken.hint}});
+}
+
+/* The closed rows of a move that is at rest are dropped by --complete. */
+void check_keys(ServerSet& servers, std::vector<CopyFinding>& findings)
+{
+    UncheckedKeys unchecked;
+    for (std::size_t i = 0; i < servers.size(); i++) {
+        Connection& server = servers[i].connection;
+        for (const InTransit& one : read_in_transit(server)) {
+            if (one.kind != InTransit::Kind::move || one.shard.number != one.set.front().number ||
+                (one.motion() == Motion::rest && !one.is_open))
+                continue;
+            Shards set = one.set;
+            for (Shard& shard : set)
+                shard.quoted = server.identifier(shard.schema);
+            for (const Obstacle& broken : find_broken_references(server, set, unchecked, true))
+                findings.push_back({server.address().text(),
+                                    {"key", short_title_of(set), broken.problem, broken.hint}});
+        }
+    }
+}
+
+/* Who has locked the schema on one of the two servers. */
+std::string holder_of(ServerSet& servers, const Side& publisher, const Side& follower)
+{
+    for (const std::size_t i : {publisher.server, follower.server}) {
+        Connection& server = servers[i].connection;
+        server.rollback();
+        Locked locked = find_locked(server);
+        const Result schema = server.query("SELECT oid FROM pg_namespace WHERE nspname = $1",
+                                           {publisher.move.shard.schema});
+        if (schema.rows() > 0 && locked.count(schema.text(0, 0)) > 0)
+            return server.server() + " has it " + locked[schema.text(0, 0)];
+    }
+    return "it was locked";
 }
 
 } // namespace
 
-std::vector<CopyFinding> compare_copies(ServerSet& servers)
+ComparedCopies compare_copies(ServerSet& servers)
 {
     const auto [publishers, followers] = read_sides(servers);
-    std::vector<CopyFinding> findings;
+    ComparedCopies compared;
+    check_keys(servers, compared.findings);
     for (const auto& [id, publisher] : publishers) {
         const InTransit& move = publisher.move;
         /* Nothing follows any more, so the two sides differ by the writes of clients since the
@@ -91,12 +124,15 @@ std::vector<CopyFinding> compare_copies(ServerSet& servers)
             try {
                 /* A Failure is of this shard, as a slot that is gone or a copy that does not catch
                  * up, and the others are compared. A ServerError ends verify with exit code 3. */
-                compare(servers, publisher, follower->second, findings);
-            } catch (const ServerError&) {
-                throw;
+                compare(servers, publisher, follower->second, compared.findings);
+            } catch (const ServerError& error) {
+                if (error.sqlstate != kLockTimeout)
+                    throw;
+                compared.is_all = false;
+                warn("rows are not compared: " + holder_of(servers, publisher, follower->second));
             } catch (const Failure& error) {
                 warn(std::string("rows are not compared: ") + error.what());
             }
     }
-    return findings;
+    return compared;
 }

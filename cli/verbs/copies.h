@@ -13,8 +13,14 @@ struct CopyFinding {
     MoveFinding finding;
 };
 
+struct ComparedCopies {
+    std::vector<CopyFinding> findings{};
+    bool is_all = true; /* no shard was locked */
+};
+
 /* Compares each shard that one of the servers has open or closed with its copy on another one,
  * where that has all rows and follows it: during a move after the copy, and in reverse replication.
- * Shards whose rows cannot be compared are named on the standard error, and are no findings: the
- * exit code says nothing of them. A ServerError is thrown. */
-std::vector<CopyFinding> compare_copies(ServerSet& servers);
+ * Shards whose rows cannot be compared are named on the standard error, and are no findings. Also
+ * looks for rows that violate a key which leaves the set, in each set that has a record. A
+ * ServerError is thrown, but that of a lock. */
+ComparedCopies compare_copies(ServerSet& servers);

@@ -8,7 +8,6 @@
 
 #include "base/output.h"
 #include "base/table.h"
-#include "definition/copy.h"
 #include "fleet/catalog.h"
 #include "fleet/findings.h"
 #include "fleet/locked.h"
@@ -17,6 +16,7 @@
 #include "postgres/servers.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
+#include "verbs/catalog_findings.h"
 #include "verbs/copies.h"
 #include "verbs/verbs.h"
 
@@ -129,67 +129,6 @@ void check_ids(Connection& connection, bool is_full, Progress& progress, Report&
     }
 }
 
-/* Objects of a move whose record is gone, as after a DROP SCHEMA by hand. The names of a move's
- * objects begin with that of its schema, snowflake_move_N; if the schema is there, find_moves()
- * tells more. Subscriptions and slots are of the whole server, and only those of this database are
- * meant. DROP SUBSCRIPTION drops the slot on the other server, too, and fails if it cannot: so the
- * hint takes the slot's name away first. */
-Result find_leftovers(Connection& connection)
-{
-    return connection.query(R"(
-        WITH of_moves (kind, name, hint) AS (
-            SELECT 'publication', pubname, 'DROP PUBLICATION %I;'
-            FROM pg_publication
-            UNION ALL
-            SELECT 'subscription', subname, 'ALTER SUBSCRIPTION %1$I DISABLE; '
-                   'ALTER SUBSCRIPTION %1$I SET (slot_name = NONE); DROP SUBSCRIPTION %1$I;'
-            FROM pg_subscription
-            WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-            UNION ALL
-            SELECT 'slot', slot_name, 'SELECT pg_drop_replication_slot(%L);'
-            FROM pg_replication_slots
-            WHERE database = current_database())
-        SELECT 'leftover', $1::text, format('%s %s', kind, name), 'it is of a move that is gone',
-               format(hint, name)
-        FROM of_moves
-        WHERE name ~ '^snowflake_move_[0-9]+(_|$)'
-          AND substring(name, '^snowflake_move_[0-9]+') NOT IN (SELECT nspname FROM pg_namespace)
-        UNION ALL
-        SELECT 'leftover', $1, format('schema %s', nspname), 'a clone was killed, or is running now',
-               format('DROP SCHEMA %I; -- the next clone drops it with its contents', nspname)
-        FROM pg_namespace
-        WHERE nspname ~ $2)",
-                            {connection.address().text(), kCopyPattern});
-}
-
-/* An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is
- * being made. That of a partitioned table is invalid as long as a partition has none. REINDEX
- * CONCURRENTLY makes name_ccnew, and renames the old index to name_ccold when they are swapped: the
- * valid one has the name, so the other is dropped. The progress view hides the tables and indexes
- * of other roles' sessions from a role without pg_read_all_stats, but not the process IDs. Such a
- * session keeps its lock on the table until it ends, so an index that is invalid for good on the
- * same table is found after that. MATERIALIZED, so that the catalogue is searched for shards once.
- */
-Result find_invalid_indexes(Connection& connection)
-{
-    return connection.query("WITH open AS MATERIALIZED (" + open_shards_sql(connection) + R"()
-        SELECT 'index', $1::text, i.oid::regclass::text,
-               CASE WHEN i.relkind = 'I' THEN 'it is invalid: a partition has no such index'
-                    ELSE 'it is invalid: queries do not use it, and each write maintains it' END,
-               CASE WHEN i.relkind = 'I'
-                    THEN format('CREATE INDEX on each partition that has none, and ALTER INDEX %s ATTACH PARTITION', i.oid::regclass)
-                    WHEN i.relname ~ '_cc(new|old)[0-9]*$' THEN format('DROP INDEX CONCURRENTLY %s;', i.oid::regclass)
-                    ELSE format('REINDEX INDEX CONCURRENTLY %1$s; -- or DROP INDEX CONCURRENTLY %1$s;', i.oid::regclass) END
-        FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
-        WHERE NOT x.indisvalid
-          AND i.relnamespace IN (SELECT n.oid FROM pg_namespace AS n JOIN open ON schema_name = nspname)
-          AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p JOIN pg_locks AS l USING (pid)
-                          WHERE p.datname = current_database() AND l.locktype = 'relation' AND l.database = p.datid
-                            AND l.relation = x.indrelid AND l.mode = 'ShareUpdateExclusiveLock')
-        ORDER BY 3)",
-                            {connection.address().text()});
-}
-
 /* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
  * without arguments is called by an object or was called: then it has drawn from its sequence.
  * Without that condition a server that only has the setting, as from a common configuration file,
@@ -225,6 +164,7 @@ Report verify_server(Connection& connection, bool is_full, Progress& progress)
                               {report.server}));
     check_ids(connection, is_full, progress, report);
     add_rows(report.findings, find_invalid_indexes(connection));
+    add_rows(report.findings, find_disabled_keys(connection));
     add_rows(report.findings, find_leftovers(connection));
     for (const MoveFinding& found : find_moves(connection))
         report.findings.rows.push_back(
@@ -287,18 +227,18 @@ int verify_shards(const VerifyOptions& options)
     /* After all servers, because it compares them. A server that has failed is not in the reports,
      * and the exit code is 3 then. */
     find_numbers_twice(reports);
-    std::vector<CopyFinding> of_copies;
+    ComparedCopies copies;
     if (options.rows)
-        of_copies = compare_copies(servers);
+        copies = compare_copies(servers);
     std::size_t shards = 0;
-    bool is_all = true;
+    bool is_all = copies.is_all;
     Table all = {reports[0].findings.columns, {}};
     for (const Report& report : reports) {
         shards += report.shards.size();
         is_all = is_all && report.locked.empty();
         all.rows.insert(all.rows.end(), report.findings.rows.begin(), report.findings.rows.end());
     }
-    for (const auto& [server, found] : of_copies)
+    for (const auto& [server, found] : copies.findings)
         all.rows.push_back({found.kind, server, found.object, found.problem, found.hint});
     if (options.json) {
         print(all, Format::json);

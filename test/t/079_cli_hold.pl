@@ -92,6 +92,20 @@ subtest 'a row that was changed by hand on the target' => sub {
 	moves([ @nodes, '--hold' ], 'held', 'without it, the set is held again');
 };
 
+subtest 'a table that is locked while verify compares rows' => sub {
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.counted IN ACCESS EXCLUSIVE MODE');
+	local $ENV{PGOPTIONS} = '-c lock_timeout=500ms';
+	($status, $out, $err) = run_shard($program, 'verify', '--rows', @nodes);
+	is($status, 3, 'exit code 3');
+	like($err, qr/^snowflake-shard: shard 5: rows are not compared: \S+:${\$one->port}\/postgres has it locked by process \d+ \(role .*\): .*LOCK TABLE/m,
+		'the process is named') or diag($out);
+	is(scalar(() = $err =~ /key users_country_fkey .* was not checked/g), 1, 'a key between owners is told once');
+	$holder->quit;
+	delete $ENV{PGOPTIONS};
+	is((run_shard($program, 'verify', '--rows', @nodes))[0], 0, 'then all rows are compared');
+};
+
 subtest 'a comparison that was interrupted is continued' => sub {
 	# As a command leaves it that was killed behind these tables.
 	$one->safe_psql('postgres', q{

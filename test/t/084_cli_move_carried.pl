@@ -106,7 +106,24 @@ subtest 'verify --rows finds a row that violates a key' => sub {
 	like(verified(), qr/^key: rows of table insta5\.products $violate: SELECT .*; shows them\.$/, 'in a set that is held');
 	$two->safe_psql('postgres', 'INSERT INTO public.categories VALUES (4)');
 	is(verified(), '', 'and none when it is there again');
+	$one->safe_psql('postgres', "$by_hand DELETE FROM public.categories WHERE id = 1");
+	like(verified(), qr/^key: rows of table insta5\.products $violate/, 'on the other side, too');
+	$one->safe_psql('postgres', 'INSERT INTO public.categories VALUES (1)');
 	moves([ @nodes, '--abort' ], 'aborted', '--abort');
+};
+
+subtest 'verify finds a key that is not checked' => sub {
+	$one->safe_psql('postgres', 'ALTER TABLE insta5.products DISABLE TRIGGER ALL; INSERT INTO insta5.products VALUES (77, 77)');
+	my (undef, $found) = shard_json($program, 'verify', @nodes);
+	my ($key) = grep { $_->{problem} =~ /products_category_id_fkey/ } @$found;
+	is("$key->{finding} $key->{object}: $key->{problem}",
+		'key table insta5.products: foreign key products_category_id_fkey is not checked: its triggers on table '
+		. 'insta5.products are disabled', 'without --rows');
+	is(sqlstate($one, $key->{hint}), '23503', 'the hint refuses rows that violate it');
+	$one->safe_psql('postgres', 'DELETE FROM insta5.products WHERE id = 77');
+	is(sqlstate($one, $_->{hint}), '', $_->{problem}) foreach @$found;
+	(undef, $found) = shard_json($program, 'verify', @nodes);
+	is(join("\n", map { $_->{problem} } @$found), '', 'and mends it');
 };
 
 subtest 'materialized views are as old as the copy' => sub {

@@ -1,0 +1,15 @@
+/* The findings of verify that the catalogue alone shows. Rows: kind, server, object, problem, hint.
+ */
+
+#pragma once
+
+#include "postgres/connection.h"
+
+/* Objects of moves and clones that are gone. */
+Result find_leftovers(Connection& connection);
+
+/* Of open shards. */
+Result find_invalid_indexes(Connection& connection);
+
+/* Foreign keys of open shards whose triggers are disabled. */
+Result find_disabled_keys(Connection& connection);
