@@ -1,6 +1,6 @@
 # What is done in a gap. A file of exchange/ or change/ is SQL in parts: the first runs in the gap, that behind "-- at
-# the next gap" in the next one, and that behind "-- carried over if" is a question to be answered by t in the end. A
-# kind of kill or stall is a function here.
+# the next gap" in the next one, and that behind "-- carried over if" is a question to be answered by t in the end, if need
+# be after the statement behind "-- told as", which the command must print. A kind of kill or stall is a function here.
 
 package Actions;
 
@@ -19,14 +19,15 @@ sub names
 	return %names;
 }
 
-# first, next, question: the parts of a file.
+# first, next, question, told: the parts of a file.
 sub parts_of
 {
 	my ($file) = @_;
 	my $text = slurp_file($file);
-	my ($rest, $question) = split /^-- carried over if\n/m, $text;
+	my ($parts, $told) = split /^-- told as\n/m, $text;
+	my ($rest, $question) = split /^-- carried over if\n/m, $parts;
 	my ($first, $next) = split /^-- at the next gap\n/m, $rest;
-	return { first => $first, next => $next, question => $question };
+	return { first => $first, next => $next, question => $question, told => $told };
 }
 
 # What the application does: on server two if it takes rows, else on one. The server, if it was acknowledged.

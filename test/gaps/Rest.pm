@@ -14,11 +14,13 @@ my $most_commands = 6;    # that "list" may name one after the other
 
 sub words { my ($self) = @_; return $self->{verb}{words}->($self->{fleet}) }
 
-# Arguments of the command, and what to do in each gap.
+# Arguments of the command, and what to do in each gap. printed: the standard error of all commands.
 sub run
 {
 	my ($self, $words, $on_gap) = @_;
-	return Command::run($self->{fleet}{proxy}, [ $self->{program}, @$words ], $on_gap);
+	my $run = Command::run($self->{fleet}{proxy}, [ $self->{program}, @$words ], $on_gap);
+	$self->{printed} .= $run->{err};
+	return $run;
 }
 
 # Servers on which the shard can be written to.
@@ -89,7 +91,9 @@ sub shell
 	my ($self, $command) = @_;
 	my ($folder) = $self->{program} =~ m{(.*)/};
 	local $ENV{PATH} = "$folder:$ENV{PATH}";
-	return Command::run($self->{fleet}{proxy}, [ 'sh', '-c', $command ]);
+	my $run = Command::run($self->{fleet}{proxy}, [ 'sh', '-c', $command ]);
+	$self->{printed} .= $run->{err};
+	return $run;
 }
 
 sub repeat

@@ -145,6 +145,7 @@ sub try_change
 	$self->begin();
 	my $writer = $self->start_writer();
 	my ($reached, $changed) = (0);
+	$self->{printed} = '';
 	my $run = $self->run([ $self->words() ],
 		$self->in_gap($gap, sub { $reached++; $changed = Actions::change($fleet, $parts); 0 }));
 	my @faults = $run->{is_late} ? 'it did not end' : ();
@@ -153,8 +154,14 @@ sub try_change
 	push @faults, $self->come_to_rest($run, 0);
 	if ($changed)
 	{
-		my @answers = map { $fleet->column($_, $parts->{question}) } $self->places();
-		push @faults, "the change on server $changed, which was acknowledged, is not there" if !grep { $_ } @answers;
+		my @places = $self->places();
+		my $is_there = sub { scalar grep { $_ } map { $fleet->column($_, $parts->{question}) } @places };
+		my $told = ($parts->{told} // '') =~ s/\s+\z//r;
+		if (!$is_there->() && $told && index($self->{printed}, $told) >= 0)
+		{
+			$fleet->try_sql($_, 'mallory', $told) foreach @places;
+		}
+		push @faults, "the change on server $changed, which was acknowledged, is not there" if !$is_there->();
 	}
 	$self->end_writer($writer, \@faults);
 	return $reached ? \@faults : undef;
