@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/output.h"
 #include "base/quoting.h"
 
 namespace
@@ -177,4 +178,14 @@ void RowPrinter::end()
     else if (format_ == Format::table && !has_rows_)
         print_first_rows();
     std::cout << std::flush;
+}
+
+void print_findings(const Table& findings, bool json, const std::string& summary)
+{
+    if (json)
+        return print(findings, Format::json);
+    for (const Row& row : findings.rows)
+        std::cout << visible(row[1].text) << ": " << visible(row[2].text) << ": "
+                  << visible(row[3].text) << "\n    HINT:  " << visible(row[4].text) << "\n";
+    std::cout << summary << ", " << count_of(findings.rows.size(), "finding") << "\n";
 }

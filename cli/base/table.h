@@ -81,3 +81,6 @@ private:
     std::vector<bool> is_number_;
     bool has_rows_ = false;
 };
+
+/* Rows of finding, server, object, problem and hint, as a list with a last line; or in JSON. */
+void print_findings(const Table& findings, bool json, const std::string& summary);

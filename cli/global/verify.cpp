@@ -1,6 +1,5 @@
 /* snowflake-shard global verify: whether all servers have the same global tables. */
 
-#include <iostream>
 #include <map>
 
 #include "base/clock.h"
@@ -24,29 +23,14 @@ namespace
 /* A worker that has ended is started again after wal_retrieve_retry_interval, by default 5 s. */
 constexpr auto kRestart = std::chrono::seconds(8);
 
-class Findings
-{
-public:
+struct Findings {
     void add(Connection& server, const std::string& kind, const std::string& object,
              const std::string& problem, const std::string& hint)
     {
-        table_.rows.push_back({kind, server.address().text(), object, problem, hint});
+        table.rows.push_back({kind, server.address().text(), object, problem, hint});
     }
 
-    bool empty() const { return table_.rows.empty(); }
-
-    void print(bool json, const std::string& summary) const
-    {
-        if (json)
-            return ::print(table_, Format::json);
-        for (const Row& row : table_.rows)
-            std::cout << visible(row[1].text) << ": " << visible(row[2].text) << ": "
-                      << visible(row[3].text) << "\n    HINT:  " << visible(row[4].text) << "\n";
-        std::cout << summary << ", " << count_of(table_.rows.size(), "finding") << "\n";
-    }
-
-private:
-    Table table_ = {{"finding", "server", "object", "problem", "hint"}, {}};
+    Table table = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
 
 /* A follower against its writer. */
@@ -280,7 +264,8 @@ int verify_global(const GlobalOptions& options)
         check.run();
     }
     check_slots(writer, slots, findings);
-    findings.print(options.json, count_of(publication.tables.size(), "global table") + " on " +
-                                     count_of(servers.size(), "server"));
-    return servers.exit_code(findings.empty() ? kDone : kFound);
+    print_findings(findings.table, options.json,
+                   count_of(publication.tables.size(), "global table") + " on " +
+                       count_of(servers.size(), "server"));
+    return servers.exit_code(findings.table.rows.empty() ? kDone : kFound);
 }

@@ -3,7 +3,6 @@
  * An ID carries its shard. So the same ID on two servers is of a shard that is open on both, or of
  * a wrong shard on one of them: it is found without a comparison of the servers' IDs. */
 
-#include <iostream>
 #include <map>
 
 #include "base/output.h"
@@ -240,15 +239,7 @@ int verify_shards(const VerifyOptions& options)
     }
     for (const auto& [server, found] : copies.findings)
         all.rows.push_back({found.kind, server, found.object, found.problem, found.hint});
-    if (options.json) {
-        print(all, Format::json);
-    } else {
-        for (const auto& row : all.rows) {
-            std::cout << visible(row[1].text) << ": " << visible(row[2].text) << ": "
-                      << visible(row[3].text) << "\n    HINT:  " << visible(row[4].text) << "\n";
-        }
-        std::cout << count_of(shards, "shard") << " on " << count_of(reports.size(), "server")
-                  << ", " << count_of(all.rows.size(), "finding") << "\n";
-    }
+    print_findings(all, options.json,
+                   count_of(shards, "shard") + " on " + count_of(reports.size(), "server"));
     return servers.exit_code(!is_all ? kFailed : all.rows.empty() ? kDone : kFound);
 }
