@@ -2,9 +2,7 @@
  *
  * A copy of the template is made (see copy.h) and dumped. Each clone is the text of that dump, run
  * as it is: a schema with the copy's name, which gets its own number and is renamed in the same
- * transaction. Each connection has a copy's name of its own, so connections do not wait for each
- * other. The copy has another number than the template, too: a clone that would differ from the
- * template is found before there is one. */
+ * transaction. Each connection has a copy's name of its own, so none waits for another. */
 
 #include <algorithm>
 #include <atomic>
@@ -221,8 +219,7 @@ void make(Connection& connection, ShardState& target, const Recipe& recipe,
 using Connections = std::vector<std::unique_ptr<Connection>>;
 
 /* All before the first shard is made: an error here ends the command without the list of those that
- * were. Beside that of the server: two workers cannot share a connection, and the settings of the
- * dump stay in these sessions. */
+ * were. The settings of the dump stay in these sessions. */
 Connections connect(const Server& home, std::size_t count)
 {
     try {
@@ -237,7 +234,7 @@ Connections connect(const Server& home, std::size_t count)
     }
 }
 
-/* Makes the shards that are not there, over several connections, until one fails. */
+/* Until one fails. */
 void make_all(const Connections& connections, const std::vector<Recipe>& recipes,
               std::vector<ShardState>& targets, const std::string& sole_owner)
 {
