@@ -215,15 +215,14 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
         if (item.title.rfind("MATERIALIZED VIEW DATA", 0) != 0) /* it can take long */
             items.push_back(item);
     /* In one go, because most definitions can be made. Only if not, pg_restore is run for each
-     * item, to name those that fail; one that fails only behind others is named by the first error.
-     */
-    statements.push_back({Kind::object, "definition", archive.sql(items)});
-    const Obstacles first = trial.find_first(statements);
-    if (first.empty())
+     * item, to name those that fail. If none does, a lock was in the way, or an item fails only
+     * behind others: the second try tells. */
+    std::vector<Statement> whole = statements;
+    whole.push_back({Kind::object, "definition", archive.sql(items)});
+    if (trial.find_first(whole).empty())
         return {};
-    statements.pop_back();
     for (const Archive::Item& item : items)
         statements.push_back({Kind::object, item.title, archive.sql({item})});
     const Obstacles found = trial.find_obstacles(statements);
-    return found.empty() ? first : found;
+    return found.empty() ? trial.find_first(whole) : found;
 }

@@ -293,7 +293,7 @@ subtest 'moves are interrupted' => sub {
 	foreach my $move (@opened)
 	{
 		$move->{h}->finish;
-		is($move->{h}->result(0), 3, 'a router that does not work');
+		is($move->{h}->result(0), 3, 'a router that does not work') or diag($move->{out});
 		like($move->{err}, qr/not every client is led there/, 'and why');
 	}
 	push @{ $hints{'open, not ended'}{'--resume'} }, commands_of($opened[0]{err});
