@@ -14,15 +14,8 @@
 namespace
 {
 
-/* Of this role on the writer: to publish the tables, and to make a slot. */
-const char* const kMissingRights = R"(
-SELECT format('role %I may make no replication slot', current_user), format('ALTER ROLE %I REPLICATION;', current_user)
-FROM pg_roles WHERE rolname = current_user AND NOT rolsuper AND NOT rolreplication
-UNION ALL
-SELECT format('role %I may make no publication in database %I', current_user, current_database()),
-       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
-WHERE NOT has_database_privilege(current_database(), 'CREATE')
-UNION ALL
+/* Of this role on the writer. */
+const char* const kNoMember = R"(
 SELECT format('role %I is no member of role %I, which owns table %s', current_user, rolname, min(c.oid::regclass::text)),
        CASE WHEN rolsuper THEN 'Connect as a superuser, or give the table to a role that is none.'
             ELSE format('GRANT %I TO %I%s;', rolname, current_user,
@@ -125,8 +118,10 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
             found.add(find_missing_rights(writer, *follower, tables, dsn));
             subscribes = true;
         }
-    if (subscribes)
-        found.read(writer, kMissingRights, {sql_array(tables)});
+    if (subscribes) {
+        found.add(find_missing_to_publish(writer));
+        found.read(writer, kNoMember, {sql_array(tables)});
+    }
     if (!found.empty())
         return found; /* the others compare with these tables */
     for (Connection* const follower : session.followers()) {

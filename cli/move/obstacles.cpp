@@ -24,14 +24,7 @@ namespace
  * --timeout ($1, in seconds), it is likely to outlast the cutover. Sessions of this command are
  * left out: they end with it. A prepared transaction is an obstacle at any age, because no process
  * will end it. */
-const char* const kPublishing = R"(
-SELECT format('role %I may not make a slot', rolname), format('ALTER ROLE %I REPLICATION;', rolname)
-FROM pg_roles WHERE rolname = current_user AND NOT (rolreplication OR rolsuper)
-UNION ALL
-SELECT format('role %I may make no schema and no publication in database %I', current_user, current_database()),
-       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
-WHERE NOT has_database_privilege(current_database(), 'CREATE')
-UNION ALL
+const char* const kOldTransactions = R"(
 SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
        format('SELECT pg_terminate_backend(%s); or wait', pid)
 FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
@@ -155,7 +148,8 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
 {
     Obstacles found;
     found.add(find_low_wal_level(source));
-    found.read(source, kPublishing, {limits.seconds()});
+    found.add(find_missing_to_publish(source));
+    found.read(source, kOldTransactions, {limits.seconds()});
     found.add(find_taken_names(source, move));
     found.add(find_not_replicable(source, move.shards));
     found.add(find_unqualified_names(source, move.shards));
@@ -270,7 +264,8 @@ Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Wo
     auto& [source, target] = servers;
     Obstacles found;
     found.add(find_low_wal_level(target));
-    found.read(target, kPublishing, {limits.seconds()});
+    found.add(find_missing_to_publish(target));
+    found.read(target, kOldTransactions, {limits.seconds()});
     found.add(find_obstacles_of_follower(servers, move, workers));
     /* The source has the definition, so only the subscription is tried; and not under a name that
      * is taken, which is an obstacle of find_obstacles(). */

@@ -159,7 +159,7 @@ std::string Archive::text() const
     return sql(all);
 }
 
-/* pg_restore writes privileges behind everything else. But ALTER ... OWNER TO needs CREATE on the
+/* pg_restore writes privileges after everything else. But ALTER ... OWNER TO needs CREATE on the
  * schema for the new owner, if this role is no superuser. */
 std::string Archive::sql(const std::vector<Item>& items) const
 {

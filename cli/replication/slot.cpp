@@ -122,3 +122,16 @@ void await_follower(Connection& publisher, const Connection& follower, const std
                           std::to_string(longest.count()) + " ms");
     }
 }
+
+Obstacles find_missing_to_publish(Connection& publisher)
+{
+    Obstacles found;
+    found.read(publisher, R"(
+        SELECT format('role %I may not make a slot', rolname), format('ALTER ROLE %I REPLICATION;', rolname)
+        FROM pg_roles WHERE rolname = current_user AND NOT (rolreplication OR rolsuper)
+        UNION ALL
+        SELECT format('role %I may make no schema and no publication in database %I', current_user, current_database()),
+               format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
+        WHERE NOT has_database_privilege(current_database(), 'CREATE'))");
+    return found;
+}

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "postgres/connection.h"
+#include "postgres/obstacles.h"
 
 /* With the database in it, because two databases of a cluster can have a slot for the same
  * purpose. */
@@ -48,3 +49,6 @@ void drop_slot(Connection& publisher, const std::string& slot, Clock::time_point
  * A Failure if it does not, or does not catch up in this time. */
 void await_follower(Connection& publisher, const Connection& follower, const std::string& slot,
                     std::chrono::milliseconds longest);
+
+/* The rights of this role that a slot and a publication take. */
+Obstacles find_missing_to_publish(Connection& publisher);

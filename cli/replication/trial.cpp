@@ -216,7 +216,7 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
             items.push_back(item);
     /* In one go, because most definitions can be made. Only if not, pg_restore is run for each
      * item, to name those that fail. If none does, a lock was in the way, or an item fails only
-     * behind others: the second try tells. */
+     * after others: the second try tells. */
     std::vector<Statement> whole = statements;
     whole.push_back({Kind::object, "definition", archive.sql(items)});
     if (trial.find_first(whole).empty())

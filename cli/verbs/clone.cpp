@@ -125,8 +125,7 @@ void require_no_extension(Connection& connection, const Shard& origin)
                       ", and clones cannot have it\nHINT:  " + extension.text(0, 1));
 }
 
-/* The copy that a connection makes its clones from. Its schema's name is in the dump, so each
- * connection has a dump of its own. */
+/* The copy that a connection makes its clones from; its schema's name is in the dump. */
 struct Recipe {
     std::string schema; /* that the dump makes */
     std::string dump;

@@ -298,7 +298,7 @@ subtest 'a role that lacks rights' => sub {
 		'role app may not copy rows\n.*GRANT EXECUTE ON FUNCTION snowflake_internal\.copy_rows\(regclass,text\[\],text,bytea\) TO app',
 		$two->pg_version < 16 ? 'role app may not make a subscription: before PostgreSQL 16 only a superuser may'
 		: ('GRANT pg_create_subscription TO app;',
-			'objects of role \S+, and write to them\n.*Move the shard as a superuser\. Or give \w+ ',
+			'objects of role \S+, and write to them\n.*Connect as a superuser\. Or give \w+ ',
 			'role app, which is no superuser, takes a password'),
 		'role app is no member of role \S+, which owns table insta0.likes and 9 more\n.*Move the shard as a '
 		. 'superuser, or give')
