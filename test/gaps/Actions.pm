@@ -1,6 +1,7 @@
 # What is done in a gap. A file of exchange/ or change/ is SQL in parts: the first runs in the gap, that behind "-- at
-# the next gap" in the next one, and that behind "-- carried over if" is a question to be answered by t in the end, if need
-# be after the statement behind "-- told as", which the command must print. A kind of kill or stall is a function here.
+# the next gap" in the next one, and that behind "-- carried over if" is a question to be answered by t in the end, if
+# need be after the statement behind "-- told as", which the command must print. A kind of kill or stall is a function
+# here.
 
 package Actions;
 

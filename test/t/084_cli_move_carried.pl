@@ -113,7 +113,8 @@ subtest 'verify --rows finds a row that violates a key' => sub {
 };
 
 subtest 'verify finds a key that is not checked' => sub {
-	$one->safe_psql('postgres', 'ALTER TABLE insta5.products DISABLE TRIGGER ALL; INSERT INTO insta5.products VALUES (77, 77)');
+	$one->safe_psql('postgres',
+		'ALTER TABLE insta5.products DISABLE TRIGGER ALL; INSERT INTO insta5.products VALUES (77, 77)');
 	my (undef, $found) = shard_json($program, 'verify', @nodes);
 	my ($key) = grep { $_->{problem} =~ /products_category_id_fkey/ } @$found;
 	is("$key->{finding} $key->{object}: $key->{problem}",

@@ -1,5 +1,6 @@
-# snowflake-shard global add by a role that is no superuser: each right that is missing is an obstacle with the statement
-# that grants it, all of them at once. With these rights the tables become global. A failed command publishes nothing.
+# snowflake-shard global add by a role that is no superuser: each right that is missing is an obstacle with the
+# statement that grants it, all of them at once. With these rights the tables become global. A failed command publishes
+# nothing.
 
 use strict;
 use warnings;
@@ -12,7 +13,8 @@ use SnowflakeTest;
 use Test::More;
 
 my $program = shard_program();
-my ($writer, $follower) = map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\n") } qw(writer follower);
+my $conf = "wal_level = logical\nmax_wal_senders = 10\n";
+my ($writer, $follower) = map { new_server($_, conf => $conf) } qw(writer follower);
 # Before PostgreSQL 16 only a superuser may subscribe.
 my $has_subscribers = $writer->pg_version >= 16;
 foreach my $node ($writer, $follower)
@@ -25,8 +27,9 @@ foreach my $node ($writer, $follower)
 # The follower has the second table already. Before 16 the table's owner would have to be trusted.
 $_->safe_psql('postgres', q{CREATE TABLE tags (id integer PRIMARY KEY); INSERT INTO tags VALUES (7);
 	ALTER TABLE tags OWNER TO app}) foreach $writer, $follower;
-my @add = ('global', 'add', 'public.tags', '--trust-owners', '--on', $writer->connstr('postgres') . ' user=keeper password=secret',
-	$has_subscribers ? $follower->connstr('postgres') . ' user=keeper password=secret' : $follower);
+my ($of_writer, $of_follower) = map { $_->connstr('postgres') . ' user=keeper password=secret' } $writer, $follower;
+my @add = ('global', 'add', 'public.tags', '--trust-owners', '--on', $of_writer,
+	$has_subscribers ? $of_follower : $follower);
 
 subtest 'all missing rights are told at once' => sub {
 	my (undef, $rows, $err) = shard_json($program, @add);
