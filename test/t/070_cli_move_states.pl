@@ -148,6 +148,17 @@ sub cell_of
 
 my %hints;    # of a state: option => command
 
+# The verbs of a move look up the table that Phase.ThePageHasTheTable of test/unit compares with every cell of the page.
+# So each is tried in every third state, and each state with every third verb.
+sub is_tried
+{
+	my ($state, $verb) = @_;
+	return 1 if $verb =~ /^(split|run|list)$/;
+	my ($row) = grep { $rows[$_] eq $state } 0 .. $#rows;
+	my ($column) = grep { $verbs[$_] eq $verb } 0 .. $#verbs;
+	return ($row + $column) % 3 == 0;
+}
+
 # The verbs that do not change the state, all states at the same time. shards: state => shard
 sub check_unchanging
 {
@@ -155,7 +166,7 @@ sub check_unchanging
 	my @states = sort keys %shards;
 	foreach my $verb (@verbs)
 	{
-		my @asked = grep { $page{$_}{$verb} =~ /^(refused|nothing|possible|`)/ } @states;
+		my @asked = grep { $page{$_}{$verb} =~ /^(refused|nothing|possible|`)/ && is_tried($_, $verb) } @states;
 		my %before = map { $_ => records($shards{$_}) } @asked;
 		# These two commands tell of all shards at once.
 		my $is_of_all = $verb =~ /^(split|list)$/;
