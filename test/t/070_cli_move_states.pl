@@ -277,7 +277,7 @@ subtest 'moves are interrupted' => sub {
 	$nodes[0]->safe_psql('postgres', "CREATE FUNCTION insta$_.gate() RETURNS boolean LANGUAGE plpgsql AS
 			'BEGIN PERFORM pg_advisory_xact_lock_shared(99); RETURN true; END';
 		CREATE TABLE insta$_.gated (n integer PRIMARY KEY CHECK (insta$_.gate())); INSERT INTO insta$_.gated VALUES (1)")
-		foreach 4 .. 6;
+		foreach 4 .. 9, 21;
 	my $gate = $nodes[1]->background_psql('postgres');
 	$gate->query_safe('SELECT pg_advisory_lock(99)');
 	my @copying = start_moves([ 4 .. 6 ], '--reversible');
@@ -287,12 +287,21 @@ subtest 'moves are interrupted' => sub {
 	await_state('copying', 4 .. 6);
 	kill_moves(@copying);
 	await_end_of_sessions();
-	$gate->quit;
-	# The last write comes when the subscriptions are enabled.
+	my @opened = (start_moves_in_turn([ 10, 11 ], '--reversible', @switch), start_moves([14], @switch));
+	foreach my $move (@opened)
+	{
+		$move->{h}->finish;
+		is($move->{h}->result(0), 3, 'a router that does not work') or diag("$move->{out}$move->{err}");
+		like($move->{err}, qr/not every client is led there/, 'and why');
+	}
+	push @{ $hints{'open, not ended'}{'--resume'} }, commands_of($opened[0]{err});
+	my @fenced = start_moves_in_turn([ 7 .. 9, 21 ], '--reversible', '--timeout', '60s');
+	# The last write comes when the subscriptions are enabled. A move does not begin beside a transaction that has been
+	# running for 10 s.
+	await_state('copying', 7 .. 9, 21);
 	$holder = $nodes[0]->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta7.users, insta8.users, insta9.users, insta21.users IN ROW EXCLUSIVE MODE');
-	my @fenced = start_moves_in_turn([ 7 .. 9, 21 ], '--reversible', '--timeout', '60s');
-	my @opened = (start_moves_in_turn([ 10, 11 ], '--reversible', @switch), start_moves([14], @switch));
+	$gate->quit;
 	foreach my $move (@fenced)
 	{
 		await('triggers of the fence', sub { has_ended($move) || $move->{err} =~ /triggers of the fence/ });
@@ -301,13 +310,6 @@ subtest 'moves are interrupted' => sub {
 	$holder->quit;
 	await_state('fenced', 7 .. 9, 21);
 	kill_moves(@fenced);
-	foreach my $move (@opened)
-	{
-		$move->{h}->finish;
-		is($move->{h}->result(0), 3, 'a router that does not work') or diag($move->{out});
-		like($move->{err}, qr/not every client is led there/, 'and why');
-	}
-	push @{ $hints{'open, not ended'}{'--resume'} }, commands_of($opened[0]{err});
 	await_end_of_sessions();
 	$nodes[1]->safe_psql('postgres', "ALTER SUBSCRIPTION snowflake_move_$_ ENABLE") foreach 7 .. 9, 21;
 };
