@@ -6,6 +6,7 @@
 #include "cutover/standby.h"
 #include "move/capacity.h"
 #include "move/command.h"
+#include "move/fingerprint.h"
 #include "move/obstacles.h"
 #include "move/other_replication.h"
 #include "replication/comparison.h"
@@ -177,6 +178,13 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     } catch (const Failure&) {
         not_led = std::current_exception();
     }
+    /* The fence stops no DDL. Before the opening it is an error: require_no_change(). */
+    std::string rest;
+    if (has_changed(source_, move_)) {
+        warn(source_.server() + ": the definition of the shard has been changed since it was " +
+             "closed. The change is not on " + target_.server() + ".\nHINT:  Make it there, too.");
+        rest = ", changed after it was closed";
+    }
     mark_sequences(source_, move_.fence(), true);
     std::vector<std::string> differences;
     if (snapshot) {
@@ -201,12 +209,13 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     drop_subscription(target_, move_, limits_.deadline());
     end_check_of_replicated_rows(target_, move_.shards, limits_.deadline());
     drop_slot_and_publication(source_, move_, limits_.deadline());
-    const std::string rows = differences.empty() ? "" : ", rows differ";
+    if (!differences.empty())
+        rest += ", rows differ";
     std::string problem;
     if (const auto source = standing().source; source && source->is_reversible) {
         problem = make_reverse(session_.servers, move_, on_source_, routers_.routing(), limits_);
         if (problem.empty())
-            return end(done() + kWithReverse + rows, rows.empty());
+            return end(done() + kWithReverse + rest, rest.empty());
         /* Its slot would keep WAL on the target until the disk is full. */
         discard_reverse(target_, move_, limits_);
     }
@@ -217,8 +226,8 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     write_moved(source_, move_, snapshot && differences.empty());
     drop_state(target_, move_, limits_);
     if (problem.empty())
-        return end(done() + rows, rows.empty());
+        return end(done() + rest, rest.empty());
     warn("reverse replication is not possible: " + problem +
          "\nHINT:  Before a move back: " + next_commands(in_transit(standing())));
-    return end(done() + ", without reverse replication" + rows, false);
+    return end(done() + ", without reverse replication" + rest, false);
 }
