@@ -36,6 +36,6 @@ int move_shard(const MoveOptions& given);
 
 /* --shards, --plan: a list of moves. Prints the obstacles of all moves, or a line for each move
  * when all have ended. Returns 3 if a move failed or was not begun, else 1 if there are obstacles,
- * rows differ or reverse replication was not possible, else 0. UsageError and Failure only before
- * the first move. */
+ * or a move has ended with something left to do, else 0. UsageError and Failure only before the
+ * first move. */
 int move_many(const MoveOptions& options);
