@@ -106,23 +106,24 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
-/* A database has an extension once, so its objects cannot be in every clone. One that cannot be
- * moved is named first: to move the others would be in vain. */
+/* A database has an extension once, so its objects cannot be in every clone. Those that cannot be
+ * moved are named first: to move the others would be in vain. */
 void require_no_extension(Connection& connection, const Shard& origin)
 {
     const Result extension = connection.query(R"(
-        SELECT extname,
+        SELECT string_agg(extname, ', ' ORDER BY extname),
                CASE WHEN extrelocatable
-                    THEN format('CREATE SCHEMA extensions; ALTER EXTENSION %I SET SCHEMA extensions;', extname)
-                    ELSE format('The extension cannot be moved. Move the shard out of schema %I, with '
-                                'ALTER TABLE ... SET SCHEMA and the like.', nspname) END
+                    THEN 'CREATE SCHEMA extensions; '
+                         || string_agg(format('ALTER EXTENSION %I SET SCHEMA extensions;', extname), ' ' ORDER BY extname)
+                    ELSE format('These extensions cannot be moved. Move the shard out of schema %I, with '
+                                'ALTER TABLE ... SET SCHEMA and the like.', $1::text) END
         FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace
-        WHERE nspname = $1 ORDER BY extrelocatable, extname)",
+        WHERE nspname = $1 GROUP BY extrelocatable ORDER BY extrelocatable)",
                                               {origin.schema});
     if (extension.rows() > 0)
-        throw Failure("extension " + extension.text(0, 0) + " is installed in schema " +
-                      visible(origin.schema) +
-                      ", and clones cannot have it\nHINT:  " + extension.text(0, 1));
+        throw Failure("extensions are installed in schema " + visible(origin.schema) +
+                      ", and clones cannot have them: " + visible(extension.text(0, 0)) +
+                      "\nHINT:  " + visible(extension.text(0, 1)));
 }
 
 /* The copy that a connection makes its clones from; its schema's name is in the dump. */
