@@ -64,8 +64,10 @@ FROM pg_proc WHERE oid = to_regprocedure('snowflake_internal.copy_rows(regclass,
 AND NOT has_function_privilege(oid, 'EXECUTE')
 UNION ALL
 SELECT format('schema %I is there already', nspname),
-       format('It is not of a move. Decide by SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;',
-              quote_ident(nspname))
+       CASE WHEN EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = pg_namespace.oid)
+            THEN format('It is not of a move. Decide by SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;',
+                        quote_ident(nspname))
+            ELSE format('It is empty: DROP SCHEMA %I;', nspname) END
 FROM pg_namespace WHERE nspname = ANY ($1::name[]))";
 
 /* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the

@@ -245,7 +245,12 @@ subtest 'a schema of the same name on the target' => sub {
 	$two->safe_psql('postgres', 'CREATE SCHEMA insta0; CREATE SCHEMA snowflake_move_0');
 	(undef, $out) = obstacles($one, $two);
 	like($out, qr/schema $_ is there already/, "--dry-run: schema $_") foreach 'insta0', 'snowflake_move_0';
-	$two->safe_psql('postgres', 'DROP SCHEMA insta0, snowflake_move_0');
+	$two->safe_psql('postgres', $out =~ /HINT:  It is empty: (DROP SCHEMA insta0;)$/m ? $1 : '');
+	$two->safe_psql('postgres', 'DROP SCHEMA snowflake_move_0');
+	is((obstacles($one, $two))[0], 0, '--dry-run: an empty one is dropped');
+	$two->safe_psql('postgres', 'CREATE SCHEMA insta0; CREATE TYPE insta0.t');
+	like((obstacles($one, $two))[1], qr/HINT:  It is not of a move\. Decide by SELECT/, '--dry-run: one with a type is not');
+	$two->safe_psql('postgres', 'DROP SCHEMA insta0 CASCADE');
 };
 
 subtest 'a foreign key to a table of another schema' => sub {

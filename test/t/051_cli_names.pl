@@ -179,16 +179,17 @@ subtest 'PgBouncer leads to a database of such a name, also after a move' => sub
 # --- a shell ---------------------------------------------------------------------------------------
 
 subtest 'the hint of a dry run has the name' => sub {
-	sql(dsn($lines), "CREATE SCHEMA ${\name($hostile)}; CREATE SCHEMA ${\name($option)}");
+	sql(dsn($lines), "CREATE SCHEMA ${\name($hostile)}; CREATE TABLE ${\name($hostile)}.t (); CREATE SCHEMA ${\name($option)}");
 	foreach my $schema ($hostile, $option)
 	{
 		($status, $out, $err) =
 			run_shard($program, 'move', '--from', dsn($quotes), '--to', dsn($lines), '--dry-run', '--', $schema);
 		is_clean($out, qr/^(?:\S.*: schema .* is there already$|    HINT:  )/, 'move --dry-run: an obstacle');
-		my ($count) = $out =~ /Decide by (SELECT .*;)$/m;
-		is(sql(dsn($lines), $count), '', 'the hint is a statement with the name');
+		my ($statement) = $out =~ /(?:Decide by|It is empty:) ((?:SELECT|DROP) .*;)$/m;
+		is(sql(dsn($lines), $statement), $schema eq $hostile ? 't|-1' : '', 'the hint is a statement with the name');
 	}
-	sql(dsn($lines), "DROP SCHEMA ${\name($hostile)}; DROP SCHEMA ${\name($option)}");
+	is(sql(dsn($lines), "SELECT to_regnamespace('${\name($option)}') IS NULL"), 't', 'the one that was empty is dropped');
+	sql(dsn($lines), "DROP SCHEMA ${\name($hostile)} CASCADE");
 };
 
 subtest 'the hints about a move that was killed have the name' => sub {
