@@ -8,11 +8,13 @@ namespace
 
 /* The roles that own the shard and its objects, each with one of these for the hint. By name,
  * because a role has another OID on the subscriber. A role that is missing there is found by the
- * trial of the definition. */
+ * trial of the definition. The owner of the database is the only member of pg_database_owner, which
+ * owns schema public. */
 const char* const kOwners = R"(
 SELECT coalesce(array_agg(rolname), '{}'), coalesce(array_agg(object), '{}') FROM (
     SELECT rolname, min(pg_describe_object(class, object, 0)) AS object FROM (
-        SELECT nspowner, 'pg_namespace'::regclass, oid FROM pg_namespace WHERE oid = ANY ($1::regnamespace[])
+        SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END, 'pg_namespace'::regclass, n.oid
+        FROM pg_namespace AS n JOIN pg_database ON datname = current_database() WHERE n.oid = ANY ($1::regnamespace[])
         UNION SELECT relowner, 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[])
         UNION SELECT stxowner, 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxnamespace = ANY ($1::regnamespace[])
         UNION SELECT proowner, 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = ANY ($1::regnamespace[])
@@ -40,7 +42,8 @@ WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' ORDER BY c.oid::
 /* The owners of all shards, open or not. A temporary schema is no shard. */
 const char* const kShardOwners = R"(
 SELECT coalesce(array_agg(DISTINCT rolname), '{}')
-FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema JOIN pg_roles AS r ON r.oid = nspowner
+FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema JOIN pg_database ON datname = current_database()
+JOIN pg_roles AS r ON r.oid = CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END
 WHERE k.is_direct AND nspname !~ '^pg_(toast_)?temp_')";
 
 /* Of the roles with these names, those that gain rights if their code runs as the current role. A

@@ -63,6 +63,9 @@ planted_code_run(@nodes);
 subtest 'all shards belong to one role, and the operator is told' => sub {
 	as_hostile($force) if $works_as_owner;
 	is(move('--dry-run', '--reversible'), 0, 'a fleet of one owner: no obstacle') or diag("$out$err");
+	$one->safe_psql('postgres', 'ALTER DATABASE postgres OWNER TO hostile; ALTER SCHEMA moved OWNER TO pg_database_owner');
+	is(move('--dry-run', '--reversible'), 0, 'the owner of the database owns a schema of pg_database_owner') or diag("$out$err");
+	$one->safe_psql('postgres', 'ALTER SCHEMA moved OWNER TO hostile; ALTER DATABASE postgres OWNER TO CURRENT_USER');
 	my $ran = qr/run function moved.ran\(text\) of role hostile \(constraint t_check on table moved.t\)/;
 	like($err,
 		qr/^snowflake-shard: \Q$server[1]\E: workers will write the rows as role super, $cause, and so $ran\. Move/m,
