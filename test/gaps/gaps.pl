@@ -2,10 +2,11 @@
 # a hostile role exchanges what was looked at, something is killed, a server does not answer, the application changes
 # the shard. What must hold then is said in Rest.pm and Trial.pm.
 #
-# SNOWFLAKE_TEST_GAPS: "sample" (default), some trials, chosen by the seed that is printed; "all", every gap. Behind
-# it, in lines, verbs, kinds of actions and a pattern for gaps: move, stall, /pg_dump/. A trial that is listed in the
-# file known fails today; if it does not, its line is to be removed, and this fails. Without verbs, the sample is chosen
-# from the verbs and kinds of actions that were tried in all gaps, which stand there, too.
+# SNOWFLAKE_TEST_GAPS: "sample" (default), some trials, chosen by the seed that is printed; "each", one action in every
+# gap, chosen by it; "all", every action in every gap. Behind it, in lines, verbs, kinds of actions and a pattern for
+# gaps: move, stall, /pg_dump/. A trial that is listed in the file known fails today; if it does not, its line is to be
+# removed, and this fails. Without verbs, the sample is chosen from the verbs and kinds of actions that were tried in all
+# gaps, which stand there, too.
 
 use strict;
 use warnings;
@@ -75,7 +76,7 @@ sub is_wanted
 {
 	my ($verb, $kind) = @_;
 	return grep { $_ eq $kind } @kinds if @kinds;
-	return $extent eq 'all' || @wanted || $kinds_of{$verb}{$kind};
+	return $extent ne 'sample' || @wanted || $kinds_of{$verb}{$kind};
 }
 
 # The trials of one process: actions whose number is its own, in all gaps. The order of gaps differs from run to run where
@@ -103,8 +104,11 @@ sub try_gaps
 		my $found = $trial->gaps();
 		print $to "gaps | $name | " . @{ $found->{gaps} } . " | $found->{status} | $found->{not_tried}\n";
 		my @gaps = grep { !defined $like || /$like/ } @{ $found->{gaps} };
-		my @actions = grep { $number++ % $jobs == $part } actions_of($verb);
+		my @actions = actions_of($verb);
+		@gaps = grep { $number++ % $jobs == $part } @gaps if $extent eq 'each';
+		@actions = grep { $number++ % $jobs == $part } @actions if $extent ne 'each';
 		my @trials = map { my $action = $_; map { [ $action, $_ ] } @gaps } @actions;
+		@trials = map { [ $actions[ rand @actions ], $_ ] } @gaps if $extent eq 'each';
 		if ($extent eq 'sample')
 		{
 			@trials = shuffle(@trials);
