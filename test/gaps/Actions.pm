@@ -31,12 +31,14 @@ sub parts_of
 	return { first => $first, next => $next, question => $question, told => $told };
 }
 
-# What the application does: on server two if it takes rows, else on one. The server, if it was acknowledged.
+# What the application does, where the shard is open; on server one if it is closed on both. A table that is locked by
+# the command on server two, after the opening, is open. The server, if the change was acknowledged.
 sub change
 {
 	my ($fleet, $parts) = @_;
-	my $is_open = $fleet->try_sql('two', 'mallory', q{INSERT INTO insta5.users (name) VALUES ('probe')}) eq '';
-	my $server = $is_open ? 'two' : 'one';
+	my ($one, $two) =
+	  map { $fleet->try_sql($_, 'mallory', q{INSERT INTO insta5.users (name) VALUES ('probe')}) } qw(one two);
+	my $server = $one ne '' && ($two eq '' || $two =~ /lock timeout/) ? 'two' : 'one';
 	return $server if $fleet->try_sql($server, 'mallory', $parts->{first}) eq '';
 	# CREATE INDEX CONCURRENTLY that fails leaves an index that verify finds.
 	$fleet->try_sql($server, 'mallory', 'DROP INDEX IF EXISTS insta5.users_name');

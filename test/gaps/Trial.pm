@@ -165,7 +165,8 @@ sub try_change
 		}
 		# A change of the definition between its last comparison and the opening.
 		my $is_told = $self->{printed} =~ /the definition of the shard has been changed since it was closed/;
-		push @faults, "the change on server $changed, which was acknowledged, is not there" if !$is_told && !$is_there->();
+		push @faults, "the change on server $changed, which was acknowledged, is not there: " . Rest::last_lines($run->{err})
+		  if !$is_told && !$is_there->();
 	}
 	$self->end_writer($writer, \@faults);
 	return $reached ? \@faults : undef;
