@@ -17,6 +17,7 @@ WHERE deptype OPERATOR(pg_catalog.=) 'i' AND classid OPERATOR(pg_catalog.=) 'pg_
 
 -- The comments of internal functions stand in the install script.
 COMMENT ON TYPE snowflake_internal.observation IS NULL;
+COMMENT ON TYPE snowflake_internal.attach_member IS NULL;
 DO $$
 DECLARE
     function pg_catalog.regprocedure;
@@ -27,7 +28,24 @@ BEGIN
     END LOOP;
 END $$;
 
+ALTER TYPE snowflake_internal.attach_member DROP ATTRIBUTE new_type;
+
 DROP FUNCTION snowflake_internal.require_sequence(regclass);
+DROP FUNCTION snowflake_internal.words_of(text);
+DROP FUNCTION snowflake_internal.singulars(text);
+DROP FUNCTION snowflake_internal.referring_names(name, name);
+DROP FUNCTION snowflake_internal.referrers(oid[], smallint[]);
+DROP FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text);
+DROP FUNCTION snowflake_internal.attach_arguments(regclass, name, integer, regclass, bigint, text);
+DROP FUNCTION snowflake_internal.attach_is_done(pg_catalog.pg_attribute, integer, regclass, bigint, boolean);
+DROP FUNCTION snowflake_internal.attach_require_root(pg_catalog.pg_attribute);
+DROP FUNCTION snowflake_internal.attach_require_type(pg_catalog.pg_attribute);
+DROP FUNCTION snowflake_internal.attach_scope(regclass, smallint, boolean);
+DROP FUNCTION snowflake_internal.attach_lock(snowflake_internal.attach_member[]);
+DROP FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text);
+DROP FUNCTION snowflake_internal.attach_widens(text);
+DROP FUNCTION snowflake_internal.own_referrers(oid, smallint);
+DROP FUNCTION snowflake_internal.attach_tell_referrers(snowflake_internal.attach_member[], text);
 DROP FUNCTION snowflake_internal.partition_require_owner(regclass);
 DROP FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text);
 DROP FUNCTION snowflake_internal.partition_holds(regclass, name, int8range);
@@ -431,6 +449,731 @@ BEGIN
     -- If the present value has all these bits, it would be drawn again.
     PERFORM snowflake_internal.adopt_restart(seq, CASE WHEN far > present THEN far ELSE far + (1 << 23) END);
     RETURN present + 1;
+END;
+$$;
+
+-- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
+--                  [, validate => false])
+--
+-- validate => false: foreign keys are NOT VALID afterwards, and a NOTICE has the statements that validate them.
+--
+--   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
+--   42809  a view, a foreign table, a system catalogue, a partition, an inherited column; seq is no sequence
+--   42703, 42804, 428C9   no such column; not bigint, integer or smallint; a generated column
+--   55000  no shard; a foreign key to another table's ID; attached with another shard, sequence or epoch; a sequence
+--          that others draw from, or that cannot be used; a DEFAULT whose epoch is not known; something in the
+--          way, listed with the statements that drop it, and how to save it before; a value so large that new IDs
+--          would not be above it within snowflake.max_drift
+--   42710, 22003          the shard is another schema's; is none
+--   22008, 2200H          the epoch is in the future; is over
+--   23502, 25001, 25006   NULLs in the column; isolation above READ COMMITTED; read-only
+--   55P03                 others held a table until lock_timeout after the call began: all tables together have that time
+--
+-- NOTICEs tell the progress: the size before each rewriting, the time after it.
+CREATE FUNCTION snowflake_attach(
+        tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
+        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, validate boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    started CONSTANT timestamptz := clock_timestamp();
+    col pg_attribute;
+    scope snowflake_internal.attach_member[];
+    arguments text;  -- of this call, for hints
+    new_call record; -- shard, epoch_ms, and the schema
+    new_seq regclass;
+    claimed record;
+    largest bigint;
+BEGIN
+    -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
+    -- waits for a lock. So all is looked at again until nothing is left to wait for.
+    LOOP
+        col := snowflake_internal.attach_column(tbl, column_name);
+        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms)
+                     || CASE WHEN validate IS FALSE THEN ', validate => false' ELSE '' END;
+        PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
+        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms) THEN
+            RETURN;
+        END IF;
+        PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
+        scope := snowflake_internal.attach_scope(tbl, col.attnum);
+        PERFORM snowflake_internal.attach_require_owner(scope);
+        SELECT a.shard, a.epoch_ms, a.schema INTO new_call
+        FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
+        -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
+        -- A number that is in use is an error before any hint names objects to drop.
+        IF claimed IS DISTINCT FROM new_call THEN
+            PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
+            claimed := new_call;
+            CONTINUE;
+        END IF;
+        IF epoch_ms IS NULL THEN
+            PERFORM snowflake_internal.attach_require_known_epoch(scope, new_call.shard, new_call.epoch_ms, arguments);
+        END IF;
+        new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
+        PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
+        EXIT WHEN NOT snowflake_internal.attach_lock(scope, started);
+    END LOOP;
+
+    largest := snowflake_internal.attach_largest(scope);
+    PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
+
+    PERFORM snowflake_internal.attach_tell_broken(scope);
+    PERFORM snowflake_internal.attach_tell_readers(scope);
+    PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
+    new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
+    -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
+    -- a moment ago. A negative number is below every ID.
+    IF largest >= 0 THEN
+        PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
+    END IF;
+    PERFORM snowflake_internal.attach_alter(
+        scope, snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms), validate);
+END;
+$$;
+COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, boolean) IS
+    'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
+    'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
+    'and integer columns that refer to it by a foreign key with it; with validate => false foreign keys are left NOT VALID';
+
+-- The arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given.
+CREATE FUNCTION snowflake_internal.attach_arguments(
+        tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint) RETURNS text
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), 'shard => ' || shard,
+                 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms)
+$$;
+
+-- Whether a column is attached as asked for, with a NOTICE if it is; an error if it is attached otherwise.
+CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass,
+                                                  epoch_ms bigint)
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    described CONSTANT text := format('column %I of table %s', col.attname, col.attrelid::regclass);
+    old record; -- the native call that the column has
+    old_text text;
+BEGIN
+    SELECT k.* INTO old
+    FROM snowflake_internal.call_of('pg_class'::regclass::oid, col.attrelid, col.attnum::integer) AS k;
+    IF NOT FOUND OR col.atttypid IN ('integer'::regtype, 'smallint'::regtype) THEN
+        RETURN false;
+    END IF;
+    old_text := concat_ws(', ', coalesce('shard ' || old.shard, 'a shard that is no constant'),
+                          'sequence ' || coalesce(old.seq::regclass::text, 'none that is constant'),
+                          'epoch_ms ' || nullif(old.epoch_ms, snowflake_internal.default_epoch()),
+                          'through ' || old.function::regprocedure);
+    IF coalesce(shard, old.shard) IS DISTINCT FROM old.shard OR coalesce(seq, old.seq) IS DISTINCT FROM old.seq
+       OR coalesce(epoch_ms, old.epoch_ms) IS DISTINCT FROM old.epoch_ms THEN
+        RAISE EXCEPTION '% is attached already: %', described, old_text USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Asked for is %s.',
+                            concat_ws(', ', 'shard ' || shard, 'sequence ' || seq::text, 'epoch_ms ' || epoch_ms)),
+            HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT snowflake_attach(%s);',
+                          col.attrelid::regclass, col.attname,
+                          snowflake_internal.attach_arguments(
+                              col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
+    END IF;
+    RAISE NOTICE '% is attached already: %', described, old_text;
+    RETURN true;
+END;
+$$;
+
+-- The column that snowflake_attach() is to work on; an error if the caller may not, or if the table or the column can
+-- have no IDs.
+-- Errors that the table and the column alone decide. They are checked again under the locks, so no row is read.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col pg_attribute;
+BEGIN
+    IF tbl IS NULL OR column_name IS NULL THEN
+        RAISE EXCEPTION 'table and column of snowflake_attach() must not be null' USING
+            ERRCODE = 'null_value_not_allowed',
+            HINT = 'SELECT snowflake_attach(''schema.table'', ''column'');';
+    END IF;
+    PERFORM snowflake_internal.attach_require_table(tbl);
+
+    SELECT * INTO col FROM pg_attribute AS a
+    WHERE a.attrelid = tbl AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'column % of table % does not exist', quote_ident(column_name), tbl USING
+            ERRCODE = 'undefined_column',
+            HINT = format('Its columns of whole numbers: %s.',
+                          (SELECT coalesce(string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), 'none')
+                           FROM pg_attribute AS a
+                           WHERE a.attrelid = tbl AND a.attnum > 0 AND NOT a.attisdropped
+                             AND a.atttypid IN ('bigint'::regtype, 'integer'::regtype, 'smallint'::regtype)));
+    END IF;
+    PERFORM snowflake_internal.attach_require_column(col);
+    RETURN col;
+END;
+$$;
+
+-- Refuses the column of a partition, one that is inherited, and one that is no bigint and cannot be made one.
+CREATE FUNCTION snowflake_internal.attach_require_column(col pg_catalog.pg_attribute) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    tbl CONSTANT regclass := col.attrelid;
+    is_partition CONSTANT boolean := (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = tbl);
+    parent regclass;
+BEGIN
+    -- One sequence and one type for a whole tree of tables: they are given to its root.
+    IF is_partition OR col.attinhcount > 0 THEN
+        SELECT i.inhparent INTO parent FROM pg_inherits AS i
+        JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = col.attname
+        WHERE i.inhrelid = tbl ORDER BY i.inhseqno LIMIT 1;
+        parent := coalesce(pg_partition_root(tbl), parent);
+        RAISE EXCEPTION 'column % of table % is that of its parent %', quote_ident(col.attname), tbl, parent USING
+            ERRCODE = 'wrong_object_type',
+            DETAIL = format('%s %s %s.', tbl, CASE WHEN is_partition THEN 'is a partition of' ELSE 'inherits from' END, parent),
+            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);',
+                          parent, col.attname);
+    ELSIF col.attgenerated <> '' THEN
+        RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
+            ERRCODE = 'generated_always',
+            DETAIL = 'A generated column has no DEFAULT.',
+            HINT = CASE col.attgenerated
+                WHEN 's' THEN format('ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION;', tbl, col.attname)
+                ELSE 'Choose another column.' END;
+    -- A domain has the output function of its base type. A domain over bigint can stay, one over integer not.
+    ELSIF NOT (col.atttypid IN ('integer'::regtype, 'smallint'::regtype) OR EXISTS (
+                   SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
+        RAISE EXCEPTION 'column % of table % is of type %',
+            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
+            ERRCODE = 'datatype_mismatch',
+            DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
+            HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
+                          tbl, col.attname);
+    END IF;
+END;
+$$;
+
+-- Shard and epoch for a new column: those given, or else those of its schema's function next_id(), or else of the
+-- schema's columns; and the schema.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
+        col pg_catalog.pg_attribute, given integer, given_epoch bigint,
+        OUT shard integer, OUT epoch_ms bigint, OUT schema name)
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    tbl CONSTANT regclass := col.attrelid;
+    is_temporary boolean;
+    shards integer[];
+    epochs bigint[];
+BEGIN
+    SELECT n.nspname, c.relpersistence = 't' INTO STRICT schema, is_temporary
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = tbl;
+
+    -- First the callers that make IDs of the given shard, then the schema's functions, then its columns.
+    SELECT array_agg(DISTINCT v.shard), array_agg(DISTINCT v.epoch_ms) FILTER (WHERE v.epoch_ms IS NOT NULL)
+    INTO shards, epochs
+    FROM (SELECT s.shard, s.epoch_ms, rank() OVER (ORDER BY given <> s.shard, s.function IS NULL) AS choice
+          FROM snowflake_internal.shards() AS s WHERE s.schema = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = tbl)) AS v
+    WHERE v.choice = 1;
+
+    IF given_epoch IS NULL AND cardinality(epochs) > 1 THEN
+        RAISE EXCEPTION 'schema % has more than one epoch', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
+                            array_to_string(epochs, ', ')),
+            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
+                          snowflake_internal.attach_arguments(
+                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
+    ELSIF given IS NULL AND cardinality(shards) > 1 THEN
+        RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It makes IDs of the shards %s.', array_to_string(shards, ', ')),
+            HINT = format('Say which: SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
+    ELSIF given IS NULL AND shards IS NULL THEN
+        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Nothing in it makes IDs yet.',
+            HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
+                   || CASE WHEN is_temporary THEN ''
+                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
+    END IF;
+    shard := coalesce(given, shards[1]);
+    epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
+    PERFORM snowflake_internal.require_epoch(epoch_ms);
+END;
+$$;
+
+-- The columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, and
+-- those that refer to it by foreign keys.
+CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
+    RETURNS snowflake_internal.attach_member[]
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- From the column up and down its table's inheritance tree, and along foreign keys to the columns that
+-- refer to it, until nothing is added. A column that refers to an ID must be able to hold one, and so must
+-- one that refers to that column. A wide column may lie between two narrow ones. The column that it refers to
+-- itself is not reached: a bigint may refer to an integer.
+WITH RECURSIVE reached AS (
+    SELECT a.attrelid, a.attnum, a.attname FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attnum = $2
+    UNION
+    SELECT a.attrelid, a.attnum, a.attname
+    FROM reached AS r
+    CROSS JOIN LATERAL (
+        -- Through pg_depend: pg_constraint has no index on confrelid.
+        SELECT c.conrelid AS relid, k.referring AS attnum, NULL::name AS attname
+        FROM pg_depend AS d
+        JOIN pg_constraint AS c ON c.oid = d.objid AND c.contype = 'f' AND c.confrelid = r.attrelid
+        CROSS JOIN LATERAL unnest(c.confkey, c.conkey) AS k(referred_to, referring)
+        WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = r.attrelid AND d.refobjsubid = r.attnum
+          AND d.classid = 'pg_constraint'::regclass AND k.referred_to = r.attnum
+        UNION ALL
+        SELECT i.inhrelid, NULL, r.attname FROM pg_inherits AS i WHERE i.inhparent = r.attrelid
+        UNION ALL
+        SELECT i.inhparent, NULL, r.attname FROM pg_inherits AS i WHERE i.inhrelid = r.attrelid
+    ) AS n
+    JOIN pg_attribute AS a ON a.attrelid = n.relid AND (a.attnum = n.attnum OR a.attname = n.attname)
+                          AND a.attnum > 0 AND NOT a.attisdropped
+), tree AS (
+    -- ALTER TABLE changes the type at the root of a tree, and in all members. A member of two trees has a
+    -- row for each. Each lookup uses an index: a tree can have thousands of partitions.
+    SELECT r.attrelid AS root, r.attrelid, r.attnum, r.attname
+    FROM reached AS r
+    WHERE NOT EXISTS (SELECT FROM pg_inherits AS i
+                      JOIN pg_attribute AS p ON p.attrelid = i.inhparent AND p.attname = r.attname AND p.attnum > 0
+                      WHERE i.inhrelid = r.attrelid)
+    UNION
+    SELECT t.root, a.attrelid, a.attnum, a.attname
+    FROM tree AS t
+    JOIN pg_inherits AS i ON i.inhparent = t.attrelid
+    JOIN pg_attribute AS a ON a.attrelid = i.inhrelid AND a.attname = t.attname AND a.attnum > 0
+)
+SELECT array_agg((t.root, t.attrelid, t.attnum, t.attname, k.is_attached, k.is_narrow)::snowflake_internal.attach_member
+                 ORDER BY k.is_attached DESC, t.attrelid <> t.root, t.root, t.attrelid, t.attnum)
+FROM tree AS t
+JOIN pg_attribute AS a ON a.attrelid = t.attrelid AND a.attnum = t.attnum
+JOIN pg_type AS y ON y.oid = a.atttypid
+CROSS JOIN LATERAL (
+    SELECT t.root = $1 AND t.attname = (SELECT a.attname FROM pg_attribute AS a
+                                        WHERE a.attrelid = $1 AND a.attnum = $2) AS is_attached,
+           y.typoutput IN ('int4out'::regproc, 'int2out'::regproc) AS is_narrow -- a domain's is that of its base type
+) AS k
+$$;
+
+-- The foreign keys of narrow columns, on either side, in the order in which they were made.
+CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
+    RETURNS SETOF pg_catalog.pg_constraint
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT DISTINCT ON (f.oid) f.*
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_constraint'::regclass
+JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
+WHERE s.is_narrow
+ORDER BY f.oid
+$$;
+
+-- The tables that are to be changed, and that this transaction has not locked.
+CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
+    RETURNS TABLE (relid oid, name text)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- The other tables of foreign keys, too, as ALTER TABLE locks them. It needs no privilege for that, LOCK TABLE does.
+SELECT c.oid, c.oid::regclass::text
+FROM (SELECT s.tbl::oid FROM unnest($1) AS s WHERE s.is_attached OR s.is_narrow
+      UNION
+      SELECT e.relid
+      FROM snowflake_internal.attach_keys($1) AS f CROSS JOIN LATERAL (VALUES (f.conrelid), (f.confrelid)) AS e(relid)
+      WHERE has_table_privilege(e.relid, 'UPDATE, DELETE, TRUNCATE')) AS l(relid)
+JOIN pg_class AS c ON c.oid = l.relid AND c.relkind IN ('r', 'p')
+WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
+                    WHERE k.pid = pg_backend_pid() AND k.locktype = 'relation' AND k.mode = 'AccessExclusiveLock'
+                      AND k.granted
+                      AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
+$$;
+
+-- Locks the tables that are to be changed, in tries until lock_timeout after the start; false: all were locked before.
+-- No order of the tables is right for all writers: an INSERT locks the referring table first, a transaction that updates
+-- the other table before it locks that one first. So a try releases its locks before a client that waits for one of
+-- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
+-- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
+CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    given CONSTANT text := current_setting('lock_timeout');
+    call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never
+    try_time CONSTANT interval := least(current_setting('deadlock_timeout')::interval, nullif(given::interval, '0')) / 4;
+    tries integer := 0;
+    try_ends timestamptz;
+    wait_ends timestamptz;
+    next record; -- the table to lock
+    missed oid;  -- the table that was not free is the first of the next try
+BEGIN
+    LOOP
+        tries := tries + 1;
+        try_ends := clock_timestamp() + try_time;
+        wait_ends := call_ends;
+        BEGIN
+            FOR next IN
+                SELECT u.* FROM snowflake_internal.attach_unlocked(scope) AS u
+                ORDER BY u.relid IS DISTINCT FROM missed, u.relid::bigint * CASE tries % 2 WHEN 1 THEN -1 ELSE 1 END
+            LOOP
+                PERFORM set_config('lock_timeout', greatest(0, ceil(
+                    1000 * extract(epoch FROM coalesce(wait_ends - clock_timestamp(), '0'))))::text, true);
+                EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE%s', next.name,
+                               CASE WHEN wait_ends <= clock_timestamp() THEN ' NOWAIT' END);
+                wait_ends := try_ends;
+            END LOOP;
+            IF NOT FOUND THEN
+                RETURN tries > 1;
+            END IF;
+            -- Others may have committed a foreign key or a child before the locks were granted.
+            scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum);
+            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(scope)) THEN
+                RAISE lock_not_available;
+            END IF;
+            PERFORM set_config('lock_timeout', given, true);
+            RETURN true;
+        EXCEPTION WHEN lock_not_available OR undefined_table THEN -- or renamed
+            missed := next.relid;
+        END;
+        IF clock_timestamp() >= call_ends THEN
+            PERFORM snowflake_internal.attach_raise_held(scope, tries, given);
+        END IF;
+        PERFORM pg_sleep_for(random() * try_time);
+        scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum);
+    END LOOP;
+END;
+$$;
+
+-- The error of tables that others held: their names, and the processes and roles that hold them now.
+CREATE FUNCTION snowflake_internal.attach_raise_held(
+        scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    listed text;
+BEGIN
+    SELECT string_agg(format('table %s: %s', u.name, coalesce(h.holders, 'free now')), E'\n' ORDER BY u.name COLLATE "C")
+    INTO listed
+    FROM snowflake_internal.attach_unlocked(scope) AS u
+    CROSS JOIN LATERAL (
+        SELECT string_agg(DISTINCT coalesce('process ' || k.pid || coalesce(' of role ' || a.usesysid::regrole, ''),
+                                            'a prepared transaction'), ', ') AS holders
+        FROM pg_locks AS k LEFT JOIN pg_stat_activity AS a ON a.pid = k.pid
+        WHERE k.relation = u.relid AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid()
+          AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())) AS h;
+    RAISE EXCEPTION 'column % of table % is not attached: its tables were not free within lock_timeout (%)',
+        quote_ident(col.column_name), col.tbl, lock_timeout USING
+        ERRCODE = 'lock_not_available',
+        DETAIL = format(E'Tries: %s. Locks are held on\n%s', tries, listed),
+        HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
+END;
+$$;
+
+-- Other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with
+-- which epoch.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
+    RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
+       k.seq IS NOT NULL, k.epoch_ms
+FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
+LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
+LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
+                                             coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
+WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
+  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
+$$;
+
+-- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or
+-- that has another epoch.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_sequence(
+        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    rel pg_class;
+    other record;
+    has_rows CONSTANT boolean := (SELECT bool_or(pg_relation_size(s.tbl) > 0) FROM unnest(scope) AS s WHERE s.is_attached);
+BEGIN
+    PERFORM snowflake_internal.require_sequence(seq);
+    IF NOT has_sequence_privilege(seq, CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE, UPDATE' END) THEN
+        RAISE EXCEPTION 'permission denied for sequence %', seq USING
+            ERRCODE = 'insufficient_privilege',
+            DETAIL = CASE WHEN has_rows
+                THEN format('It must be advanced beyond the IDs of table %s. A role that may do that can set it back, too.',
+                            col.tbl)
+                ELSE 'Each new row draws an ID from it.' END,
+            HINT = format('GRANT %s ON SEQUENCE %s TO %I;', CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE' END, seq,
+                          current_user);
+    END IF;
+    IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i')
+    THEN
+        RAISE EXCEPTION 'sequence % belongs to an identity column', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'It serves that column alone, and is dropped with the identity.',
+            HINT = 'Make one to share with CREATE SEQUENCE, and attach each column with it.';
+    END IF;
+    -- A crash resets an unlogged sequence, and the end of its session drops a temporary one.
+    SELECT * INTO rel FROM pg_class AS c WHERE c.oid = seq;
+    IF rel.relpersistence NOT IN ('p', (SELECT c.relpersistence FROM pg_class AS c WHERE c.oid = col.tbl)) THEN
+        RAISE EXCEPTION 'sequence % is %, and table % is not', seq,
+            CASE rel.relpersistence WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, col.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'It would be lost before the table is, and would make the same IDs again.',
+            HINT = CASE rel.relpersistence WHEN 'u' THEN format('ALTER SEQUENCE %s SET LOGGED;', seq)
+                                           ELSE 'Choose another sequence.' END;
+    END IF;
+    SELECT u.described, u.epoch_ms INTO other FROM snowflake_internal.attach_users(seq, scope) AS u
+    WHERE u.epoch_ms <> attach_require_sequence.epoch_ms ORDER BY u.described COLLATE "C" LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'sequence % makes IDs with another epoch', seq USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It is %s in %s, and would be %s here. With two epochs, '
+                            'one sequence can make the same ID twice.',
+                            other.epoch_ms, other.described, epoch_ms),
+            HINT = format('SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
+    END IF;
+END;
+$$;
+
+-- Makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that
+-- may INSERT.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_prepare_sequence(
+        scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    is_new CONSTANT boolean := seq IS NULL;
+    identity record;
+    roles text;
+BEGIN
+    -- Before a new sequence is made, so that the name of the identity's is free again.
+    SELECT c.relacl, a.attidentity INTO identity
+    FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
+    JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = col.tbl AND d.refobjsubid = col.attnum
+      AND d.classid = 'pg_class'::regclass AND d.deptype = 'i';
+    IF FOUND THEN
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', col.tbl, col.column_name);
+        IF identity.attidentity = 'a' THEN
+            RAISE NOTICE 'column % of table % was GENERATED ALWAYS, and takes the value of an INSERT or UPDATE from now on',
+                quote_ident(col.column_name), col.tbl;
+        END IF;
+    END IF;
+    IF is_new THEN
+        seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity.relacl);
+    ELSIF NOT is_given THEN
+        EXECUTE snowflake_internal.reshape_text(seq);
+    END IF;
+
+    -- A role that may INSERT needs no privilege on an identity's sequence. So it gets one on a new sequence. The
+    -- privileges of a sequence that was there stay as they are.
+    roles := snowflake_internal.attach_inserters(scope, seq);
+    IF roles IS NOT NULL AND is_new THEN
+        EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', seq, roles);
+        RAISE NOTICE 'USAGE on sequence % is granted to % who may INSERT into %', seq, roles, col.tbl;
+    ELSIF roles IS NOT NULL THEN
+        RAISE NOTICE 'sequence % may not be used by % who may INSERT into %', seq, roles, col.tbl USING
+            HINT = format('GRANT USAGE ON SEQUENCE %s TO %s;', seq, roles);
+    END IF;
+    RETURN seq;
+END;
+$$;
+
+-- Columns of other tables that hold rows of a table with a narrow column, partition keys, foreign keys to partitions,
+-- and triggers of foreign keys, one line each.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+AS $$
+-- ALTER TABLE does not rewrite a row of the table that is stored in a column of another one.
+WITH RECURSIVE row_types AS (
+    -- The table's row type, and arrays, domains and composites of it.
+    SELECT DISTINCT s.tbl, c.reltype AS type
+    FROM unnest($1) AS s JOIN pg_class AS c ON c.oid = s.tbl WHERE s.is_narrow
+    UNION
+    SELECT r.tbl, coalesce(c.reltype, d.objid)
+    FROM row_types AS r
+    JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
+    LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'c'
+    WHERE d.classid = 'pg_type'::regclass OR c.oid IS NOT NULL
+)
+SELECT format('%s holds rows of table %s', pg_describe_object('pg_class'::regclass, d.objid, d.objsubid), r.tbl)
+FROM row_types AS r
+JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
+                   AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
+JOIN pg_class AS c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
+UNION ALL
+-- The columns of a partition key depend on the table, and the table does not depend on them.
+SELECT format('%s is in the partition key', pg_describe_object('pg_class'::regclass, s.tbl, s.attnum))
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = s.tbl AND d.objsubid = s.attnum
+                   AND d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = 0
+WHERE s.is_narrow AND d.deptype = 'i'
+UNION ALL
+-- ALTER TABLE drops the partition's index, which such a key relies on, with the parent's index before the key.
+SELECT format('%s refers to a partition, %s', pg_describe_object('pg_constraint'::regclass, f.oid, 0), s.tbl)
+FROM unnest($1) AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_constraint'::regclass
+JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid = s.tbl AND f.conparentid = 0
+JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
+WHERE s.is_narrow
+UNION ALL
+-- The triggers of a key that is made again are enabled.
+SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
+              pg_describe_object('pg_trigger'::regclass, t.oid, 0), t.tgrelid::regclass, t.tgname)
+FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
+$$;
+
+-- Names the publications of the tables that are to be rewritten, and the transactions with snapshots before that.
+CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    listed text;
+    statements text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.is_narrow) THEN
+        RETURN;
+    END IF;
+    SELECT string_agg(DISTINCT format('publication %I has table %s', p.pubname, s.tbl) COLLATE "C", E'\n'),
+           string_agg(DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE bigint;', s.tbl, s.column_name)
+                      COLLATE "C", E'\n')
+    INTO listed, statements
+    FROM unnest(scope) AS s
+    JOIN pg_class AS c ON c.oid = s.tbl
+    JOIN pg_publication AS p ON p.puballtables
+        OR EXISTS (SELECT FROM pg_publication_rel AS r WHERE r.prpubid = p.oid AND r.prrelid = s.tbl)
+        OR EXISTS (SELECT FROM pg_publication_namespace AS r WHERE r.pnpubid = p.oid AND r.pnnspid = c.relnamespace)
+    WHERE s.is_narrow AND c.relpersistence = 'p';
+    IF listed IS NOT NULL THEN
+        RAISE NOTICE 'a subscription whose columns are integer stops at the first ID' USING
+            DETAIL = listed,
+            HINT = E'On each subscriber, before an ID is inserted here:\n' || statements;
+    END IF;
+
+    -- The rewritten rows have this transaction as their xmin. Our own snapshot is that of the call.
+    SELECT string_agg(concat_ws(', ', format('process %s of role %s', a.pid, a.usesysid::regrole),
+                                'since ' || date_trunc('second', a.xact_start)), E'\n' ORDER BY a.pid) INTO listed
+    FROM pg_stat_activity AS a
+    JOIN pg_stat_activity AS o ON o.pid = pg_backend_pid() AND o.datid = a.datid
+    WHERE a.pid <> o.pid AND a.usesysid <> 0 AND age(a.backend_xmin) >= age(o.backend_xmin);
+    IF listed IS NOT NULL THEN
+        RAISE NOTICE 'transactions with older snapshots will see no rows in the rewritten tables, without an error' USING
+            DETAIL = listed,
+            HINT = 'If they may still read these tables, roll back, and attach when they have ended.';
+    END IF;
+END;
+$$;
+
+-- The change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the
+-- sessions that must reconnect.
+CREATE FUNCTION snowflake_internal.attach_alter(
+        scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    step record;
+    started timestamptz;
+    rewritten text;
+    additions text[] := '{}';
+    addition text;
+    unchecked text;
+BEGIN
+    -- ALTER TABLE would check a foreign key each time one of its two tables is rewritten. A role that does not own the
+    -- referring table leaves it to that. A key of a partitioned table can be NOT VALID only in PostgreSQL 18 and later.
+    FOR step IN
+        SELECT f.conrelid::regclass AS tbl, f.conname, pg_get_constraintdef(f.oid) AS definition,
+               obj_description(f.oid, 'pg_constraint') AS comment,
+               NOT validate AND f.convalidated AND c.relkind = 'r' AND r.relkind = 'r' AS is_left
+        FROM snowflake_internal.attach_keys(scope) AS f
+        JOIN pg_class AS c ON c.oid = f.conrelid
+        JOIN pg_class AS r ON r.oid = f.confrelid
+        WHERE f.conparentid = 0 AND pg_has_role(c.relowner, 'USAGE')
+        ORDER BY f.oid
+    LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', step.tbl, step.conname);
+        additions := additions
+            || format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', step.tbl, step.conname, step.definition,
+                      CASE WHEN step.is_left THEN ' NOT VALID' END)
+            || format('COMMENT ON CONSTRAINT %I ON %s IS %L', step.conname, step.tbl, step.comment);
+        IF step.is_left THEN
+            unchecked := concat_ws(E'\n', unchecked, format('ALTER TABLE %s VALIDATE CONSTRAINT %I;', step.tbl, step.conname));
+        END IF;
+    END LOOP;
+    -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written once.
+    FOR step IN
+        SELECT s.root,
+               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.column_name) COLLATE "C", ', ')
+                   FILTER (WHERE s.is_narrow) AS widening,
+               string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
+                                          s.column_name, default_text), ', ')
+                   FILTER (WHERE s.is_attached) AS attaching,
+               (SELECT CASE WHEN count(*) = 0 THEN 'no partitions'
+                            ELSE format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END,
+                                        pg_size_pretty(sum(pg_table_size(c.oid))),
+                                        CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed'
+                                             ELSE format('about %s rows', sum(c.reltuples)::bigint) END) END
+                FROM pg_class AS c
+                WHERE c.relkind = 'r'
+                    AND c.oid IN (SELECT m.tbl FROM unnest(scope) AS m WHERE m.root = s.root AND m.is_narrow)) AS size
+        FROM unnest(scope) AS s
+        WHERE s.is_attached OR s.is_narrow
+        GROUP BY s.root
+        ORDER BY s.root
+    LOOP
+        started := clock_timestamp();
+        IF step.widening IS NOT NULL THEN
+            RAISE NOTICE 'rewriting table %: %', step.root, step.size;
+        END IF;
+        EXECUTE format('ALTER TABLE %s %s', step.root, concat_ws(', ', step.widening, step.attaching));
+        IF step.widening IS NOT NULL THEN
+            RAISE NOTICE 'table % rewritten in % s', step.root,
+                round(extract(epoch FROM clock_timestamp() - started), 1);
+            rewritten := concat_ws(', ', rewritten, step.root::text);
+        END IF;
+    END LOOP;
+    FOREACH addition IN ARRAY additions LOOP
+        EXECUTE addition;
+    END LOOP;
+    IF unchecked IS NOT NULL THEN
+        RAISE NOTICE 'foreign keys are checked for new rows only, until they are validated' USING
+            HINT = E'After the commit, while clients read and write:\n' || unchecked;
+    END IF;
+    IF rewritten IS NOT NULL THEN
+        RAISE NOTICE 'open sessions can fail on the changed columns until they reconnect' USING
+            DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... '
+                     'does not match that when preparing the plan", '
+                     'and a prepared SELECT with "cached plan must not change result type".',
+            HINT = format('After the commit: ANALYZE %s; and reconnect.', rewritten);
+    END IF;
 END;
 $$;
 
@@ -949,29 +1692,6 @@ WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AN
                   AND e.deptype = 'e')
 $$;
 
--- Integer columns that may refer to a column of IDs without a foreign key.
-CREATE FUNCTION snowflake_internal.check_referrers(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-    SET enable_nestloop = off SET jit = off -- the planner takes the keys for few, and adds a large cost to nested loops
-AS $$
-WITH keys AS MATERIALIZED (
-    SELECT DISTINCT c.oid, a.attnum
-    FROM snowflake_internal.rows_of($1) AS k
-    JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relpersistence <> 't'
-        AND NOT c.relispartition
-    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
-)
-SELECT DISTINCT ON (r.tbl, r.attnum) 'notice', (pg_identify_object('pg_class'::regclass, r.tbl, r.attnum)).identity,
-       'its integers are too small for an ID, and '
-       || CASE WHEN r.type_column IS NULL THEN format('by its name it may refer to table %s', r.key_tbl)
-               ELSE format('with column %I it may refer to any table', r.type_column) END,
-       format('If it does: ALTER TABLE %s ALTER COLUMN %I TYPE %s;', r.tbl, r.column_name, r.new_type)
-FROM snowflake_internal.referrers((SELECT array_agg(oid ORDER BY oid, attnum) FROM keys),
-                                  (SELECT array_agg(attnum ORDER BY oid, attnum) FROM keys)) AS r
-ORDER BY r.tbl, r.attnum, r.type_column IS NOT NULL, r.key_tbl
-$$;
-
 -- The comparisons of the other functions leave out the relations of which the caller may not read all rows.
 CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -1018,7 +1738,6 @@ CROSS JOIN LATERAL (SELECT * FROM snowflake_internal.check_shards(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_ids(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_defaults(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_functions(r.calls)
-                    UNION ALL SELECT * FROM snowflake_internal.check_referrers(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_unread(r.calls)) AS c
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
@@ -1185,615 +1904,3 @@ CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
 
 CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_settled_id';
-
--- snowflake_attach() beside writers.
--- The comments of its internal functions stand in the install script.
-COMMENT ON TYPE snowflake_internal.attach_member IS NULL;
-DO $$
-DECLARE
-    function pg_catalog.regprocedure;
-BEGIN
-    FOR function IN
-        SELECT p.oid FROM pg_catalog.pg_proc AS p
-        JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
-        WHERE n.nspname OPERATOR(pg_catalog.=) 'snowflake_internal'
-          AND p.proname OPERATOR(pg_catalog.~) '^(attach_.*|words_of|singulars|referring_names|referrers|own_referrers|shell_quote)$'
-    LOOP
-        EXECUTE pg_catalog.format('COMMENT ON FUNCTION %s IS NULL', function);
-    END LOOP;
-END $$;
-DROP FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text);
-DROP FUNCTION snowflake_internal.attach_lock(snowflake_internal.attach_member[]);
-DROP FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text);
-DROP FUNCTION snowflake_internal.attach_require_root(pg_catalog.pg_attribute);
-DROP FUNCTION snowflake_internal.attach_require_type(pg_catalog.pg_attribute);
-DROP FUNCTION snowflake_internal.attach_widens(text);
-
-CREATE FUNCTION snowflake_attach(
-        tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
-        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL,
-        validate boolean DEFAULT true) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    widens CONSTANT boolean := referrers IS NOT NULL;
-    started CONSTANT timestamptz := clock_timestamp();
-    col pg_attribute;
-    scope snowflake_internal.attach_member[];
-    arguments text;  -- of this call, for hints
-    new_call record; -- shard, epoch_ms, and the schema
-    new_seq regclass;
-    claimed record;
-    largest bigint;
-BEGIN
-    IF referrers <> 'widen' THEN
-        RAISE EXCEPTION 'referrers cannot be %', quote_literal(referrers) USING
-            ERRCODE = 'invalid_parameter_value',
-            HINT = 'Without it, a NOTICE names integer columns that may refer to the table. referrers => ''widen'' makes '
-                   'them bigint.';
-    END IF;
-    -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
-    -- waits for a lock. So all is looked at again until nothing is left to wait for.
-    LOOP
-        col := snowflake_internal.attach_column(tbl, column_name);
-        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers)
-                     || CASE WHEN validate IS FALSE THEN ', validate => false' ELSE '' END;
-        PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
-        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
-            RETURN;
-        END IF;
-        PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
-        scope := snowflake_internal.attach_scope(tbl, col.attnum, widens);
-        PERFORM snowflake_internal.attach_require_owner(scope);
-        SELECT a.shard, a.epoch_ms, a.schema INTO new_call
-        FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
-        -- Lock order: the shard's number, then the tables. A session that holds a table waits only for tables.
-        -- A number that is in use is an error before any hint names objects to drop.
-        IF claimed IS DISTINCT FROM new_call THEN
-            PERFORM snowflake_internal.claim_shard(new_call.shard, new_call.schema);
-            claimed := new_call;
-            CONTINUE;
-        END IF;
-        IF epoch_ms IS NULL THEN
-            PERFORM snowflake_internal.attach_require_known_epoch(scope, new_call.shard, new_call.epoch_ms, arguments);
-        END IF;
-        new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
-        PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
-        EXIT WHEN NOT snowflake_internal.attach_lock(scope, widens, started);
-    END LOOP;
-
-    largest := snowflake_internal.attach_largest(scope);
-    PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
-
-    PERFORM snowflake_internal.attach_tell_broken(scope);
-    PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
-    PERFORM snowflake_internal.attach_tell_readers(scope);
-    PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
-    new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
-    -- Serial numbers, read as IDs, lie long before now. This is for a clock that steps back, and for IDs of
-    -- a moment ago. A negative number is below every ID.
-    IF largest >= 0 THEN
-        PERFORM snowflake_internal.advance(new_seq, largest, new_call.epoch_ms);
-    END IF;
-    PERFORM snowflake_internal.attach_alter(
-        scope, snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms), validate);
-END;
-$$;
-COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text, boolean) IS
-    'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
-    'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
-    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key; '
-    'with validate => false foreign keys are left NOT VALID';
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    col pg_attribute;
-BEGIN
-    IF tbl IS NULL OR column_name IS NULL THEN
-        RAISE EXCEPTION 'table and column of snowflake_attach() must not be null' USING
-            ERRCODE = 'null_value_not_allowed',
-            HINT = 'SELECT snowflake_attach(''schema.table'', ''column'');';
-    END IF;
-    PERFORM snowflake_internal.attach_require_table(tbl);
-
-    SELECT * INTO col FROM pg_attribute AS a
-    WHERE a.attrelid = tbl AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'column % of table % does not exist', quote_ident(column_name), tbl USING
-            ERRCODE = 'undefined_column',
-            HINT = format('Its columns of whole numbers: %s.',
-                          (SELECT coalesce(string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), 'none')
-                           FROM pg_attribute AS a
-                           WHERE a.attrelid = tbl AND a.attnum > 0 AND NOT a.attisdropped
-                             AND a.atttypid IN ('bigint'::regtype, 'integer'::regtype, 'smallint'::regtype)));
-    END IF;
-    PERFORM snowflake_internal.attach_require_column(col);
-    RETURN col;
-END;
-$$;
-
-CREATE FUNCTION snowflake_internal.attach_require_column(col pg_catalog.pg_attribute) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    tbl CONSTANT regclass := col.attrelid;
-    is_partition CONSTANT boolean := (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = tbl);
-    parent regclass;
-BEGIN
-    -- One sequence and one type for a whole tree of tables: they are given to its root.
-    IF is_partition OR col.attinhcount > 0 THEN
-        SELECT i.inhparent INTO parent FROM pg_inherits AS i
-        JOIN pg_attribute AS a ON a.attrelid = i.inhparent AND a.attname = col.attname
-        WHERE i.inhrelid = tbl ORDER BY i.inhseqno LIMIT 1;
-        parent := coalesce(pg_partition_root(tbl), parent);
-        RAISE EXCEPTION 'column % of table % is that of its parent %', quote_ident(col.attname), tbl, parent USING
-            ERRCODE = 'wrong_object_type',
-            DETAIL = format('%s %s %s.', tbl, CASE WHEN is_partition THEN 'is a partition of' ELSE 'inherits from' END, parent),
-            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);',
-                          parent, col.attname);
-    ELSIF col.attgenerated <> '' THEN
-        RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
-            ERRCODE = 'generated_always',
-            DETAIL = 'A generated column has no DEFAULT.',
-            HINT = CASE col.attgenerated
-                WHEN 's' THEN format('ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION;', tbl, col.attname)
-                ELSE 'Choose another column.' END;
-    -- A domain has the output function of its base type. A domain over bigint can stay, one over integer not.
-    ELSIF NOT (col.atttypid IN ('integer'::regtype, 'smallint'::regtype) OR EXISTS (
-                   SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
-        RAISE EXCEPTION 'column % of table % is of type %',
-            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
-            ERRCODE = 'datatype_mismatch',
-            DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
-            HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
-                          tbl, col.attname);
-    END IF;
-END;
-$$;
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
-        col pg_catalog.pg_attribute, given integer, given_epoch bigint,
-        OUT shard integer, OUT epoch_ms bigint, OUT schema name)
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    tbl CONSTANT regclass := col.attrelid;
-    is_temporary boolean;
-    shards integer[];
-    epochs bigint[];
-BEGIN
-    SELECT n.nspname, c.relpersistence = 't' INTO STRICT schema, is_temporary
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = tbl;
-
-    -- First the callers that make IDs of the given shard, then the schema's functions, then its columns.
-    SELECT array_agg(DISTINCT v.shard), array_agg(DISTINCT v.epoch_ms) FILTER (WHERE v.epoch_ms IS NOT NULL)
-    INTO shards, epochs
-    FROM (SELECT s.shard, s.epoch_ms, rank() OVER (ORDER BY given <> s.shard, s.function IS NULL) AS choice
-          FROM snowflake_internal.shards() AS s WHERE s.schema = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = tbl)) AS v
-    WHERE v.choice = 1;
-
-    IF given_epoch IS NULL AND cardinality(epochs) > 1 THEN
-        RAISE EXCEPTION 'schema % has more than one epoch', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
-                            array_to_string(epochs, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
-                          snowflake_internal.attach_arguments(
-                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
-    ELSIF given IS NULL AND cardinality(shards) > 1 THEN
-        RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It makes IDs of the shards %s.', array_to_string(shards, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s);',
-                          snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
-    ELSIF given IS NULL AND shards IS NULL THEN
-        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = 'Nothing in it makes IDs yet.',
-            HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
-                   || CASE WHEN is_temporary THEN ''
-                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
-    END IF;
-    shard := coalesce(given, shards[1]);
-    epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
-    PERFORM snowflake_internal.require_epoch(epoch_ms);
-END;
-$$;
-
-CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
-    RETURNS SETOF pg_catalog.pg_constraint
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
-SELECT DISTINCT ON (f.oid) f.*
-FROM unnest($1) AS s
-JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
-                   AND d.classid = 'pg_constraint'::regclass
-JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f'
-WHERE s.is_narrow
-ORDER BY f.oid
-$$;
-
-CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
-    RETURNS TABLE (relid oid, name text)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
--- The other tables of foreign keys, too, as ALTER TABLE locks them. It needs no privilege for that, LOCK TABLE does.
-SELECT c.oid, c.oid::regclass::text
-FROM (SELECT s.tbl::oid FROM unnest($1) AS s WHERE s.is_attached OR s.is_narrow
-      UNION
-      SELECT e.relid
-      FROM snowflake_internal.attach_keys($1) AS f CROSS JOIN LATERAL (VALUES (f.conrelid), (f.confrelid)) AS e(relid)
-      WHERE has_table_privilege(e.relid, 'UPDATE, DELETE, TRUNCATE')) AS l(relid)
-JOIN pg_class AS c ON c.oid = l.relid AND c.relkind IN ('r', 'p')
-WHERE c.oid NOT IN (SELECT k.relation FROM pg_locks AS k
-                    WHERE k.pid = pg_backend_pid() AND k.locktype = 'relation' AND k.mode = 'AccessExclusiveLock'
-                      AND k.granted
-                      AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database()))
-$$;
-
-CREATE FUNCTION snowflake_internal.attach_lock(
-        scope snowflake_internal.attach_member[], widens boolean, started timestamptz) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    given CONSTANT text := current_setting('lock_timeout');
-    call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never
-    try_time CONSTANT interval := least(current_setting('deadlock_timeout')::interval, nullif(given::interval, '0')) / 4;
-    tries integer := 0;
-    try_ends timestamptz;
-    wait_ends timestamptz;
-    next record; -- the table to lock
-    missed oid;  -- the table that was not free is the first of the next try
-BEGIN
-    LOOP
-        tries := tries + 1;
-        try_ends := clock_timestamp() + try_time;
-        wait_ends := call_ends;
-        BEGIN
-            FOR next IN
-                SELECT u.* FROM snowflake_internal.attach_unlocked(scope) AS u
-                ORDER BY u.relid IS DISTINCT FROM missed, u.relid::bigint * CASE tries % 2 WHEN 1 THEN -1 ELSE 1 END
-            LOOP
-                PERFORM set_config('lock_timeout', greatest(0, ceil(
-                    1000 * extract(epoch FROM coalesce(wait_ends - clock_timestamp(), '0'))))::text, true);
-                EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE%s', next.name,
-                               CASE WHEN wait_ends <= clock_timestamp() THEN ' NOWAIT' END);
-                wait_ends := try_ends;
-            END LOOP;
-            IF NOT FOUND THEN
-                RETURN tries > 1;
-            END IF;
-            -- Others may have committed a foreign key or a child before the locks were granted.
-            scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
-            IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(scope)) THEN
-                RAISE lock_not_available;
-            END IF;
-            PERFORM set_config('lock_timeout', given, true);
-            RETURN true;
-        EXCEPTION WHEN lock_not_available OR undefined_table THEN -- or renamed
-            missed := next.relid;
-        END;
-        IF clock_timestamp() >= call_ends THEN
-            PERFORM snowflake_internal.attach_raise_held(scope, tries, given);
-        END IF;
-        PERFORM pg_sleep_for(random() * try_time);
-        scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
-    END LOOP;
-END;
-$$;
-
-CREATE FUNCTION snowflake_internal.attach_raise_held(
-        scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    col CONSTANT snowflake_internal.attach_member := scope[1];
-    listed text;
-BEGIN
-    SELECT string_agg(format('table %s: %s', u.name, coalesce(h.holders, 'free now')), E'\n' ORDER BY u.name COLLATE "C")
-    INTO listed
-    FROM snowflake_internal.attach_unlocked(scope) AS u
-    CROSS JOIN LATERAL (
-        SELECT string_agg(DISTINCT coalesce('process ' || k.pid || coalesce(' of role ' || a.usesysid::regrole, ''),
-                                            'a prepared transaction'), ', ') AS holders
-        FROM pg_locks AS k LEFT JOIN pg_stat_activity AS a ON a.pid = k.pid
-        WHERE k.relation = u.relid AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid()
-          AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())) AS h;
-    RAISE EXCEPTION 'column % of table % is not attached: its tables were not free within lock_timeout (%)',
-        quote_ident(col.column_name), col.tbl, lock_timeout USING
-        ERRCODE = 'lock_not_available',
-        DETAIL = format(E'Tries: %s. Locks are held on\n%s', tries, listed),
-        HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
-END;
-$$;
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
-    RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
-    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
-SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
-       k.seq IS NOT NULL, k.epoch_ms
-FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
-LEFT JOIN pg_attrdef AS f ON u.classid = 'pg_attrdef'::regclass AND f.oid = u.objid
-LEFT JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.classid ELSE 'pg_class'::regclass::oid END,
-                                             coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
-WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
-  AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
-$$;
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_sequence(
-        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    col CONSTANT snowflake_internal.attach_member := scope[1];
-    rel pg_class;
-    other record;
-    has_rows CONSTANT boolean := (SELECT bool_or(pg_relation_size(s.tbl) > 0) FROM unnest(scope) AS s WHERE s.is_attached);
-BEGIN
-    PERFORM snowflake_internal.require_sequence(seq);
-    IF NOT has_sequence_privilege(seq, CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE, UPDATE' END) THEN
-        RAISE EXCEPTION 'permission denied for sequence %', seq USING
-            ERRCODE = 'insufficient_privilege',
-            DETAIL = CASE WHEN has_rows
-                THEN format('It must be advanced beyond the IDs of table %s. A role that may do that can set it back, too.',
-                            col.tbl)
-                ELSE 'Each new row draws an ID from it.' END,
-            HINT = format('GRANT %s ON SEQUENCE %s TO %I;', CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE' END, seq,
-                          current_user);
-    END IF;
-    IF EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = seq AND d.deptype = 'i')
-    THEN
-        RAISE EXCEPTION 'sequence % belongs to an identity column', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = 'It serves that column alone, and is dropped with the identity.',
-            HINT = 'Make one to share with CREATE SEQUENCE, and attach each column with it.';
-    END IF;
-    -- A crash resets an unlogged sequence, and the end of its session drops a temporary one.
-    SELECT * INTO rel FROM pg_class AS c WHERE c.oid = seq;
-    IF rel.relpersistence NOT IN ('p', (SELECT c.relpersistence FROM pg_class AS c WHERE c.oid = col.tbl)) THEN
-        RAISE EXCEPTION 'sequence % is %, and table % is not', seq,
-            CASE rel.relpersistence WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, col.tbl USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = 'It would be lost before the table is, and would make the same IDs again.',
-            HINT = CASE rel.relpersistence WHEN 'u' THEN format('ALTER SEQUENCE %s SET LOGGED;', seq)
-                                           ELSE 'Choose another sequence.' END;
-    END IF;
-    SELECT u.described, u.epoch_ms INTO other FROM snowflake_internal.attach_users(seq, scope) AS u
-    WHERE u.epoch_ms <> attach_require_sequence.epoch_ms ORDER BY u.described COLLATE "C" LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'sequence % makes IDs with another epoch', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('It is %s in %s, and would be %s here. With two epochs, '
-                            'one sequence can make the same ID twice.',
-                            other.epoch_ms, other.described, epoch_ms),
-            HINT = format('SELECT snowflake_attach(%s);',
-                          snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
-    END IF;
-END;
-$$;
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_prepare_sequence(
-        scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    col CONSTANT snowflake_internal.attach_member := scope[1];
-    is_new CONSTANT boolean := seq IS NULL;
-    identity record;
-    roles text;
-BEGIN
-    -- Before a new sequence is made, so that the name of the identity's is free again.
-    SELECT c.relacl, a.attidentity INTO identity
-    FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'S'
-    JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = col.tbl AND d.refobjsubid = col.attnum
-      AND d.classid = 'pg_class'::regclass AND d.deptype = 'i';
-    IF FOUND THEN
-        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', col.tbl, col.column_name);
-        IF identity.attidentity = 'a' THEN
-            RAISE NOTICE 'column % of table % was GENERATED ALWAYS, and takes the value of an INSERT or UPDATE from now on',
-                quote_ident(col.column_name), col.tbl;
-        END IF;
-    END IF;
-    IF is_new THEN
-        seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity.relacl);
-    ELSIF NOT is_given THEN
-        EXECUTE snowflake_internal.reshape_text(seq);
-    END IF;
-
-    -- A role that may INSERT needs no privilege on an identity's sequence. So it gets one on a new sequence. The
-    -- privileges of a sequence that was there stay as they are.
-    roles := snowflake_internal.attach_inserters(scope, seq);
-    IF roles IS NOT NULL AND is_new THEN
-        EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', seq, roles);
-        RAISE NOTICE 'USAGE on sequence % is granted to % who may INSERT into %', seq, roles, col.tbl;
-    ELSIF roles IS NOT NULL THEN
-        RAISE NOTICE 'sequence % may not be used by % who may INSERT into %', seq, roles, col.tbl USING
-            HINT = format('GRANT USAGE ON SEQUENCE %s TO %s;', seq, roles);
-    END IF;
-    RETURN seq;
-END;
-$$;
-
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
--- ALTER TABLE does not rewrite a row of the table that is stored in a column of another one.
-WITH RECURSIVE row_types AS (
-    -- The table's row type, and arrays, domains and composites of it.
-    SELECT DISTINCT s.tbl, c.reltype AS type
-    FROM unnest($1) AS s JOIN pg_class AS c ON c.oid = s.tbl WHERE s.is_narrow
-    UNION
-    SELECT r.tbl, coalesce(c.reltype, d.objid)
-    FROM row_types AS r
-    JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
-    LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'c'
-    WHERE d.classid = 'pg_type'::regclass OR c.oid IS NOT NULL
-)
-SELECT format('%s holds rows of table %s', pg_describe_object('pg_class'::regclass, d.objid, d.objsubid), r.tbl)
-FROM row_types AS r
-JOIN pg_depend AS d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type
-                   AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
-JOIN pg_class AS c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
-UNION ALL
--- The columns of a partition key depend on the table, and the table does not depend on them.
-SELECT format('%s is in the partition key', pg_describe_object('pg_class'::regclass, s.tbl, s.attnum))
-FROM unnest($1) AS s
-JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = s.tbl AND d.objsubid = s.attnum
-                   AND d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = 0
-WHERE s.is_narrow AND d.deptype = 'i'
-UNION ALL
--- ALTER TABLE drops the partition's index, which such a key relies on, with the parent's index before the key.
-SELECT format('%s refers to a partition, %s', pg_describe_object('pg_constraint'::regclass, f.oid, 0), s.tbl)
-FROM unnest($1) AS s
-JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
-                   AND d.classid = 'pg_constraint'::regclass
-JOIN pg_constraint AS f ON f.oid = d.objid AND f.contype = 'f' AND f.confrelid = s.tbl AND f.conparentid = 0
-JOIN pg_class AS x ON x.oid = f.conindid AND x.relispartition
-WHERE s.is_narrow
-UNION ALL
--- The triggers of a key that is made again are enabled.
-SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
-              pg_describe_object('pg_trigger'::regclass, t.oid, 0), t.tgrelid::regclass, t.tgname)
-FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
-$$;
-
-CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    listed text;
-    statements text;
-BEGIN
-    IF NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.is_narrow) THEN
-        RETURN;
-    END IF;
-    SELECT string_agg(DISTINCT format('publication %I has table %s', p.pubname, s.tbl) COLLATE "C", E'\n'),
-           string_agg(DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', s.tbl, s.column_name, s.new_type)
-                      COLLATE "C", E'\n')
-    INTO listed, statements
-    FROM unnest(scope) AS s
-    JOIN pg_class AS c ON c.oid = s.tbl
-    JOIN pg_publication AS p ON p.puballtables
-        OR EXISTS (SELECT FROM pg_publication_rel AS r WHERE r.prpubid = p.oid AND r.prrelid = s.tbl)
-        OR EXISTS (SELECT FROM pg_publication_namespace AS r WHERE r.pnpubid = p.oid AND r.pnnspid = c.relnamespace)
-    WHERE s.is_narrow AND c.relpersistence = 'p';
-    IF listed IS NOT NULL THEN
-        RAISE NOTICE 'a subscription whose columns are integer stops at the first ID' USING
-            DETAIL = listed,
-            HINT = E'On each subscriber, before an ID is inserted here:\n' || statements;
-    END IF;
-
-    -- The rewritten rows have this transaction as their xmin. Our own snapshot is that of the call.
-    SELECT string_agg(concat_ws(', ', format('process %s of role %s', a.pid, a.usesysid::regrole),
-                                'since ' || date_trunc('second', a.xact_start)), E'\n' ORDER BY a.pid) INTO listed
-    FROM pg_stat_activity AS a
-    JOIN pg_stat_activity AS o ON o.pid = pg_backend_pid() AND o.datid = a.datid
-    WHERE a.pid <> o.pid AND a.usesysid <> 0 AND age(a.backend_xmin) >= age(o.backend_xmin);
-    IF listed IS NOT NULL THEN
-        RAISE NOTICE 'transactions with older snapshots will see no rows in the rewritten tables, without an error' USING
-            DETAIL = listed,
-            HINT = 'If they may still read these tables, roll back, and attach when they have ended.';
-    END IF;
-END;
-$$;
-
-CREATE FUNCTION snowflake_internal.attach_alter(
-        scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    step record;
-    started timestamptz;
-    rewritten text;
-    additions text[] := '{}';
-    addition text;
-    unchecked text;
-BEGIN
-    -- ALTER TABLE would check a foreign key each time one of its two tables is rewritten. A role that does not own the
-    -- referring table leaves it to that. A key of a partitioned table can be NOT VALID only in PostgreSQL 18 and later.
-    FOR step IN
-        SELECT f.conrelid::regclass AS tbl, f.conname, pg_get_constraintdef(f.oid) AS definition,
-               obj_description(f.oid, 'pg_constraint') AS comment,
-               NOT validate AND f.convalidated AND c.relkind = 'r' AND r.relkind = 'r' AS is_left
-        FROM snowflake_internal.attach_keys(scope) AS f
-        JOIN pg_class AS c ON c.oid = f.conrelid
-        JOIN pg_class AS r ON r.oid = f.confrelid
-        WHERE f.conparentid = 0 AND pg_has_role(c.relowner, 'USAGE')
-        ORDER BY f.oid
-    LOOP
-        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', step.tbl, step.conname);
-        additions := additions
-            || format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', step.tbl, step.conname, step.definition,
-                      CASE WHEN step.is_left THEN ' NOT VALID' END)
-            || format('COMMENT ON CONSTRAINT %I ON %s IS %L', step.conname, step.tbl, step.comment);
-        IF step.is_left THEN
-            unchecked := concat_ws(E'\n', unchecked, format('ALTER TABLE %s VALIDATE CONSTRAINT %I;', step.tbl, step.conname));
-        END IF;
-    END LOOP;
-    -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written once.
-    FOR step IN
-        SELECT s.root,
-               string_agg(DISTINCT format('ALTER COLUMN %I TYPE %s', s.column_name, s.new_type) COLLATE "C", ', ')
-                   FILTER (WHERE s.is_narrow) AS widening,
-               string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
-                                          s.column_name, default_text), ', ')
-                   FILTER (WHERE s.is_attached) AS attaching,
-               (SELECT CASE WHEN count(*) = 0 THEN 'no partitions'
-                            ELSE format('%s%s, %s', CASE WHEN count(*) > 1 THEN format('%s tables, ', count(*)) END,
-                                        pg_size_pretty(sum(pg_table_size(c.oid))),
-                                        CASE WHEN min(c.reltuples) < 0 THEN 'never analyzed'
-                                             ELSE format('about %s rows', sum(c.reltuples)::bigint) END) END
-                FROM pg_class AS c
-                WHERE c.relkind = 'r'
-                    AND c.oid IN (SELECT m.tbl FROM unnest(scope) AS m WHERE m.root = s.root AND m.is_narrow)) AS size
-        FROM unnest(scope) AS s
-        WHERE s.is_attached OR s.is_narrow
-        GROUP BY s.root
-        ORDER BY s.root
-    LOOP
-        started := clock_timestamp();
-        IF step.widening IS NOT NULL THEN
-            RAISE NOTICE 'rewriting table %: %', step.root, step.size;
-        END IF;
-        EXECUTE format('ALTER TABLE %s %s', step.root, concat_ws(', ', step.widening, step.attaching));
-        IF step.widening IS NOT NULL THEN
-            RAISE NOTICE 'table % rewritten in % s', step.root,
-                round(extract(epoch FROM clock_timestamp() - started), 1);
-            rewritten := concat_ws(', ', rewritten, step.root::text);
-        END IF;
-    END LOOP;
-    FOREACH addition IN ARRAY additions LOOP
-        EXECUTE addition;
-    END LOOP;
-    IF unchecked IS NOT NULL THEN
-        RAISE NOTICE 'foreign keys are checked for new rows only, until they are validated' USING
-            HINT = E'After the commit, while clients read and write:\n' || unchecked;
-    END IF;
-    IF rewritten IS NOT NULL THEN
-        RAISE NOTICE 'open sessions can fail on the changed columns until they reconnect' USING
-            DETAIL = 'A PL/pgSQL function that has read one ends with "type of parameter ... '
-                     'does not match that when preparing the plan", '
-                     'and a prepared SELECT with "cached plan must not change result type".',
-            HINT = format('After the commit: ANALYZE %s; and reconnect.', rewritten);
-    END IF;
-END;
-$$;

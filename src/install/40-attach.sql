@@ -8,23 +8,19 @@
 -- regclass and a role as regrole, which quote themselves, any other name through %I or %L.
 
 -- A column that snowflake_attach() changes: the column itself, that of a child or a partition, or one that refers to
--- it.
--- A column that is to be changed. All of them are found once, by attach_scope(), and given to each step.
+-- it. All of them are found once, by attach_scope(), and given to each step.
 CREATE TYPE snowflake_internal.attach_member AS (
     root regclass,       -- the top of its inheritance tree: ALTER TABLE changes the tree from there
     tbl regclass,
     attnum smallint,
     column_name name,
     is_attached boolean, -- the column itself, in its table and in all below it: gets the DEFAULT
-    is_narrow boolean,   -- attached, or referring to one that is, and too small for an ID: gets another type
-    new_type text        -- that type
+    is_narrow boolean    -- attached, or referring to one that is, and too small for an ID: becomes bigint
 );
 
 -- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
---                  [, referrers => 'widen'] [, validate => false])
+--                  [, validate => false])
 --
--- referrers => 'widen': also integer columns that refer to it by their names alone, in tables of the same owner, get
--- the type bigint.
 -- validate => false: foreign keys are NOT VALID afterwards, and a NOTICE has the statements that validate them.
 --
 --   42501  not the owner of the table, or of one that refers to it; no right to make or to use the sequence
@@ -36,20 +32,17 @@ CREATE TYPE snowflake_internal.attach_member AS (
 --          would not be above it within snowflake.max_drift
 --   42710, 22003          the shard is another schema's; is none
 --   22008, 2200H          the epoch is in the future; is over
---   22023                 referrers is neither NULL nor 'widen'
 --   23502, 25001, 25006   NULLs in the column; isolation above READ COMMITTED; read-only
 --   55P03                 others held a table until lock_timeout after the call began: all tables together have that time
 --
 -- NOTICEs tell the progress: the size before each rewriting, the time after it.
 CREATE FUNCTION snowflake_attach(
         tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
-        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, referrers text DEFAULT NULL,
-        validate boolean DEFAULT true) RETURNS void
+        seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, validate boolean DEFAULT true) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    widens CONSTANT boolean := referrers IS NOT NULL;
     started CONSTANT timestamptz := clock_timestamp();
     col pg_attribute;
     scope snowflake_internal.attach_member[];
@@ -59,24 +52,18 @@ DECLARE
     claimed record;
     largest bigint;
 BEGIN
-    IF referrers <> 'widen' THEN
-        RAISE EXCEPTION 'referrers cannot be %', quote_literal(referrers) USING
-            ERRCODE = 'invalid_parameter_value',
-            HINT = 'Without it, a NOTICE names integer columns that may refer to the table. referrers => ''widen'' makes '
-                   'them bigint.';
-    END IF;
     -- Another session may attach, move or rename the table, or give it a foreign key or a view, while this one
     -- waits for a lock. So all is looked at again until nothing is left to wait for.
     LOOP
         col := snowflake_internal.attach_column(tbl, column_name);
-        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms, referrers)
+        arguments := snowflake_internal.attach_arguments(tbl, column_name, shard, seq, epoch_ms)
                      || CASE WHEN validate IS FALSE THEN ', validate => false' ELSE '' END;
         PERFORM snowflake_internal.require_read_committed('snowflake_attach'::text, arguments);
-        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms, widens) THEN
+        IF snowflake_internal.attach_is_done(col, shard, seq, epoch_ms) THEN
             RETURN;
         END IF;
         PERFORM snowflake_internal.attach_require_own_ids(col, shard, epoch_ms);
-        scope := snowflake_internal.attach_scope(tbl, col.attnum, widens);
+        scope := snowflake_internal.attach_scope(tbl, col.attnum);
         PERFORM snowflake_internal.attach_require_owner(scope);
         SELECT a.shard, a.epoch_ms, a.schema INTO new_call
         FROM snowflake_internal.attach_shard(col, shard, epoch_ms) AS a;
@@ -92,14 +79,13 @@ BEGIN
         END IF;
         new_seq := snowflake_internal.attach_sequence(scope, new_call.shard, seq, new_call.epoch_ms);
         PERFORM snowflake_internal.attach_require_clear(scope, seq, arguments);
-        EXIT WHEN NOT snowflake_internal.attach_lock(scope, widens, started);
+        EXIT WHEN NOT snowflake_internal.attach_lock(scope, started);
     END LOOP;
 
     largest := snowflake_internal.attach_largest(scope);
     PERFORM snowflake_internal.require_reach(tbl, column_name, largest, new_call.epoch_ms);
 
     PERFORM snowflake_internal.attach_tell_broken(scope);
-    PERFORM snowflake_internal.attach_tell_referrers(scope, arguments);
     PERFORM snowflake_internal.attach_tell_readers(scope);
     PERFORM snowflake_internal.attach_tell_old(scope, new_seq);
     new_seq := snowflake_internal.attach_prepare_sequence(scope, new_seq, is_given => seq IS NOT NULL);
@@ -112,28 +98,24 @@ BEGIN
         scope, snowflake_internal.call_text(new_call.shard, new_seq, new_call.epoch_ms), validate);
 END;
 $$;
-COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text, boolean) IS
+COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, boolean) IS
     'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
     'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
-    'and integer columns that refer to it with it; with referrers => ''widen'' also those without a foreign key; '
-    'with validate => false foreign keys are left NOT VALID';
+    'and integer columns that refer to it by a foreign key with it; with validate => false foreign keys are left NOT VALID';
 
 -- The arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given.
 CREATE FUNCTION snowflake_internal.attach_arguments(
-        tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint, referrers text DEFAULT NULL)
-    RETURNS text
+        tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint) RETURNS text
     LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 SELECT concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), 'shard => ' || shard,
-                 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms,
-                 'referrers => ' || quote_literal(referrers))
+                 'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms)
 $$;
 
--- Whether a column is attached as asked for, which is said, and no referrers are left to be widened; an error if it is
--- attached otherwise.
+-- Whether a column is attached as asked for, with a NOTICE if it is; an error if it is attached otherwise.
 CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass,
-                                                  epoch_ms bigint, widens boolean)
+                                                  epoch_ms bigint)
     RETURNS boolean
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
@@ -162,9 +144,6 @@ BEGIN
                           col.attrelid::regclass, col.attname,
                           snowflake_internal.attach_arguments(
                               col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
-    END IF;
-    IF widens AND EXISTS (SELECT FROM snowflake_internal.own_referrers(col.attrelid, col.attnum)) THEN
-        RETURN false;
     END IF;
     RAISE NOTICE '% is attached already: %', described, old_text;
     RETURN true;

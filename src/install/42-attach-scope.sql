@@ -1,8 +1,8 @@
 -- Steps of snowflake_attach(): which columns change, in whose tables, and under which locks.
 
 -- The columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, and
--- those that refer to it by foreign keys; if asked for, also those that refer to it by their names alone.
-CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint, widens boolean DEFAULT false)
+-- those that refer to it by foreign keys.
+CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
     RETURNS snowflake_internal.attach_member[]
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -12,9 +12,7 @@ AS $$
 -- one that refers to that column. A wide column may lie between two narrow ones. The column that it refers to
 -- itself is not reached: a bigint may refer to an integer.
 WITH RECURSIVE reached AS (
-    (SELECT a.attrelid, a.attnum, a.attname FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attnum = $2
-     UNION ALL
-     SELECT o.tbl, o.attnum, o.column_name FROM snowflake_internal.own_referrers($1, $2) AS o WHERE $3)
+    SELECT a.attrelid, a.attnum, a.attname FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attnum = $2
     UNION
     SELECT a.attrelid, a.attnum, a.attname
     FROM reached AS r
@@ -47,7 +45,7 @@ WITH RECURSIVE reached AS (
     JOIN pg_inherits AS i ON i.inhparent = t.attrelid
     JOIN pg_attribute AS a ON a.attrelid = i.inhrelid AND a.attname = t.attname AND a.attnum > 0
 )
-SELECT array_agg((t.root, t.attrelid, t.attnum, t.attname, k.is_attached, k.is_narrow, k.new_type)::snowflake_internal.attach_member
+SELECT array_agg((t.root, t.attrelid, t.attnum, t.attname, k.is_attached, k.is_narrow)::snowflake_internal.attach_member
                  ORDER BY k.is_attached DESC, t.attrelid <> t.root, t.root, t.attrelid, t.attnum)
 FROM tree AS t
 JOIN pg_attribute AS a ON a.attrelid = t.attrelid AND a.attnum = t.attnum
@@ -55,9 +53,7 @@ JOIN pg_type AS y ON y.oid = a.atttypid
 CROSS JOIN LATERAL (
     SELECT t.root = $1 AND t.attname = (SELECT a.attname FROM pg_attribute AS a
                                         WHERE a.attrelid = $1 AND a.attnum = $2) AS is_attached,
-           y.typoutput IN ('int4out'::regproc, 'int2out'::regproc) -- a domain's is that of its base type
-           OR a.atttypid IN ('integer[]'::regtype, 'smallint[]'::regtype) AS is_narrow,
-           CASE y.typcategory WHEN 'A' THEN 'bigint[]' ELSE 'bigint' END AS new_type
+           y.typoutput IN ('int4out'::regproc, 'int2out'::regproc) AS is_narrow -- a domain's is that of its base type
 ) AS k
 $$;
 
@@ -124,8 +120,7 @@ $$;
 -- the other table before it locks that one first. So a try releases its locks before a client that waits for one of
 -- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
 -- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
-CREATE FUNCTION snowflake_internal.attach_lock(
-        scope snowflake_internal.attach_member[], widens boolean, started timestamptz) RETURNS boolean
+CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz) RETURNS boolean
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
@@ -158,7 +153,7 @@ BEGIN
                 RETURN tries > 1;
             END IF;
             -- Others may have committed a foreign key or a child before the locks were granted.
-            scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
+            scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum);
             IF EXISTS (SELECT FROM snowflake_internal.attach_unlocked(scope)) THEN
                 RAISE lock_not_available;
             END IF;
@@ -171,7 +166,7 @@ BEGIN
             PERFORM snowflake_internal.attach_raise_held(scope, tries, given);
         END IF;
         PERFORM pg_sleep_for(random() * try_time);
-        scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum, widens);
+        scope := snowflake_internal.attach_scope(scope[1].tbl, scope[1].attnum);
     END LOOP;
 END;
 $$;

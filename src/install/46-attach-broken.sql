@@ -1,5 +1,5 @@
--- Steps of snowflake_attach(): NOTICEs of functions that may fail or return other values after the change, and of columns
--- that may be too small for the new values. The catalogue does not show which are.
+-- Steps of snowflake_attach(): NOTICEs of functions, subscriptions and transactions that may fail or return other values
+-- after the change. The catalogue does not show which are.
 
 -- Says which triggers may set the column, and which functions name an integer type beside a table whose column is
 -- widened.
@@ -68,7 +68,7 @@ BEGIN
         RETURN;
     END IF;
     SELECT string_agg(DISTINCT format('publication %I has table %s', p.pubname, s.tbl) COLLATE "C", E'\n'),
-           string_agg(DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE %s;', s.tbl, s.column_name, s.new_type)
+           string_agg(DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE bigint;', s.tbl, s.column_name)
                       COLLATE "C", E'\n')
     INTO listed, statements
     FROM unnest(scope) AS s
@@ -93,57 +93,6 @@ BEGIN
         RAISE NOTICE 'transactions with older snapshots will see no rows in the rewritten tables, without an error' USING
             DETAIL = listed,
             HINT = 'If they may still read these tables, roll back, and attach when they have ended.';
-    END IF;
-END;
-$$;
-
--- The referrers() of a column in tables of the same owner.
-CREATE FUNCTION snowflake_internal.own_referrers(tbl oid, attnum smallint)
-    RETURNS TABLE (tbl regclass, attnum smallint, column_name name)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
--- ALTER TABLE runs code of a table's owner. Any role that may create a table can give a column such a name.
-SELECT r.tbl, r.attnum, r.column_name
-FROM snowflake_internal.referrers(ARRAY[$1], ARRAY[$2]) AS r JOIN pg_class AS c ON c.oid = r.tbl
-WHERE c.relowner = (SELECT k.relowner FROM pg_class AS k WHERE k.oid = $1)
-$$;
-
--- Names the columns that may refer to the attached one without a foreign key, with the statements that widen them.
-CREATE FUNCTION snowflake_internal.attach_tell_referrers(scope snowflake_internal.attach_member[], arguments text)
-    RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    col CONSTANT snowflake_internal.attach_member := scope[1];
-    owner CONSTANT oid := (SELECT c.relowner FROM pg_class AS c WHERE c.oid = col.tbl);
-    listed text;
-    is_own boolean; -- one of the tables
-    all_own boolean;
-BEGIN
-    SELECT string_agg(t.line, E'\n' ORDER BY t.line COLLATE "C"), bool_or(t.is_own), bool_and(t.is_own)
-    INTO listed, is_own, all_own
-    FROM (SELECT format('ALTER TABLE %s %s;', r.tbl,
-                        string_agg(format('ALTER COLUMN %I TYPE %s', r.column_name, r.new_type), ', ' ORDER BY r.attnum))
-                 || coalesce(' -- ' || nullif(concat_ws('; ', 'if it refers to this table: see column ' || quote_ident(r.type_column),
-                                                        CASE WHEN c.relowner <> owner
-                                                             THEN format('as role %s, which owns it', c.relowner::regrole) END), ''),
-                             '') AS line,
-                 bool_or(c.relowner = owner) AS is_own
-          FROM snowflake_internal.referrers(ARRAY[col.tbl::oid], ARRAY[col.attnum]) AS r JOIN pg_class AS c ON c.oid = r.tbl
-          WHERE NOT EXISTS (SELECT FROM unnest(scope) AS s WHERE s.tbl = r.tbl AND s.attnum = r.attnum)
-          GROUP BY r.tbl, r.type_column, c.relowner) AS t;
-    IF listed IS NOT NULL THEN
-        RAISE NOTICE 'integer columns may refer to column % of table % by their names, and are too small for an ID',
-            quote_ident(col.column_name), col.tbl USING
-            DETAIL = listed,
-            HINT = concat_ws(' ', 'Widen those that do, before an ID is stored there.',
-                             CASE WHEN is_own THEN
-                                 format('SELECT snowflake_attach(%s, referrers => ''widen''); widens %s.', arguments,
-                                        CASE WHEN all_own THEN 'them all'
-                                             ELSE format('those in tables of role %s', owner::regrole) END)
-                             END);
     END IF;
 END;
 $$;

@@ -39,7 +39,7 @@ BEGIN
     -- One ALTER TABLE for each tree of tables, with all its columns in it, so that each table is written once.
     FOR step IN
         SELECT s.root,
-               string_agg(DISTINCT format('ALTER COLUMN %I TYPE %s', s.column_name, s.new_type) COLLATE "C", ', ')
+               string_agg(DISTINCT format('ALTER COLUMN %I TYPE bigint', s.column_name) COLLATE "C", ', ')
                    FILTER (WHERE s.is_narrow) AS widening,
                string_agg(DISTINCT format('ALTER COLUMN %1$I SET NOT NULL, ALTER COLUMN %1$I SET DEFAULT %2$s',
                                           s.column_name, default_text), ', ')

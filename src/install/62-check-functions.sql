@@ -1,5 +1,5 @@
--- Problems of snowflake_check() that names tell: functions of the PL/pgSQL scheme, columns that may refer to an ID.
--- And snowflake_check() itself.
+-- Problems of snowflake_check(): functions of the PL/pgSQL scheme, relations that the caller may not read. And
+-- snowflake_check() itself.
 
 -- Functions that may be those of the PL/pgSQL scheme.
 CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
@@ -32,29 +32,6 @@ WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AN
                   AND k.objid = p.oid)
   AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
                   AND e.deptype = 'e')
-$$;
-
--- Integer columns that may refer to a column of IDs without a foreign key.
-CREATE FUNCTION snowflake_internal.check_referrers(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-    SET enable_nestloop = off SET jit = off -- the planner takes the keys for few, and adds a large cost to nested loops
-AS $$
-WITH keys AS MATERIALIZED (
-    SELECT DISTINCT c.oid, a.attnum
-    FROM snowflake_internal.rows_of($1) AS k
-    JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relpersistence <> 't'
-        AND NOT c.relispartition
-    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
-)
-SELECT DISTINCT ON (r.tbl, r.attnum) 'notice', (pg_identify_object('pg_class'::regclass, r.tbl, r.attnum)).identity,
-       'its integers are too small for an ID, and '
-       || CASE WHEN r.type_column IS NULL THEN format('by its name it may refer to table %s', r.key_tbl)
-               ELSE format('with column %I it may refer to any table', r.type_column) END,
-       format('If it does: ALTER TABLE %s ALTER COLUMN %I TYPE %s;', r.tbl, r.column_name, r.new_type)
-FROM snowflake_internal.referrers((SELECT array_agg(oid ORDER BY oid, attnum) FROM keys),
-                                  (SELECT array_agg(attnum ORDER BY oid, attnum) FROM keys)) AS r
-ORDER BY r.tbl, r.attnum, r.type_column IS NOT NULL, r.key_tbl
 $$;
 
 -- The comparisons of the other functions leave out the relations of which the caller may not read all rows.
@@ -103,7 +80,6 @@ CROSS JOIN LATERAL (SELECT * FROM snowflake_internal.check_shards(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_ids(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_defaults(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_functions(r.calls)
-                    UNION ALL SELECT * FROM snowflake_internal.check_referrers(r.calls)
                     UNION ALL SELECT * FROM snowflake_internal.check_unread(r.calls)) AS c
 ORDER BY c.severity, c.object COLLATE "C", c.problem COLLATE "C"
 $$;
