@@ -30,7 +30,12 @@ END $$;
 
 ALTER TYPE snowflake_internal.attach_member DROP ATTRIBUTE new_type;
 
+DROP FUNCTION snowflake_internal.require_epoch(bigint);
 DROP FUNCTION snowflake_internal.require_sequence(regclass);
+DROP FUNCTION snowflake_internal.adopt_is_native(regprocedure);
+DROP FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass);
+DROP FUNCTION snowflake_internal.adopt_restart(regclass, bigint);
+DROP FUNCTION snowflake_internal.adopt_statement(regprocedure);
 DROP FUNCTION snowflake_internal.words_of(text);
 DROP FUNCTION snowflake_internal.singulars(text);
 DROP FUNCTION snowflake_internal.referring_names(name, name);
@@ -151,7 +156,8 @@ BEGIN
     PERFORM snowflake_internal.require_read_committed(
         'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
     PERFORM snowflake_internal.claim_shard(shard, schema_name);
-    PERFORM snowflake_internal.require_epoch(epoch_ms);
+    -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
+    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
 
     IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', schema_name);
@@ -216,17 +222,6 @@ CREATE FUNCTION snowflake_create_shard(shard integer)
 COMMENT ON FUNCTION snowflake_create_shard(integer) IS
     'the same, in a schema that is named shard and the number: shard7';
 
--- Refuses an epoch with which no ID can be made now.
-CREATE OR REPLACE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
-    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
-END;
-$$;
-
 -- Whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come.
 CREATE OR REPLACE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -266,17 +261,15 @@ BEGIN
                             'worker of group %s. Two copies would make the same IDs.',
                             bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
             HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
-    ELSIF bounds.seqmin = bounds.seqmax - 1 THEN
+    ELSIF bounds.seqmin = bounds.seqmax - 1
+          OR snowflake_internal.has_record()
+             AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
         RAISE EXCEPTION 'sequence % is closed', seq USING
             ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
-                     'as snowflake-shard move sets them when a shard has left.',
-            HINT = 'snowflake-shard map shows the server that has the shard.';
-    ELSIF snowflake_internal.has_record()
-          AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
-        RAISE EXCEPTION 'sequence % is closed', seq USING
-            ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'It is at its end, as snowflake-shard move and split set it while a shard is closed.',
+            DETAIL = CASE WHEN bounds.seqmin = bounds.seqmax - 1
+                THEN 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
+                     'as snowflake-shard move sets them when a shard has left.'
+                ELSE 'It is at its end, as snowflake-shard move and split set it while a shard is closed.' END,
             HINT = 'snowflake-shard map shows the server that has the shard.';
     END IF;
 END;
@@ -302,6 +295,120 @@ BEGIN
                             shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
             HINT = coalesce(hint, snowflake_internal.reshape_hint(seq));
     END IF;
+END;
+$$;
+
+-- snowflake_adopt('schema.function()', shard 0..8191 [, seq] [, epoch_ms])
+--
+--   42883, 42501  no such function; not the owner of the function or of its sequence
+--   42809         it has arguments, or does not return one bigint; seq is no sequence
+--   22004, 22003, 42710   the shard is NULL; is none; is another schema's
+--   42P13         its IDs are not those of this shard, sequence and epoch: the message shows the observed ones
+--   22008         its IDs are negative: its epoch is in the future, or so old that 41 bits have overflowed
+--   55000         the sequence cannot hold positions, or is used by others; the function was changed meanwhile
+--   25001, 25006  isolation above READ COMMITTED; read-only
+--   An error of the old function itself is raised as it is.
+CREATE OR REPLACE FUNCTION snowflake_adopt(legacy regprocedure, shard integer, seq regclass DEFAULT NULL,
+                                epoch_ms bigint DEFAULT NULL)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS $$
+DECLARE
+    calls snowflake_internal.observation[];
+    resume_at bigint;
+BEGIN
+    IF NOT snowflake_internal.adopt_check(legacy, shard, seq, epoch_ms)
+       OR NOT snowflake_internal.adopt_claim(legacy, shard, seq, epoch_ms) THEN
+        RETURN;
+    END IF;
+
+    -- Two calls show the sequence. It is locked then, and others who draw from it wait.
+    calls := ARRAY[snowflake_internal.adopt_call(legacy, seq), snowflake_internal.adopt_call(legacy, seq)];
+    seq := snowflake_internal.adopt_sequence(legacy, shard, seq, calls);
+
+    WHILE snowflake_internal.adopt_needs_more(calls) LOOP
+        PERFORM pg_catalog.pg_sleep(0.001);
+        calls := pg_catalog.array_append(calls, snowflake_internal.adopt_call(legacy, seq));
+    END LOOP;
+
+    -- A last call with a far larger value of the sequence: a counter that is wider than its field shows now.
+    resume_at := snowflake_internal.adopt_jump(seq);
+    calls := pg_catalog.array_append(calls, snowflake_internal.adopt_call(legacy, seq));
+    EXECUTE pg_catalog.concat('ALTER SEQUENCE ', seq, ' RESTART WITH ', resume_at);
+
+    epoch_ms := snowflake_internal.adopt_judge(legacy, shard, seq, epoch_ms, calls);
+    PERFORM snowflake_internal.adopt_replace(legacy, shard, seq, epoch_ms, calls);
+END;
+$$;
+
+-- The errors of snowflake_adopt() before it waits or calls; false: the function is native already.
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_check(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old pg_proc;
+BEGIN
+    SELECT * INTO old FROM pg_proc AS p WHERE p.oid = legacy;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'function % does not exist', coalesce(legacy::oid::text, 'NULL') USING
+            ERRCODE = 'undefined_function';
+    ELSIF NOT pg_has_role(old.proowner, 'USAGE') THEN
+        RAISE EXCEPTION 'must be owner of function %', legacy USING ERRCODE = 'insufficient_privilege';
+    ELSIF shard IS NULL THEN
+        RAISE EXCEPTION 'the shard of function % must not be NULL', legacy USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    PERFORM snowflake_internal.require_read_committed(
+        'snowflake_adopt'::text,
+        concat_ws(', ', quote_literal(legacy::text), shard, 'seq => ' || quote_literal(seq::text),
+                  'epoch_ms => ' || epoch_ms));
+    IF EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+        RAISE NOTICE 'function % is native already', legacy;
+        RETURN false;
+    ELSIF old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset OR old.prorettype <> 'bigint'::regtype THEN
+        RAISE EXCEPTION 'function % is not a function without arguments that returns bigint', legacy USING
+            ERRCODE = 'wrong_object_type',
+            HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL,
+                                                        coalesce(epoch_ms, snowflake_internal.default_epoch()), NULL);
+    END IF;
+    RETURN true;
+END;
+$$;
+
+-- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function
+-- is native already.
+CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
+    RETURNS boolean
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    old CONSTANT text := (pg_identify_object('pg_proc'::regclass, legacy, 0)).identity;
+    col record;
+BEGIN
+    PERFORM snowflake_internal.claim_shard(shard, n.nspname)
+    FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;
+    -- Functions have no lock, but a row that this transaction wrote cannot be changed by others. The function
+    -- becomes VOLATILE in the end anyway.
+    EXECUTE format('ALTER FUNCTION %s VOLATILE', old);
+    -- This may have waited for a session that adopted the function.
+    IF NOT snowflake_internal.adopt_check(legacy, shard, seq, epoch_ms) THEN
+        RETURN false;
+    END IF;
+    -- Tables are locked before sequences.
+    FOR col IN SELECT * FROM snowflake_internal.adopt_columns(legacy) AS c WHERE c.obstacle IS NULL LOOP
+        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', col.tbl);
+    END LOOP;
+    IF (pg_identify_object('pg_proc'::regclass, legacy, 0)).identity IS DISTINCT FROM old THEN
+        RAISE EXCEPTION 'function % was renamed or moved meanwhile', old USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'Look for its new name, and try again.';
+    END IF;
+    IF seq IS NOT NULL THEN
+        PERFORM snowflake_internal.adopt_lock(legacy, shard, seq, true);
+    END IF;
+    RETURN true;
 END;
 $$;
 
@@ -447,8 +554,25 @@ DECLARE
     far CONSTANT bigint := present | (8191 << 10);
 BEGIN
     -- If the present value has all these bits, it would be drawn again.
-    PERFORM snowflake_internal.adopt_restart(seq, CASE WHEN far > present THEN far ELSE far + (1 << 23) END);
+    -- Unlike setval(), RESTART is undone by a rollback.
+    EXECUTE format('ALTER SEQUENCE %s RESTART WITH %s', seq, CASE WHEN far > present THEN far ELSE far + (1 << 23) END);
     RETURN present + 1;
+END;
+$$;
+
+-- Calls a function with the search_path of the caller, and returns the observation.
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_call(legacy regprocedure, seq regclass) RETURNS snowflake_internal.observation
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+AS $$
+DECLARE
+    -- with its schema
+    named CONSTANT pg_catalog.text := (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::pg_catalog.regclass, legacy, 0)).identity;
+    seen snowflake_internal.observation;
+BEGIN
+    EXECUTE pg_catalog.concat('SELECT pg_catalog.clock_timestamp(), ', named, ', pg_catalog.clock_timestamp()')
+        INTO seen.before, seen.id, seen.after;
+    SELECT d.last_value, d.seqs INTO seen.last_value, seen.seqs FROM snowflake_internal.adopt_drawn(legacy, seq) AS d;
+    RETURN seen;
 END;
 $$;
 
@@ -706,7 +830,7 @@ BEGIN
     END IF;
     shard := coalesce(given, shards[1]);
     epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
-    PERFORM snowflake_internal.require_epoch(epoch_ms);
+    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms); -- an error if no ID can be made now
 END;
 $$;
 

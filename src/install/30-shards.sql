@@ -157,7 +157,8 @@ BEGIN
     PERFORM snowflake_internal.require_read_committed(
         'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
     PERFORM snowflake_internal.claim_shard(shard, schema_name);
-    PERFORM snowflake_internal.require_epoch(epoch_ms);
+    -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
+    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
 
     IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         EXECUTE format('CREATE SCHEMA %I', schema_name);

@@ -17,17 +17,6 @@ BEGIN
 END;
 $$;
 
--- Refuses an epoch with which no ID can be made now.
-CREATE FUNCTION snowflake_internal.require_epoch(epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
-    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
-END;
-$$;
-
 -- Whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come.
 CREATE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -89,17 +78,15 @@ BEGIN
                             'worker of group %s. Two copies would make the same IDs.',
                             bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
             HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
-    ELSIF bounds.seqmin = bounds.seqmax - 1 THEN
+    ELSIF bounds.seqmin = bounds.seqmax - 1
+          OR snowflake_internal.has_record()
+             AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
         RAISE EXCEPTION 'sequence % is closed', seq USING
             ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
-                     'as snowflake-shard move sets them when a shard has left.',
-            HINT = 'snowflake-shard map shows the server that has the shard.';
-    ELSIF snowflake_internal.has_record()
-          AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
-        RAISE EXCEPTION 'sequence % is closed', seq USING
-            ERRCODE = 'read_only_sql_transaction',
-            DETAIL = 'It is at its end, as snowflake-shard move and split set it while a shard is closed.',
+            DETAIL = CASE WHEN bounds.seqmin = bounds.seqmax - 1
+                THEN 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
+                     'as snowflake-shard move sets them when a shard has left.'
+                ELSE 'It is at its end, as snowflake-shard move and split set it while a shard is closed.' END,
             HINT = 'snowflake-shard map shows the server that has the shard.';
     END IF;
 END;

@@ -33,10 +33,8 @@ DECLARE
     calls snowflake_internal.observation[];
     resume_at bigint;
 BEGIN
-    IF NOT snowflake_internal.adopt_check(legacy, shard, seq, epoch_ms) THEN
-        RETURN;
-    END IF;
-    IF NOT snowflake_internal.adopt_claim(legacy, shard, seq) THEN
+    IF NOT snowflake_internal.adopt_check(legacy, shard, seq, epoch_ms)
+       OR NOT snowflake_internal.adopt_claim(legacy, shard, seq, epoch_ms) THEN
         RETURN;
     END IF;
 
@@ -52,7 +50,7 @@ BEGIN
     -- A last call with a far larger value of the sequence: a counter that is wider than its field shows now.
     resume_at := snowflake_internal.adopt_jump(seq);
     calls := pg_catalog.array_append(calls, snowflake_internal.adopt_call(legacy, seq));
-    PERFORM snowflake_internal.adopt_restart(seq, resume_at);
+    EXECUTE pg_catalog.concat('ALTER SEQUENCE ', seq, ' RESTART WITH ', resume_at);
 
     epoch_ms := snowflake_internal.adopt_judge(legacy, shard, seq, epoch_ms, calls);
     PERFORM snowflake_internal.adopt_replace(legacy, shard, seq, epoch_ms, calls);
@@ -84,7 +82,8 @@ BEGIN
         'snowflake_adopt'::text,
         concat_ws(', ', quote_literal(legacy::text), shard, 'seq => ' || quote_literal(seq::text),
                   'epoch_ms => ' || epoch_ms));
-    IF snowflake_internal.adopt_is_native(legacy) THEN
+    IF EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
+        RAISE NOTICE 'function % is native already', legacy;
         RETURN false;
     ELSIF old.prokind <> 'f' OR old.pronargs <> 0 OR old.proretset OR old.prorettype <> 'bigint'::regtype THEN
         RAISE EXCEPTION 'function % is not a function without arguments that returns bigint', legacy USING
@@ -96,48 +95,32 @@ BEGIN
 END;
 $$;
 
--- Whether a function makes native IDs, with a NOTICE if it does.
-CREATE FUNCTION snowflake_internal.adopt_is_native(legacy regprocedure) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_proc'::regclass::oid, legacy::oid, 0)) THEN
-        RETURN false;
-    END IF;
-    RAISE NOTICE 'function % is native already', legacy;
-    RETURN true;
-END;
-$$;
-
 -- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function
 -- is native already.
-CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass) RETURNS boolean
+CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
+    RETURNS boolean
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    old record;
+    old CONSTANT text := (pg_identify_object('pg_proc'::regclass, legacy, 0)).identity;
     col record;
 BEGIN
-    SELECT p.proname, n.nspname INTO old
+    PERFORM snowflake_internal.claim_shard(shard, n.nspname)
     FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = legacy;
-    PERFORM snowflake_internal.claim_shard(shard, old.nspname);
-    -- The claim may have waited for a session that adopted the function.
-    IF snowflake_internal.adopt_is_native(legacy) THEN
-        RETURN false;
-    END IF;
     -- Functions have no lock, but a row that this transaction wrote cannot be changed by others. The function
     -- becomes VOLATILE in the end anyway.
-    EXECUTE format('ALTER FUNCTION %I.%I() VOLATILE', old.nspname, old.proname);
+    EXECUTE format('ALTER FUNCTION %s VOLATILE', old);
+    -- This may have waited for a session that adopted the function.
+    IF NOT snowflake_internal.adopt_check(legacy, shard, seq, epoch_ms) THEN
+        RETURN false;
+    END IF;
     -- Tables are locked before sequences.
     FOR col IN SELECT * FROM snowflake_internal.adopt_columns(legacy) AS c WHERE c.obstacle IS NULL LOOP
         EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', col.tbl);
     END LOOP;
-    IF NOT EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-                   WHERE p.oid = legacy AND (n.nspname, p.proname) = (old.nspname, old.proname)) THEN
-        RAISE EXCEPTION 'function %.%() was renamed or moved meanwhile',
-            quote_ident(old.nspname), quote_ident(old.proname) USING
+    IF (pg_identify_object('pg_proc'::regclass, legacy, 0)).identity IS DISTINCT FROM old THEN
+        RAISE EXCEPTION 'function % was renamed or moved meanwhile', old USING
             ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'Look for its new name, and try again.';
     END IF;

@@ -167,17 +167,6 @@ WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 
--- The next nextval() of the sequence returns this value.
-CREATE FUNCTION snowflake_internal.adopt_restart(seq regclass, value bigint) RETURNS void
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    -- Unlike setval(), it is undone by a rollback.
-    EXECUTE format('ALTER SEQUENCE %s RESTART WITH %s', seq, value);
-END;
-$$;
-
 -- Sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that.
 -- With 8 in the sequence, a counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of
 -- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
@@ -191,7 +180,8 @@ DECLARE
     far CONSTANT bigint := present | (8191 << 10);
 BEGIN
     -- If the present value has all these bits, it would be drawn again.
-    PERFORM snowflake_internal.adopt_restart(seq, CASE WHEN far > present THEN far ELSE far + (1 << 23) END);
+    -- Unlike setval(), RESTART is undone by a rollback.
+    EXECUTE format('ALTER SEQUENCE %s RESTART WITH %s', seq, CASE WHEN far > present THEN far ELSE far + (1 << 23) END);
     RETURN present + 1;
 END;
 $$;

@@ -5,22 +5,15 @@ CREATE FUNCTION snowflake_internal.adopt_call(legacy regprocedure, seq regclass)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-    statement CONSTANT pg_catalog.text := snowflake_internal.adopt_statement(legacy);
+    -- with its schema
+    named CONSTANT pg_catalog.text := (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::pg_catalog.regclass, legacy, 0)).identity;
     seen snowflake_internal.observation;
 BEGIN
-    EXECUTE statement INTO seen.before, seen.id, seen.after;
+    EXECUTE pg_catalog.concat('SELECT pg_catalog.clock_timestamp(), ', named, ', pg_catalog.clock_timestamp()')
+        INTO seen.before, seen.id, seen.after;
     SELECT d.last_value, d.seqs INTO seen.last_value, seen.seqs FROM snowflake_internal.adopt_drawn(legacy, seq) AS d;
     RETURN seen;
 END;
-$$;
-
--- The statement that calls a function and reads the clock before and after it.
-CREATE FUNCTION snowflake_internal.adopt_statement(legacy regprocedure) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-SELECT format('SELECT pg_catalog.clock_timestamp(), %I.%I(), pg_catalog.clock_timestamp()', n.nspname, p.proname)
-FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = $1
 $$;
 
 -- The epochs that fit all calls: of a function that rounds the clock down, then of one that rounds it to the nearest.

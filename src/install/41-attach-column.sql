@@ -193,7 +193,7 @@ BEGIN
     END IF;
     shard := coalesce(given, shards[1]);
     epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
-    PERFORM snowflake_internal.require_epoch(epoch_ms);
+    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms); -- an error if no ID can be made now
 END;
 $$;
 
