@@ -93,9 +93,7 @@ COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
 
 -- Whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it.
 CREATE FUNCTION snowflake_internal.asks_settled(classid oid, objid oid) RETURNS boolean
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT EXISTS (
     SELECT FROM pg_depend AS d
     JOIN pg_proc AS p ON p.oid = d.refobjid AND p.proname = 'snowflake_settled_id'
@@ -115,9 +113,7 @@ CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
 
 -- The call of snowflake_next_id() as SQL text, for a DEFAULT or a function.
 CREATE OR REPLACE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- The epoch that the function has of itself is not written.
 SELECT format('%s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)', e.extnamespace::regnamespace, $1, $2,
               CASE WHEN $3 <> snowflake_internal.default_epoch() THEN format(', %s::bigint', $3) END)
@@ -126,10 +122,7 @@ $$;
 
 -- Makes settled_id() in the schema of a shard, unless a function of that name is there.
 CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- A function of that name can be the application's.
     IF to_regprocedure(format('%I.settled_id()', schema_name)) IS NULL THEN
@@ -144,10 +137,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION snowflake_create_shard(shard integer, schema_name name,
                                        epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     present record;
     found_sequence record;
@@ -214,8 +204,7 @@ COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
     'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';
 
 CREATE FUNCTION snowflake_create_shard(shard integer)
-    RETURNS void
-    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+    RETURNS void LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
     -- Bound here, to these types exactly: the schema can hold functions of others.
     RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());
@@ -224,9 +213,7 @@ COMMENT ON FUNCTION snowflake_create_shard(integer) IS
 
 -- Whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come.
 CREATE OR REPLACE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT $1 = 'bigint'::regtype AND $2 = 1
        AND $3 >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
 $$;
@@ -239,17 +226,13 @@ AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $
 
 -- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
 CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
 $$;
 
 -- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker.
 CREATE OR REPLACE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     bounds record;
 BEGIN
@@ -277,9 +260,7 @@ $$;
 
 -- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years; with this hint.
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass, hint text DEFAULT NULL) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     shape pg_sequence;
 BEGIN
@@ -310,8 +291,7 @@ $$;
 --   An error of the old function itself is raised as it is.
 CREATE OR REPLACE FUNCTION snowflake_adopt(legacy regprocedure, shard integer, seq regclass DEFAULT NULL,
                                 epoch_ms bigint DEFAULT NULL)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    RETURNS void LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS $$
 DECLARE
     calls snowflake_internal.observation[];
@@ -343,10 +323,7 @@ $$;
 
 -- The errors of snowflake_adopt() before it waits or calls; false: the function is native already.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_check(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
-    RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     old pg_proc;
 BEGIN
@@ -379,10 +356,7 @@ $$;
 -- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function
 -- is native already.
 CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
-    RETURNS boolean
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     old CONSTANT text := (pg_identify_object('pg_proc'::regclass, legacy, 0)).identity;
     col record;
@@ -415,10 +389,7 @@ $$;
 -- Puts the sequence past the observed IDs, and the native function in the place of the old one.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_replace(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
-        RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+        RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     old record;
 BEGIN
@@ -452,9 +423,7 @@ $$;
 -- The new IDs are above the old ones as far as the clock is right. If it was not, and an index shows the
 -- largest ID, the sequence is moved past that. The columns that were not looked at are told.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq regclass, epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     more CONSTANT text := CASE WHEN epoch_ms = snowflake_internal.default_epoch() THEN ''
                                ELSE format(', %s', epoch_ms) END;
@@ -487,10 +456,7 @@ $$;
 -- Refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction
 -- ends.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     shape CONSTANT pg_sequence := (SELECT s FROM pg_sequence AS s WHERE s.seqrelid = seq);
     -- It changes the sequence for the old function, too: that must not make IDs after that.
@@ -511,10 +477,7 @@ $$;
 -- may draw.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_users(
         legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
-        RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+        RETURNS SETOF record LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 SELECT pg_describe_object(u.classid, u.objid, u.objsubid), coalesce(t.typoutput = 'int8out'::regproc, false),
        coalesce(has_sequence_privilege(coalesce(c.relowner, p.proowner, y.typowner), $2, 'USAGE, UPDATE'), true)
 FROM (SELECT d.classid, d.objid, d.objsubid, f.adrelid AS tbl, f.adnum::integer AS attnum
@@ -546,9 +509,7 @@ $$;
 -- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
 -- some functions have for it.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_jump(seq regclass) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     present CONSTANT bigint := (SELECT pg_sequence_last_value(s.seqrelid) FROM pg_sequence AS s WHERE s.seqrelid = seq);
     far CONSTANT bigint := present | (8191 << 10);
@@ -597,9 +558,7 @@ $$;
 CREATE FUNCTION snowflake_attach(
         tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
         seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, validate boolean DEFAULT true) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     started CONSTANT timestamptz := clock_timestamp();
     col pg_attribute;
@@ -664,9 +623,7 @@ COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, 
 -- The arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given.
 CREATE FUNCTION snowflake_internal.attach_arguments(
         tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), 'shard => ' || shard,
                  'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms)
 $$;
@@ -675,9 +632,7 @@ $$;
 CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass,
                                                   epoch_ms bigint)
     RETURNS boolean
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     described CONSTANT text := format('column %I of table %s', col.attname, col.attrelid::regclass);
     old record; -- the native call that the column has
@@ -712,9 +667,7 @@ $$;
 -- have no IDs.
 -- Errors that the table and the column alone decide. They are checked again under the locks, so no row is read.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col pg_attribute;
 BEGIN
@@ -743,9 +696,7 @@ $$;
 
 -- Refuses the column of a partition, one that is inherited, and one that is no bigint and cannot be made one.
 CREATE FUNCTION snowflake_internal.attach_require_column(col pg_catalog.pg_attribute) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tbl CONSTANT regclass := col.attrelid;
     is_partition CONSTANT boolean := (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = tbl);
@@ -787,9 +738,7 @@ $$;
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_shard(
         col pg_catalog.pg_attribute, given integer, given_epoch bigint,
         OUT shard integer, OUT epoch_ms bigint, OUT schema name)
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tbl CONSTANT regclass := col.attrelid;
     is_temporary boolean;
@@ -838,9 +787,7 @@ $$;
 -- those that refer to it by foreign keys.
 CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
     RETURNS snowflake_internal.attach_member[]
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- From the column up and down its table's inheritance tree, and along foreign keys to the columns that
 -- refer to it, until nothing is added. A column that refers to an ID must be able to hold one, and so must
 -- one that refers to that column. A wide column may lie between two narrow ones. The column that it refers to
@@ -894,9 +841,7 @@ $$;
 -- The foreign keys of narrow columns, on either side, in the order in which they were made.
 CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
     RETURNS SETOF pg_catalog.pg_constraint
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 SELECT DISTINCT ON (f.oid) f.*
 FROM unnest($1) AS s
 JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
@@ -909,9 +854,7 @@ $$;
 -- The tables that are to be changed, and that this transaction has not locked.
 CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
     RETURNS TABLE (relid oid, name text)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 -- The other tables of foreign keys, too, as ALTER TABLE locks them. It needs no privilege for that, LOCK TABLE does.
 SELECT c.oid, c.oid::regclass::text
 FROM (SELECT s.tbl::oid FROM unnest($1) AS s WHERE s.is_attached OR s.is_narrow
@@ -932,9 +875,7 @@ $$;
 -- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
 -- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
 CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given CONSTANT text := current_setting('lock_timeout');
     call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never
@@ -985,9 +926,7 @@ $$;
 -- The error of tables that others held: their names, and the processes and roles that hold them now.
 CREATE FUNCTION snowflake_internal.attach_raise_held(
         scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     listed text;
@@ -1013,9 +952,7 @@ $$;
 -- which epoch.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
-    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
        k.seq IS NOT NULL, k.epoch_ms
 FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
@@ -1031,9 +968,7 @@ $$;
 -- that has another epoch.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_sequence(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     rel pg_class;
@@ -1086,9 +1021,7 @@ $$;
 -- may INSERT.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_prepare_sequence(
         scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     is_new CONSTANT boolean := seq IS NULL;
@@ -1131,9 +1064,7 @@ $$;
 -- Columns of other tables that hold rows of a table with a narrow column, partition keys, foreign keys to partitions,
 -- and triggers of foreign keys, one line each.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 -- ALTER TABLE does not rewrite a row of the table that is stored in a column of another one.
 WITH RECURSIVE row_types AS (
     -- The table's row type, and arrays, domains and composites of it.
@@ -1176,9 +1107,7 @@ $$;
 
 -- Names the publications of the tables that are to be rewritten, and the transactions with snapshots before that.
 CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed text;
     statements text;
@@ -1220,9 +1149,7 @@ $$;
 -- sessions that must reconnect.
 CREATE FUNCTION snowflake_internal.attach_alter(
         scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     step record;
     started timestamptz;
@@ -1314,9 +1241,7 @@ $$;
 CREATE OR REPLACE FUNCTION snowflake_create_partitions(
         parent regclass, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint DEFAULT NULL)
     RETURNS SETOF regclass
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     key CONSTANT name := snowflake_internal.partition_key(parent);
     arguments CONSTANT text := concat_ws(', ', quote_literal(parent::text), quote_literal(from_ts::text),
@@ -1362,9 +1287,7 @@ $$;
 -- The time in which IDs are made.
 CREATE OR REPLACE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- No ID is negative.
 SELECT CASE WHEN lower($1) >= 0 THEN snowflake_internal.time_of(lower($1), $2) ELSE '-infinity' END,
        CASE WHEN upper_inf($1) THEN 'infinity'
@@ -1374,10 +1297,7 @@ $$;
 -- Refuses times and steps that no partitions can be made for.
 CREATE OR REPLACE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval,
                                                             epoch_ms bigint)
-    RETURNS void
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     first_ts timestamptz;
     last_ts timestamptz;
@@ -1415,9 +1335,7 @@ $$;
 CREATE OR REPLACE FUNCTION snowflake_internal.partition_steps(
         first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
         OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     n integer := 0;
 BEGIN
@@ -1442,10 +1360,7 @@ $$;
 -- statements that move such rows. Without the constraint ATTACH PARTITION reads all rows for each new partition. NULL: no
 -- constraint was made. arguments are for the hint.
 CREATE FUNCTION snowflake_internal.partition_prove_default(parent regclass, key name, ids int8range, arguments text)
-    RETURNS regclass
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS regclass LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
                                 WHERE k.partrelid = parent);
@@ -1484,9 +1399,7 @@ $$;
 
 -- Makes a partition of these IDs, with the owner, the access method and the tablespace of its parent.
 CREATE OR REPLACE FUNCTION snowflake_internal.create_partition(parent regclass, suffix text, ids int8range) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     described CONSTANT pg_class := (SELECT c FROM pg_class AS c WHERE c.oid = parent);
     relname CONSTANT text := format('%s_%s', described.relname, suffix);
@@ -1524,9 +1437,7 @@ CREATE TYPE snowflake_internal.finding AS (severity text, object text, problem t
 -- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
 -- Temporary objects of other sessions end with these, and any role may make them.
 CREATE FUNCTION snowflake_internal.checked_calls() RETURNS snowflake_internal.call[]
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     calls snowflake_internal.call[];
 BEGIN
@@ -1546,9 +1457,7 @@ AS 'SELECT * FROM unnest($1)';
 
 -- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.
 CREATE FUNCTION snowflake_internal.check_shards(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH shards AS MATERIALIZED (
     SELECT k.shard, n.oid AS schema_oid, quote_ident(n.nspname) AS schema, k.seq, k.classid, k.objid, k.objsubid
     FROM snowflake_internal.rows_of($1) AS k JOIN pg_namespace AS n ON n.oid = k.schema
@@ -1578,9 +1487,7 @@ $$;
 
 -- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
 CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
@@ -1633,9 +1540,7 @@ $$;
 
 -- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.
 CREATE FUNCTION snowflake_internal.check_sequences(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).
@@ -1703,9 +1608,7 @@ $$;
 -- Columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and
 -- columns that hold positions in place of IDs.
 CREATE FUNCTION snowflake_internal.check_ids(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 -- An ID of another shard, as replication brings it, cannot come again from this sequence.
 WITH compared AS MATERIALIZED (
     SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
@@ -1751,9 +1654,7 @@ $$;
 
 -- Columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from.
 CREATE FUNCTION snowflake_internal.check_defaults(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',
@@ -1785,9 +1686,7 @@ $$;
 
 -- Functions that may be those of the PL/pgSQL scheme.
 CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH called AS (
     SELECT u.refobjid AS function, min(f.oid) AS by_default
     FROM pg_depend AS u
@@ -1818,9 +1717,7 @@ $$;
 
 -- The comparisons of the other functions leave out the relations of which the caller may not read all rows.
 CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)),
 unread (schema, oid, relkind, has_policy) AS (
     SELECT c.relnamespace, c.oid, c.relkind, false
@@ -1849,10 +1746,7 @@ GROUP BY schema, has_policy
 $$;
 
 CREATE OR REPLACE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH registry AS MATERIALIZED (SELECT snowflake_internal.checked_calls() AS calls)
 SELECT c.*
 FROM registry AS r
@@ -1871,9 +1765,7 @@ $$;
 -- statement that ends it; NULL if not. writes: also by writes.
 CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
     -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 WITH RECURSIVE superusers AS (
@@ -1938,12 +1830,10 @@ $$;
 -- The same for a query with $1 and $2.
 CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
                                                     OUT name text, OUT type oid)
-    RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+    RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
 
 CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
-    RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
+    RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
 
 -- Number of a table's rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do
 -- not do.
@@ -1957,9 +1847,7 @@ CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boole
 
 -- The search_path for a statement that runs by itself in a schema, if no other code than the caller's can run in it.
 CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
-    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
     schema_row record;
@@ -1994,8 +1882,7 @@ CREATE FUNCTION snowflake_internal.fire_key(key oid, always boolean) RETURNS voi
 
 CREATE FUNCTION snowflake_internal.shards(
         OUT schema oid, OUT shard integer, OUT function oid, OUT seq oid, OUT epoch_ms bigint)
-    RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT n.oid, s.shard, s.function::pg_catalog.oid, s.seq::pg_catalog.oid, s.epoch_ms
@@ -2003,8 +1890,7 @@ BEGIN ATOMIC
 END;
 
 CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
-    RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
@@ -2012,8 +1898,7 @@ END;
 
 -- Those of snowflake-shard verify: errors of snowflake_check(), and relations that it could not read.
 CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'

@@ -23,9 +23,7 @@ COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
 
 -- Whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it.
 CREATE FUNCTION snowflake_internal.asks_settled(classid oid, objid oid) RETURNS boolean
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT EXISTS (
     SELECT FROM pg_depend AS d
     JOIN pg_proc AS p ON p.oid = d.refobjid AND p.proname = 'snowflake_settled_id'

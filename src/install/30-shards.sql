@@ -116,9 +116,7 @@ GRANT SELECT ON snowflake_sequences TO PUBLIC;
 
 -- The call of snowflake_next_id() as SQL text, for a DEFAULT or a function.
 CREATE FUNCTION snowflake_internal.call_text(shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- The epoch that the function has of itself is not written.
 SELECT format('%s.snowflake_next_id(%s, %L::pg_catalog.regclass%s)', e.extnamespace::regnamespace, $1, $2,
               CASE WHEN $3 <> snowflake_internal.default_epoch() THEN format(', %s::bigint', $3) END)
@@ -127,10 +125,7 @@ $$;
 
 -- Makes settled_id() in the schema of a shard, unless a function of that name is there.
 CREATE FUNCTION snowflake_internal.make_settled_id(shard integer, schema_name name, seq regclass, epoch_ms bigint)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- A function of that name can be the application's.
     IF to_regprocedure(format('%I.settled_id()', schema_name)) IS NULL THEN
@@ -145,10 +140,7 @@ $$;
 
 CREATE FUNCTION snowflake_create_shard(shard integer, schema_name name,
                                        epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     present record;
     found_sequence record;
@@ -215,8 +207,7 @@ COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
     'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';
 
 CREATE FUNCTION snowflake_create_shard(shard integer)
-    RETURNS void
-    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+    RETURNS void LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
     -- Bound here, to these types exactly: the schema can hold functions of others.
     RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());

@@ -2,9 +2,7 @@
 
 -- Refuses a transaction whose snapshot does not show the commits of others; function and arguments are for the hint.
 CREATE FUNCTION snowflake_internal.require_read_committed(function text, arguments text) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- A snapshot older than the locks shows an old catalogue, and an old max() of a column.
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
@@ -19,9 +17,7 @@ $$;
 
 -- Whether a sequence of this shape (columns of pg_sequence) can hold positions for ten years to come.
 CREATE FUNCTION snowflake_internal.holds_position(seqtypid oid, seqincrement bigint, seqmax bigint) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT $1 = 'bigint'::regtype AND $2 = 1
        AND $3 >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
 $$;
@@ -34,9 +30,7 @@ AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $
 
 -- That statement as a hint; with a condition where the limits may be there on purpose.
 CREATE FUNCTION snowflake_internal.reshape_hint(seq regclass) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- Servers that replicate to each other may share a range by limits of their own. A serial column's are those of its
 -- type.
 SELECT CASE WHEN s.seqincrement = 1 AND s.seqmax IN (32767, 2147483647) THEN snowflake_internal.reshape_text($1)
@@ -56,17 +50,13 @@ CREATE FUNCTION snowflake_internal.is_open(seqmin bigint, seqmax bigint) RETURNS
 
 -- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
 CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
 $$;
 
 -- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker.
 CREATE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     bounds record;
 BEGIN
@@ -94,9 +84,7 @@ $$;
 
 -- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years; with this hint.
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass, hint text DEFAULT NULL) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     shape pg_sequence;
 BEGIN
@@ -117,10 +105,7 @@ $$;
 
 -- Refuses a column with an ID that is further ahead of the clock than new ones may be.
 CREATE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint)
-    RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     max_drift bigint;
     max_lead bigint;

@@ -26,8 +26,7 @@ CREATE TYPE snowflake_internal.observation AS (
 --   An error of the old function itself is raised as it is.
 CREATE FUNCTION snowflake_adopt(legacy regprocedure, shard integer, seq regclass DEFAULT NULL,
                                 epoch_ms bigint DEFAULT NULL)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+    RETURNS void LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS $$
 DECLARE
     calls snowflake_internal.observation[];
@@ -62,10 +61,7 @@ COMMENT ON FUNCTION snowflake_adopt(regprocedure, integer, regclass, bigint) IS
 
 -- The errors of snowflake_adopt() before it waits or calls; false: the function is native already.
 CREATE FUNCTION snowflake_internal.adopt_check(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
-    RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     old pg_proc;
 BEGIN
@@ -98,10 +94,7 @@ $$;
 -- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function
 -- is native already.
 CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
-    RETURNS boolean
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     old CONSTANT text := (pg_identify_object('pg_proc'::regclass, legacy, 0)).identity;
     col record;
@@ -138,10 +131,7 @@ $$;
 CREATE FUNCTION snowflake_internal.adopt_columns(
         legacy regprocedure, OUT tbl regclass, OUT attnum integer, OUT column_name name, OUT is_own boolean,
         OUT obstacle text)
-    RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT c.oid, a.attnum, a.attname, o.is_own,
        CASE WHEN NOT o.is_own THEN format('the table belongs to %s', c.relowner::regrole)
             -- the privileges that LOCK TABLE needs
@@ -166,10 +156,7 @@ $$;
 -- Puts the sequence past the observed IDs, and the native function in the place of the old one.
 CREATE FUNCTION snowflake_internal.adopt_replace(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
-        RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+        RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     old record;
 BEGIN
@@ -203,9 +190,7 @@ $$;
 -- The new IDs are above the old ones as far as the clock is right. If it was not, and an index shows the
 -- largest ID, the sequence is moved past that. The columns that were not looked at are told.
 CREATE FUNCTION snowflake_internal.adopt_pass_columns(legacy regprocedure, seq regclass, epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     more CONSTANT text := CASE WHEN epoch_ms = snowflake_internal.default_epoch() THEN ''
                                ELSE format(', %s', epoch_ms) END;

@@ -3,9 +3,7 @@
 -- The one sequence that two calls of a function have drawn from, locked.
 CREATE FUNCTION snowflake_internal.adopt_sequence(
         legacy regprocedure, shard integer, seq regclass, calls snowflake_internal.observation[]) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     found regclass[] := ARRAY(SELECT unnest(calls[1].seqs) INTERSECT SELECT unnest(calls[2].seqs) ORDER BY 1);
     schema regnamespace;
@@ -43,9 +41,7 @@ $$;
 
 -- lastval(), and which sequences have it as their currval(): of the schema of a function, or the given one alone.
 CREATE FUNCTION snowflake_internal.adopt_drawn(legacy regprocedure, seq regclass, OUT last_value bigint, OUT seqs oid[])
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     candidate regclass;
 BEGIN
@@ -77,10 +73,7 @@ $$;
 -- Refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction
 -- ends.
 CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
-    RETURNS void
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     shape CONSTANT pg_sequence := (SELECT s FROM pg_sequence AS s WHERE s.seqrelid = seq);
     -- It changes the sequence for the old function, too: that must not make IDs after that.
@@ -102,10 +95,7 @@ $$;
 -- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
 -- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
 CREATE FUNCTION snowflake_internal.adopt_check_users(legacy regprocedure, shard integer, seq regclass, is_given boolean)
-    RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed text;
     all_bigint boolean;
@@ -137,10 +127,7 @@ $$;
 -- may draw.
 CREATE FUNCTION snowflake_internal.adopt_users(
         legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
-        RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+        RETURNS SETOF record LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 SELECT pg_describe_object(u.classid, u.objid, u.objsubid), coalesce(t.typoutput = 'int8out'::regproc, false),
        coalesce(has_sequence_privilege(coalesce(c.relowner, p.proowner, y.typowner), $2, 'USAGE, UPDATE'), true)
 FROM (SELECT d.classid, d.objid, d.objsubid, f.adrelid AS tbl, f.adnum::integer AS attnum
@@ -172,9 +159,7 @@ $$;
 -- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
 -- some functions have for it.
 CREATE FUNCTION snowflake_internal.adopt_jump(seq regclass) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     present CONSTANT bigint := (SELECT pg_sequence_last_value(s.seqrelid) FROM pg_sequence AS s WHERE s.seqrelid = seq);
     far CONSTANT bigint := present | (8191 << 10);

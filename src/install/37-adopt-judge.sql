@@ -23,9 +23,7 @@ $$;
 -- microsecond on both sides is for functions that compute with float8, which is off by a fraction of it.
 CREATE FUNCTION snowflake_internal.adopt_epochs(
         calls snowflake_internal.observation[], OUT lowest bigint, OUT highest bigint) RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT e.lowest, e.highest
 FROM (SELECT r.later_us,
              max(((extract(epoch FROM c.before) * 1000000)::bigint - 1 + r.later_us) / 1000 - (c.id >> 23)) AS lowest,
@@ -38,9 +36,7 @@ $$;
 
 -- Whether there are calls in less than 20 milliseconds, or more than one epoch fits; never after 200 calls.
 CREATE FUNCTION snowflake_internal.adopt_needs_more(calls snowflake_internal.observation[]) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT cardinality($1) < 200
        AND ((SELECT count(DISTINCT date_trunc('milliseconds', c.before)) < 20 FROM unnest($1) AS c)
             OR (SELECT min(e.lowest) < max(e.highest) FROM snowflake_internal.adopt_epochs($1) AS e))
@@ -49,10 +45,7 @@ $$;
 -- The epoch of a function; refuses one whose IDs are not of the layout, the shard and the sequence.
 CREATE FUNCTION snowflake_internal.adopt_judge(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
-        RETURNS bigint
-    LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+        RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     negative CONSTANT bigint := (SELECT min(c.id) FROM unnest(calls) AS c WHERE c.id < 0);
     instead CONSTANT text := snowflake_internal.adopt_attach_text(
@@ -91,9 +84,7 @@ $$;
 -- The epoch that the calls of a function show; an error if it is none, or more than one.
 CREATE FUNCTION snowflake_internal.adopt_judge_time(
         legacy regprocedure, calls snowflake_internal.observation[], instead text) RETURNS bigint
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     epochs record;
     first_call CONSTANT snowflake_internal.observation := calls[1];
@@ -132,9 +123,7 @@ $$;
 -- Refuses a function whose IDs carry another shard or another counter than lastval() % 1024.
 CREATE FUNCTION snowflake_internal.adopt_judge_fields(
         legacy regprocedure, shard integer, calls snowflake_internal.observation[], instead text) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     first_shard CONSTANT bigint := (calls[1].id >> 10) & 8191;
     seen snowflake_internal.observation := calls[1];
@@ -165,9 +154,7 @@ $$;
 CREATE FUNCTION snowflake_internal.adopt_attach_text(
         legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
         RETURNS text
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     statements text;
 BEGIN

@@ -4,9 +4,7 @@
 -- The objects that depend on an object or on one of its columns (0: on any part); the view for its rule.
 CREATE FUNCTION snowflake_internal.dependents(classid oid, objid oid, objsubid integer)
     RETURNS TABLE (classid oid, objid oid)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 3
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 3 SET search_path = pg_catalog, pg_temp AS $$
 -- A view depends on its tables through its rule _RETURN. A partition's copy of a trigger is no object of its own.
 SELECT DISTINCT v.classid, v.objid
 FROM pg_depend AS d
@@ -23,9 +21,7 @@ $$;
 -- The statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must not be
 -- dropped.
 CREATE FUNCTION snowflake_internal.drop_text(classid oid, objid oid) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT CASE
     WHEN o.type = 'publication relation' THEN
         (SELECT format('ALTER PUBLICATION %I DROP TABLE ONLY %s;', p.pubname, r.prrelid::regclass)

@@ -39,9 +39,7 @@ CREATE TYPE snowflake_internal.attach_member AS (
 CREATE FUNCTION snowflake_attach(
         tbl regclass, column_name name DEFAULT 'id', shard integer DEFAULT NULL,
         seq regclass DEFAULT NULL, epoch_ms bigint DEFAULT NULL, validate boolean DEFAULT true) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     started CONSTANT timestamptz := clock_timestamp();
     col pg_attribute;
@@ -106,9 +104,7 @@ COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, 
 -- The arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given.
 CREATE FUNCTION snowflake_internal.attach_arguments(
         tbl regclass, column_name name, shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT concat_ws(', ', quote_literal(tbl::text), quote_literal(column_name), 'shard => ' || shard,
                  'seq => ' || quote_literal(seq::text), 'epoch_ms => ' || epoch_ms)
 $$;
@@ -117,9 +113,7 @@ $$;
 CREATE FUNCTION snowflake_internal.attach_is_done(col pg_catalog.pg_attribute, shard integer, seq regclass,
                                                   epoch_ms bigint)
     RETURNS boolean
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     described CONSTANT text := format('column %I of table %s', col.attname, col.attrelid::regclass);
     old record; -- the native call that the column has

@@ -4,9 +4,7 @@
 -- have no IDs.
 -- Errors that the table and the column alone decide. They are checked again under the locks, so no row is read.
 CREATE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col pg_attribute;
 BEGIN
@@ -35,9 +33,7 @@ $$;
 
 -- Refuses a table that is not the caller's, or no table of users.
 CREATE FUNCTION snowflake_internal.attach_require_table(tbl regclass) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     described CONSTANT text := pg_describe_object('pg_class'::regclass, tbl, 0);
     rel pg_class;
@@ -74,9 +70,7 @@ $$;
 
 -- Refuses the column of a partition, one that is inherited, and one that is no bigint and cannot be made one.
 CREATE FUNCTION snowflake_internal.attach_require_column(col pg_catalog.pg_attribute) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tbl CONSTANT regclass := col.attrelid;
     is_partition CONSTANT boolean := (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = tbl);
@@ -116,10 +110,7 @@ $$;
 -- Refuses a column that has its values from the column of another table.
 -- Of one column only: with several, a column that is NULL for a new row leaves the key unchecked.
 CREATE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint)
-    RETURNS void
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     key record;
 BEGIN
@@ -150,9 +141,7 @@ $$;
 CREATE FUNCTION snowflake_internal.attach_shard(
         col pg_catalog.pg_attribute, given integer, given_epoch bigint,
         OUT shard integer, OUT epoch_ms bigint, OUT schema name)
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tbl CONSTANT regclass := col.attrelid;
     is_temporary boolean;
@@ -201,9 +190,7 @@ $$;
 -- A native function was read: its epoch is known. Of another function the caller has to say it.
 CREATE FUNCTION snowflake_internal.attach_require_known_epoch(
         scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint, arguments text) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     old record;
 BEGIN

@@ -4,9 +4,7 @@
 -- those that refer to it by foreign keys.
 CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
     RETURNS snowflake_internal.attach_member[]
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- From the column up and down its table's inheritance tree, and along foreign keys to the columns that
 -- refer to it, until nothing is added. A column that refers to an ID must be able to hold one, and so must
 -- one that refers to that column. A wide column may lie between two narrow ones. The column that it refers to
@@ -59,9 +57,7 @@ $$;
 
 -- Refuses columns in tables of other owners.
 CREATE FUNCTION snowflake_internal.attach_require_owner(scope snowflake_internal.attach_member[]) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     others text;
@@ -83,9 +79,7 @@ $$;
 -- The foreign keys of narrow columns, on either side, in the order in which they were made.
 CREATE FUNCTION snowflake_internal.attach_keys(scope snowflake_internal.attach_member[])
     RETURNS SETOF pg_catalog.pg_constraint
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 SELECT DISTINCT ON (f.oid) f.*
 FROM unnest($1) AS s
 JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
@@ -98,9 +92,7 @@ $$;
 -- The tables that are to be changed, and that this transaction has not locked.
 CREATE FUNCTION snowflake_internal.attach_unlocked(scope snowflake_internal.attach_member[])
     RETURNS TABLE (relid oid, name text)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 -- The other tables of foreign keys, too, as ALTER TABLE locks them. It needs no privilege for that, LOCK TABLE does.
 SELECT c.oid, c.oid::regclass::text
 FROM (SELECT s.tbl::oid FROM unnest($1) AS s WHERE s.is_attached OR s.is_narrow
@@ -121,9 +113,7 @@ $$;
 -- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
 -- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
 CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given CONSTANT text := current_setting('lock_timeout');
     call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never
@@ -174,9 +164,7 @@ $$;
 -- The error of tables that others held: their names, and the processes and roles that hold them now.
 CREATE FUNCTION snowflake_internal.attach_raise_held(
         scope snowflake_internal.attach_member[], tries integer, lock_timeout text) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     listed text;
@@ -200,9 +188,7 @@ $$;
 
 -- The largest value of the column, NULL: no rows; an error if there are rows without one.
 CREATE FUNCTION snowflake_internal.attach_largest(scope snowflake_internal.attach_member[]) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     member record;

@@ -3,9 +3,7 @@
 -- The object in pg_depend (a DEFAULT, or a type) that a new value of each column comes from.
 CREATE FUNCTION snowflake_internal.attach_old_defaults(scope snowflake_internal.attach_member[])
     RETURNS TABLE (tbl regclass, attnum smallint, column_name name, classid oid, objid oid)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 -- A column without a DEFAULT has that of its domain.
 SELECT s.tbl, s.attnum, s.column_name,
        CASE WHEN f.oid IS NULL THEN 'pg_type'::regclass ELSE 'pg_attrdef'::regclass END, coalesce(f.oid, a.atttypid)
@@ -20,9 +18,7 @@ $$;
 -- on its sequence.
 CREATE FUNCTION snowflake_internal.attach_old_sequences(scope snowflake_internal.attach_member[])
     RETURNS TABLE (seq regclass, is_owned boolean, is_drawn boolean)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 SELECT u.seq, bool_or(u.is_owned), bool_or(NOT u.is_owned)
 FROM (SELECT d.objid AS seq, true AS is_owned
       FROM unnest($1) AS s
@@ -41,9 +37,7 @@ $$;
 -- which epoch.
 CREATE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
-    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 SELECT DISTINCT pg_describe_object(u.classid, u.objid, 0), f.adrelid::regclass, a.attname, a.attinhcount = 0,
        k.seq IS NOT NULL, k.epoch_ms
 FROM snowflake_internal.dependents('pg_class'::regclass, $1, 0) AS u
@@ -60,9 +54,7 @@ $$;
 -- from it: their numbers would jump to 2^50 and beyond, and an integer column would take no row any more.
 CREATE FUNCTION snowflake_internal.attach_sequence(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS regclass
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     schema regnamespace;
@@ -95,9 +87,7 @@ $$;
 -- each there would be such numbers, so the caller has to decide.
 CREATE FUNCTION snowflake_internal.attach_require_unshared(
         scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     old record;
@@ -130,9 +120,7 @@ $$;
 -- The statements after which all columns that draw from a sequence do so natively.
 CREATE FUNCTION snowflake_internal.attach_sharing_text(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 -- Columns of other schemas are of other shards.
 SELECT concat_ws(E'\n',
     (SELECT snowflake_internal.reshape_hint(q.seqrelid::regclass) FROM pg_sequence AS q
@@ -153,9 +141,7 @@ $$;
 -- that has another epoch.
 CREATE FUNCTION snowflake_internal.attach_require_sequence(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     rel pg_class;
@@ -209,9 +195,7 @@ $$;
 -- Before it is gone. A child has its parent's DEFAULT, or one of its own.
 CREATE FUNCTION snowflake_internal.attach_tell_old(scope snowflake_internal.attach_member[], new_seq regclass)
     RETURNS void
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     old record;

@@ -2,17 +2,14 @@
 
 -- The free name that PostgreSQL would give the sequence of a serial column.
 CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, table_name name, column_name name)
-    RETURNS name
-    LANGUAGE c STABLE STRICT PARALLEL SAFE
+    RETURNS name LANGUAGE c STABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_attach_sequence_name';
 
 -- Makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that
 -- may INSERT.
 CREATE FUNCTION snowflake_internal.attach_prepare_sequence(
         scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     is_new CONSTANT boolean := seq IS NULL;
@@ -55,9 +52,7 @@ $$;
 -- Makes the sequence of a column, with the privileges of the one before it.
 CREATE FUNCTION snowflake_internal.attach_new_sequence(tbl regclass, column_name name, acl aclitem[] DEFAULT NULL)
     RETURNS regclass
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rel pg_class;
     qualified text;
@@ -90,9 +85,7 @@ $$;
 
 -- The roles that may INSERT into a table but not draw from its sequence; NULL: none.
 CREATE FUNCTION snowflake_internal.attach_inserters(scope snowflake_internal.attach_member[], seq regclass) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- Into the table, its partitions or children, or a view on any of them, all columns or some. The DEFAULT is
 -- computed with the rights of the role that inserts, never of a view's owner.
 WITH RECURSIVE insertable AS (

@@ -7,9 +7,7 @@
 -- drops it (NULL: none), and how far it is from the column.
 CREATE FUNCTION snowflake_internal.attach_dependents(scope snowflake_internal.attach_member[])
     RETURNS TABLE (line text, classid oid, objid oid, drop_text text, depth integer)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 -- ALTER TABLE rebuilds indexes, constraints, statistics and the column's own DEFAULT. An owned sequence does
 -- not depend on the type. All else that depends on the column must be dropped, and before it its own
 -- dependents. Objects of unknown kinds count, too: a later version may have new ones.
@@ -47,9 +45,7 @@ $$;
 -- Columns of other tables that hold rows of a table with a narrow column, partition keys, foreign keys to partitions,
 -- and triggers of foreign keys, one line each.
 CREATE FUNCTION snowflake_internal.attach_table_obstacles(scope snowflake_internal.attach_member[]) RETURNS SETOF text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 -- ALTER TABLE does not rewrite a row of the table that is stored in a column of another one.
 WITH RECURSIVE row_types AS (
     -- The table's row type, and arrays, domains and composites of it.
@@ -93,9 +89,7 @@ $$;
 -- Columns that ALTER TABLE cannot change as asked for, one line each.
 CREATE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass)
     RETURNS SETOF text
-    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 WITH columns AS MATERIALIZED (
     SELECT s.*, pg_describe_object('pg_class'::regclass, s.tbl, s.attnum) AS described,
            c.relkind, c.reloftype, c.relnamespace, a.atttypid, a.attgenerated
@@ -145,19 +139,14 @@ $$;
 
 -- A word for a shell, in one line.
 CREATE FUNCTION snowflake_internal.shell_quote(word text) RETURNS text
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- A line break would end the comment that the word is in. pg_dump does not find the changed name, and says so.
 SELECT '''' || replace(regexp_replace($1, '[\n\r]+', ' ', 'g'), '''', '''\''''') || ''''
 $$;
 
 -- Statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped.
 CREATE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text)
-    RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS text LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- If all of it is pasted into psql, the transaction stays open: nothing is lost.
 WITH objects AS (
     -- An object can be reached on several ways. The longest tells when to drop it: before the objects it depends on.
@@ -194,9 +183,7 @@ $$;
 -- attach.
 CREATE FUNCTION snowflake_internal.attach_require_clear(
         scope snowflake_internal.attach_member[], seq regclass, arguments text) RETURNS void
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     clear_text CONSTANT text := snowflake_internal.attach_clear_text(scope, arguments);

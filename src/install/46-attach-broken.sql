@@ -4,9 +4,7 @@
 -- Says which triggers may set the column, and which functions name an integer type beside a table whose column is
 -- widened.
 CREATE FUNCTION snowflake_internal.attach_tell_broken(scope snowflake_internal.attach_member[]) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     col CONSTANT snowflake_internal.attach_member := scope[1];
     field CONSTANT text := 'new\."?' || regexp_replace(col.column_name, '(\W)', '\\\1', 'g');
@@ -57,9 +55,7 @@ $$;
 
 -- Names the publications of the tables that are to be rewritten, and the transactions with snapshots before that.
 CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed text;
     statements text;

@@ -4,9 +4,7 @@
 -- sessions that must reconnect.
 CREATE FUNCTION snowflake_internal.attach_alter(
         scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     step record;
     started timestamptz;

@@ -19,9 +19,7 @@
 CREATE FUNCTION snowflake_create_partitions(
         parent regclass, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint DEFAULT NULL)
     RETURNS SETOF regclass
-    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     key CONSTANT name := snowflake_internal.partition_key(parent);
     arguments CONSTANT text := concat_ws(', ', quote_literal(parent::text), quote_literal(from_ts::text),
@@ -75,9 +73,7 @@ COMMENT ON FUNCTION snowflake_create_partitions(regclass, timestamptz, timestamp
 --   55000          the epoch is not known, or not that of the DEFAULT
 CREATE FUNCTION snowflake_partition_bounds(
         partition regclass, epoch_ms bigint DEFAULT NULL, OUT from_ts timestamptz, OUT to_ts timestamptz)
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     parent regclass;
     epoch bigint;
@@ -102,9 +98,7 @@ COMMENT ON FUNCTION snowflake_partition_bounds(regclass, bigint) IS
 
 -- The column that a table is partitioned by; an error if that is not the RANGE of one bigint column.
 CREATE FUNCTION snowflake_internal.partition_key(parent regclass) RETURNS name
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     target record;
 BEGIN
@@ -140,9 +134,7 @@ $$;
 
 -- The epoch of a column's IDs: that of its DEFAULT, or epoch_ms where it does not tell; an error if they differ.
 CREATE FUNCTION snowflake_internal.partition_epoch(parent regclass, key name, epoch_ms bigint) RETURNS bigint
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     described CONSTANT text := format('column %I of table %s', key, parent);
     made bigint[]; -- the epochs of the DEFAULT; NULL: one that is no constant

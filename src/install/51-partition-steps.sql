@@ -2,9 +2,7 @@
 
 -- The partitions of a table that is partitioned by RANGE of a bigint, and their IDs; NULL: the default partition.
 CREATE FUNCTION snowflake_internal.partitions(parent regclass) RETURNS TABLE (partition regclass, ids int8range)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT p.oid, CASE WHEN b.found IS NOT NULL THEN int8range(nullif(btrim(b.found[1], ''''), 'MINVALUE')::bigint,
                                                            nullif(btrim(b.found[2], ''''), 'MAXVALUE')::bigint) END
 -- OFFSET 0: pg_get_expr() locks the partition, and could be called for those of other tables otherwise.
@@ -17,9 +15,7 @@ $$;
 -- The time in which IDs are made.
 CREATE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- No ID is negative.
 SELECT CASE WHEN lower($1) >= 0 THEN snowflake_internal.time_of(lower($1), $2) ELSE '-infinity' END,
        CASE WHEN upper_inf($1) THEN 'infinity'
@@ -29,10 +25,7 @@ $$;
 -- Refuses times and steps that no partitions can be made for.
 CREATE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval,
                                                             epoch_ms bigint)
-    RETURNS void
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     first_ts timestamptz;
     last_ts timestamptz;
@@ -69,9 +62,7 @@ $$;
 -- Refuses more than 10,000 partitions in a call; parent and epoch_ms are for the hint.
 CREATE FUNCTION snowflake_internal.partition_require_count(
         parent regclass, from_ts timestamptz, to_ts timestamptz, step interval, epoch_ms bigint) RETURNS void
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     most CONSTANT integer := 10000;
     last_ts timestamptz;
@@ -94,9 +85,7 @@ $$;
 
 -- Refuses a step that is not positive, not of one kind, or not of full seconds.
 CREATE FUNCTION snowflake_internal.partition_require_step(step interval) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     months integer;
     days integer;
@@ -124,9 +113,7 @@ $$;
 CREATE FUNCTION snowflake_internal.partition_steps(
         first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
         OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     n integer := 0;
 BEGIN
@@ -149,9 +136,7 @@ $$;
 
 -- The end of a partition's name, in the time zone of the session: 2024, 2024_05, 2024_05_17, 2024_05_17_0800.
 CREATE FUNCTION snowflake_internal.partition_suffix(from_ts timestamptz, step interval) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- As exact as the step and the time need it. Of an hour that a time zone has twice, the first is named in UTC.
 SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts
                 THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
@@ -168,10 +153,7 @@ $$;
 -- statements that move such rows. Without the constraint ATTACH PARTITION reads all rows for each new partition. NULL: no
 -- constraint was made. arguments are for the hint.
 CREATE FUNCTION snowflake_internal.partition_prove_default(parent regclass, key name, ids int8range, arguments text)
-    RETURNS regclass
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS regclass LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     other CONSTANT regclass := (SELECT nullif(k.partdefid, 0) FROM pg_partitioned_table AS k
                                 WHERE k.partrelid = parent);
@@ -210,9 +192,7 @@ $$;
 
 -- Makes a partition of these IDs, with the owner, the access method and the tablespace of its parent.
 CREATE FUNCTION snowflake_internal.create_partition(parent regclass, suffix text, ids int8range) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     described CONSTANT pg_class := (SELECT c FROM pg_class AS c WHERE c.oid = parent);
     relname CONSTANT text := format('%s_%s', described.relname, suffix);

@@ -3,9 +3,7 @@
 
 -- The shards that snowflake_next_id() without arguments makes IDs of: of this session, the database and its roles.
 CREATE FUNCTION snowflake_internal.shard_settings(OUT name text, OUT shard integer) RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 -- ALTER DATABASE and ALTER ROLE take any text where the library is not loaded.
 SELECT s.name, substring(s.value, '^[0-9]{1,4}$')::integer
 FROM (SELECT 'snowflake.shard' AS name, current_setting('snowflake.shard', true) AS value
@@ -24,9 +22,7 @@ CREATE TYPE snowflake_internal.finding AS (severity text, object text, problem t
 -- Citus makes a table for each shard of a distributed table, with the same DEFAULTs. Their rows come with their IDs.
 -- Temporary objects of other sessions end with these, and any role may make them.
 CREATE FUNCTION snowflake_internal.checked_calls() RETURNS snowflake_internal.call[]
-    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     calls snowflake_internal.call[];
 BEGIN
@@ -46,9 +42,7 @@ AS 'SELECT * FROM unnest($1)';
 
 -- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.
 CREATE FUNCTION snowflake_internal.check_shards(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH shards AS MATERIALIZED (
     SELECT k.shard, n.oid AS schema_oid, quote_ident(n.nspname) AS schema, k.seq, k.classid, k.objid, k.objsubid
     FROM snowflake_internal.rows_of($1) AS k JOIN pg_namespace AS n ON n.oid = k.schema
@@ -78,9 +72,7 @@ $$;
 
 -- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
 CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
@@ -133,9 +125,7 @@ $$;
 
 -- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.
 CREATE FUNCTION snowflake_internal.check_sequences(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), sequences AS MATERIALIZED (
     SELECT s.seqrelid, s.seqtypid, s.seqincrement, s.seqmax, c.relpersistence,
            -- Of a value that is not issued yet, too: RESTART WITH, setval(..., false).

@@ -4,8 +4,7 @@
 -- of a later millisecond than the sequence's position; NULL also if the caller may not read one of them, and if
 -- somebody holds one in ACCESS EXCLUSIVE mode: this does not wait.
 CREATE FUNCTION snowflake_internal.id_above(tbl oid, attnum integer, shard integer, seq oid, epoch_ms bigint)
-    RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'snowflake_id_above';
+    RETURNS bigint LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'snowflake_id_above';
 
 -- The largest value of a bigint column that a btree index begins with, if nextval() can have returned it, and it is no
 -- ID of the shard; NULL as with id_above().
@@ -22,9 +21,7 @@ CREATE FUNCTION snowflake_internal.other_ids(tbl oid, attnum integer, shard inte
 -- Columns with an index that hold an ID above their sequence: it can come again, if it is ahead of the clock; and
 -- columns that hold positions in place of IDs.
 CREATE FUNCTION snowflake_internal.check_ids(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 -- An ID of another shard, as replication brings it, cannot come again from this sequence.
 WITH compared AS MATERIALIZED (
     SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
@@ -70,9 +67,7 @@ $$;
 
 -- Columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from.
 CREATE FUNCTION snowflake_internal.check_defaults(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
 SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.oid, a.attnum)).identity,
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',

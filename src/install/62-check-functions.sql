@@ -3,9 +3,7 @@
 
 -- Functions that may be those of the PL/pgSQL scheme.
 CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH called AS (
     SELECT u.refobjid AS function, min(f.oid) AS by_default
     FROM pg_depend AS u
@@ -36,9 +34,7 @@ $$;
 
 -- The comparisons of the other functions leave out the relations of which the caller may not read all rows.
 CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)),
 unread (schema, oid, relkind, has_policy) AS (
     SELECT c.relnamespace, c.oid, c.relkind, false
@@ -67,10 +63,7 @@ GROUP BY schema, has_policy
 $$;
 
 CREATE FUNCTION snowflake_check(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH registry AS MATERIALIZED (SELECT snowflake_internal.checked_calls() AS calls)
 SELECT c.*
 FROM registry AS r

@@ -3,9 +3,7 @@
 -- statement that ends it; NULL if not. writes: also by writes.
 CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
     -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 WITH RECURSIVE superusers AS (

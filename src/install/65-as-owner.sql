@@ -7,8 +7,7 @@ CREATE FUNCTION snowflake_internal.run_as_owner(schema regnamespace, statements 
 
 -- The columns of a query in order, as rows_as_owner() would run it; a domain has its base type.
 CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, OUT name text, OUT type oid)
-    RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+    RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
 
 -- The rows of a query that runs as the statements of run_as_owner() do; all values as text.
 CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text) RETURNS SETOF record
@@ -17,12 +16,10 @@ CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text
 -- The same for a query with $1 and $2.
 CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query text, first bigint, second bigint,
                                                     OUT name text, OUT type oid)
-    RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
+    RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_columns_as_owner';
 
 CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
-    RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
+    RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
 
 -- The same with the rights of a table's owner, who sees all of its rows, and with an empty search_path.
 CREATE FUNCTION snowflake_internal.rows_as_table_owner(tbl regclass, query text) RETURNS SETOF record
@@ -45,9 +42,7 @@ CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boole
 
 -- The search_path for a statement that runs by itself in a schema, if no other code than the caller's can run in it.
 CREATE FUNCTION snowflake_internal.path_of_statement(schema regnamespace, statement text) RETURNS text
-    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
+    LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     may_all CONSTANT boolean := snowflake_internal.is_callers(schema); -- it locks the schema
     schema_row record;

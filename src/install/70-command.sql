@@ -3,8 +3,7 @@
 
 CREATE FUNCTION snowflake_internal.shards(
         OUT schema oid, OUT shard integer, OUT function oid, OUT seq oid, OUT epoch_ms bigint)
-    RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT n.oid, s.shard, s.function::pg_catalog.oid, s.seq::pg_catalog.oid, s.epoch_ms
@@ -12,8 +11,7 @@ BEGIN ATOMIC
 END;
 
 CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
-    RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
@@ -21,8 +19,7 @@ END;
 
 -- Those of snowflake-shard verify: errors of snowflake_check(), and relations that it could not read.
 CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'
