@@ -34,6 +34,7 @@ DROP FUNCTION snowflake_internal.require_epoch(bigint);
 DROP FUNCTION snowflake_internal.require_sequence(regclass);
 DROP FUNCTION snowflake_internal.adopt_is_native(regprocedure);
 DROP FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass);
+DROP FUNCTION snowflake_internal.adopt_check_users(regprocedure, integer, regclass, boolean);
 DROP FUNCTION snowflake_internal.adopt_restart(regclass, bigint);
 DROP FUNCTION snowflake_internal.adopt_statement(regprocedure);
 DROP FUNCTION snowflake_internal.words_of(text);
@@ -43,6 +44,7 @@ DROP FUNCTION snowflake_internal.referrers(oid[], smallint[]);
 DROP FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, text);
 DROP FUNCTION snowflake_internal.attach_arguments(regclass, name, integer, regclass, bigint, text);
 DROP FUNCTION snowflake_internal.attach_is_done(pg_catalog.pg_attribute, integer, regclass, bigint, boolean);
+DROP FUNCTION snowflake_internal.attach_require_table(regclass);
 DROP FUNCTION snowflake_internal.attach_require_root(pg_catalog.pg_attribute);
 DROP FUNCTION snowflake_internal.attach_require_type(pg_catalog.pg_attribute);
 DROP FUNCTION snowflake_internal.attach_scope(regclass, smallint, boolean);
@@ -52,6 +54,8 @@ DROP FUNCTION snowflake_internal.attach_widens(text);
 DROP FUNCTION snowflake_internal.own_referrers(oid, smallint);
 DROP FUNCTION snowflake_internal.attach_tell_referrers(snowflake_internal.attach_member[], text);
 DROP FUNCTION snowflake_internal.partition_require_owner(regclass);
+DROP FUNCTION snowflake_internal.partition_require_step(interval);
+DROP FUNCTION snowflake_internal.partition_suffix(timestamptz, interval);
 DROP FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text);
 DROP FUNCTION snowflake_internal.partition_holds(regclass, name, int8range);
 DROP FUNCTION snowflake_internal.partition_require_name(regclass, text, text, text);
@@ -453,8 +457,11 @@ BEGIN
 END;
 $$;
 
--- Refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction
--- ends.
+-- Makes others who draw from a sequence wait until the transaction ends. Refuses one that native IDs cannot be drawn
+-- from, and one that others use; a NOTICE if they are bigint columns and the sequence was given by name.
+-- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
+-- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
+-- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
     RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -465,9 +472,30 @@ DECLARE
             ELSE '' END
         || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
                   seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
+    listed text;
+    all_bigint boolean;
+    barred text;
 BEGIN
     PERFORM snowflake_internal.require_sequence(seq, hint);
-    PERFORM snowflake_internal.adopt_check_users(legacy, shard, seq, is_given);
+    SELECT string_agg(u.description, ', ' ORDER BY u.description COLLATE "C") FILTER (WHERE u.may_draw),
+           bool_and(u.is_bigint) FILTER (WHERE u.may_draw),
+           string_agg(u.description, ', ' ORDER BY u.description COLLATE "C") FILTER (WHERE NOT u.may_draw)
+    INTO listed, all_bigint, barred FROM snowflake_internal.adopt_users(legacy, seq) AS u;
+    IF barred IS NOT NULL THEN
+        RAISE NOTICE 'sequence % is named by objects whose owners may not draw from it: %', seq, barred;
+    END IF;
+    IF all_bigint AND is_given THEN
+        RAISE NOTICE 'sequence % gives numbers above 2^50 from now on, also to: %', seq, listed;
+    ELSIF listed IS NOT NULL THEN
+        RAISE EXCEPTION 'sequence % is used by others than function %', seq, legacy USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Numbers above 2^50 would go to: %s.', listed),
+            HINT = 'Give each of them a sequence of its own.'
+                   || CASE WHEN all_bigint
+                       THEN format(' Or accept such numbers there: SELECT snowflake_adopt(%L, %s, seq => %L);',
+                                   legacy, shard, seq)
+                           ELSE '' END;
+    END IF;
     -- ALTER SEQUENCE takes ShareRowExclusiveLock, for which nextval() waits. This one changes nothing.
     EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
 END;
@@ -669,6 +697,8 @@ $$;
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    described CONSTANT text := pg_describe_object('pg_class'::regclass, tbl, 0);
+    rel pg_class;
     col pg_attribute;
 BEGIN
     IF tbl IS NULL OR column_name IS NULL THEN
@@ -676,7 +706,33 @@ BEGIN
             ERRCODE = 'null_value_not_allowed',
             HINT = 'SELECT snowflake_attach(''schema.table'', ''column'');';
     END IF;
-    PERFORM snowflake_internal.attach_require_table(tbl);
+    SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'table with OID % does not exist', tbl::oid USING
+            ERRCODE = 'undefined_table',
+            HINT = 'Give a table by its name: ''schema.table''::regclass.';
+    END IF;
+
+    -- The privilege comes first: a role without it gets no other error about the table.
+    IF NOT pg_has_role(rel.relowner, 'USAGE') THEN
+        RAISE EXCEPTION 'must be owner of %', described USING
+            ERRCODE = 'insufficient_privilege',
+            HINT = format('It belongs to %s: SET ROLE %1$s; if you are a member of that role.', rel.relowner::regrole);
+    END IF;
+
+    -- A view's column cannot own a sequence. The rows of a foreign table get their IDs on their own server.
+    IF rel.relkind NOT IN ('r', 'p') THEN
+        RAISE EXCEPTION 'cannot attach %', described USING
+            ERRCODE = 'wrong_object_type',
+            DETAIL = 'Only the column of a table can be given a sequence.',
+            HINT = 'Attach the table that holds the rows.';
+    END IF;
+    IF rel.relnamespace IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) THEN
+        RAISE EXCEPTION 'cannot attach %', described USING
+            ERRCODE = 'wrong_object_type',
+            DETAIL = 'It is a system catalogue.',
+            HINT = 'Attach a table of your own.';
+    END IF;
 
     SELECT * INTO col FROM pg_attribute AS a
     WHERE a.attrelid = tbl AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped;
@@ -1299,6 +1355,9 @@ CREATE OR REPLACE FUNCTION snowflake_internal.partition_require_period(from_ts t
                                                             epoch_ms bigint)
     RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    months integer;
+    days integer;
+    rest interval;
     first_ts timestamptz;
     last_ts timestamptz;
 BEGIN
@@ -1317,7 +1376,20 @@ BEGIN
             DETAIL = 'The first partition begins at from_ts.',
             HINT = 'Round it down: date_trunc(''month'', now()), for example.';
     END IF;
-    PERFORM snowflake_internal.partition_require_step(step);
+    IF isfinite(step) THEN
+        months := extract(year FROM step) * 12 + extract(month FROM step);
+        days := extract(day FROM step);
+        rest := step - make_interval(months => months, days => days);
+    END IF;
+    -- A month and a day have no length of their own, so a mixture is not a step that the name of a partition tells.
+    IF NOT isfinite(step) OR months < 0 OR days < 0 OR rest < interval '0' OR date_trunc('second', rest) <> rest
+       OR (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer <> 1 THEN
+        RAISE EXCEPTION 'step % makes no partitions', step USING
+            ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
+                     'greater than 0.',
+            HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
+    END IF;
 
     first_ts := snowflake_internal.time_of(0::bigint, epoch_ms);
     last_ts := snowflake_internal.time_of(9223372036854775807, epoch_ms);
@@ -1331,7 +1403,7 @@ BEGIN
 END;
 $$;
 
--- The steps from first_ts until last_ts is reached: their times, IDs and names, without empty ones.
+-- The steps from first_ts until last_ts is reached: their times, IDs and ends of names, without empty ones.
 CREATE OR REPLACE FUNCTION snowflake_internal.partition_steps(
         first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
         OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
@@ -1349,7 +1421,16 @@ BEGIN
         IF from_ts < to_ts THEN
             ids := int8range(snowflake_internal.min_id(from_ts, epoch_ms),
                              snowflake_internal.min_id(to_ts, epoch_ms));
-            name := snowflake_internal.partition_suffix(from_ts, step);
+            -- As exact as the step and the time need it, in the time zone of the session: 2024, 2024_05, 2024_05_17,
+            -- 2024_05_17_0800. Of an hour that a time zone has twice, the first is named in UTC.
+            name := CASE WHEN from_ts::timestamp::timestamptz <> from_ts
+                             THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
+                         ELSE to_char(from_ts, CASE
+                             WHEN date_trunc('minute', from_ts) <> from_ts THEN 'YYYY_MM_DD_HH24MISS'
+                             WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN 'YYYY_MM_DD_HH24MI'
+                             WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN 'YYYY_MM_DD'
+                             WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN 'YYYY_MM'
+                             ELSE 'YYYY' END) END;
             RETURN NEXT;
         END IF;
     END LOOP;

@@ -70,8 +70,11 @@ EXCEPTION WHEN object_not_in_prerequisite_state OR insufficient_privilege THEN
 END;
 $$;
 
--- Refuses a sequence that native IDs cannot be drawn from, and makes others who draw from it wait until the transaction
--- ends.
+-- Makes others who draw from a sequence wait until the transaction ends. Refuses one that native IDs cannot be drawn
+-- from, and one that others use; a NOTICE if they are bigint columns and the sequence was given by name.
+-- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
+-- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
+-- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
 CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
     RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -82,25 +85,11 @@ DECLARE
             ELSE '' END
         || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
                   seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
-BEGIN
-    PERFORM snowflake_internal.require_sequence(seq, hint);
-    PERFORM snowflake_internal.adopt_check_users(legacy, shard, seq, is_given);
-    -- ALTER SEQUENCE takes ShareRowExclusiveLock, for which nextval() waits. This one changes nothing.
-    EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
-END;
-$$;
-
--- Refuses a sequence that others draw from; a NOTICE if they are bigint columns and the sequence was given by name.
--- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
--- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
--- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
-CREATE FUNCTION snowflake_internal.adopt_check_users(legacy regprocedure, shard integer, seq regclass, is_given boolean)
-    RETURNS void LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
     listed text;
     all_bigint boolean;
     barred text;
 BEGIN
+    PERFORM snowflake_internal.require_sequence(seq, hint);
     SELECT string_agg(u.description, ', ' ORDER BY u.description COLLATE "C") FILTER (WHERE u.may_draw),
            bool_and(u.is_bigint) FILTER (WHERE u.may_draw),
            string_agg(u.description, ', ' ORDER BY u.description COLLATE "C") FILTER (WHERE NOT u.may_draw)
@@ -120,6 +109,8 @@ BEGIN
                                    legacy, shard, seq)
                            ELSE '' END;
     END IF;
+    -- ALTER SEQUENCE takes ShareRowExclusiveLock, for which nextval() waits. This one changes nothing.
+    EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
 END;
 $$;
 

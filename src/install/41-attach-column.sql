@@ -6,6 +6,8 @@
 CREATE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    described CONSTANT text := pg_describe_object('pg_class'::regclass, tbl, 0);
+    rel pg_class;
     col pg_attribute;
 BEGIN
     IF tbl IS NULL OR column_name IS NULL THEN
@@ -13,31 +15,6 @@ BEGIN
             ERRCODE = 'null_value_not_allowed',
             HINT = 'SELECT snowflake_attach(''schema.table'', ''column'');';
     END IF;
-    PERFORM snowflake_internal.attach_require_table(tbl);
-
-    SELECT * INTO col FROM pg_attribute AS a
-    WHERE a.attrelid = tbl AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'column % of table % does not exist', quote_ident(column_name), tbl USING
-            ERRCODE = 'undefined_column',
-            HINT = format('Its columns of whole numbers: %s.',
-                          (SELECT coalesce(string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), 'none')
-                           FROM pg_attribute AS a
-                           WHERE a.attrelid = tbl AND a.attnum > 0 AND NOT a.attisdropped
-                             AND a.atttypid IN ('bigint'::regtype, 'integer'::regtype, 'smallint'::regtype)));
-    END IF;
-    PERFORM snowflake_internal.attach_require_column(col);
-    RETURN col;
-END;
-$$;
-
--- Refuses a table that is not the caller's, or no table of users.
-CREATE FUNCTION snowflake_internal.attach_require_table(tbl regclass) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    described CONSTANT text := pg_describe_object('pg_class'::regclass, tbl, 0);
-    rel pg_class;
-BEGIN
     SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'table with OID % does not exist', tbl::oid USING
@@ -65,6 +42,20 @@ BEGIN
             DETAIL = 'It is a system catalogue.',
             HINT = 'Attach a table of your own.';
     END IF;
+
+    SELECT * INTO col FROM pg_attribute AS a
+    WHERE a.attrelid = tbl AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'column % of table % does not exist', quote_ident(column_name), tbl USING
+            ERRCODE = 'undefined_column',
+            HINT = format('Its columns of whole numbers: %s.',
+                          (SELECT coalesce(string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), 'none')
+                           FROM pg_attribute AS a
+                           WHERE a.attrelid = tbl AND a.attnum > 0 AND NOT a.attisdropped
+                             AND a.atttypid IN ('bigint'::regtype, 'integer'::regtype, 'smallint'::regtype)));
+    END IF;
+    PERFORM snowflake_internal.attach_require_column(col);
+    RETURN col;
 END;
 $$;
 

@@ -27,6 +27,9 @@ CREATE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz,
                                                             epoch_ms bigint)
     RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    months integer;
+    days integer;
+    rest interval;
     first_ts timestamptz;
     last_ts timestamptz;
 BEGIN
@@ -45,7 +48,20 @@ BEGIN
             DETAIL = 'The first partition begins at from_ts.',
             HINT = 'Round it down: date_trunc(''month'', now()), for example.';
     END IF;
-    PERFORM snowflake_internal.partition_require_step(step);
+    IF isfinite(step) THEN
+        months := extract(year FROM step) * 12 + extract(month FROM step);
+        days := extract(day FROM step);
+        rest := step - make_interval(months => months, days => days);
+    END IF;
+    -- A month and a day have no length of their own, so a mixture is not a step that the name of a partition tells.
+    IF NOT isfinite(step) OR months < 0 OR days < 0 OR rest < interval '0' OR date_trunc('second', rest) <> rest
+       OR (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer <> 1 THEN
+        RAISE EXCEPTION 'step % makes no partitions', step USING
+            ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
+                     'greater than 0.',
+            HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
+    END IF;
 
     first_ts := snowflake_internal.time_of(0::bigint, epoch_ms);
     last_ts := snowflake_internal.time_of(9223372036854775807, epoch_ms);
@@ -83,33 +99,7 @@ BEGIN
 END;
 $$;
 
--- Refuses a step that is not positive, not of one kind, or not of full seconds.
-CREATE FUNCTION snowflake_internal.partition_require_step(step interval) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    months integer;
-    days integer;
-    rest interval;
-BEGIN
-    IF isfinite(step) THEN
-        months := extract(year FROM step) * 12 + extract(month FROM step);
-        days := extract(day FROM step);
-        rest := step - make_interval(months => months, days => days);
-        -- A month and a day have no length of their own, so a mixture is not a step that the name of a partition tells.
-        IF months >= 0 AND days >= 0 AND rest >= interval '0' AND date_trunc('second', rest) = rest
-           AND (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer = 1 THEN
-            RETURN;
-        END IF;
-    END IF;
-    RAISE EXCEPTION 'step % makes no partitions', step USING
-        ERRCODE = 'invalid_parameter_value',
-        DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
-                 'greater than 0.',
-        HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
-END;
-$$;
-
--- The steps from first_ts until last_ts is reached: their times, IDs and names, without empty ones.
+-- The steps from first_ts until last_ts is reached: their times, IDs and ends of names, without empty ones.
 CREATE FUNCTION snowflake_internal.partition_steps(
         first_ts timestamptz, last_ts timestamptz, step interval, epoch_ms bigint,
         OUT from_ts timestamptz, OUT to_ts timestamptz, OUT ids int8range, OUT name text) RETURNS SETOF record
@@ -127,26 +117,20 @@ BEGIN
         IF from_ts < to_ts THEN
             ids := int8range(snowflake_internal.min_id(from_ts, epoch_ms),
                              snowflake_internal.min_id(to_ts, epoch_ms));
-            name := snowflake_internal.partition_suffix(from_ts, step);
+            -- As exact as the step and the time need it, in the time zone of the session: 2024, 2024_05, 2024_05_17,
+            -- 2024_05_17_0800. Of an hour that a time zone has twice, the first is named in UTC.
+            name := CASE WHEN from_ts::timestamp::timestamptz <> from_ts
+                             THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
+                         ELSE to_char(from_ts, CASE
+                             WHEN date_trunc('minute', from_ts) <> from_ts THEN 'YYYY_MM_DD_HH24MISS'
+                             WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN 'YYYY_MM_DD_HH24MI'
+                             WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN 'YYYY_MM_DD'
+                             WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN 'YYYY_MM'
+                             ELSE 'YYYY' END) END;
             RETURN NEXT;
         END IF;
     END LOOP;
 END;
-$$;
-
--- The end of a partition's name, in the time zone of the session: 2024, 2024_05, 2024_05_17, 2024_05_17_0800.
-CREATE FUNCTION snowflake_internal.partition_suffix(from_ts timestamptz, step interval) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
--- As exact as the step and the time need it. Of an hour that a time zone has twice, the first is named in UTC.
-SELECT CASE WHEN from_ts::timestamp::timestamptz <> from_ts
-                THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
-            WHEN date_trunc('minute', from_ts) <> from_ts THEN to_char(from_ts, 'YYYY_MM_DD_HH24MISS')
-            WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day'
-                THEN to_char(from_ts, 'YYYY_MM_DD_HH24MI')
-            WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month'
-                THEN to_char(from_ts, 'YYYY_MM_DD')
-            WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN to_char(from_ts, 'YYYY_MM')
-            ELSE to_char(from_ts, 'YYYY') END
 $$;
 
 -- The default partition, with a CHECK constraint by which it has no row of the new partitions, and an error with the
