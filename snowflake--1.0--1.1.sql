@@ -208,8 +208,7 @@ COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
     'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';
 
 CREATE FUNCTION snowflake_create_shard(shard integer)
-    RETURNS void LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
+    RETURNS void LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
     -- Bound here, to these types exactly: the schema can hold functions of others.
     RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());
 COMMENT ON FUNCTION snowflake_create_shard(integer) IS
@@ -224,8 +223,7 @@ $$;
 
 -- The statement after which a sequence can hold positions.
 CREATE OR REPLACE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1) $$;
 
 -- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
@@ -234,33 +232,9 @@ CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
 $$;
 
--- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker.
+-- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker, as a draw does.
 CREATE OR REPLACE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    bounds record;
-BEGIN
-    SELECT s.seqmin, s.seqmax INTO bounds FROM pg_sequence AS s WHERE s.seqrelid = seq;
-    IF snowflake_internal.is_citus_copy(bounds.seqmin, bounds.seqmax) THEN
-        RAISE EXCEPTION 'sequence % makes no IDs on this Citus worker', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a '
-                            'worker of group %s. Two copies would make the same IDs.',
-                            bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
-            HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
-    ELSIF bounds.seqmin = bounds.seqmax - 1
-          OR snowflake_internal.has_record()
-             AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
-        RAISE EXCEPTION 'sequence % is closed', seq USING
-            ERRCODE = 'read_only_sql_transaction',
-            DETAIL = CASE WHEN bounds.seqmin = bounds.seqmax - 1
-                THEN 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
-                     'as snowflake-shard move sets them when a shard has left.'
-                ELSE 'It is at its end, as snowflake-shard move and split set it while a shard is closed.' END,
-            HINT = 'snowflake-shard map shows the server that has the shard.';
-    END IF;
-END;
-$$;
+    LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_require_open';
 
 -- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years; with this hint.
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass, hint text DEFAULT NULL) RETURNS void
@@ -1532,8 +1506,7 @@ $$;
 
 -- unnest(), for which the planner expects 10 rows. With SET the function is not inlined.
 CREATE FUNCTION snowflake_internal.rows_of(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.call
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10000
-    SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10000 SET search_path = pg_catalog, pg_temp
 AS 'SELECT * FROM unnest($1)';
 
 -- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.
@@ -1963,24 +1936,21 @@ CREATE FUNCTION snowflake_internal.fire_key(key oid, always boolean) RETURNS voi
 
 CREATE FUNCTION snowflake_internal.shards(
         OUT schema oid, OUT shard integer, OUT function oid, OUT seq oid, OUT epoch_ms bigint)
-    RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT n.oid, s.shard, s.function::pg_catalog.oid, s.seq::pg_catalog.oid, s.epoch_ms
     FROM snowflake_shards AS s JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) s.schema_name;
 END;
 
 CREATE FUNCTION snowflake_internal.sequences(OUT seq oid, OUT shard integer, OUT last_id_at timestamptz)
-    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED
-    SET search_path = pg_catalog, pg_temp
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT s.seq::pg_catalog.oid, s.shard, s.last_id_at FROM snowflake_sequences AS s;
 END;
 
 -- Those of snowflake-shard verify: errors of snowflake_check(), and relations that it could not read.
 CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, OUT problem text, OUT hint text)
-    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
+    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'
     UNION ALL
@@ -1988,8 +1958,7 @@ BEGIN ATOMIC
 END;
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     RETURN 'snowflake_id_seq'::pg_catalog.regclass::pg_catalog.oid;
 
 CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch_ms bigint) RETURNS bigint

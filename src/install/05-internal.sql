@@ -11,8 +11,7 @@ COMMENT ON SCHEMA snowflake_internal IS
 -- The epoch of a call without epoch_ms: 2011-08-24 21:07:01.721 UTC in Unix milliseconds.
 -- The only place of this number in SQL. In C++ it is kInstagramEpoch; sql/layout.sql compares the two.
 CREATE FUNCTION snowflake_internal.default_epoch() RETURNS bigint
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     RETURN 1314220021721;
 
 -- Public functions for the bodies in text. The owner of the extension's schema can rename it, so no body may name it.

@@ -207,8 +207,7 @@ COMMENT ON FUNCTION snowflake_create_shard(integer, name, bigint) IS
     'for DEFAULTs of all its tables, and settled_id(), for consumers of new rows';
 
 CREATE FUNCTION snowflake_create_shard(shard integer)
-    RETURNS void LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
+    RETURNS void LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
     -- Bound here, to these types exactly: the schema can hold functions of others.
     RETURN snowflake_create_shard(shard, pg_catalog.format('shard%s', shard)::pg_catalog.name, snowflake_internal.default_epoch());
 COMMENT ON FUNCTION snowflake_create_shard(integer) IS

@@ -24,8 +24,7 @@ $$;
 
 -- The statement after which a sequence can hold positions.
 CREATE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1) $$;
 
 -- That statement as a hint; with a condition where the limits may be there on purpose.
@@ -54,33 +53,9 @@ CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'snowflake_split' OR starts_with(nspname, 'snowflake_move_'))
 $$;
 
--- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker.
+-- Refuses a sequence that snowflake-shard move has closed, and a copy on a Citus worker, as a draw does.
 CREATE FUNCTION snowflake_internal.require_open(seq regclass) RETURNS void
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    bounds record;
-BEGIN
-    SELECT s.seqmin, s.seqmax INTO bounds FROM pg_sequence AS s WHERE s.seqrelid = seq;
-    IF snowflake_internal.is_citus_copy(bounds.seqmin, bounds.seqmax) THEN
-        RAISE EXCEPTION 'sequence % makes no IDs on this Citus worker', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Its MINVALUE %s and MAXVALUE %s are those that Citus gives the copy of a sequence on a '
-                            'worker of group %s. Two copies would make the same IDs.',
-                            bounds.seqmin, bounds.seqmax, bounds.seqmin >> 48),
-            HINT = 'Do this on the coordinator, or draw from another sequence; see docs/citus.md.';
-    ELSIF bounds.seqmin = bounds.seqmax - 1
-          OR snowflake_internal.has_record()
-             AND (SELECT v.last_value FROM snowflake_internal.stored_value(seq) AS v) = bounds.seqmax THEN
-        RAISE EXCEPTION 'sequence % is closed', seq USING
-            ERRCODE = 'read_only_sql_transaction',
-            DETAIL = CASE WHEN bounds.seqmin = bounds.seqmax - 1
-                THEN 'Its MINVALUE and MAXVALUE leave no value to be drawn, '
-                     'as snowflake-shard move sets them when a shard has left.'
-                ELSE 'It is at its end, as snowflake-shard move and split set it while a shard is closed.' END,
-            HINT = 'snowflake-shard map shows the server that has the shard.';
-    END IF;
-END;
-$$;
+    LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_require_open';
 
 -- Refuses an object that is no sequence, and a sequence that cannot hold positions for ten years; with this hint.
 CREATE FUNCTION snowflake_internal.require_sequence(seq regclass, hint text DEFAULT NULL) RETURNS void

@@ -36,8 +36,7 @@ $$;
 
 -- unnest(), for which the planner expects 10 rows. With SET the function is not inlined.
 CREATE FUNCTION snowflake_internal.rows_of(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.call
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10000
-    SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10000 SET search_path = pg_catalog, pg_temp
 AS 'SELECT * FROM unnest($1)';
 
 -- Numbers that two schemas use, or a schema and the setting snowflake.shard; numbers that are no shard.

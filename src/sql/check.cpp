@@ -4,6 +4,7 @@
 #include "registry/other_ids.h"
 #include "registry/peek.h"
 #include "rule/bounds.h"
+#include "sequence/session.h"
 
 using namespace snowflake;
 
@@ -23,6 +24,24 @@ PGDLLEXPORT Datum snowflake_is_open(PG_FUNCTION_ARGS)
     const std::int64_t min = PG_GETARG_INT64(0);
     const std::int64_t max = PG_GETARG_INT64(1);
     PG_RETURN_BOOL(!is_closed(min, max) && !is_citus_copy(min, max));
+}
+
+/* snowflake_internal.require_open(seq regclass) returns void */
+PG_FUNCTION_INFO_V1(snowflake_require_open);
+PGDLLEXPORT Datum snowflake_require_open(PG_FUNCTION_ARGS)
+{
+    const Oid sequence = PG_GETARG_OID(0);
+    const HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+    if (!HeapTupleIsValid(tuple))
+        PG_RETURN_VOID(); /* no sequence: the caller's error */
+    const FormData_pg_sequence form = *reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
+    ReleaseSysCache(tuple);
+    if (is_closed(form.seqmin, form.seqmax) || is_citus_copy(form.seqmin, form.seqmax))
+        session::cannot_hold_positions(sequence);
+    Stored stored = {};
+    if (registry::peek_sequence(sequence, &stored))
+        session::refuse_if_ended(sequence, stored.value);
+    PG_RETURN_VOID();
 }
 
 /* snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean) */
