@@ -50,6 +50,7 @@ DROP FUNCTION snowflake_internal.attach_require_type(pg_catalog.pg_attribute);
 DROP FUNCTION snowflake_internal.attach_scope(regclass, smallint, boolean);
 DROP FUNCTION snowflake_internal.attach_lock(snowflake_internal.attach_member[]);
 DROP FUNCTION snowflake_internal.attach_alter(snowflake_internal.attach_member[], text);
+DROP FUNCTION snowflake_internal.attach_sharing_text(snowflake_internal.attach_member[], integer, regclass, bigint);
 DROP FUNCTION snowflake_internal.attach_widens(text);
 DROP FUNCTION snowflake_internal.own_referrers(oid, smallint);
 DROP FUNCTION snowflake_internal.attach_tell_referrers(snowflake_internal.attach_member[], text);
@@ -665,9 +666,7 @@ BEGIN
 END;
 $$;
 
--- The column that snowflake_attach() is to work on; an error if the caller may not, or if the table or the column can
--- have no IDs.
--- Errors that the table and the column alone decide. They are checked again under the locks, so no row is read.
+-- The column that snowflake_attach() is to work on. Its errors are those that the table and the column alone decide.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -813,8 +812,7 @@ BEGIN
 END;
 $$;
 
--- The columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, and
--- those that refer to it by foreign keys.
+-- The column itself first, then those of children and partitions, and those that refer to it by foreign keys.
 CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
     RETURNS snowflake_internal.attach_member[]
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -992,6 +990,56 @@ LEFT JOIN LATERAL snowflake_internal.call_of(CASE WHEN f.oid IS NULL THEN u.clas
                                              coalesce(f.adrelid, u.objid), coalesce(f.adnum, 0)) AS k ON k.seq = $1
 WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.adrelid AND s.attnum = f.adnum)
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
+$$;
+
+-- Refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to share
+-- it, or to part them.
+-- Two columns that had their numbers from one sequence expect that no number is in both. With a sequence for
+-- each there would be such numbers, so the caller has to decide.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_unshared(
+        scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    col CONSTANT snowflake_internal.attach_member := scope[1];
+    old record;
+BEGIN
+    SELECT o.seq, string_agg(u.described, E'\n' ORDER BY u.described COLLATE "C") AS others,
+           max(u.epoch_ms) AS epoch_ms INTO old
+    FROM snowflake_internal.attach_old_sequences(scope) AS o
+    CROSS JOIN LATERAL snowflake_internal.attach_users(o.seq, scope) AS u
+    WHERE o.is_drawn
+    GROUP BY o.seq ORDER BY o.seq LIMIT 1;
+    IF FOUND THEN
+        PERFORM snowflake_internal.require_open(old.seq);
+        epoch_ms := nullif(coalesce(old.epoch_ms, epoch_ms), snowflake_internal.default_epoch());
+        RAISE EXCEPTION 'column % of table % draws from a sequence that others draw from, too',
+            quote_ident(col.column_name), col.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format(E'Others that draw from sequence %s:\n%s', old.seq, old.others),
+            HINT = concat_ws(E'\n',
+                'Run one of these, in one transaction. To share the sequence, so that no ID is in two columns:',
+                (SELECT snowflake_internal.reshape_hint(old.seq) FROM pg_sequence AS q
+                 WHERE q.seqrelid = old.seq
+                   AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
+                -- Columns of other schemas are of other shards.
+                (SELECT string_agg(format('SELECT snowflake_attach(%s);',
+                                          snowflake_internal.attach_arguments(
+                                              v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
+                                              old.seq, attach_require_unshared.epoch_ms)),
+                                   E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C")
+                 FROM (SELECT 1 AS position, col.tbl, col.column_name
+                       UNION ALL
+                       SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users(old.seq, scope) AS u
+                       WHERE u.is_root AND NOT u.is_native) AS v
+                 JOIN pg_class AS c ON c.oid = v.tbl
+                 JOIN pg_class AS o ON o.oid = col.tbl),
+                'For a sequence of its own:',
+                -- DROP DEFAULT would leave the default of a domain.
+                format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
+                format('SELECT snowflake_attach(%s);',
+                       snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
+    END IF;
+END;
 $$;
 
 -- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or
@@ -1889,9 +1937,8 @@ CREATE FUNCTION snowflake_internal.columns_as_owner(schema regnamespace, query t
 CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text, first bigint, second bigint)
     RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_owner';
 
--- Number of a table's rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do
--- not do.
--- The rows of a table in one number, for the comparison of two servers.
+-- Number of a table's rows and the sum of their hashes, for the comparison of two servers, read as
+-- rows_as_table_owner() reads them; null where hashes do not do.
 CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_digest';
 

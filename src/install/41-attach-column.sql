@@ -1,8 +1,6 @@
 -- Steps of snowflake_attach(): the column, its shard and its epoch.
 
--- The column that snowflake_attach() is to work on; an error if the caller may not, or if the table or the column can
--- have no IDs.
--- Errors that the table and the column alone decide. They are checked again under the locks, so no row is read.
+-- The column that snowflake_attach() is to work on. Its errors are those that the table and the column alone decide.
 CREATE FUNCTION snowflake_internal.attach_column(tbl regclass, column_name name) RETURNS pg_catalog.pg_attribute
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -177,8 +175,7 @@ BEGIN
 END;
 $$;
 
--- Refuses a column whose DEFAULT calls a function that is not native: its IDs may have another epoch.
--- A native function was read: its epoch is known. Of another function the caller has to say it.
+-- Refuses a column whose DEFAULT calls a function that is not native: the caller has to give the epoch of its IDs.
 CREATE FUNCTION snowflake_internal.attach_require_known_epoch(
         scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint, arguments text) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$

@@ -1,7 +1,6 @@
 -- Steps of snowflake_attach(): which columns change, in whose tables, and under which locks.
 
--- The columns that snowflake_attach() reaches: first the column itself, then those of children and partitions, and
--- those that refer to it by foreign keys.
+-- The column itself first, then those of children and partitions, and those that refer to it by foreign keys.
 CREATE FUNCTION snowflake_internal.attach_scope(tbl regclass, attnum smallint)
     RETURNS snowflake_internal.attach_member[]
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

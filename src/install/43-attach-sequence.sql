@@ -107,7 +107,21 @@ BEGIN
             DETAIL = format(E'Others that draw from sequence %s:\n%s', old.seq, old.others),
             HINT = concat_ws(E'\n',
                 'Run one of these, in one transaction. To share the sequence, so that no ID is in two columns:',
-                snowflake_internal.attach_sharing_text(scope, shard, old.seq, epoch_ms),
+                (SELECT snowflake_internal.reshape_hint(old.seq) FROM pg_sequence AS q
+                 WHERE q.seqrelid = old.seq
+                   AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
+                -- Columns of other schemas are of other shards.
+                (SELECT string_agg(format('SELECT snowflake_attach(%s);',
+                                          snowflake_internal.attach_arguments(
+                                              v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
+                                              old.seq, attach_require_unshared.epoch_ms)),
+                                   E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C")
+                 FROM (SELECT 1 AS position, col.tbl, col.column_name
+                       UNION ALL
+                       SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users(old.seq, scope) AS u
+                       WHERE u.is_root AND NOT u.is_native) AS v
+                 JOIN pg_class AS c ON c.oid = v.tbl
+                 JOIN pg_class AS o ON o.oid = col.tbl),
                 'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
@@ -115,26 +129,6 @@ BEGIN
                        snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
     END IF;
 END;
-$$;
-
--- The statements after which all columns that draw from a sequence do so natively.
-CREATE FUNCTION snowflake_internal.attach_sharing_text(
-        scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS text
-    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
--- Columns of other schemas are of other shards.
-SELECT concat_ws(E'\n',
-    (SELECT snowflake_internal.reshape_hint(q.seqrelid::regclass) FROM pg_sequence AS q
-     WHERE q.seqrelid = $3 AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
-    string_agg(format('SELECT snowflake_attach(%s);',
-                      snowflake_internal.attach_arguments(
-                          v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN $2 END, $3, $4)),
-               E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C"))
-FROM (SELECT 1 AS position, ($1)[1].tbl, ($1)[1].column_name
-      UNION ALL
-      SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users($3, $1) AS u
-      WHERE u.is_root AND NOT u.is_native) AS v
-JOIN pg_class AS c ON c.oid = v.tbl
-JOIN pg_class AS o ON o.oid = ($1)[1].tbl
 $$;
 
 -- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or
@@ -190,9 +184,8 @@ BEGIN
 END;
 $$;
 
--- NOTICEs: the DEFAULTs that are replaced, the old sequences of the column, and the objects that draw from the new one
--- by nextval().
--- Before it is gone. A child has its parent's DEFAULT, or one of its own.
+-- NOTICEs: the DEFAULTs that are replaced (a child has its parent's, or one of its own), the old sequences of the
+-- column, and the objects that draw from the new one by nextval().
 CREATE FUNCTION snowflake_internal.attach_tell_old(scope snowflake_internal.attach_member[], new_seq regclass)
     RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$

@@ -25,9 +25,8 @@ CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text
 CREATE FUNCTION snowflake_internal.rows_as_table_owner(tbl regclass, query text) RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_table_owner';
 
--- Number of a table's rows and the sum of their hashes, read as rows_as_table_owner() reads them; null where hashes do
--- not do.
--- The rows of a table in one number, for the comparison of two servers.
+-- Number of a table's rows and the sum of their hashes, for the comparison of two servers, read as
+-- rows_as_table_owner() reads them; null where hashes do not do.
 CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_digest';
 
