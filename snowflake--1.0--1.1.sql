@@ -31,6 +31,7 @@ END $$;
 ALTER TYPE snowflake_internal.attach_member DROP ATTRIBUTE new_type;
 
 DROP FUNCTION snowflake_internal.require_epoch(bigint);
+DROP FUNCTION snowflake_internal.reshape_text(regclass);
 DROP FUNCTION snowflake_internal.require_sequence(regclass);
 DROP FUNCTION snowflake_internal.adopt_is_native(regprocedure);
 DROP FUNCTION snowflake_internal.adopt_claim(regprocedure, integer, regclass);
@@ -174,8 +175,7 @@ BEGIN
             PERFORM snowflake_internal.make_settled_id(shard, schema_name, present.seq, epoch_ms);
             RETURN;
         END IF;
-        RAISE EXCEPTION 'function % exists already', present.function USING
-            ERRCODE = 'duplicate_function',
+        RAISE EXCEPTION 'function % exists already', present.function USING ERRCODE = 'duplicate_function',
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
                           ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard,
                                       present.epoch_ms) END,
@@ -222,10 +222,16 @@ SELECT $1 = 'bigint'::regtype AND $2 = 1
        AND $3 >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
 $$;
 
--- The statement after which a sequence can hold positions.
-CREATE OR REPLACE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1) $$;
+-- The statement after which a sequence can hold positions, as a hint; with a condition where its limits may be there on
+-- purpose: servers that replicate to each other may share a range by them. A serial column's are those of its type.
+CREATE OR REPLACE FUNCTION snowflake_internal.reshape_hint(seq regclass) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+SELECT format(CASE WHEN s.seqincrement = 1 AND s.seqmax IN (32767, 2147483647) THEN '%s'
+                   ELSE 'If no replication or other program has set these limits: %s If one has, '
+                        'draw from another sequence.' END,
+              format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1))
+FROM pg_sequence AS s WHERE s.seqrelid = $1
+$$;
 
 -- Whether the database has the record of a move or a split, which set sequences to their end while they close shards.
 CREATE FUNCTION snowflake_internal.has_record() RETURNS boolean
@@ -248,8 +254,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
     ELSIF NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
-        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
+        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; '
                             'a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
                             shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
@@ -432,6 +437,44 @@ BEGIN
 END;
 $$;
 
+-- The one sequence that two calls of a function have drawn from, locked.
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_sequence(
+        legacy regprocedure, shard integer, seq regclass, calls snowflake_internal.observation[]) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    found regclass[] := ARRAY(SELECT unnest(calls[1].seqs) INTERSECT SELECT unnest(calls[2].seqs) ORDER BY 1);
+    schema CONSTANT regnamespace := (SELECT p.pronamespace FROM pg_proc AS p WHERE p.oid = legacy);
+BEGIN
+    IF calls[2].last_value IS NULL OR calls[1].last_value = calls[2].last_value THEN
+        RAISE EXCEPTION 'function % draws from no sequence', legacy USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = format('lastval() was %s after one call, and %s after the next.',
+                            coalesce(calls[1].last_value::text, 'not defined'),
+                            coalesce(calls[2].last_value::text, 'not defined')),
+            HINT = snowflake_internal.adopt_attach_text(legacy, shard, NULL, snowflake_internal.default_epoch(), calls);
+    ELSIF cardinality(found) = 0 AND seq IS NOT NULL THEN
+        RAISE EXCEPTION 'function % does not draw from sequence %', legacy, seq USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = format('lastval() was %s after a call, and is not the currval() of this sequence.',
+                            calls[2].last_value);
+    ELSIF cardinality(found) = 0 THEN
+        RAISE EXCEPTION 'function % draws from no sequence of schema %', legacy, schema USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = format('lastval() was %s after a call, and is the currval() of none of them.',
+                            calls[2].last_value),
+            HINT = format('Give the sequence by name: SELECT snowflake_adopt(%L, %s, seq => ...);', legacy, shard);
+    ELSIF cardinality(found) > 1 THEN
+        RAISE EXCEPTION 'function % draws from several sequences', legacy USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = format('After two calls lastval() was the currval() of %s.', array_to_string(found, ', '));
+    END IF;
+    IF seq IS NULL THEN
+        PERFORM snowflake_internal.adopt_lock(legacy, shard, found[1], false);
+    END IF;
+    RETURN found[1];
+END;
+$$;
+
 -- Makes others who draw from a sequence wait until the transaction ends. Refuses one that native IDs cannot be drawn
 -- from, and one that others use; a NOTICE if they are bigint columns and the sequence was given by name.
 -- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
@@ -507,10 +550,9 @@ WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 
--- Sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that.
--- With 8 in the sequence, a counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of
--- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
--- some functions have for it.
+-- Sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that. With 8 in the sequence, a
+-- counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of the value that would fall on the
+-- shard field are set for one call. 2^23 fits into the integer variable that some functions have for it.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_jump(seq regclass) RETURNS bigint
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -681,28 +723,24 @@ BEGIN
     END IF;
     SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'table with OID % does not exist', tbl::oid USING
-            ERRCODE = 'undefined_table',
+        RAISE EXCEPTION 'table with OID % does not exist', tbl::oid USING ERRCODE = 'undefined_table',
             HINT = 'Give a table by its name: ''schema.table''::regclass.';
     END IF;
 
     -- The privilege comes first: a role without it gets no other error about the table.
     IF NOT pg_has_role(rel.relowner, 'USAGE') THEN
-        RAISE EXCEPTION 'must be owner of %', described USING
-            ERRCODE = 'insufficient_privilege',
+        RAISE EXCEPTION 'must be owner of %', described USING ERRCODE = 'insufficient_privilege',
             HINT = format('It belongs to %s: SET ROLE %1$s; if you are a member of that role.', rel.relowner::regrole);
     END IF;
 
     -- A view's column cannot own a sequence. The rows of a foreign table get their IDs on their own server.
     IF rel.relkind NOT IN ('r', 'p') THEN
-        RAISE EXCEPTION 'cannot attach %', described USING
-            ERRCODE = 'wrong_object_type',
+        RAISE EXCEPTION 'cannot attach %', described USING ERRCODE = 'wrong_object_type',
             DETAIL = 'Only the column of a table can be given a sequence.',
             HINT = 'Attach the table that holds the rows.';
     END IF;
     IF rel.relnamespace IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) THEN
-        RAISE EXCEPTION 'cannot attach %', described USING
-            ERRCODE = 'wrong_object_type',
+        RAISE EXCEPTION 'cannot attach %', described USING ERRCODE = 'wrong_object_type',
             DETAIL = 'It is a system catalogue.',
             HINT = 'Attach a table of your own.';
     END IF;
@@ -753,8 +791,7 @@ BEGIN
     ELSIF NOT (col.atttypid IN ('integer'::regtype, 'smallint'::regtype) OR EXISTS (
                    SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
         RAISE EXCEPTION 'column % of table % is of type %',
-            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
-            ERRCODE = 'datatype_mismatch',
+            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING ERRCODE = 'datatype_mismatch',
             DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
             HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
                           tbl, col.attname);
@@ -799,8 +836,7 @@ BEGIN
             HINT = format('Say which: SELECT snowflake_attach(%s);',
                           snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
     ELSIF given IS NULL AND shards IS NULL THEN
-        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
+        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Nothing in it makes IDs yet.',
             HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
                    || CASE WHEN is_temporary THEN ''
@@ -969,8 +1005,7 @@ BEGIN
         WHERE k.relation = u.relid AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid()
           AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())) AS h;
     RAISE EXCEPTION 'column % of table % is not attached: its tables were not free within lock_timeout (%)',
-        quote_ident(col.column_name), col.tbl, lock_timeout USING
-        ERRCODE = 'lock_not_available',
+        quote_ident(col.column_name), col.tbl, lock_timeout USING ERRCODE = 'lock_not_available',
         DETAIL = format(E'Tries: %s. Locks are held on\n%s', tries, listed),
         HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
 END;
@@ -993,9 +1028,8 @@ WHERE NOT EXISTS (SELECT FROM unnest($2) AS s WHERE s.is_attached AND s.tbl = f.
 $$;
 
 -- Refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to share
--- it, or to part them.
--- Two columns that had their numbers from one sequence expect that no number is in both. With a sequence for
--- each there would be such numbers, so the caller has to decide.
+-- it, or to part them. Two columns that had their numbers from one sequence expect that no number is in both. With a
+-- sequence for each there would be such numbers, so the caller has to decide.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_unshared(
         scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
@@ -1013,8 +1047,7 @@ BEGIN
         PERFORM snowflake_internal.require_open(old.seq);
         epoch_ms := nullif(coalesce(old.epoch_ms, epoch_ms), snowflake_internal.default_epoch());
         RAISE EXCEPTION 'column % of table % draws from a sequence that others draw from, too',
-            quote_ident(col.column_name), col.tbl USING
-            ERRCODE = 'object_not_in_prerequisite_state',
+            quote_ident(col.column_name), col.tbl USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format(E'Others that draw from sequence %s:\n%s', old.seq, old.others),
             HINT = concat_ws(E'\n',
                 'Run one of these, in one transaction. To share the sequence, so that no ID is in two columns:',
@@ -1055,8 +1088,7 @@ DECLARE
 BEGIN
     PERFORM snowflake_internal.require_sequence(seq);
     IF NOT has_sequence_privilege(seq, CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE, UPDATE' END) THEN
-        RAISE EXCEPTION 'permission denied for sequence %', seq USING
-            ERRCODE = 'insufficient_privilege',
+        RAISE EXCEPTION 'permission denied for sequence %', seq USING ERRCODE = 'insufficient_privilege',
             DETAIL = CASE WHEN has_rows
                 THEN format('It must be advanced beyond the IDs of table %s. A role that may do that can set it back, too.',
                             col.tbl)
@@ -1122,7 +1154,7 @@ BEGIN
     IF is_new THEN
         seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity.relacl);
     ELSIF NOT is_given THEN
-        EXECUTE snowflake_internal.reshape_text(seq);
+        EXECUTE format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE', seq);
     END IF;
 
     -- A role that may INSERT needs no privilege on an identity's sequence. So it gets one on a new sequence. The
@@ -1388,13 +1420,11 @@ BEGIN
             ERRCODE = 'null_value_not_allowed',
             HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
     ELSIF NOT isfinite(from_ts) OR NOT isfinite(to_ts) OR from_ts >= to_ts THEN
-        RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING
-            ERRCODE = 'invalid_parameter_value',
+        RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'from_ts must be before to_ts, and both must be finite.',
             HINT = 'For older or younger rows, make a partition FROM (MINVALUE) or TO (MAXVALUE) yourself.';
     ELSIF date_trunc('second', from_ts) <> from_ts THEN
-        RAISE EXCEPTION 'from_ts % is no full second', from_ts USING
-            ERRCODE = 'invalid_parameter_value',
+        RAISE EXCEPTION 'from_ts % is no full second', from_ts USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'The first partition begins at from_ts.',
             HINT = 'Round it down: date_trunc(''month'', now()), for example.';
     END IF;
@@ -1406,8 +1436,7 @@ BEGIN
     -- A month and a day have no length of their own, so a mixture is not a step that the name of a partition tells.
     IF NOT isfinite(step) OR months < 0 OR days < 0 OR rest < interval '0' OR date_trunc('second', rest) <> rest
        OR (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer <> 1 THEN
-        RAISE EXCEPTION 'step % makes no partitions', step USING
-            ERRCODE = 'invalid_parameter_value',
+        RAISE EXCEPTION 'step % makes no partitions', step USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
                      'greater than 0.',
             HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
@@ -1486,8 +1515,7 @@ WHEN check_violation THEN
     SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
     FROM pg_attribute AS a
     WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
-    RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
-        ERRCODE = 'check_violation',
+    RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING ERRCODE = 'check_violation',
         DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
         HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
             format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
@@ -1511,8 +1539,7 @@ DECLARE
 BEGIN
     -- The server would cut it, and two partitions could get the same name.
     IF octet_length(relname) > current_setting('max_identifier_length')::integer THEN
-        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING
-            ERRCODE = 'name_too_long',
+        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING ERRCODE = 'name_too_long',
             DETAIL = format('It has %s bytes; a name has %s at most.', octet_length(relname),
                             current_setting('max_identifier_length')),
             HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; '

@@ -172,8 +172,7 @@ BEGIN
             PERFORM snowflake_internal.make_settled_id(shard, schema_name, present.seq, epoch_ms);
             RETURN;
         END IF;
-        RAISE EXCEPTION 'function % exists already', present.function USING
-            ERRCODE = 'duplicate_function',
+        RAISE EXCEPTION 'function % exists already', present.function USING ERRCODE = 'duplicate_function',
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
                           ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard,
                                       present.epoch_ms) END,

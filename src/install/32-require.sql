@@ -22,20 +22,14 @@ SELECT $1 = 'bigint'::regtype AND $2 = 1
        AND $3 >= ((extract(epoch FROM clock_timestamp()) + 315360000) * 1000)::bigint << 10
 $$;
 
--- The statement after which a sequence can hold positions.
-CREATE FUNCTION snowflake_internal.reshape_text(seq regclass) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$ SELECT format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1) $$;
-
--- That statement as a hint; with a condition where the limits may be there on purpose.
+-- The statement after which a sequence can hold positions, as a hint; with a condition where its limits may be there on
+-- purpose: servers that replicate to each other may share a range by them. A serial column's are those of its type.
 CREATE FUNCTION snowflake_internal.reshape_hint(seq regclass) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
--- Servers that replicate to each other may share a range by limits of their own. A serial column's are those of its
--- type.
-SELECT CASE WHEN s.seqincrement = 1 AND s.seqmax IN (32767, 2147483647) THEN snowflake_internal.reshape_text($1)
-            ELSE format('If no replication or other program has set these limits: %s If one has, '
-                        'draw from another sequence.',
-                        snowflake_internal.reshape_text($1)) END
+SELECT format(CASE WHEN s.seqincrement = 1 AND s.seqmax IN (32767, 2147483647) THEN '%s'
+                   ELSE 'If no replication or other program has set these limits: %s If one has, '
+                        'draw from another sequence.' END,
+              format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE;', $1))
 FROM pg_sequence AS s WHERE s.seqrelid = $1
 $$;
 
@@ -68,8 +62,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION '% is not a sequence', seq USING ERRCODE = 'wrong_object_type';
     ELSIF NOT snowflake_internal.holds_position(shape.seqtypid, shape.seqincrement, shape.seqmax) THEN
-        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING
-            ERRCODE = 'object_not_in_prerequisite_state',
+        RAISE EXCEPTION 'sequence % cannot hold a position', seq USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It is %s with INCREMENT %s and MAXVALUE %s; '
                             'a position is a bigint that grows by 1024 each millisecond and by 1 each ID.',
                             shape.seqtypid::regtype, shape.seqincrement, shape.seqmax),
@@ -105,9 +98,8 @@ END;
 $$;
 
 -- The largest value up to a maximum, and the number of NULLs, in a column of the caller's table: by an index that
--- begins with it, or all rows.
--- Plans no query: the planner would evaluate constants in the indexes, statistics and constraints of the table, and
--- so run functions of the roles that made them.
+-- begins with it, or all rows. Plans no query: the planner would evaluate constants in the indexes, statistics and
+-- constraints of the table, and so run functions of the roles that made them.
 CREATE FUNCTION snowflake_internal.column_end(tbl oid, attnum integer, maximum bigint, OUT largest bigint,
                                               OUT nulls bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_column_end';

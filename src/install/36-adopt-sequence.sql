@@ -6,9 +6,8 @@ CREATE FUNCTION snowflake_internal.adopt_sequence(
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     found regclass[] := ARRAY(SELECT unnest(calls[1].seqs) INTERSECT SELECT unnest(calls[2].seqs) ORDER BY 1);
-    schema regnamespace;
+    schema CONSTANT regnamespace := (SELECT p.pronamespace FROM pg_proc AS p WHERE p.oid = legacy);
 BEGIN
-    SELECT p.pronamespace INTO schema FROM pg_proc AS p WHERE p.oid = legacy;
     IF calls[2].last_value IS NULL OR calls[1].last_value = calls[2].last_value THEN
         RAISE EXCEPTION 'function % draws from no sequence', legacy USING
             ERRCODE = 'invalid_function_definition',
@@ -145,10 +144,9 @@ WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of(
   AND NOT snowflake_internal.asks_settled(u.classid, u.objid)
 $$;
 
--- Sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that.
--- With 8 in the sequence, a counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of
--- the value that would fall on the shard field are set for one call. 2^23 fits into the integer variable that
--- some functions have for it.
+-- Sets bits 10 to 22 of the value of a sequence; returns the value to go on with after that. With 8 in the sequence, a
+-- counter of 12 bits or one without a mask looks like one of 10 bits. So the bits of the value that would fall on the
+-- shard field are set for one call. 2^23 fits into the integer variable that some functions have for it.
 CREATE FUNCTION snowflake_internal.adopt_jump(seq regclass) RETURNS bigint
     LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

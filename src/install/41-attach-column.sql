@@ -15,28 +15,24 @@ BEGIN
     END IF;
     SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'table with OID % does not exist', tbl::oid USING
-            ERRCODE = 'undefined_table',
+        RAISE EXCEPTION 'table with OID % does not exist', tbl::oid USING ERRCODE = 'undefined_table',
             HINT = 'Give a table by its name: ''schema.table''::regclass.';
     END IF;
 
     -- The privilege comes first: a role without it gets no other error about the table.
     IF NOT pg_has_role(rel.relowner, 'USAGE') THEN
-        RAISE EXCEPTION 'must be owner of %', described USING
-            ERRCODE = 'insufficient_privilege',
+        RAISE EXCEPTION 'must be owner of %', described USING ERRCODE = 'insufficient_privilege',
             HINT = format('It belongs to %s: SET ROLE %1$s; if you are a member of that role.', rel.relowner::regrole);
     END IF;
 
     -- A view's column cannot own a sequence. The rows of a foreign table get their IDs on their own server.
     IF rel.relkind NOT IN ('r', 'p') THEN
-        RAISE EXCEPTION 'cannot attach %', described USING
-            ERRCODE = 'wrong_object_type',
+        RAISE EXCEPTION 'cannot attach %', described USING ERRCODE = 'wrong_object_type',
             DETAIL = 'Only the column of a table can be given a sequence.',
             HINT = 'Attach the table that holds the rows.';
     END IF;
     IF rel.relnamespace IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) THEN
-        RAISE EXCEPTION 'cannot attach %', described USING
-            ERRCODE = 'wrong_object_type',
+        RAISE EXCEPTION 'cannot attach %', described USING ERRCODE = 'wrong_object_type',
             DETAIL = 'It is a system catalogue.',
             HINT = 'Attach a table of your own.';
     END IF;
@@ -87,8 +83,7 @@ BEGIN
     ELSIF NOT (col.atttypid IN ('integer'::regtype, 'smallint'::regtype) OR EXISTS (
                    SELECT FROM pg_type AS t WHERE t.oid = col.atttypid AND t.typoutput = 'int8out'::regproc)) THEN
         RAISE EXCEPTION 'column % of table % is of type %',
-            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING
-            ERRCODE = 'datatype_mismatch',
+            quote_ident(col.attname), tbl, format_type(col.atttypid, col.atttypmod) USING ERRCODE = 'datatype_mismatch',
             DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
             HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
                           tbl, col.attname);
@@ -162,8 +157,7 @@ BEGIN
             HINT = format('Say which: SELECT snowflake_attach(%s);',
                           snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
     ELSIF given IS NULL AND shards IS NULL THEN
-        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING
-            ERRCODE = 'object_not_in_prerequisite_state',
+        RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Nothing in it makes IDs yet.',
             HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
                    || CASE WHEN is_temporary THEN ''

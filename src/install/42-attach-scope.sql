@@ -178,8 +178,7 @@ BEGIN
         WHERE k.relation = u.relid AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid()
           AND k.database = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())) AS h;
     RAISE EXCEPTION 'column % of table % is not attached: its tables were not free within lock_timeout (%)',
-        quote_ident(col.column_name), col.tbl, lock_timeout USING
-        ERRCODE = 'lock_not_available',
+        quote_ident(col.column_name), col.tbl, lock_timeout USING ERRCODE = 'lock_not_available',
         DETAIL = format(E'Tries: %s. Locks are held on\n%s', tries, listed),
         HINT = 'Attach again when the transactions of these processes have ended, or with a larger lock_timeout.';
 END;

@@ -14,8 +14,7 @@ WHERE s.is_attached
 $$;
 
 -- The sequences that a column owns, as a serial column does, and those that its DEFAULT, or one below it, draws from.
--- Only stored expressions are seen: a function with a body in text, such as PL/pgSQL, does not depend
--- on its sequence.
+-- Only stored expressions are seen: a function with a body in text, such as PL/pgSQL, does not depend on its sequence.
 CREATE FUNCTION snowflake_internal.attach_old_sequences(scope snowflake_internal.attach_member[])
     RETURNS TABLE (seq regclass, is_owned boolean, is_drawn boolean)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
@@ -82,9 +81,8 @@ END;
 $$;
 
 -- Refuses a column whose DEFAULT draws from a sequence that others draw from, too; the hint has the statements to share
--- it, or to part them.
--- Two columns that had their numbers from one sequence expect that no number is in both. With a sequence for
--- each there would be such numbers, so the caller has to decide.
+-- it, or to part them. Two columns that had their numbers from one sequence expect that no number is in both. With a
+-- sequence for each there would be such numbers, so the caller has to decide.
 CREATE FUNCTION snowflake_internal.attach_require_unshared(
         scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
@@ -102,8 +100,7 @@ BEGIN
         PERFORM snowflake_internal.require_open(old.seq);
         epoch_ms := nullif(coalesce(old.epoch_ms, epoch_ms), snowflake_internal.default_epoch());
         RAISE EXCEPTION 'column % of table % draws from a sequence that others draw from, too',
-            quote_ident(col.column_name), col.tbl USING
-            ERRCODE = 'object_not_in_prerequisite_state',
+            quote_ident(col.column_name), col.tbl USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format(E'Others that draw from sequence %s:\n%s', old.seq, old.others),
             HINT = concat_ws(E'\n',
                 'Run one of these, in one transaction. To share the sequence, so that no ID is in two columns:',
@@ -144,8 +141,7 @@ DECLARE
 BEGIN
     PERFORM snowflake_internal.require_sequence(seq);
     IF NOT has_sequence_privilege(seq, CASE WHEN has_rows THEN 'UPDATE' ELSE 'USAGE, UPDATE' END) THEN
-        RAISE EXCEPTION 'permission denied for sequence %', seq USING
-            ERRCODE = 'insufficient_privilege',
+        RAISE EXCEPTION 'permission denied for sequence %', seq USING ERRCODE = 'insufficient_privilege',
             DETAIL = CASE WHEN has_rows
                 THEN format('It must be advanced beyond the IDs of table %s. A role that may do that can set it back, too.',
                             col.tbl)

@@ -32,7 +32,7 @@ BEGIN
     IF is_new THEN
         seq := snowflake_internal.attach_new_sequence(col.tbl, col.column_name, identity.relacl);
     ELSIF NOT is_given THEN
-        EXECUTE snowflake_internal.reshape_text(seq);
+        EXECUTE format('ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE', seq);
     END IF;
 
     -- A role that may INSERT needs no privilege on an identity's sequence. So it gets one on a new sequence. The

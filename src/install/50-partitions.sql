@@ -2,9 +2,6 @@
 --
 -- The IDs of a partition are an int8range: without a lower bound it is FROM (MINVALUE), without an upper one
 -- TO (MAXVALUE), and NULL is the default partition.
---
--- All run with the caller's rights, in the caller's transaction. In a statement, a table appears as
--- regclass, which quotes itself, any other name through %I or %L.
 
 -- snowflake_create_partitions('schema.table', '2024-01-01', '2025-01-01', '1 month' [, epoch_ms])
 --

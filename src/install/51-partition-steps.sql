@@ -38,13 +38,11 @@ BEGIN
             ERRCODE = 'null_value_not_allowed',
             HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
     ELSIF NOT isfinite(from_ts) OR NOT isfinite(to_ts) OR from_ts >= to_ts THEN
-        RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING
-            ERRCODE = 'invalid_parameter_value',
+        RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'from_ts must be before to_ts, and both must be finite.',
             HINT = 'For older or younger rows, make a partition FROM (MINVALUE) or TO (MAXVALUE) yourself.';
     ELSIF date_trunc('second', from_ts) <> from_ts THEN
-        RAISE EXCEPTION 'from_ts % is no full second', from_ts USING
-            ERRCODE = 'invalid_parameter_value',
+        RAISE EXCEPTION 'from_ts % is no full second', from_ts USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'The first partition begins at from_ts.',
             HINT = 'Round it down: date_trunc(''month'', now()), for example.';
     END IF;
@@ -56,8 +54,7 @@ BEGIN
     -- A month and a day have no length of their own, so a mixture is not a step that the name of a partition tells.
     IF NOT isfinite(step) OR months < 0 OR days < 0 OR rest < interval '0' OR date_trunc('second', rest) <> rest
        OR (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer <> 1 THEN
-        RAISE EXCEPTION 'step % makes no partitions', step USING
-            ERRCODE = 'invalid_parameter_value',
+        RAISE EXCEPTION 'step % makes no partitions', step USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
                      'greater than 0.',
             HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
@@ -160,8 +157,7 @@ WHEN check_violation THEN
     SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) INTO columns
     FROM pg_attribute AS a
     WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
-    RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING
-        ERRCODE = 'check_violation',
+    RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING ERRCODE = 'check_violation',
         DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
         HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
             format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
@@ -185,8 +181,7 @@ DECLARE
 BEGIN
     -- The server would cut it, and two partitions could get the same name.
     IF octet_length(relname) > current_setting('max_identifier_length')::integer THEN
-        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING
-            ERRCODE = 'name_too_long',
+        RAISE EXCEPTION 'the name % is too long', quote_ident(relname) USING ERRCODE = 'name_too_long',
             DETAIL = format('It has %s bytes; a name has %s at most.', octet_length(relname),
                             current_setting('max_identifier_length')),
             HINT = format('Make the partition under a shorter name: CREATE TABLE ... PARTITION OF %s %s; '
