@@ -571,8 +571,8 @@ CREATE OR REPLACE FUNCTION snowflake_internal.adopt_call(legacy regprocedure, se
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-    -- with its schema
-    named CONSTANT pg_catalog.text := (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::pg_catalog.regclass, legacy, 0)).identity;
+    named CONSTANT pg_catalog.text := -- with its schema
+        (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::pg_catalog.regclass, legacy, 0)).identity;
     seen snowflake_internal.observation;
 BEGIN
     EXECUTE pg_catalog.concat('SELECT pg_catalog.clock_timestamp(), ', named, ', pg_catalog.clock_timestamp()')
@@ -663,7 +663,8 @@ $$;
 COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, boolean) IS
     'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
     'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
-    'and integer columns that refer to it by a foreign key with it; with validate => false foreign keys are left NOT VALID';
+    'and integer columns that refer to it by a foreign key with it; '
+    'with validate => false foreign keys are left NOT VALID';
 
 -- The arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given.
 CREATE FUNCTION snowflake_internal.attach_arguments(
@@ -938,8 +939,8 @@ $$;
 -- the other table before it locks that one first. So a try releases its locks before a client that waits for one of
 -- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
 -- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
-CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz)
+    RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given CONSTANT text := current_setting('lock_timeout');
     call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never
@@ -1055,10 +1056,9 @@ BEGIN
                  WHERE q.seqrelid = old.seq
                    AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
                 -- Columns of other schemas are of other shards.
-                (SELECT string_agg(format('SELECT snowflake_attach(%s);',
-                                          snowflake_internal.attach_arguments(
-                                              v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
-                                              old.seq, attach_require_unshared.epoch_ms)),
+                (SELECT string_agg(format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(
+                                       v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
+                                       old.seq, attach_require_unshared.epoch_ms)),
                                    E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C")
                  FROM (SELECT 1 AS position, col.tbl, col.column_name
                        UNION ALL
@@ -1437,8 +1437,8 @@ BEGIN
     IF NOT isfinite(step) OR months < 0 OR days < 0 OR rest < interval '0' OR date_trunc('second', rest) <> rest
        OR (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer <> 1 THEN
         RAISE EXCEPTION 'step % makes no partitions', step USING ERRCODE = 'invalid_parameter_value',
-            DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
-                     'greater than 0.',
+            DETAIL = 'A step is a number of months (and years), or of days (and weeks), '
+                     'or of full seconds (and hours), greater than 0.',
             HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
     END IF;
 
@@ -1477,11 +1477,11 @@ BEGIN
             name := CASE WHEN from_ts::timestamp::timestamptz <> from_ts
                              THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
                          ELSE to_char(from_ts, CASE
-                             WHEN date_trunc('minute', from_ts) <> from_ts THEN 'YYYY_MM_DD_HH24MISS'
-                             WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN 'YYYY_MM_DD_HH24MI'
-                             WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN 'YYYY_MM_DD'
-                             WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN 'YYYY_MM'
-                             ELSE 'YYYY' END) END;
+                         WHEN date_trunc('minute', from_ts) <> from_ts THEN 'YYYY_MM_DD_HH24MISS'
+                         WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN 'YYYY_MM_DD_HH24MI'
+                         WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN 'YYYY_MM_DD'
+                         WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN 'YYYY_MM'
+                         ELSE 'YYYY' END) END;
             RETURN NEXT;
         END IF;
     END LOOP;

@@ -5,8 +5,8 @@ CREATE FUNCTION snowflake_internal.adopt_call(legacy regprocedure, seq regclass)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 AS $$
 DECLARE
-    -- with its schema
-    named CONSTANT pg_catalog.text := (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::pg_catalog.regclass, legacy, 0)).identity;
+    named CONSTANT pg_catalog.text := -- with its schema
+        (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::pg_catalog.regclass, legacy, 0)).identity;
     seen snowflake_internal.observation;
 BEGIN
     EXECUTE pg_catalog.concat('SELECT pg_catalog.clock_timestamp(), ', named, ', pg_catalog.clock_timestamp()')

@@ -97,7 +97,8 @@ $$;
 COMMENT ON FUNCTION snowflake_attach(regclass, name, integer, regclass, bigint, boolean) IS
     'gives a column IDs of a shard, the schema''s by default: a sequence of its own or seq, '
     'NOT NULL and DEFAULT snowflake_next_id(); serial, identity and integer columns are converted with their rows, '
-    'and integer columns that refer to it by a foreign key with it; with validate => false foreign keys are left NOT VALID';
+    'and integer columns that refer to it by a foreign key with it; '
+    'with validate => false foreign keys are left NOT VALID';
 
 -- The arguments of a call of snowflake_attach() as SQL text, for hints; NULL: not given.
 CREATE FUNCTION snowflake_internal.attach_arguments(

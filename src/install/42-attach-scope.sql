@@ -111,8 +111,8 @@ $$;
 -- the other table before it locks that one first. So a try releases its locks before a client that waits for one of
 -- them looks for a deadlock, deadlock_timeout after it began to wait. Only the first lock of a try may take longer: a
 -- session that holds no other lock takes part in no deadlock, and only a long wait cancels an autovacuum.
-CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION snowflake_internal.attach_lock(scope snowflake_internal.attach_member[], started timestamptz)
+    RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     given CONSTANT text := current_setting('lock_timeout');
     call_ends CONSTANT timestamptz := started + nullif(given::interval, '0'); -- NULL: never

@@ -108,10 +108,9 @@ BEGIN
                  WHERE q.seqrelid = old.seq
                    AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
                 -- Columns of other schemas are of other shards.
-                (SELECT string_agg(format('SELECT snowflake_attach(%s);',
-                                          snowflake_internal.attach_arguments(
-                                              v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
-                                              old.seq, attach_require_unshared.epoch_ms)),
+                (SELECT string_agg(format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(
+                                       v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
+                                       old.seq, attach_require_unshared.epoch_ms)),
                                    E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C")
                  FROM (SELECT 1 AS position, col.tbl, col.column_name
                        UNION ALL

@@ -1,5 +1,5 @@
--- Steps of snowflake_attach(): NOTICEs of functions, subscriptions and transactions that may fail or return other values
--- after the change. The catalogue does not show which are.
+-- Steps of snowflake_attach(): NOTICEs of functions, subscriptions and transactions that may fail or return other
+-- values after the change. The catalogue does not show which are.
 
 -- Says which triggers may set the column, and which functions name an integer type beside a table whose column is
 -- widened.

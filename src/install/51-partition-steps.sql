@@ -55,8 +55,8 @@ BEGIN
     IF NOT isfinite(step) OR months < 0 OR days < 0 OR rest < interval '0' OR date_trunc('second', rest) <> rest
        OR (months > 0)::integer + (days > 0)::integer + (rest > interval '0')::integer <> 1 THEN
         RAISE EXCEPTION 'step % makes no partitions', step USING ERRCODE = 'invalid_parameter_value',
-            DETAIL = 'A step is a number of months (and years), or of days (and weeks), or of full seconds (and hours), '
-                     'greater than 0.',
+            DETAIL = 'A step is a number of months (and years), or of days (and weeks), '
+                     'or of full seconds (and hours), greater than 0.',
             HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
     END IF;
 
@@ -119,11 +119,11 @@ BEGIN
             name := CASE WHEN from_ts::timestamp::timestamptz <> from_ts
                              THEN to_char(from_ts AT TIME ZONE 'UTC', 'YYYY_MM_DD_HH24MISS"_utc"')
                          ELSE to_char(from_ts, CASE
-                             WHEN date_trunc('minute', from_ts) <> from_ts THEN 'YYYY_MM_DD_HH24MISS'
-                             WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN 'YYYY_MM_DD_HH24MI'
-                             WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN 'YYYY_MM_DD'
-                             WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN 'YYYY_MM'
-                             ELSE 'YYYY' END) END;
+                         WHEN date_trunc('minute', from_ts) <> from_ts THEN 'YYYY_MM_DD_HH24MISS'
+                         WHEN date_trunc('day', from_ts) <> from_ts OR step < interval '1 day' THEN 'YYYY_MM_DD_HH24MI'
+                         WHEN date_trunc('month', from_ts) <> from_ts OR step < interval '1 month' THEN 'YYYY_MM_DD'
+                         WHEN date_trunc('year', from_ts) <> from_ts OR step < interval '1 year' THEN 'YYYY_MM'
+                         ELSE 'YYYY' END) END;
             RETURN NEXT;
         END IF;
     END LOOP;
