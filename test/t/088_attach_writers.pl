@@ -47,7 +47,7 @@ sub attach_beside
 	is(join("\n", @failed), '', "$name: attached each time within 20 tries");
 	my $before = $count->();
 	await('the clients still write', sub { $count->() > $before });
-	$writers->signal('INT');
+	$writers->signal('TERM');    # INT is ignored where a shell has started all of this in the background
 	$writers->finish;
 	# client, number, microseconds or the failure, ...
 	my @times = map { (split ' ')[2] } map { split /\n/, slurp_file($_) } glob "$file.[0-9]*";
