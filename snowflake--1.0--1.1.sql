@@ -56,6 +56,7 @@ DROP FUNCTION snowflake_internal.attach_widens(text);
 DROP FUNCTION snowflake_internal.own_referrers(oid, smallint);
 DROP FUNCTION snowflake_internal.attach_tell_referrers(snowflake_internal.attach_member[], text);
 DROP FUNCTION snowflake_internal.partition_require_owner(regclass);
+DROP FUNCTION snowflake_internal.partition_require_count(regclass, timestamptz, timestamptz, interval, bigint);
 DROP FUNCTION snowflake_internal.partition_require_step(interval);
 DROP FUNCTION snowflake_internal.partition_suffix(timestamptz, interval);
 DROP FUNCTION snowflake_internal.partition_require_default(regclass, name, timestamptz, timestamptz, interval, bigint, text);
@@ -476,10 +477,9 @@ END;
 $$;
 
 -- Makes others who draw from a sequence wait until the transaction ends. Refuses one that native IDs cannot be drawn
--- from, and one that others use; a NOTICE if they are bigint columns and the sequence was given by name.
--- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
--- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
--- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
+-- from, and one that others use, because they get numbers above 2^50 after the adoption; a NOTICE if they are bigint
+-- columns and the sequence was given by name. A PL/pgSQL body, or an SQL body in text, does not show which sequences it
+-- uses. Any role can name the sequence in a DEFAULT of its own: it decides nothing if its owner may not draw.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
     RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1363,7 +1363,6 @@ DECLARE
 BEGIN
     epoch := snowflake_internal.partition_epoch(parent, key, epoch_ms);
     PERFORM snowflake_internal.partition_require_period(from_ts, to_ts, step, epoch);
-    PERFORM snowflake_internal.partition_require_count(parent, from_ts, to_ts, step, epoch_ms);
 
     -- As ATTACH PARTITION does: rows are read and written meanwhile, and another call for the table waits.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
@@ -1404,7 +1403,7 @@ SELECT CASE WHEN lower($1) >= 0 THEN snowflake_internal.time_of(lower($1), $2) E
             WHEN upper($1) >= 0 THEN snowflake_internal.time_of(upper($1), $2) ELSE '-infinity' END
 $$;
 
--- Refuses times and steps that no partitions can be made for.
+-- Refuses times and steps that no partitions can be made for, and too many of them.
 CREATE OR REPLACE FUNCTION snowflake_internal.partition_require_period(from_ts timestamptz, to_ts timestamptz, step interval,
                                                             epoch_ms bigint)
     RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1412,8 +1411,8 @@ DECLARE
     months integer;
     days integer;
     rest interval;
-    first_ts timestamptz;
-    last_ts timestamptz;
+    first_ts CONSTANT timestamptz := snowflake_internal.time_of(0::bigint, epoch_ms);
+    last_ts CONSTANT timestamptz := snowflake_internal.time_of(9223372036854775807, epoch_ms);
 BEGIN
     IF from_ts IS NULL OR to_ts IS NULL OR step IS NULL THEN
         RAISE EXCEPTION 'from_ts, to_ts and step of snowflake_create_partitions() must not be null' USING
@@ -1442,14 +1441,18 @@ BEGIN
             HINT = 'For example interval ''1 month'', interval ''7 days'' or interval ''6 hours''.';
     END IF;
 
-    first_ts := snowflake_internal.time_of(0::bigint, epoch_ms);
-    last_ts := snowflake_internal.time_of(9223372036854775807, epoch_ms);
     IF from_ts + step <= first_ts OR to_ts > last_ts THEN
         RAISE EXCEPTION 'the time from % to % is not within the epoch', from_ts, to_ts USING
             ERRCODE = 'datetime_field_overflow',
             DETAIL = format('With epoch_ms %s the first ID is of %s, and the last one of %s.',
                             epoch_ms, first_ts, last_ts),
             HINT = 'Give times between these two, and epoch_ms in milliseconds.';
+    -- Steps of a year and more are few, because an epoch has 69 years. Many of them could be no interval.
+    ELSIF step < interval '1 year' AND from_ts + 10000 * step < to_ts THEN
+        RAISE EXCEPTION 'more than 10000 partitions from % to %', from_ts, to_ts USING
+            ERRCODE = 'program_limit_exceeded',
+            DETAIL = format('With the step %s the first 10000 end at %s.', step, from_ts + 10000 * step),
+            HINT = 'Take a longer step, or make them in several calls.';
     END IF;
 END;
 $$;

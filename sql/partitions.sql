@@ -118,10 +118,10 @@ SELECT e FROM (VALUES ('NULL', 'now()', 'now()', '1 day'), ('''calendar''', 'NUL
 -- No more than 10,000 steps, which is found out before the table is locked. A job can go on where they end.
 BEGIN;
 SELECT error_of($$SELECT snowflake_create_partitions('calendar', '2012-01-01', '2046-01-01', '1 second')$$);
-SELECT error_of($$SELECT snowflake_internal.partition_require_count('calendar', '2024-01-01', '2024-01-01 02:46:40', '1 second', 1314220021721)$$);
-SELECT error_of($$SELECT snowflake_internal.partition_require_count('calendar', '2024-01-01', '2024-01-01 02:46:41', '1 second', 1314220021721)$$);
+SELECT error_of($$SELECT snowflake_internal.partition_require_period('2024-01-01', '2024-01-01 02:46:40', '1 second', 1314220021721)$$);
+SELECT error_of($$SELECT snowflake_internal.partition_require_period('2024-01-01', '2024-01-01 02:46:41', '1 second', 1314220021721)$$);
 SELECT e FROM unnest('{2 hours,1 day,8765 hours,1 month}'::interval[]) AS step,
-    error_of(format('SELECT snowflake_internal.partition_require_count(%L, %L, %L, %L, NULL)', 'calendar', '2012-01-01', '2046-01-01', step)) AS e;
+    error_of(format('SELECT snowflake_internal.partition_require_period(%L, %L, %L, 1314220021721)', '2012-01-01', '2046-01-01', step)) AS e;
 SELECT count(*) FROM pg_locks WHERE relation = 'calendar'::regclass AND mode = 'ShareUpdateExclusiveLock';
 ROLLBACK;
 SELECT count(*) FROM shown('calendar');

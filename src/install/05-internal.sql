@@ -1,7 +1,6 @@
--- The schema of the functions that only the extension's own functions call. Its name is fixed, so that
--- no search_path decides which of them is called. A schema of that name that exists already is an error.
---
--- The public functions run with the caller's rights, so every role needs USAGE. Nobody is granted CREATE.
+-- The schema of the functions that only the extension's own functions call. Its name is fixed, so that no search_path
+-- decides which of them is called. A schema of that name that exists already is an error. The public functions run with
+-- the caller's rights, so every role needs USAGE. Nobody is granted CREATE.
 
 CREATE SCHEMA snowflake_internal;
 GRANT USAGE ON SCHEMA snowflake_internal TO PUBLIC;

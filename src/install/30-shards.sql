@@ -1,7 +1,6 @@
 -- Shards: the catalogue as their registry, and making one.
---
--- All functions run with the caller's rights and with a search_path of their own. Names
--- in dynamic SQL go through format('%I'), %L or regclass.
+-- All functions run with the caller's rights and with a search_path of their own. In dynamic SQL, a table appears as
+-- regclass and a role as regrole, which quote themselves, any other name through %I or %L.
 
 CREATE FUNCTION snowflake_shard_for(key bigint, shards integer) RETURNS integer
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_shard_for';

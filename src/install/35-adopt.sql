@@ -1,9 +1,7 @@
 -- From an old next_id() function to the native one, in place. The old function is called and its IDs are looked at; its
 -- body is not read. The steps are functions of their own, here and in the two parts after this one.
---
--- The old function must run as in an INSERT: with the caller's rights and the caller's search_path. So
--- snowflake_adopt() and adopt_call() have no SET clause, and each name and operator in them has its schema.
--- All other steps have a search_path of their own.
+-- The old function must run as in an INSERT: with the caller's rights and the caller's search_path. So snowflake_adopt()
+-- and adopt_call() have no SET clause, and each name and operator in them has its schema.
 
 -- One call of a function that snowflake_adopt() observes.
 CREATE TYPE snowflake_internal.observation AS (

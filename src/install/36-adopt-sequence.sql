@@ -70,10 +70,9 @@ END;
 $$;
 
 -- Makes others who draw from a sequence wait until the transaction ends. Refuses one that native IDs cannot be drawn
--- from, and one that others use; a NOTICE if they are bigint columns and the sequence was given by name.
--- All other users of the sequence get numbers above 2^50 after the adoption: "integer out of range".
--- A PL/pgSQL body, or an SQL body in text, does not show here which sequences it uses. Any role can name the sequence
--- in a DEFAULT of its own: such an object decides nothing if its owner may not draw.
+-- from, and one that others use, because they get numbers above 2^50 after the adoption; a NOTICE if they are bigint
+-- columns and the sequence was given by name. A PL/pgSQL body, or an SQL body in text, does not show which sequences it
+-- uses. Any role can name the sequence in a DEFAULT of its own: it decides nothing if its owner may not draw.
 CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer, seq regclass, is_given boolean)
     RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

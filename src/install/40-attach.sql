@@ -1,9 +1,7 @@
 -- Giving a column native IDs: a sequence, NOT NULL and a DEFAULT, in place of its former ones.
 --
--- snowflake_attach() looks at everything, locks, looks again, and only then changes anything. So each error
--- comes before a row is written. Its steps are the functions attach_...() in the files after this one; all run with the
--- caller's rights. old_ is the state before, new_ the state after. In a statement, a table appears as regclass and a
--- role as regrole, which quote themselves, any other name through %I or %L.
+-- snowflake_attach() looks at everything, locks, looks again, and only then changes anything. So each error comes before
+-- a row is written. Its steps are the functions attach_...(). old_ is the state before, new_ the state after.
 
 -- A column that snowflake_attach() changes: the column itself, that of a child or a partition, or one that refers to
 -- it. All of them are found once, by attach_scope(), and given to each step.

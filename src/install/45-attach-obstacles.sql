@@ -1,7 +1,5 @@
--- Steps of snowflake_attach(): obstacles.
---
--- ALTER TABLE would refuse them one by one, some only after an hour of rewriting: see
--- ATPrepAlterColumnType() and ATExecAlterColumnType() in PostgreSQL's tablecmds.c.
+-- Steps of snowflake_attach(): obstacles. ALTER TABLE would refuse them one by one, some only after an hour of rewriting:
+-- see ATPrepAlterColumnType() and ATExecAlterColumnType() in PostgreSQL's tablecmds.c.
 
 -- The dependents of the type of a narrow column, and theirs: a line that describes it, the object, the statement that
 -- drops it (NULL: none), and how far it is from the column.

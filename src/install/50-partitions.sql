@@ -1,7 +1,5 @@
--- Partitions by time of a table that is partitioned by RANGE of its ID.
---
--- The IDs of a partition are an int8range: without a lower bound it is FROM (MINVALUE), without an upper one
--- TO (MAXVALUE), and NULL is the default partition.
+-- Partitions by time of a table that is partitioned by RANGE of its ID. The IDs of a partition are an int8range: without
+-- a lower bound it is FROM (MINVALUE), without an upper one TO (MAXVALUE), and NULL is the default partition.
 
 -- snowflake_create_partitions('schema.table', '2024-01-01', '2025-01-01', '1 month' [, epoch_ms])
 --
@@ -28,7 +26,6 @@ DECLARE
 BEGIN
     epoch := snowflake_internal.partition_epoch(parent, key, epoch_ms);
     PERFORM snowflake_internal.partition_require_period(from_ts, to_ts, step, epoch);
-    PERFORM snowflake_internal.partition_require_count(parent, from_ts, to_ts, step, epoch_ms);
 
     -- As ATTACH PARTITION does: rows are read and written meanwhile, and another call for the table waits.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
