@@ -128,12 +128,14 @@ my %values = (
 	'pg_attribute' => q{(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.numbered'::regclass AND a.attnum = 1),
 		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'shard5.likes'::regclass AND a.attnum = 1),
 		(SELECT a FROM pg_attribute AS a WHERE a.attrelid = 'smith.seen'::regclass AND a.attnum = -1), NULL},
-	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t,%I)"}'; '{"(,,,,,,)"}';
-		'{"(pg_class,smith.seen,1,id,t,t,bigint)"}';
+	'snowflake_internal.attach_member[]' => q{'{}'; '{NULL}'; '{"(0,4294967295,-1,%I,t,t)"}'; '{"(,,,,,)"}';
+		'{"(pg_class,smith.seen,1,id,t,t)"}';
 		snowflake_internal.attach_scope('smith.numbered', 1::smallint);
 			snowflake_internal.attach_scope('smith.parted', 1::smallint);
 		snowflake_internal.attach_scope('smith.identified', 1::smallint);
 			snowflake_internal.attach_scope('shard5.photos', 1::smallint)},
+	'snowflake_internal.call[]' => q{'{}'; '{NULL}'; '{"(,,,,,,,,,,)"}'; '{"(1259,4294967295,-1,0,0,9999,0,-1,0,t,f)"}';
+		snowflake_internal.checked_calls()},
 	'boolean' => q{true, false},
 	'interval' => q{'1 month', '1 month', '1 year', '7 days', '300 years', '0', '-1 month', '1 month -1 day',
 		'0.5 seconds', '2000000000 months'},
