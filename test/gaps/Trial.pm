@@ -132,8 +132,10 @@ sub try_stall
 	  if $stalled && $run->{status} ne 0 && $run->{err} !~ m{\Q$fleet->{dir}/$stalled\E};
 	push @faults, $self->come_to_rest($run, 1);
 	$self->end_writer($writer, \@faults);
-	my $closed = $self->{verb}{name} =~ /undo/ ? 'two' : 'one';
-	my $longest = $blocked_at_most + (($stalled // '') eq $closed ? $stall : 0);
+	# Once a standby may be promoted, the old server cannot open again before the standby has answered.
+	my $name = $self->{verb}{name};
+	my $closed = $name =~ /split/ ? qr/^(?:one|two)$/ : $name =~ /undo/ ? qr/^two$/ : qr/^one$/;
+	my $longest = $blocked_at_most + (($stalled // '') =~ $closed ? $stall : 0);
 	push @faults, sprintf('writes were blocked for %.1f s', $writer->longest_pause())
 	  if $writer && $writer->longest_pause() > $longest;
 	return $stalled ? \@faults : undef;
