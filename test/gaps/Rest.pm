@@ -107,11 +107,10 @@ sub repeat
 		push @faults, "the same command, given again: $again->{status} $again->{err}" if $again->{status} !~ /^[01]$/;
 	}
 	push @faults, $self->{verb}{check}->($self->{fleet}, 1) if $self->{verb}{check};
-	if ($self->{verb}{is_global})
+	if ($self->{verb}{is_global} && $self->{verb}{name} ne 'global remove')
 	{
 		foreach my $verb ('verify', 'remove')
 		{
-			next if $verb eq 'verify' && $self->{verb}{name} =~ /remove/;
 			Command::pass_until($self->{fleet}{proxy}, 0.3, sub { 0 });
 			my $ended = $self->run([ Verbs::global($self->{fleet}, $verb) ]);
 			push @faults, "global $verb: $ended->{status} $ended->{out}$ended->{err}" if $ended->{status} ne 0;
