@@ -8,6 +8,7 @@
 #include "replication/digests.h"
 #include "replication/parts.h"
 #include "replication/publication.h"
+#include "replication/rows.h"
 #include "replication/slot.h"
 
 using namespace std::chrono_literals;
@@ -141,17 +142,6 @@ std::pair<SizedTables, SizedTables> divided(const SizedTables& tables, std::uint
     return divided;
 }
 
-/* TRUNCATE, or an ALTER TABLE that rewrites it: its rows are invisible in the snapshot. The row of
- * pg_class is that of the snapshot, and the function's result that of this moment. */
-bool is_rewritten(Connection& snapshot, const std::string& table)
-{
-    return snapshot
-               .query("SELECT FROM pg_class WHERE oid = $1::regclass "
-                      "AND relfilenode <> pg_relation_filenode(oid)",
-                      {table})
-               .rows() > 0;
-}
-
 } // namespace
 
 std::string compare_table(Connection& one, Connection& other, const std::string& table,
@@ -179,9 +169,10 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
         const std::string text = compare_parts(source, snapshot, table, is_counted);
         if (text.empty())
             return;
-        if (is_rewritten(snapshot, table))
+        /* TRUNCATE and ALTER TABLE make its rows invisible in the snapshot. */
+        if (!find_rewritten(snapshot, sql_array({table})).empty())
             warn(snapshot.server() + ": table " + visible(table) +
-                 " was emptied or rewritten since it was opened, and is not compared");
+                 " was emptied or rewritten after the opening, and is not compared");
         else
             found.push_back("table " + table + ": " + text);
     };

@@ -115,7 +115,10 @@ public:
     }
 
     std::vector<CopiedTable> read_tables(const std::string& oids);
-    std::string find_rewritten(const std::string& tables);
+    std::string find_rewritten(const std::string& tables)
+    {
+        return ::find_rewritten(source_, tables);
+    }
 
     template <typename Check>
     void copy(const std::vector<CopiedTable>& tables, std::atomic<std::size_t>& next,
@@ -157,16 +160,6 @@ std::vector<CopiedTable> Job::read_tables(const std::string& oids)
     for (int i = 0; i < found.rows(); i++)
         tables[static_cast<std::size_t>(i)].oid = found.text(i, 0);
     return tables;
-}
-
-/* The row of pg_class is that of the snapshot, and the function's result that of this moment. */
-std::string Job::find_rewritten(const std::string& tables)
-{
-    const Result rewritten = source_.query(
-        "SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) "
-        "AND relfilenode IS DISTINCT FROM pg_relation_filenode(oid) AND relfilenode <> 0 LIMIT 1",
-        {tables});
-    return rewritten.rows() == 0 ? "" : rewritten.text(0, 0);
 }
 
 /* The savepoint releases the lock on the table: an ALTER TABLE need not wait for other tables. */
@@ -258,4 +251,14 @@ std::string copy_rows(Connection& source, Connection& target, const std::string&
         sessions[i]->copy(found, next, progress, check);
     });
     return sessions.front()->find_rewritten(tables);
+}
+
+/* The row of pg_class is that of the snapshot, and the function's result that of this moment. */
+std::string find_rewritten(Connection& snapshot, const std::string& tables)
+{
+    const Result rewritten = snapshot.query(
+        "SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::regclass[]::oid[]) "
+        "AND relfilenode IS DISTINCT FROM pg_relation_filenode(oid) AND relfilenode <> 0 LIMIT 1",
+        {tables});
+    return rewritten.rows() == 0 ? "" : rewritten.text(0, 0);
 }

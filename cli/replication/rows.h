@@ -14,8 +14,12 @@
  * triggers of the table fire as in an apply worker. An error names the table and the row, and ends
  * the copy.
  *
- * Returns the first table that has another file now than under the snapshot, as SQL writes its
- * name; empty if there is none. A VACUUM FULL or TRUNCATE has made it, which do no harm. Or an
- * ALTER TABLE, which makes the rows invisible in earlier snapshots: then they are lost. */
+ * Returns the result of find_rewritten(). A TRUNCATE or VACUUM FULL does no harm; an ALTER TABLE
+ * makes the rows invisible in earlier snapshots: then they are lost. */
 std::string copy_rows(Connection& source, Connection& target, const std::string& tables,
                       const std::string& snapshot, int jobs);
+
+/* tables: an array of SQL with their OIDs or names. In a session in REPEATABLE READ: the first
+ * table that has another file now than under its snapshot, as SQL writes its name; empty if there
+ * is none. */
+std::string find_rewritten(Connection& snapshot, const std::string& tables);
