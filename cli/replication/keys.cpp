@@ -18,7 +18,7 @@ namespace
  * that have these values. */
 const char* const kKeys = R"(
 SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v',
-       referred, lacking, rows
+       referred, lacking, rows, connamespace::regnamespace
 FROM pg_constraint AS f
 JOIN pg_class AS c ON c.oid = conrelid JOIN pg_class AS p ON p.oid = confrelid
 CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END || conrelid::regclass,
@@ -65,11 +65,12 @@ struct Key {
     Key(const Result& keys, int i)
         : table(keys.text(i, 0)), name(keys.text(i, 1)), other(keys.text(i, 2)),
           violations(keys.text(i, 3)), one_violation(keys.text(i, 4)), referred(keys.text(i, 5)),
-          lacking(keys.text(i, 6)), rows(keys.text(i, 7))
+          lacking(keys.text(i, 6)), rows(keys.text(i, 7)), schema(keys.text(i, 8))
     {
     }
 
-    const std::string table, name, other, violations, one_violation, referred, lacking, rows;
+    const std::string table, name, other, violations, one_violation, referred, lacking, rows,
+        schema;
 };
 
 std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool only_leaving)
@@ -106,7 +107,7 @@ void note(Connection& connection, const Key& key, const ServerError& error,
     if (error.sqlstate == kQueryCanceled || error.sqlstate == kLockTimeout)
         unchecked.add_late(key.table, key.name);
     else if (error.sqlstate == kInsufficientPrivilege)
-        unchecked.add_foreign(key.table, key.name, key.other);
+        unchecked.add_foreign(key.schema, key.table, key.name, key.other);
     else
         throw error;
 }
@@ -118,14 +119,14 @@ void UncheckedKeys::add_late(const std::string& table, const std::string& key)
     late_.insert(table + " " + key);
 }
 
-void UncheckedKeys::add_foreign(const std::string& table, const std::string& key,
-                                const std::string& other)
+void UncheckedKeys::add_foreign(const std::string& schema, const std::string& table,
+                                const std::string& key, const std::string& other)
 {
     if (first_.empty())
         first_ = "foreign key " + visible(key) + " of table " + visible(table) +
                  " was not checked, because table " + visible(other) + " has another owner";
     foreign_.insert(table + " " + key);
-    schemas_.insert(table.substr(0, end_of_token(table, 0)));
+    schemas_.insert(schema);
 }
 
 UncheckedKeys::~UncheckedKeys()

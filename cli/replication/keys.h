@@ -23,7 +23,8 @@ public:
 
     void add_late(const std::string& table, const std::string& key);
     /* other: the table to which it refers; of another owner. */
-    void add_foreign(const std::string& table, const std::string& key, const std::string& other);
+    void add_foreign(const std::string& schema, const std::string& table, const std::string& key,
+                     const std::string& other);
 
 private:
     std::set<std::string> late_;
