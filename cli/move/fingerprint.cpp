@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "definition/entries.h"
+#include "definition/fingerprint.h"
 #include "cutover/cutover.h"
 #include "postgres/trust.h"
-#include "sql/sql.h"
 
 namespace
 {
@@ -24,14 +24,6 @@ std::vector<std::string> read_definition(Connection& source, const Move& move,
      * server by its collation. */
     std::sort(definition.begin(), definition.end());
     return definition;
-}
-
-/* Of fingerprint.sql. */
-std::string body_of(const std::string& schemas, const std::string& result)
-{
-    std::string body = fingerprint_sql;
-    body.replace(body.find("@schemas@", body.find("DECLARE")), 9, schemas);
-    return body.replace(body.find("@result@", body.find("BEGIN")), 8, result);
 }
 
 std::string marked_lines(const std::string& mark, const std::vector<std::string>& statements)
@@ -60,24 +52,16 @@ void make_fingerprint(Connection& source, const Move& move)
         INSERT INTO @move@.noted DEFAULT VALUES;
         CREATE OR REPLACE FUNCTION @move@.fingerprint() RETURNS text LANGUAGE plpgsql
             SET search_path = '' SET plan_cache_mode = force_generic_plan AS $$)" +
-                        body_of("ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s "
-                                "ON s.schema_name = n.nspname)",
-                                "RETURN fingerprint") +
+                        fingerprint_body(
+                            "ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s "
+                            "ON s.schema_name = n.nspname)",
+                            "RETURN fingerprint") +
                         "$$; REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;") +
                keeping_to_owner(move.name));
 }
 
-/* The fingerprint of a source without a record. DO has no result, and a function would take the
- * right to make one. */
 Tried::Tried(Connection& source, const Shards& shards)
-    : fingerprint(source
-                      .run("DO $do$" +
-                           body_of(source.literal(schemas_of(shards)) + "::regnamespace[]",
-                                   "PERFORM set_config('snowflake_shard.fingerprint', "
-                                   "fingerprint, false)") +
-                           "$do$; SELECT current_setting('snowflake_shard.fingerprint')")
-                      .text(0, 0)),
-      archive(source, schemas_in(shards))
+    : fingerprint(fingerprint_of(source, shards)), archive(source, schemas_in(shards))
 {
 }
 

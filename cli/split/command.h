@@ -42,6 +42,8 @@ private:
     void make_triggers();
     void prepare();
     void cut_over();
+    /* Connects promoted_, if it is not connected. */
+    void connect_again();
     void close(Connection& keeper, Clock::time_point deadline);
     /* The record says that the promotion is requested, of this start of the standby. */
     void note_request(Clock::time_point deadline);
@@ -51,9 +53,9 @@ private:
     void lead_there();
     void tell_of_slot();
     static void remove_fence(Connection& connection);
-    /* Prints this state for the shards that leave, or for those that stay. Returns the exit
-     * code. */
-    int end(const std::string& state, bool leaves = true);
+    Shards leaving() const;
+    /* Prints this state for the shards that leave. Returns the exit code. */
+    int end(const std::string& state);
     std::string tell_of_writes() const;
 
     /* To open the shards, on either side, is not given up because --timeout is short: with a
@@ -67,6 +69,7 @@ private:
      * cutover_ read must not change any more. */
     const SplitOptions options_;
     SplitServers servers_;
+    std::optional<Connection> promoted_; /* to the standby, too: of see_promoted() */
     Connection& old_ = servers_.old;
     std::vector<SplitShard> shards_;
     Cutover cutover_;

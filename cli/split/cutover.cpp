@@ -6,6 +6,8 @@
 #include "base/output.h"
 #include "cutover/sequences.h"
 #include "cutover/waiting.h"
+#include "postgres/settings.h"
+#include "split/changes.h"
 #include "split/command.h"
 #include "split/fence.h"
 #include "split/standby.h"
@@ -42,6 +44,14 @@ std::function<void()> late_or_interrupted(const Connection& connection, Clock::t
 }
 
 } // namespace
+
+void SplitCommand::connect_again()
+{
+    if (promoted_)
+        return;
+    promoted_.emplace(options_.standby);
+    withstand_settings(*promoted_);
+}
 
 /* Clients behind PgBouncer are held first. PAUSE lets their transactions end, so that none of them
  * meets the fence. The sequences come after the writers: a transaction that writes may still draw.
@@ -141,8 +151,12 @@ void SplitCommand::open_standby()
                                          "a backup.");
     /* A command that was killed after open_sides() has opened them already, and clients may have
      * written. */
-    if (!there->is_new)
+    if (!there->is_new) {
+        connect_again();
+        const Watch watch(*promoted_, late_at(*promoted_, deadline_of_opening()));
+        see_promoted(*promoted_);
         make_slots(old_, standby);
+    }
     const TimedStep step("new: the shards are open");
     if (!there->is_new)
         open_shards(standby, deadline_of_opening());
@@ -168,8 +182,9 @@ std::string SplitCommand::unknown_outcome() const
 
 void SplitCommand::cut_over()
 {
-    /* Connected now, so that clients are not held for it. */
+    /* Connected now, so that clients are not held for them. */
     Connection keeper = old_.another();
+    connect_again();
     lock_keeper(keeper, split_fence());
     CutoverSteps steps;
     steps.close = [&] { close(keeper, limits_.deadline()); };

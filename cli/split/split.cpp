@@ -11,6 +11,7 @@
 #include "fleet/published.h"
 #include "postgres/identity.h"
 #include "postgres/trust.h"
+#include "split/changes.h"
 #include "split/command.h"
 #include "cutover/sequences.h"
 #include "cutover/standby.h"
@@ -48,12 +49,20 @@ SplitCommand::SplitCommand(const SplitOptions& options)
 {
 }
 
-int SplitCommand::end(const std::string& state, bool leaves)
+Shards SplitCommand::leaving() const
+{
+    Shards leaving;
+    for (const SplitShard& shard : shards_)
+        if (shard.leaves)
+            leaving.push_back(shard);
+    return leaving;
+}
+
+int SplitCommand::end(const std::string& state)
 {
     std::vector<ShardState> states;
-    for (const SplitShard& shard : shards_)
-        if (shard.leaves == leaves)
-            states.push_back({static_cast<const Shard&>(shard), state, ""});
+    for (const Shard& shard : leaving())
+        states.push_back({shard, state, ""});
     return print_states(states, options_.json);
 }
 
@@ -203,12 +212,9 @@ int SplitCommand::go_on()
 
 void SplitCommand::lead_there()
 {
-    ShardSet numbers;
-    for (const SplitShard& shard : shards_)
-        if (shard.leaves)
-            numbers.insert(shard.number);
     /* The shards in one range list, as --shards takes them: "1000-1999". */
-    routers_.lead_to(old_, servers_.reached(), {{"SHARDS=" + format_shards(numbers)}});
+    routers_.lead_to(old_, servers_.reached(),
+                     {{"SHARDS=" + format_shards(numbers_of(leaving()))}});
 }
 
 /* A slot keeps WAL for the standby that will not come back. primary_slot_name has no effect on a
@@ -229,9 +235,10 @@ void SplitCommand::tell_of_slot()
 /* Clients wait for lead_there(), and for nothing else here. If it fails, the step stays promoting:
  * --resume finds the shards open, and leads clients there again.
  *
- * The bounds of sequences take long. They come before stay(), which ends the split: if the command
- * is killed before that, list shows that --resume goes on. The slot goes after stay(), because
- * staying() lets clients write only where the slot is until stay() has replaced its body. */
+ * The bounds of sequences take long, and so can the definitions. They come before stay(), which
+ * ends the split: if the command is killed before that, list shows that --resume goes on. The slot
+ * goes after stay(), because staying() lets clients write only where the slot is until stay() has
+ * replaced its body. */
 int SplitCommand::finish()
 {
     const UntilEnd until_end;
@@ -246,6 +253,9 @@ int SplitCommand::finish()
                  std::chrono::duration_cast<std::chrono::milliseconds>(opened_at_ - closed_at_)
                      .count()) +
              " ms");
+    std::string rest;
+    if (require_split(old_).is_under_way())
+        rest = tell_of_changes(old_, promoted_ ? *promoted_ : servers_.reached(), leaving());
     mark_sequences(old_, split_fence(), true);
     mark_sequences(servers_.reached(), split_fence(), false);
     if (require_split(old_).is_under_way())
@@ -253,7 +263,8 @@ int SplitCommand::finish()
     drop_slot(old_);
     tell_of_slot();
     tell_of_global_tables(old_, servers_.reached(), "Now: ");
-    return end("moved");
+    const int code = end("moved" + rest);
+    return rest.empty() ? code : kFound;
 }
 
 int SplitCommand::execute()

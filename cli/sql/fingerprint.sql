@@ -1,4 +1,4 @@
--- The body of a function, or of DO: see move/fingerprint.cpp. @schemas@: an expression, the OIDs of the schemas; @result@: a statement
+-- The body of a function, or of DO: see definition/fingerprint.h. @schemas@: an expression, the OIDs of the schemas; @result@: a statement
 -- that takes the variable fingerprint.
 --
 -- The rows of the catalogue that define the shard, by their xmin; those of pg_class by their contents, because TRUNCATE and REFRESH

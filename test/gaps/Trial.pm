@@ -165,8 +165,9 @@ sub try_change
 		{
 			$fleet->try_sql($_, 'mallory', $told) foreach @places;
 		}
-		# A change of the definition between its last comparison and the opening.
-		my $is_told = $self->{printed} =~ /the definition of the shard has been changed since it was closed/;
+		# A change of the definition between its last comparison, or the promotion, and the opening.
+		my $is_told = $self->{printed} =~ /the definition of (?:the )?shard\b.* has been changed since it was closed/
+		  || $self->{printed} =~ /the definitions of shard\b.* differ: one of them was changed since the promotion/;
 		push @faults, "the change on server $changed, which was acknowledged, is not there: " . Rest::last_lines($run->{err})
 		  if !$is_told && !$is_there->();
 	}

@@ -6,12 +6,14 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/../gaps";
 
+use Command;
 use FaultTest;
 use IPC::Run;
 use PoolerTest;
 use PostgreSQL::Test::Utils;
+use Proxy;
 use ShardTest;
 use ShardWriters;
 use SnowflakeTest;
@@ -120,6 +122,34 @@ foreach my $trial (1 .. $trials)
 is(join("\n", @faults), '', "$trials kills: each shard is open on one server, verify finds nothing ("
 		. join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes) . ')');
 
+subtest 'DDL on the old server between the promotion and the opening' => sub {
+	$one->safe_psql('postgres', 'CREATE MATERIALIZED VIEW insta2.names AS SELECT name FROM insta2.users');
+	my $two = new_standby($one, 'changed');
+	my $dir = PostgreSQL::Test::Utils::tempdir_short();
+	mkdir "$dir/$_" foreach qw(one two);
+	my %nodes = (one => $one, two => $two);
+	my $proxy = Proxy->new(map { $_ => { listen => "$dir/$_/.s.PGSQL.5432",
+				upstream => $nodes{$_}->host . '/.s.PGSQL.' . $nodes{$_}->port } } keys %nodes);
+	my @servers = ('--from', "host=$dir/one port=5432 dbname=postgres", '--standby', "host=$dir/two port=5432 dbname=postgres");
+	my $is_changed;
+	my $run = Command::run($proxy, [ $program, 'split', @servers, '--shards', '2,3' ], sub {
+		my ($server, $gap) = @_;
+		return 0 if $is_changed || $gap !~ /^two: SELECT snowflake_split\.end_sequences/;
+		$is_changed = $one->safe_psql('postgres', q{COMMENT ON TABLE insta3.users IS 'changed';
+			REFRESH MATERIALIZED VIEW insta2.names; SELECT 'done'});
+		return 0; });
+	is($run->{status}, 1, 'exit code 1') or diag($run->{err});
+	like($run->{err}, qr/: the definition of shard 3, schema insta3 has been changed since it was closed\. The change is not on /,
+		'the shard is named');
+	like($run->{err}, qr/refreshed since the promotion\. On \S+: REFRESH MATERIALIZED VIEW insta2\.names;$/m, 'and the view');
+	like($run->{out}, qr/^2 shards moved, changed after it was closed: 2-3$/m, 'the state of the shards');
+	is(($run = Command::run($proxy, [ $program, 'split', @servers, '--resume' ]))->{status}, 0, 'and it is at its end')
+	  or diag($run->{err});
+	is(Command::run($proxy, [ $program, 'split', @servers, '--complete' ])->{status}, 0, '--complete');
+	make_real_shard($one, 'postgres', $_, "insta$_") foreach 2, 3;
+	$two->stop('immediate');
+};
+
 subtest 'a split that ends before the bounds of its sequences' => sub {
 	$one->safe_psql('postgres', q{
 		CREATE FUNCTION public.fails() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no ALTER SEQUENCE'; END$$;
@@ -143,13 +173,16 @@ subtest 'a split that ends before the bounds of its sequences' => sub {
 		unlike($error, qr/RESTART/, 'nor has this one');
 	}
 	$_->safe_psql('postgres', 'DROP FUNCTION public.fails CASCADE') foreach $one, $two;
+	$two->safe_psql('postgres', q{COMMENT ON TABLE insta2.users IS 'changed'});
 	my @reload = ('postgres', 'SELECT pg_reload_conf()');
 	$one->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 	$one->safe_psql(@reload);
 	my $split = start_command('split', "a COMMIT waits for a synchronous standby, .* = nobody\n", @servers, '--resume');
 	$one->safe_psql('postgres', 'SET synchronous_commit = local; ALTER SYSTEM RESET synchronous_standby_names');
 	$one->safe_psql(@reload);
-	is(end_command($split), 0, '--resume tells of the standby for which it waits') or diag($split->{err});
+	is(end_command($split), 1, '--resume tells of the standby for which it waits') or diag($split->{err});
+	like($split->{err}, qr/the definitions of shard 2, schema insta2 on \S+ and \S+ differ: one of them was changed since the promotion/,
+		'and of DDL since then, on either server');
 	is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify finds nothing');
 	$two->stop;
 };
