@@ -42,17 +42,23 @@ std::vector<std::string> missing_triggers(Connection& connection, const Fence& f
 
 /* CREATE TRIGGER takes a SHARE ROW EXCLUSIVE lock: it waits for the writers of its table, and later
  * writers wait behind it; readers do not. So each table has a transaction of its own, before the
- * time in which writes are blocked. A table that has its trigger is not locked again. */
+ * time in which writes are blocked. A table that has its trigger is not locked again. One that was
+ * dropped or renamed meanwhile is passed over: require_triggers() looks for it again. */
 void make_triggers(Connection& connection, const Fence& fence, Clock::duration patience)
 {
     const std::vector<std::string> statements = missing_triggers(connection, fence, true);
     Progress progress("triggers", statements.size());
     for (const std::string& statement : statements) {
         stop_if_interrupted();
-        lock_and_run_naming(connection, Clock::now() + patience, [&] {
-            /* If a crash loses it, require_triggers() finds that out. */
-            connection.run("SET LOCAL synchronous_commit = off; " + statement);
-        });
+        try {
+            lock_and_run_naming(connection, Clock::now() + patience, [&] {
+                /* If a crash loses it, require_triggers() finds that out. */
+                connection.run("SET LOCAL synchronous_commit = off; " + statement);
+            });
+        } catch (const ServerError& error) {
+            if (error.sqlstate != kUndefinedTable)
+                throw;
+        }
         progress.step();
     }
 }

@@ -133,12 +133,11 @@ std::string text_of(SplitStep step)
 
 std::vector<MoveState> read_moves(Connection& connection)
 {
-    const std::string undefined_table = "42P01";
     for (int left = 10;; left--)
         try {
             return read_matching_moves(connection, "'^snowflake_move_[0-9]{1,4}$'");
         } catch (const ServerError& error) {
-            if (error.sqlstate != undefined_table || left == 0)
+            if (error.sqlstate != kUndefinedTable || left == 0)
                 throw;
             /* Else another command has dropped a record between the two queries. */
             refuse_old_records(connection);

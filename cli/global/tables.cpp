@@ -241,14 +241,13 @@ std::string choose_role(Connection& connection, const std::string& tables)
 void run_as(Connection& connection, const std::string& role, const std::string& sql)
 {
     const std::string insufficient_privilege = "42501";
-    const std::string undefined_table = "42P01";
     try {
         connection.query("SELECT snowflake_internal.run_as_role($1, $2)", {role, sql});
     } catch (const ServerError& error) {
         std::string text = without_text(error.what(), sql.substr(0, sql.find('\n')));
         if (error.sqlstate == insufficient_privilege)
             text += "\nThe SQL works with the rights of role " + visible(role) + ".";
-        if (error.sqlstate == undefined_table)
+        if (error.sqlstate == kUndefinedTable)
             text += "\nHINT:  Write names with their schema: public.filters.";
         throw ServerError(text, error.sqlstate);
     }

@@ -38,6 +38,7 @@ struct ServerError : Failure {
  * same locks in another order. */
 inline const std::string kLockTimeout = "55P03";
 inline const std::string kDeadlock = "40P01";
+inline const std::string kUndefinedTable = "42P01";
 
 /* The rows of a statement. All values are the server's text: t and f for a boolean, "" for NULL
  * (is_null() tells it from an empty text). number() throws a std::exception if the text is no

@@ -94,11 +94,10 @@ void reopen_if_lost(Connection& connection)
 std::string explained(const ServerError& error, Connection& connection)
 {
     const std::string undefined_function = "42883";
-    const std::string undefined_table = "42P01";
     std::string text = without_text(error.what(), "DECLARE snowflake_rows ");
     if (connection.is_alive() && ((error.sqlstate == undefined_function &&
                                    text.find("function snowflake_") != std::string::npos) ||
-                                  (error.sqlstate == undefined_table &&
+                                  (error.sqlstate == kUndefinedTable &&
                                    text.find("relation \"snowflake_") != std::string::npos)))
         text += "\nsearch_path has the shard's schema alone: write " +
                 extension_schema(connection) + ".snowflake_...";

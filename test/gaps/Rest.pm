@@ -72,7 +72,7 @@ sub come_to_rest
 	{
 		my $ended = $self->run([ $self->{verb}{last}->($self->{fleet}) ]);
 		# A change can have lifted the fence of a table.
-		if ($ended->{err} =~ /^snowflake-shard: (\S+): table .*\nHINT:  (.*); closes it\./m)
+		if ($ended->{err} =~ /(\S+): table .*\nHINT:  (.*); closes it\./)
 		{
 			my ($at, $statement) = ($1, $2);
 			my ($server) = grep { $at =~ /^\Q$self->{fleet}{dir}\E\/$_\b/ } qw(one two);
