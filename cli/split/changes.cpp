@@ -34,7 +34,7 @@ Shards find_changed(Connection& old, Connection& promoted, const Shards& shards)
 
 void see_promoted(Connection& promoted)
 {
-    promoted.run("BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ; SELECT pg_current_snapshot()");
+    promoted.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT pg_current_snapshot()");
 }
 
 std::string tell_of_changes(Connection& old, Connection& promoted, const Shards& shards)
