@@ -133,8 +133,8 @@ sub try_stall
 	push @faults, $self->come_to_rest($run, 1);
 	$self->end_writer($writer, \@faults);
 	# Once a standby may be promoted, the old server cannot open again before the standby has answered.
-	my $name = $self->{verb}{name};
-	my $closed = $name =~ /split/ ? qr/^(?:one|two)$/ : $name =~ /undo/ ? qr/^two$/ : qr/^one$/;
+	my $verb = $self->{verb}{name};
+	my $closed = $verb =~ /split/ ? qr/^(?:one|two)$/ : $verb =~ /undo/ ? qr/^two$/ : qr/^one$/;
 	my $longest = $blocked_at_most + (($stalled // '') =~ $closed ? $stall : 0);
 	push @faults, sprintf('writes were blocked for %.1f s', $writer->longest_pause())
 	  if $writer && $writer->longest_pause() > $longest;
