@@ -23,11 +23,11 @@ sub run
 	return $run;
 }
 
-# Servers on which the shard can be written to.
+# Servers on which the shard can be written to: of the last list at rest, or of one that is made now.
 sub places
 {
 	my ($self) = @_;
-	my ($rows) = $self->listed();
+	my $rows = $self->{at_rest} // ($self->listed())[0];
 	my %ports = map { ("$self->{fleet}{dir}/$_" => $_) } qw(one two);
 	return map { my $at = $_->{server}; map { $ports{$_} } grep { $at =~ /^\Q$_\E[:\/]/ } keys %ports }
 	  grep { $_->{state} =~ /^open/ } @$rows;
@@ -57,7 +57,7 @@ sub come_to_rest
 		return 'list shows ' . @$rows . ' rows of the shard' if @$rows != 1;
 		my ($state, $next) = @{ $rows->[0] }{qw(state next)};
 		$is_at_end = $state =~ /^open/;
-		last if $is_at_end && !$next;
+		if ($is_at_end && !$next) { $self->{at_rest} = $rows; last }
 		$next .= ' --timeout 5s' if $next =~ /--(?:resume|cutover)/;
 		$next .= ' --trust-owners' if $next =~ /move .*--(?:resume|cutover)/ && Verbs::needs_trust($self->{fleet});
 		my $ended = $self->shell($next);
@@ -70,6 +70,7 @@ sub come_to_rest
 	my @faults = $is_at_end ? () : "it does not come to rest: @told";
 	if ($self->{verb}{last} && $self->has_record_of_split())
 	{
+		undef $self->{at_rest};
 		my $ended = $self->run([ $self->{verb}{last}->($self->{fleet}) ]);
 		# A change can have lifted the fence of a table.
 		if ($ended->{err} =~ /(\S+): table .*\nHINT:  (.*); closes it\./)

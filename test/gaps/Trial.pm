@@ -45,6 +45,7 @@ sub gaps
 sub begin
 {
 	my ($self) = @_;
+	undef $self->{at_rest};
 	$self->{fleet}->reset_servers($self->{verb}{is_move} && $self->{fleet}{pooler});
 	my ($first) = $self->{verb}{prepare} ? $self->{verb}{prepare}->($self->{fleet}) : ();
 	return unless $first;
