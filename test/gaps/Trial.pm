@@ -45,7 +45,7 @@ sub gaps
 sub begin
 {
 	my ($self) = @_;
-	undef $self->{at_rest};
+	undef @$self{qw(at_rest writer)};
 	$self->{fleet}->reset_servers($self->{verb}{is_move} && $self->{fleet}{pooler});
 	my ($first) = $self->{verb}{prepare} ? $self->{verb}{prepare}->($self->{fleet}) : ();
 	return unless $first;
@@ -194,6 +194,7 @@ sub in_gap
 		return 0 if $gap ne $wanted || $is_last && $round == 1;
 		($done, $acted) = (1, $server);
 		$self->wait_for_last_round() if $is_last;
+		$self->{writer}->hurry() if $self->{writer};
 		return $act->($run, $server);
 	};
 }
@@ -218,7 +219,7 @@ sub start_writer
 	my $writer = Writer->start("$fleet->{dir}/journal",
 		map { sprintf 'dbi:Pg:host=%s;port=%s;dbname=app', $_->host, $_->port } @{ $fleet->{nodes} }{qw(one two)});
 	Command::pass_until($fleet->{proxy}, 10, sub { -s "$fleet->{dir}/journal" });
-	return $writer;
+	return $self->{writer} = $writer;
 }
 
 # True if it wrote, or was not to.

@@ -1,5 +1,6 @@
 # A client that writes to the shard in a process of its own, on whichever server takes the rows, and notes each
-# transaction that was acknowledged. A transaction is a user and two posts.
+# transaction that was acknowledged. A transaction is a user and two posts. Each takes processor time on both servers, so
+# they come quickly only where most can go wrong: at a gap, and after a refusal.
 
 package Writer;
 
@@ -12,11 +13,16 @@ use POSIX ();
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time usleep);
 
+my $pause = 25_000;    # microseconds
+my $short_pause = 5_000;
+my $quick_ones = 20;
+
 # places: connection strings of DBI
 sub start
 {
 	my ($class, $file, @places) = @_;
 	unlink $file, "$file.stop";
+	local $SIG{USR1} = 'IGNORE';    # until the process has its own answer
 	my $pid = fork() // die "fork: $!";
 	if ($pid == 0)
 	{
@@ -25,6 +31,14 @@ sub start
 		POSIX::_exit(0);
 	}
 	return bless { pid => $pid, file => $file }, $class;
+}
+
+# At a gap: a transaction now, and some with short pauses.
+sub hurry
+{
+	my ($self) = @_;
+	kill 'USR1', $self->{pid};
+	return;
 }
 
 # { acknowledged => [tokens], doubtful => { token => 1 }, times => [of the acknowledgements], errors => [...] }
@@ -62,6 +76,8 @@ sub write_rows
 	$log->autoflush(1);
 	my ($parent, $place) = (getppid(), 0);
 	my @sessions;
+	my $quick = 0;
+	local $SIG{USR1} = sub { $quick = $quick_ones };    # it ends a pause, too
 	for (my $n = 0; !-e "$file.stop" && getppid() == $parent; $n++)
 	{
 		my $session = $sessions[$place] //= DBI->connect($places[$place], scalar getpwuid($<), '',
@@ -78,9 +94,11 @@ sub write_rows
 		if (defined $done)
 		{
 			print $log "done w$n ", time(), "\n";
-			usleep(5_000);
+			usleep($quick > 0 ? $short_pause : $pause);
+			$quick-- if $quick > 0;
 			next;
 		}
+		$quick = $quick_ones;
 		my $error = $session->errstr =~ s/\s+/ /gr;
 		# Closed, moved away, not there yet, or a copy that has no indexes yet.
 		my $is_expected = $state =~ /^(?:25006|42P01|3F000|42883|42P10|2200H|55000|40|55P03|57)/;
