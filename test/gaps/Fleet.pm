@@ -93,9 +93,9 @@ sub reset_servers
 	foreach my $name (qw(one two))
 	{
 		my $node = $self->{nodes}{$name};
-		delete @{ $self->{sessions} }{ grep { /^$name / } keys %{ $self->{sessions} } };
 		if ($self->{has_standby})
 		{
+			delete @{ $self->{sessions} }{ grep { /^$name / } keys %{ $self->{sessions} } };
 			$node->stop('immediate') if $node->{_pid};
 			system('rm', '-rf', $node->data_dir) == 0 && system('cp', '-a', $node->data_dir . '.kept', $node->data_dir) == 0
 			  or die 'a data directory could not be copied';
@@ -116,16 +116,14 @@ sub make_database
 	if ($has_app)
 	{
 		$admin->do('ALTER DATABASE app ALLOW_CONNECTIONS true');
-		my $app = $self->session($name);
-		foreach my $subscription (map { $_->[0] }
-			@{ $app->selectall_arrayref('SELECT quote_ident(subname) FROM pg_subscription
-			WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())') })
+		foreach my $subscription (@{ $admin->selectcol_arrayref(q{SELECT quote_ident(subname) FROM pg_subscription
+			WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = 'app')}) })
 		{
+			my $app = $self->session($name);
 			$app->do("ALTER SUBSCRIPTION $subscription $_") foreach 'DISABLE', 'SET (slot_name = NONE)';
 			$app->do("DROP SUBSCRIPTION $subscription");
 		}
-		$self->forget($name);
-		$admin = $self->session($name, database => 'postgres');
+		$self->forget("$name app");
 		await('the slots are dropped', sub {
 			$admin->do('SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active');
 			eval { $admin->do('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots') } });
@@ -183,11 +181,12 @@ sub session
 	return $$session;
 }
 
+# Those on a server, or in a database of it: "one", "one app".
 sub forget
 {
-	my ($self, $name) = @_;
+	my ($self, $place) = @_;
 	my $sessions = $self->{sessions};
-	$_->disconnect foreach grep { defined } delete @$sessions{ grep { /^$name / } keys %$sessions };
+	$_->disconnect foreach grep { defined } delete @$sessions{ grep { /^$place / } keys %$sessions };
 	return;
 }
 
