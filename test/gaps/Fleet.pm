@@ -10,11 +10,14 @@ use lib "$FindBin::RealBin/../t";
 
 use DBD::Pg;
 use DBI;
+use File::Find 'find';
+use File::Path 'rmtree';
 use PoolerTest;
 use PostgreSQL::Test::Utils;
 use Proxy;
 use SnowflakeTest;
 use SplitTest;
+use Time::HiRes ();
 
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
   . "max_worker_processes = 12\nmax_logical_replication_workers = 8\nwal_retrieve_retry_interval = 20ms\n"
@@ -97,8 +100,7 @@ sub reset_servers
 		{
 			delete @{ $self->{sessions} }{ grep { /^$name / } keys %{ $self->{sessions} } };
 			$node->stop('immediate') if $node->{_pid};
-			system('rm', '-rf', $node->data_dir) == 0 && system('cp', '-a', $node->data_dir . '.kept', $node->data_dir) == 0
-			  or die 'a data directory could not be copied';
+			restore_folder($node->data_dir, $node->data_dir . '.kept');
 			start_server($node);
 		}
 		else { $self->make_database($name) }
@@ -106,6 +108,31 @@ sub reset_servers
 	}
 	$self->lead_pooler() if $needs_pooler;
 	return;
+}
+
+# As the kept copy, which has the times of its files, too. A server writes to few of its files: the others stay.
+sub restore_folder
+{
+	my ($folder, $kept) = @_;
+	my ($is, $was) = map { files_of($_) } $folder, $kept;
+	rmtree([ map { "$folder/$_" } grep { !exists $was->{$_} } keys %$is ]);
+	my @changed = grep { ($is->{$_} // '') ne $was->{$_} } sort keys %$was;
+	mkdir "$folder/$_" foreach grep { $was->{$_} eq 'folder' } @changed;
+	my @files = grep { $was->{$_} ne 'folder' } @changed;
+	!@files || system('env', '-C', $kept, 'cp', '-a', '--parents', '-t', $folder, @files) == 0
+	  or die 'a data directory could not be restored';
+	return;
+}
+
+# name => "size time", or "folder"
+sub files_of
+{
+	my ($folder) = @_;
+	my %files;
+	find({ no_chdir => 1, wanted => sub {
+		my @stat = Time::HiRes::lstat($_) or return;
+		$files{ substr $_, 1 + length $folder } = -d _ ? 'folder' : "$stat[7] $stat[9]" if $_ ne $folder; } }, $folder);
+	return \%files;
 }
 
 sub make_database
