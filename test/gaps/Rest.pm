@@ -14,11 +14,20 @@ my $most_commands = 6;    # that "list" may name one after the other
 
 sub words { my ($self) = @_; return $self->{verb}{words}->($self->{fleet}) }
 
-# Arguments of the command, and what to do in each gap. printed: the standard error of all commands.
+# Arguments of the command, and what to do in each gap.
 sub run
 {
 	my ($self, $words, $on_gap) = @_;
-	my $run = Command::run($self->{fleet}{proxy}, [ $self->{program}, @$words ], $on_gap);
+	return $self->run_program([ $self->{program}, @$words ], $on_gap);
+}
+
+# printed: the standard error of all commands. The writer writes quickly while the fence of a move or split closes.
+sub run_program
+{
+	my ($self, $words, $on_gap) = @_;
+	my $run = Command::run($self->{fleet}{proxy}, $words, sub {
+		$self->{writer}->hurry() if $self->{writer} && $_[1] =~ /\.(?:set_body|close)\(/;
+		return $on_gap && $on_gap->(@_); });
 	$self->{printed} .= $run->{err};
 	return $run;
 }
@@ -100,9 +109,7 @@ sub shell
 	my ($self, $command) = @_;
 	my ($folder) = $self->{program} =~ m{(.*)/};
 	local $ENV{PATH} = "$folder:$ENV{PATH}";
-	my $run = Command::run($self->{fleet}{proxy}, [ 'sh', '-c', $command ]);
-	$self->{printed} .= $run->{err};
-	return $run;
+	return $self->run_program([ 'sh', '-c', $command ]);
 }
 
 sub repeat

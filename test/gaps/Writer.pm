@@ -1,6 +1,6 @@
 # A client that writes to the shard in a process of its own, on whichever server takes the rows, and notes each
 # transaction that was acknowledged. A transaction is a user and two posts. Each takes processor time on both servers, so
-# they come quickly only where most can go wrong: at a gap, and after a refusal.
+# they come quickly only where most can go wrong: at a gap, while the shard is closed, and after it.
 
 package Writer;
 
