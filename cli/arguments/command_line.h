@@ -54,8 +54,8 @@ struct CommandLine {
         return verb;
     }
 
-    /* Connection strings are checked before the verb does anything: check_dsns(). Those of the
-     * servers can come from a file, so ServerSet checks them. */
+    /* Connection strings are checked before the verb does anything: check_dsns(). The strings of
+     * the servers can come from a file, so ServerSet checks them. */
     template <typename Value>
     CLI::Option* add_dsn(CLI::App* verb, const std::string& option, Value& value, const char* help)
     {

@@ -48,7 +48,7 @@ struct MoveArguments {
             ->excludes(weights);
         CommandLine::add_seconds(verb, "--over", plan.over,
                                  "how long --by writes and --by pages measure (default 60s)");
-        /* One value for each: CLI11 would take the connection strings behind it, too, which are the
+        /* One value for each: CLI11 would take the connection strings after it, too, which are the
          * servers of the plan. */
         line.add_dsn(verb, "--drain", plan.drain,
                      "server to be emptied; may be given several times")
@@ -176,7 +176,7 @@ struct MoveArguments {
     /* Options of both move and split. */
     void add_cutover(CLI::App* verb, CutoverOptions& options, const char* switch_command)
     {
-        /* One value for each, or the SCHEMA behind it would be taken for a second one. The first
+        /* One value for each, or the SCHEMA after it would be taken for a second one. The first
          * --config is that of the first --pgbouncer, and so on. */
         line.add_dsn(
                 verb, "--pgbouncer", options.pgbouncer,

@@ -193,7 +193,7 @@ struct ShardArguments {
                          "user= of each line for PgBouncer, which auth_type = any needs");
         verb->add_flag("--search-path", map.search_path,
                        "let PgBouncer set search_path to the shard's schema in each connection");
-        /* One value for each: CLI11 would take the servers behind it, too. */
+        /* One value for each: CLI11 would take the servers after it, too. */
         line.add_dsn(
                 verb, "--replicas", map.replicas,
                 "standby of one of the servers, for the aliases shard{}_ro; may be given several "

@@ -20,5 +20,5 @@ struct Address {
     bool operator==(const Address& other) const { return text() == other.text(); }
 };
 
-/* Of a text() that a record has. */
+/* Reads an Address::text() from a record. */
 Address address_of(const std::string& text);

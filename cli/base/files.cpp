@@ -58,7 +58,7 @@ bool write_all(int file, const std::string& text)
 
 std::string read_file(const std::string& name)
 {
-    /* To open a folder for reading is no error, so this is asked before. */
+    /* Opening a folder for reading is no error, so this is checked before. */
     std::error_code error;
     errno = std::filesystem::is_directory(name, error) ? EISDIR : 0;
     std::ifstream input;
@@ -130,10 +130,10 @@ std::string KeptFile::read() const
     return text;
 }
 
-/* In the same folder, because rename() does not reach another file system. The file is synced
- * before rename(), or a crash could leave the name with an empty file; the folder after it.
- * O_EXCL follows no link that another user has put there; a file that a killed command has left is
- * removed before. */
+/* The new file is in the same folder, because rename() does not reach another file system. It is
+ * synced before rename(), or a crash could leave the name with an empty file; the folder is synced
+ * after it. O_EXCL follows no link that another user has put there; a file that a killed command
+ * has left is removed before. */
 void KeptFile::replace(const std::string& text) const
 {
     const std::string scratch = name_ + ".new";

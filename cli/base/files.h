@@ -24,8 +24,9 @@ public:
 
     const std::string& name() const { return name_; }
     std::string read() const;
-    /* In one step and on the disk: after a kill or a crash of the machine it has the old text or
-     * the new one. Once, because the new file is not locked. Failure if it cannot be written. */
+    /* Replaces the file in one step and on the disk: after a kill or a crash of the machine it has
+     * the old text or the new one. Call it once, because the new file is not locked. Failure if it
+     * cannot be written. */
     void replace(const std::string& text) const;
 
 private:

@@ -29,7 +29,8 @@ inline void stop_if_interrupted()
 inline void note_interrupts()
 {
     const auto note = [](int signal) {
-        /* Nothing else: POSIX permits few functions in a handler. These are among them. */
+        /* The handler does nothing else: POSIX permits few functions in it. These are among them.
+         */
         if (is_interrupted() && parts_to_end == 0) {
             std::signal(signal, SIG_DFL);
             std::raise(signal);

@@ -39,7 +39,7 @@ std::vector<std::string> match(const std::string& text, const char* pattern)
 {
     const regex_t& compiled = compiled_once(pattern);
     std::vector<regmatch_t> places(compiled.re_nsub + 1);
-    /* To regexec() a zero byte is the end, so the rest of the text would be read by nobody. */
+    /* A zero byte is the end of the text for regexec(), so the rest would not be read. */
     const bool is_found = text.find('\0') == std::string::npos &&
                           regexec(&compiled, text.c_str(), places.size(), places.data(), 0) == 0;
     std::vector<std::string> groups;

@@ -48,8 +48,8 @@ Prefix::~Prefix()
 /* A message has lines of its own, and a message of libpq tabs. All names and texts of others in it
  * have passed visible() where a line of theirs could be taken for one of the command.
  *
- * In one piece, so that lines of threads do not mix. On a terminal, the line of a Progress is
- * erased first: it has no newline, and the message would be written behind it. */
+ * It is written in one piece, so that lines of threads do not mix. On a terminal, the line of a
+ * Progress is erased first: it has no newline, and the message would be written after it. */
 void warn(const std::string& message)
 {
     std::cerr << (isatty(STDERR_FILENO) != 0 ? "\r\33[K" : "") + time_of_day() +
@@ -72,7 +72,7 @@ std::string pretty_size(std::int64_t bytes)
     constexpr std::array<const char*, 6> kUnits = {"bytes", "kB", "MB", "GB", "TB", "PB"};
     auto size = static_cast<double>(bytes);
     std::size_t unit = 0;
-    /* As pg_size_pretty(), which psql's users know. */
+    /* The text is that of pg_size_pretty(), which psql's users know. */
     for (; size >= 10 * 1024 && unit + 1 < kUnits.size(); unit++)
         size /= 1024;
     return std::to_string(std::llround(size)) + " " + kUnits.at(unit);
@@ -94,8 +94,8 @@ Progress::~Progress()
 void Progress::show(std::size_t done)
 {
     const std::lock_guard<std::mutex> lock(showing_);
-    /* In a file each report is a line of its own, so there are fewer of them. Work that is shorter
-     * than the interval shows nothing. For 0 there is no rate to compute the rest from. */
+    /* A file gets a line for each report, so it gets fewer of them. Work that is shorter than the
+     * interval shows nothing. For 0 there is no rate to compute the rest from. */
     if (done == 0 || milliseconds_since(shown_) < (is_terminal_ ? 200 : 3000))
         return;
     shown_ = Clock::now();

@@ -29,7 +29,7 @@ private:
     std::string other_; /* while another one does not live */
 };
 
-/* Of an error, without its HINT. */
+/* The text of an error without its HINT. */
 std::string first_line(const std::string& text);
 
 /* "1 shard", "2 shards". */

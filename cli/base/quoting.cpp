@@ -123,8 +123,9 @@ std::string uri_encoded(const std::string& text)
     return encoded;
 }
 
-/* Its file has one line for a database. A quote between quotes is doubled, and a backslash is an
- * ordinary character (cstr_get_pair() in its loader.c, which refuses an empty value, too). */
+/* PgBouncer's file has one line for a database. A quote between quotes is doubled, and a backslash
+ * is an ordinary character (cstr_get_pair() in PgBouncer's loader.c, which refuses an empty value,
+ * too). */
 std::string pooler_value(const std::string& text)
 {
     if (text.empty() || has_control(text))

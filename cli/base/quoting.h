@@ -23,7 +23,8 @@ std::string pooler_key(const std::string& alias);
 /* A name in a command of PgBouncer's console. */
 std::string console_name(const std::string& name);
 
-/* For a terminal, and for messages: control characters as \n, \t, \x1B. Those in kept stay. */
+/* Makes text safe for a terminal and for messages: control characters become \n, \t, \x1B, except
+ * those in kept. */
 std::string visible(const std::string& text, const std::string& kept = "");
 
 /* Each quote twice, as SQL and CSV want it between quotes. */

@@ -29,13 +29,13 @@ struct Value {
 /* NULL for an empty text. */
 Value text_or_null(const std::string& text);
 
-/* Of a number as PostgreSQL writes it. NaN and Infinity are text, because JSON has no such numbers.
- */
+/* The kind of a number as PostgreSQL writes it. NaN and Infinity are text, because JSON has no such
+ * numbers. */
 Kind kind_of_number(const std::string& text);
 
 using Row = std::vector<Value>;
 
-/* Its bytes in memory. */
+/* The bytes of a row in memory. */
 std::size_t size_of(const Row& row);
 
 struct Table {
@@ -46,7 +46,7 @@ struct Table {
 /* JSON is an array with a line for each row; CSV has a line with the headings. */
 enum class Format { table, json, csv };
 
-/* Of --format and --json. */
+/* The format that --format and --json ask for. */
 Format format_of(const std::string& name, bool json);
 
 void print(const Table& table, Format format);
@@ -65,7 +65,8 @@ public:
     /* Names must differ from each other. */
     void begin(const std::vector<std::string>& columns);
     void print(const Row& row);
-    /* Also without rows: the heading of a table, [] in JSON. begin() must have been called. */
+    /* Call it without rows, too: it prints the heading of a table, or [] in JSON. begin() must have
+     * been called. */
     void end();
 
 private:
