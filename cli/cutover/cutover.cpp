@@ -11,7 +11,8 @@ namespace
 
 constexpr int kTries = 3;
 
-/* After an error. Clients are told of it, and also if they cannot write then. */
+/* Opens the shards again after an error. Clients are told of it, and also if they cannot write
+ * then. */
 void open_again(const std::string& error, const CutoverSteps& steps)
 {
     try {

@@ -19,11 +19,11 @@ struct Limits {
     }
 
     std::chrono::milliseconds timeout; /* how long writes may wait */
-    std::chrono::milliseconds max_lag; /* so far the other side may be behind before that */
+    std::chrono::milliseconds max_lag; /* largest lag of the other side before that */
 
     /* Counted from the call: to open again has a deadline of its own when a try was late. */
     Clock::time_point deadline() const { return Clock::now() + timeout; }
-    /* For a query. */
+    /* The timeout for a query. */
     std::string seconds() const
     {
         return std::to_string(std::chrono::duration<double>(timeout).count());
@@ -44,11 +44,11 @@ struct CutoverSteps {
     /* Closes the shards, up to the point of no return or beyond it. Late: it may be tried again. */
     std::function<void()> close;
     std::function<void()> open_again;
-    /* Before the next try, while clients write. */
+    /* Runs before the next try, while clients write. */
     std::function<void()> catch_up;
     std::string opened; /* a message: the shards are open again */
     std::string hint;   /* the next command then; may be empty */
-    /* After the point of no return: more lines for an error, with a hint. */
+    /* More lines for an error after the point of no return, with a hint. */
     std::string unknown;
 };
 
@@ -64,9 +64,10 @@ struct Cutover {
      * whether clients can write again. */
     void attempt(const CutoverSteps& steps) const;
 
-    /* For --abort, when the fence is lowered: lets clients go. */
+    /* Lets clients go, for --abort, when the fence is lowered. */
     void let_go();
-    /* At its end. Last, so that a PgBouncer that is gone does not keep the objects of the move. */
+    /* The last step of --abort, so that a PgBouncer that is gone does not keep the objects of the
+     * move. */
     void end_abort(const std::string& what);
 
     /* The last lines of an error: the aliases that are paused. */
@@ -77,7 +78,7 @@ struct Cutover {
     std::string remedy; /* of a paused alias */
     /* The other side may be open by now. */
     bool is_final = false;
-    /* By let_go(). */
+    /* let_go() sets it. */
     bool is_resumed = true;
 };
 

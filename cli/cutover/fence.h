@@ -1,5 +1,5 @@
-/* The fence of a move and of a split: no row and no ID is made behind it, by anybody. Readers are
- * not blocked. Its SQL is sql/fence.sql; the other half of it is sequences.h. */
+/* The fence of a move and of a split: while it stands, nobody makes a row or an ID. Readers are not
+ * blocked. Its SQL is sql/fence.sql; sequences.h closes the sequences. */
 
 #pragma once
 
@@ -36,6 +36,6 @@ void require_triggers(Connection& connection, const Fence& fence);
  * client gets the title of its shard with the problem as an error, and the place as its detail. */
 void close_tables(Connection& connection, const Fence& fence, const std::string& problem,
                   const std::string& place);
-/* After that COMMIT: returns when the transactions have ended that have begun to write before. Late
- * if one has not, or if a table has no trigger. */
+/* Returns when the transactions have ended that began to write before the COMMIT of close_tables().
+ * Late if one has not, or if a table has no trigger. */
 void await_writers_before(Connection& connection, const Fence& fence, Clock::time_point deadline);

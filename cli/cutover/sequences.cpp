@@ -18,7 +18,7 @@ namespace
  * clients write again. Values that a session has cached (CACHE) are below the position, so they
  * come once. */
 
-/* As many as fit into the lock table of a server with few connections. */
+/* As many sequences fit into the lock table of a server with few connections. */
 constexpr std::size_t kBatch = 500;
 
 using Statement = std::function<void(const std::string& batch)>;
@@ -28,10 +28,10 @@ std::string text_of(bool flag)
     return flag ? "true" : "false";
 }
 
-/* One transaction for each batch. None is flushed: the next commit of the caller flushes all, and a
- * crash before it leaves a prefix of them, from which a command goes on. The OIDs are the elements
- * of an array as text, {1,2}, and need no quotes. Without a sequence array_agg() is NULL, and
- * unnest() has no row. */
+/* Each batch is one transaction. None is flushed: the next commit of the caller flushes all, and a
+ * crash before it leaves a prefix of them, from which a command continues. The OIDs are the
+ * elements of an array as text, {1,2}, and need no quotes. Without a sequence array_agg() is NULL,
+ * and unnest() has no row. */
 void run_in_batches(Connection& connection, const Fence& fence, bool leave,
                     Clock::time_point deadline, const Statement& run)
 {
@@ -51,8 +51,8 @@ void run_in_batches(Connection& connection, const Fence& fence, bool leave,
 
 } // namespace
 
-/* By stored_value(), which returns NULL for a sequence that somebody has locked: to read ahead must
- * neither wait nor fail. */
+/* Reads by stored_value(), which returns NULL for a sequence that somebody has locked: reading
+ * ahead must neither wait nor fail. */
 void read_ahead(Connection& connection, const Fence& fence)
 {
     connection.query(fence.sql(

@@ -12,9 +12,9 @@ void read_ahead(Connection& connection, const Fence& fence);
 /* The keeper is a session of its own, see sequences.cpp. One at a time has its lock: a statement of
  * a command that was killed must not replace a later position. */
 void lock_keeper(Connection& keeper, const Fence& fence);
-/* After await_writers_before(): no ID can be drawn directly, either. The sequences of the shards
- * that leave are set to their end. keeper: another connection to the same database, which commits
- * their positions. Late if others lock a sequence until the deadline. It can be repeated: where a
+/* Sets the sequences of the shards that leave to their end, after await_writers_before(): no ID can
+ * be drawn directly, either. keeper: another connection to the same database, which commits their
+ * positions. Late if others lock a sequence until the deadline. It can be repeated: where a
  * sequence is at its end, the position that was kept holds. */
 void close_sequences(Connection& connection, const Fence& fence, Connection& keeper,
                      Clock::time_point deadline);
@@ -24,6 +24,6 @@ void end_sequences(Connection& connection, const Fence& fence, bool leave,
 /* Leads those of the shards that leave back to the positions that close_sequences() has kept. It
  * passes over sequences that are not at their end, so it can be repeated. */
 void release_sequences(Connection& connection, const Fence& fence, Clock::time_point deadline);
-/* Afterwards, when clients write elsewhere: closed sequences say so by their bounds, for
- * snowflake_check() and for the error of a draw. Those that are marked are passed over. */
+/* Marks closed sequences by their bounds, for snowflake_check() and for the error of a draw. Call
+ * it when clients write elsewhere. Marked sequences are passed over. */
 void mark_sequences(Connection& connection, const Fence& fence, bool leave);

@@ -11,7 +11,7 @@
  * role may not see them. */
 Obstacles find_missing_standby(Connection& connection);
 
-/* For a Watch: tells that the statement waits for such a standby. */
+/* Tells that the statement waits for such a standby, for a Watch. */
 std::function<void()> tell_of_standby(const Connection& connection);
 /* The same, before the cutover, where Ctrl-C gives up the statement. */
 std::function<void()> stop_or_tell(const Connection& connection);

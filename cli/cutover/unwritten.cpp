@@ -20,7 +20,8 @@ void require_triggers(Connection& closed, const Fence& fence, bool leaves)
             "; closes it. The same command then looks for rows that were written.");
 }
 
-/* Of a row, or of a row of the catalogue. In modulo 2^32, as XIDs are compared. */
+/* The condition that a row, also one of a catalog, was written after the closing. It is computed
+ * modulo 2^32, as XIDs are compared. */
 std::string later_sql(Connection& closed, const Fence& fence, bool leaves)
 {
     const Result range = closed.query(fence.sql(R"(
@@ -46,7 +47,7 @@ Result find_opened(Connection& closed, const Fence& fence, bool leaves, const st
                         {leaves ? "true" : "false"});
 }
 
-/* With the rights of the owners. A policy that would hide rows is an error. */
+/* Reads with the rights of the owners. A policy that would hide rows is an error. */
 std::string find_written(Connection& closed, const Fence& fence, bool leaves,
                          const std::string& later)
 {

@@ -1,5 +1,5 @@
-/* Closed rows are dropped only if nobody has written behind the fence: such rows are on no other
- * server.
+/* Closed rows are dropped only if nobody has written to them after the closing: such rows are on no
+ * other server.
  *
  * ALTER TABLE ... DISABLE TRIGGER ALL opens a table, and ENABLE leaves a trigger that does not fire
  * always. Either writes the row of the trigger in pg_trigger, and so this is seen without reading

@@ -46,7 +46,7 @@ std::string holder_sql(bool has_age)
         END)";
 }
 
-/* Others wait behind it for so long at most. */
+/* Longest lock wait; other sessions queue behind ours. */
 constexpr auto kLongestWait = std::chrono::milliseconds(1000);
 
 } // namespace
@@ -206,7 +206,7 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
             return;
         } catch (const std::exception& error) {
             connection.rollback();
-            /* After a deadlock, too, the next try may succeed. */
+            /* The next try may succeed, also after a deadlock. */
             const auto* refusal = dynamic_cast<const ServerError*>(&error);
             if (refusal == nullptr ||
                 (refusal->sqlstate != kLockTimeout && refusal->sqlstate != kDeadlock))

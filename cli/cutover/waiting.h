@@ -47,12 +47,12 @@ void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
  * deadline. tables: a query of their OIDs. */
 void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline);
 
-/* For a Watch: a statement that has not ended by the deadline is Late. */
+/* A statement that has not ended by the deadline is Late, for a Watch. */
 std::function<void()> late_at(const Connection& connection, Clock::time_point deadline);
 
-/* It waits for locks for a short time only, because everybody else waits behind it, and tries again
- * until the deadline. Then it is Late. Each try calls work() in a new transaction, so work() must
- * do no harm if it is repeated. An error that is not of a lock is thrown at once. */
+/* Runs work() in a new transaction, and tries again until the deadline, when it is Late. Each try
+ * waits for locks for a short time only, because all other sessions queue behind it. work() must do
+ * no harm if it is repeated. An error that is not of a lock is thrown at once. */
 void lock_and_run(Connection& connection, Clock::time_point deadline,
                   const std::function<void()>& work);
 /* The same, and the transaction is left open. */
