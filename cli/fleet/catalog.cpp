@@ -18,7 +18,7 @@ std::string is_readable_sql()
     return is_utf8_sql("n.nspname") + " AND " + is_utf8_sql("pg_get_userbyid(n.nspowner)");
 }
 
-/* Once for each server, as some verbs ask several times. */
+/* Warns once for each server, as some verbs ask several times. */
 void warn_of_unreadable(Connection& connection)
 {
     const Shards unreadable = find_unreadable(connection);
@@ -117,9 +117,9 @@ std::string sharing_a_number(Connection& connection, const std::vector<Shard>& s
     return rows;
 }
 
-/* For each shard in the VALUES: number, schema and owner; and lines with the objects that make its
- * IDs. Of many, as the columns of all tables, three are named. A column is removed from the shard
- * without its rows: DROP DEFAULT. */
+/* The number, schema and owner of each shard in the VALUES, and lines with the objects that make
+ * its IDs. If there are many, as the columns of all tables, three are named. A column is removed
+ * from the shard without its rows: DROP DEFAULT. */
 std::string makers_sql(const std::string& shards)
 {
     return R"(

@@ -21,21 +21,21 @@ std::vector<Shard> read_shards(Connection& connection);
  * its owner is not UTF-8. The name is escaped. */
 Shards find_unreadable(Connection& connection);
 
-/* Among the open shards of a server, the numbers that several schemas have. A text names the
- * schemas and the objects that make the IDs, each with its owner, and the statement that removes
- * the object: any role that may create a table can plant one. The catalogue is asked once more, and
- * only if there are such numbers. */
+/* The numbers that several open shards of a server have. A text names the schemas and the objects
+ * that make the IDs, each with its owner, and the statement that removes the object: any role that
+ * may create a table can plant one. The catalogs are read once more, and only if there are such
+ * numbers. */
 std::map<int, std::string> find_twice(Connection& connection, const std::vector<Shard>& shards);
 
 /* Failure with these texts if one of the wanted numbers is such a one. */
 void require_one_schema_each(Connection& connection, const std::vector<Shard>& shards,
                              const ShardSet& wanted);
 
-/* Those of the shards that are not among the open ones. */
+/* The shards that are not among the open ones. */
 Shards find_missing(const Shards& open, const Shards& shards);
 
 /* The one shard of a schema. Failure if the schema is no open shard, or has several numbers. */
 Shard find_shard(Connection& connection, const std::string& schema);
-/* Among the open shards of a server. */
+/* The same among these open shards of a server. */
 Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
                  const std::string& server);

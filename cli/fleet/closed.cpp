@@ -7,8 +7,9 @@
 namespace
 {
 
-/* Also a partitioned table, if its publication is sent by that. A disabled subscription keeps its
- * position, at which it can go on elsewhere; to drop it would lose the changes after that. */
+/* Subscriptions that write to a table, or to a partitioned table if its publication sends changes
+ * by that. A disabled subscription keeps its position, at which it can continue elsewhere; dropping
+ * it would lose the changes after that. */
 const char* const kWriters = R"(
 SELECT format('subscription %I writes to table %s, and the fence does not stop its worker', subname, min(srrelid::regclass::text)),
        format('ALTER SUBSCRIPTION %I DISABLE; docs/moves.md (Subscriptions that write to a shard) says how it goes on at the target', subname)

@@ -14,7 +14,7 @@
 Obstacles find_writing_subscriptions(Connection& connection, const Shards& shards,
                                      const std::string& own);
 
-/* Of the shards that are closed here, and whose move or split is at its end: such subscriptions,
- * and tables whose trigger does not fire as it has to. */
+/* Finds such subscriptions, and tables whose trigger does not fire as it has to, in the shards that
+ * are closed here and whose move or split is at its end. */
 void check_closed(Connection& connection, const std::vector<InTransit>& shards,
                   std::vector<MoveFinding>& findings);

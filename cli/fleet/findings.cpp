@@ -31,8 +31,8 @@ Result find_broken_following(Connection& connection, const std::string& name)
                             {name});
 }
 
-/* From 17 on a slot can survive a failover of its server. Where no physical slot is, no standby is
- * known. to_jsonb(), because earlier versions have no such column. */
+/* A slot can survive a failover of its server from 17 on. If there is no physical slot, no standby
+ * is known. to_jsonb(), because earlier versions have no such column. */
 Result find_unsafe_slot(Connection& connection, const std::string& name)
 {
     return connection.query(R"(
@@ -73,8 +73,9 @@ std::string kind_of(const InTransit& move)
     return move.phase == Phase::held ? "held" : "reverse replication";
 }
 
-/* Of a set that is held, or of reverse replication, by the server that publishes: the other one has
- * nothing to tell. A standby has the record, but not the slot: its primary alone is asked. */
+/* Findings about a set that is held, or about reverse replication. The server that publishes has
+ * them: the other one has nothing to report. A standby has the record, but not the slot, so only
+ * its primary is asked. */
 class Watching
 {
 public:
@@ -106,8 +107,9 @@ private:
         const std::string& name = move_.record;
         const Result broken = find_broken_following(connection_, name);
         for (int i = 0; i < broken.rows(); i++) {
-            /* Empty if the slot is gone. --complete and --abort connect to both servers, so there
-             * are statements for the case that the other one does not exist any more. */
+            /* The slot's name is empty if the slot is gone. --complete and --abort connect to both
+             * servers, so there are statements for the case that the other one does not exist any
+             * more. */
             const std::string slot = broken.text(i, 1);
             add("server " + move_.other.text() + " does not follow " + short_title_of(move_.set) +
                     ": " + broken.text(i, 0),
@@ -145,7 +147,7 @@ std::vector<MoveFinding> find_moves(Connection& connection)
                                 "a move was interrupted, or is running now: " + one.step,
                                 next_commands(one)});
     }
-    /* By its record: on a promoted standby that is not open yet no shard is moving. */
+    /* The record decides: on a promoted standby that is not open yet no shard is moving. */
     if (const auto split = read_split(connection); split && split->is_under_way())
         findings.push_back({"leftover", "schema " + kSplitSchema,
                             "a split was interrupted, or is running now: " + text_of(split->step),

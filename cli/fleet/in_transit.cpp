@@ -22,7 +22,7 @@ bool is_open(const SplitState& split, const SplitShard& shard)
     return !shard.leaves && split.is_home;
 }
 
-/* On a promoted standby that is not open yet no shard is moving: the old server shows it. */
+/* No shard is moving on a promoted standby that is not open yet: the old server shows it. */
 InTransit in_transit(const SplitState& split, const SplitShard& shard)
 {
     return {static_cast<const Shard&>(shard),
@@ -210,9 +210,10 @@ std::string describe(const InTransit& shard)
 
 void require_unmoved(ServerSet& servers, const ShardSet& shards)
 {
-    /* At rest, the old rows only wait to be dropped. Reverse replication counts, because its worker
-     * fails at a column that one side lacks. Both servers know of a move: that of the target tells
-     * that it is open, and the one that follows tells nothing of an undo. */
+    /* A shard at rest is passed over: its old rows only wait to be dropped. Reverse replication
+     * counts, because its worker fails at a column that one side lacks. Both servers know of a
+     * move: the target's record says that it is open, and the one that follows says nothing of an
+     * undo. */
     std::map<std::pair<int, std::string>, InTransit> found;
     for (const auto& of_server : servers.on_all(read_in_transit))
         for (const InTransit& one : of_server)

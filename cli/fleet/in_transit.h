@@ -35,14 +35,14 @@ struct InTransit {
     }
 };
 
-/* Of one of the records of this phase: its first shard stands for the set. The strings are
- * connection strings without secrets. */
+/* The state of a set by one of the records of this phase. The first shard stands for the set. The
+ * strings are connection strings without secrets. */
 InTransit in_transit(const MoveState& move, Phase phase, const std::string& source,
                      const std::string& target);
-/* Of a record of the server here alone. */
+/* The state by a record of the server here alone. */
 InTransit in_transit(const MoveState& move, const std::string& here, const std::string& other);
 
-/* By move, and then those of the split. */
+/* The shards of moves, and then those of the split. */
 std::vector<InTransit> read_in_transit(Connection& connection);
 
 /* snowflake-shard move insta5 --from ... --to ... OPTIONS, for a shell; of several shards move
@@ -54,16 +54,16 @@ std::string move_command(const Shards& set, const std::string& from, const std::
 std::string command_of(const InTransit& shard, const std::string& option);
 std::string command_of(const SplitState& split, const std::string& option);
 
-/* For list: the shard is open here, is on its way, or has left a closed copy. */
+/* The state for list: the shard is open here, is on its way, or has left a closed copy. */
 std::string state_of(const InTransit& shard);
 
 /* The next command, if one alone is to be named. */
 std::string next_command(const InTransit& shard);
-/* For a hint: all next commands, each with its effect. */
+/* All next commands, each with its effect, for a hint. */
 std::string next_commands(const InTransit& shard);
 std::string next_commands(const SplitState& split);
 
-/* For an error of a verb that must not work on the shard: "shard 5, schema insta5, is moving", with
+/* The error of a verb that must not work on the shard: "shard 5, schema insta5, is moving", with
  * the hint. A set that moves is named as a whole. */
 std::string describe(const InTransit& shard);
 

@@ -3,8 +3,8 @@
 #include "base/quoting.h"
 #include "postgres/sql_text.h"
 
-/* Also of an index, of a TOAST table and of its index: REINDEX locks these. Of a schema: DROP
- * SCHEMA. A statement of another role is seen with the rights of pg_read_all_stats; an idle session
+/* Locks on a schema (DROP SCHEMA), on a table, an index, a TOAST table and its index: REINDEX locks
+ * these. A statement of another role is seen with the rights of pg_read_all_stats; an idle session
  * shows its last one. */
 Locked find_locked(Connection& connection)
 {

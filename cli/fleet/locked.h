@@ -9,7 +9,7 @@
 
 #include "postgres/connection.h"
 
-/* By the OID of the schema: "locked by process 4711 (role app): TRUNCATE photos". */
+/* The locks by the OID of the schema: "locked by process 4711 (role app): TRUNCATE photos". */
 using Locked = std::map<std::string, std::string>;
 Locked find_locked(Connection& connection);
 

@@ -10,7 +10,7 @@
 
 enum class Step {
     prepared, /* source: published */
-    fenced,   /* source: behind the fence; the target may be open */
+    fenced,   /* source: closed by the fence; the target may be open */
     moved,    /* source: the shard has left for good */
     copying,  /* target: rows come */
     ready,    /* target: indexes, foreign keys and triggers are there, too */

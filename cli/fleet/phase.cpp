@@ -73,7 +73,7 @@ char letter_of(const std::optional<MoveState>& record)
         return '=';
     if (record->waits())
         return record->is_of_source() ? 'h' : 'H';
-    /* In the order of Step. */
+    /* The letters have the order of Step. */
     return (record->is_reverse ? "PFMCRO" : "pfmcro")[static_cast<std::size_t>(record->step)];
 }
 

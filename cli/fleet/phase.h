@@ -1,6 +1,6 @@
-/* The phase of a move by the records of its two servers, and what each verb does in it: one table,
- * from which the commands, their hints, list, run, clone and docs/move-failures.md are made. Pure:
- * no server is asked. */
+/* The phase of a move by the records of its two servers, and the effect of each verb in it: one
+ * table, from which the commands, their hints, list, run, clone and docs/move-failures.md are made.
+ * No server is asked here. */
 
 #pragma once
 
@@ -35,9 +35,10 @@ enum class Phase {
 };
 constexpr std::size_t kPhases = static_cast<std::size_t>(Phase::faulty) + 1;
 
-/* Of two records. dropped is none here: only the servers know which of them has the shard. */
+/* The phase by two records, never Phase::dropped: only the servers know which of them has the
+ * shard. */
 Phase phase_of(const std::optional<MoveState>& source, const std::optional<MoveState>& target);
-/* The knowledge of one server. Its side is that of its step: a source moves away. */
+/* The phase by the record of one server. The step tells whether it is the source. */
 Phase phase_of(const MoveState& record);
 
 enum class Motion {

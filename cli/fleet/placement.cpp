@@ -29,7 +29,7 @@ ShardsOfServers choose_shards(ServerSet& servers, const ShardsOfServers& shards,
         for (const Shard& shard : chosen.back())
             missing.erase(shard.number);
     }
-    /* After all servers were looked at, so that the error names all missing numbers at once. */
+    /* This comes after all servers, so that the error names all missing numbers at once. */
     require_none(servers, missing);
     return chosen;
 }
@@ -66,7 +66,7 @@ Template find_template(ServerSet& servers, const ShardsOfServers& shards, const 
     if (found > 1)
         throw Failure("schema " + visible(schema) + " is a shard of several servers: " + places +
                       "\nHINT:  Give only the server whose schema is the template.");
-    /* Of one server, find_shard() says the same and names it. */
+    /* If there is one server, find_shard() gives the same error and names the server. */
     if (found == 0 && servers.size() > 1)
         throw Failure("schema " + visible(schema) +
                       " is a shard of none of the servers\n"

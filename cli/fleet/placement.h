@@ -16,7 +16,7 @@ ShardsOfServers read_shards(ServerSet& servers);
 
 std::vector<Shard> choose_shards(const std::vector<Shard>& shards, const ShardSet& numbers);
 
-/* Those of the numbers "0-7,9"; all for "". A number that no server has is an error, unless a
+/* The shards of the numbers "0-7,9"; all for "". A number that no server has is an error, unless a
  * server was left out. */
 ShardsOfServers choose_shards(ServerSet& servers, const ShardsOfServers& shards,
                               const std::string& numbers);

@@ -10,7 +10,7 @@
 namespace
 {
 
-/* In the order of Step and of SplitStep. */
+/* The texts have the order of Step and of SplitStep. */
 constexpr std::array<const char*, 6> kSteps = {"prepared", "fenced", "moved",
                                                "copying",  "ready",  "open"};
 constexpr std::array<const char*, 5> kSplitSteps = {"prepared", "closed", "sealed", "promoting",
@@ -31,10 +31,10 @@ struct RecordTable {
     std::string schema;
 };
 
-/* Those of the schemas that match a pattern, an expression of SQL. A schema of that name can be
- * planted, with a view or an index that runs its owner's code when it is read, and with statements
- * that the command would run. So all of it must belong to trusted roles. This query reads catalogs
- * only. */
+/* The tables of records in schemas that match a pattern, an expression of SQL. A schema of that
+ * name can be planted, with a view or an index that runs its owner's code when it is read, and with
+ * statements that the command would run. So all of it must belong to trusted roles. This query
+ * reads catalogs only. */
 std::vector<RecordTable> find_records(Connection& connection, const std::string& pattern,
                                       const std::string& table = "state")
 {
@@ -139,12 +139,12 @@ std::vector<MoveState> read_moves(Connection& connection)
         } catch (const ServerError& error) {
             if (error.sqlstate != kUndefinedTable || left == 0)
                 throw;
-            /* Else another command has dropped a record between the two queries. */
+            /* If no record is old, another command has dropped a record between the two queries. */
             refuse_old_records(connection);
         }
 }
 
-/* Not one of read_moves(), because this may be in a transaction, which an error would end. */
+/* Does not call read_moves(), because this may be in a transaction, which an error would end. */
 std::optional<MoveState> read_move(Connection& connection, const std::string& name)
 {
     const auto moves = read_matching_moves(connection, "'^" + name + "$'");
@@ -163,9 +163,9 @@ void warn_of_unread_records(Connection& connection)
              found.text(i, 2) + " CASCADE;");
 }
 
-/* is_home: the standby has the row with home by the WAL, but not the slot. While it is in recovery
- * it counts as home, because nobody can write there. home is NULL while no shard is closed, and
- * again at the end. */
+/* home is the name of a slot that only the old server has. A standby has the row by the WAL, but
+ * not the slot. While it is in recovery, is_home is true there, too, because nobody can write to
+ * it. home is NULL while no shard is closed, and again at the end. */
 std::optional<SplitState> read_split(Connection& connection)
 {
     const std::vector<RecordTable> found = find_records(connection, "'^snowflake_split$'");

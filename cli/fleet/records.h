@@ -12,12 +12,12 @@
 #include "fleet/move_state.h"
 #include "postgres/connection.h"
 
-/* Also the name of the publication and the subscription of the move, and of the lock of a shard.
- * shard: the lowest number of the set. */
+/* The name of the record of a move, of its publication and subscription, and of the lock of a
+ * shard. shard: the lowest number of the set. */
 std::string name_of_move(int shard);
 inline const std::string kSplitSchema = "snowflake_split";
 
-/* As the table has it, and people read it. */
+/* The text of a step in the table, which people read. */
 std::string text_of(Step step);
 
 /* All moves of a server whose state can be trusted: made by this role, or by a superuser. A Failure
@@ -26,12 +26,12 @@ std::vector<MoveState> read_moves(Connection& connection);
 /* The one of this name. */
 std::optional<MoveState> read_move(Connection& connection, const std::string& name);
 
-/* For verbs that must know of each move: warns of a record that is not read, because another role
- * that is no superuser has made it, or planted it. */
+/* Warns of a record that is not read, because another role that is no superuser has made it, or
+ * planted it. Verbs that must know of each move call it. */
 void warn_of_unread_records(Connection& connection);
 
-/* In the order of a split: a step is compared with < to see if the promotion can have been
- * requested. */
+/* The steps have the order of a split: a step is compared with < to see if the promotion can have
+ * been requested. */
 enum class SplitStep {
     prepared,  /* the triggers wait, or are being made; every shard is open on the old server */
     closed,    /* the shards that leave are closed, and writers end */
