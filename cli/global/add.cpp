@@ -78,8 +78,9 @@ private:
         });
     }
 
-    /* After a split two servers have the same subscription. It was disabled before, so both have
-     * stopped at the same change, and the slot has waited for them there. */
+    /* Gives each server a subscription of its own. After a split two servers have the same one. It
+     * was disabled before, so both have stopped at the same change, and the slot has waited for
+     * them there. */
     void part_copies()
     {
         std::map<std::string, Connection*> readers;
@@ -109,7 +110,7 @@ private:
     void subscribe(Connection& follower)
     {
         Subscription subscription = require_subscription(follower);
-        /* Of a killed command. */
+        /* A killed command has left this one. */
         if (!subscription.name.empty() && subscription.tables.empty()) {
             end(follower, subscription);
             subscription = {};
@@ -206,7 +207,7 @@ private:
     }
 
     /* The same for tables that were removed, by a follower of others. Until the refresh its worker
-     * passes over their changes, and after it applies them. Those of before the lock are in the
+     * passes over their changes, and after it applies them. Changes from before the lock are in the
      * rows, so the worker must have passed them. The commit of another session flushes them. */
     void follow_equal_too(Connection& follower, const Subscription& subscription,
                           const Names& added)

@@ -31,17 +31,18 @@ Subscription find_subscription(Connection& follower);
 /* Failure if it has a problem. */
 Subscription require_subscription(Connection& follower);
 
-/* Disabled, without a slot and without tables. Its name is new, and also that of its slot. After a
- * split, two servers have the same system identifier, so that is no part of it. dsn: of the writer,
- * as the server of the follower reaches it. */
+/* Makes a disabled subscription, without a slot and without tables. Its name is new, and is also
+ * the name of its slot. After a split, two servers have the same system identifier, so that is no
+ * part of it. dsn: the connection string of the writer, as the server of the follower reaches it.
+ */
 Subscription make_subscription(Connection& follower, const std::string& dsn);
 /* The name of a new subscription, and of its slot. */
 std::string new_name(Connection& follower);
 /* Disables it, and returns when no worker of it runs. */
 void stop_subscription(Connection& follower, const Subscription& subscription);
-/* In the transaction of the change. */
+/* Call it in the transaction of the change. */
 void note_change(Connection& follower, const Subscription& subscription, const std::string& id);
-/* Without its slot. */
+/* Drops the subscription without its slot. */
 void drop_subscription(Connection& follower, const Subscription& subscription);
 
 /* Triggers that raise an error for each statement that writes to one of the tables, with the
@@ -52,7 +53,7 @@ void refuse_writes(Connection& follower, const Names& tables, const std::string&
 Names refusing_tables(Connection& follower);
 /* It is as refuse_writes() makes it. */
 bool refuses_writes(Connection& follower, const std::string& table);
-/* Of these tables; the schema with the function goes when no table has it. */
+/* Drops the triggers of these tables; the schema with the function goes when no table has it. */
 void permit_writes(Connection& follower, const Names& tables);
 
 /* Before PostgreSQL 16 the workers write as the owner of the subscription, and so run code of the

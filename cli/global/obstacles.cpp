@@ -14,7 +14,7 @@
 namespace
 {
 
-/* Of this role on the writer. */
+/* The owners of the tables on the writer, if this role is no member of them. */
 const char* const kNoMember = R"(
 SELECT format('role %I is no member of role %I, which owns table %s', current_user, rolname, min(c.oid::regclass::text)),
        CASE WHEN rolsuper THEN 'Connect as a superuser, or give the table to a role that is none.'

@@ -24,15 +24,15 @@ Publication require_publication(Connection& writer);
 /* Makes the publication if it is missing. */
 void publish(Connection& writer, const Names& tables);
 void unpublish(Connection& writer, const Names& tables);
-/* If no follower has a slot. */
+/* Drops the publication if no follower has a slot. */
 void drop_unread_publication(Connection& writer);
-/* It is the pending one, or none is. */
+/* Notes the pending change; an empty one if none is pending. */
 void note_change(Connection& writer, const PendingChange& change);
 
-/* Of the followers in this database, given or not. Any role with REPLICATION can make one of such a
- * name. */
+/* The slots of followers in this database, given or not. Any role with REPLICATION can make one of
+ * such a name. */
 Names slots_of_followers(Connection& writer);
 
-/* When its subscription is stopped. Nothing if it is gone, or none of these: a subscription can be
- * altered to name any slot. Failure if another server reads it. */
+/* Drops the slot of a stopped subscription. Nothing if it is gone, or is none of these slots: a
+ * subscription can be altered to name any slot. Failure if another server reads it. */
 void drop_slot(Connection& writer, const std::string& slot);

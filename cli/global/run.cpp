@@ -27,11 +27,11 @@
 namespace
 {
 
-/* Before the tables are locked, and when the writer has the change. */
+/* The waits before the tables are locked, and when the writer has the change. */
 constexpr auto kCatchUp = std::chrono::seconds(60);
 constexpr auto kPatience = std::chrono::seconds(10);
 
-/* Of a follower, as they were when the command began. */
+/* A follower and its subscription when the command began. */
 struct Follower {
     Connection& connection;
     Subscription subscription;
@@ -60,7 +60,7 @@ public:
                               "\nHINT:  Complete it first: snowflake-shard global run with all "
                               "servers, and --sql or --file with: " +
                               visible(change_.sql));
-            /* Its command was killed at the very end. */
+            /* The command of that change was killed at the very end. */
             change_ = {};
             note_change(writer_, change_);
         }
@@ -150,7 +150,7 @@ private:
         }
     }
 
-    /* Of commits that are not on the disk yet, too: a commit of the observer flushes them. */
+    /* Waits also for rows whose commit is not flushed yet: the observer's commit flushes them. */
     void await_all_rows()
     {
         observer_.query("SELECT pg_logical_emit_message(true, $1, '')", {kGlobal});
@@ -158,7 +158,7 @@ private:
             await_follower(observer_, follower.connection, follower.subscription.slot, timeout());
     }
 
-    /* In the transaction that has the locks of the tables. */
+    /* Call it in the transaction that has the locks of the tables. */
     void run_with_owner(Connection& connection, const std::string& tables) const
     {
         run_as(connection, options_.role.empty() ? choose_role(connection, tables) : options_.role,
@@ -171,7 +171,7 @@ private:
         note_change(follower.connection, follower.subscription, change_.id);
     }
 
-    /* As verify looks, in the transactions of the change. */
+    /* Compares as verify does, in the transactions of the change. */
     void require_equal(const Follower& follower)
     {
         const auto fail = [&](const std::string& table, const std::string& problem) {

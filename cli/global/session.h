@@ -19,7 +19,7 @@ class GlobalSession
 public:
     /* may_lack_writer: without an error if it cannot be reached. */
     GlobalSession(const GlobalOptions& options, bool may_lack_writer);
-    /* Of all servers: find_writer() finds the writer. */
+    /* Connects to all servers: find_writer() finds the writer. */
     explicit GlobalSession(const std::vector<std::string>& dsns);
 
     bool has_writer() const { return writer_ != nullptr; }
@@ -38,13 +38,13 @@ private:
 /* The one that has the publication. A Failure if none has it, or two, as after a split. */
 std::size_t find_writer(ServerSet& servers);
 
-/* On the writer: the slots of followers that are not in the session. Such a follower would fail at
- * a change of a table, or keep one that is global no more. */
+/* The slots on the writer of followers that are not in the session. Such a follower would fail at a
+ * change of a table, or keep one that is global no more. */
 Names other_slots(GlobalSession& session);
 /* Failure if there is one. all: "all servers" */
 void require_all(GlobalSession& session, const std::string& all);
 
-/* Of the command line, each once. Any server can read them. */
+/* The tables of the command line, each once. Any server can read them. */
 Names table_names(Connection& connection, const GlobalOptions& options);
 
 /* The result of a command: a row for each table and server. */

@@ -90,7 +90,7 @@ std::map<std::string, Object> read_objects(Connection& connection, const std::st
     return objects;
 }
 
-/* As pg_dump takes it: each part quoted. */
+/* The name as pg_dump takes it: each part quoted. */
 std::string quoted(Connection& connection, const std::string& table)
 {
     const Result parts = connection.query(

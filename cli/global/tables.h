@@ -44,7 +44,8 @@ std::string table_name(Connection& connection, const std::string& given);
 /* An ordinary table of this name is there. */
 bool has_table(Connection& connection, const std::string& table);
 
-/* Also of a table whose rows the role may not count: it is read with the rights of its owner. */
+/* Whether the table has rows. They are read with the rights of its owner, because this role may
+ * lack the right to count them. */
 bool has_rows(Connection& connection, const std::string& table);
 
 /* Why a table cannot be published: it is missing, of another kind, without a key, or in a shard. */
