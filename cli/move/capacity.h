@@ -16,14 +16,15 @@ class Capacity
 public:
     /* The copy and the stream of a move, until its end. */
     void add_move(Servers& servers);
-    /* Until --complete, so those of a list add up. The slot may have been made already. */
+    /* Reverse replication until --complete, so that of several sets of a list adds up. The slot may
+     * have been made already. */
     void add_reverse(Servers& servers, bool has_slot);
     /* The rows of shards, which come to the target. */
     void add_rows(Servers& servers, const Shards& shards);
 
     /* jobs: how many sets move at the same time. A database is in one of them. */
     Obstacles find_too_few(int jobs);
-    /* Of --dry-run: how many obstacles there are, and the space that each target needs. */
+    /* Prints for --dry-run how many obstacles there are, and the space that each target needs. */
     void tell(const Obstacles& obstacles);
 
 private:

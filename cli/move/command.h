@@ -1,6 +1,6 @@
-/* The command move on a set of shards. Its parts are in move.cpp (reads the command line, and finds
- * out the work), forward.cpp (a move, a resumed move and an undo), ends.cpp (abort,
- * complete) and refusal.cpp. */
+/* The command move on a set of shards: move.cpp reads the command line and finds out the work,
+ * forward.cpp has a move, a resumed move and an undo, ends.cpp has abort and complete, refusal.cpp
+ * the errors with the next commands. */
 
 #pragma once
 
@@ -36,10 +36,10 @@ public:
                 bool is_one_of_many = false);
 
     int execute();
-    /* Of a move that has not begun; none if it has, or is done. Adds the takings of the move to
-     * those of a list. */
+    /* Obstacles of a move that has not begun; none if it has, or is done. Adds the takings of the
+     * move to those of a list. */
     Obstacles find_obstacles(Capacity& capacity);
-    /* Of find_obstacles(): a list keeps it until the move begins. */
+    /* The trial of find_obstacles(): a list keeps it until the move begins. */
     const std::shared_ptr<const Tried>& tried() const { return tried_; }
     void use(std::shared_ptr<const Tried> tried) { tried_ = std::move(tried); }
     /* Adds the takings of reverse replication of a move that has begun, or of an undo, if one is
@@ -53,7 +53,7 @@ public:
     std::optional<std::int64_t> pause() const { return pause_; }
     /* The last lines of an error: the aliases that are paused. */
     std::string paused() { return cutover_.paused(); }
-    /* Of --rehearse. */
+    /* The times of --rehearse. */
     const Laps& laps() const { return laps_; }
 
 private:
@@ -61,7 +61,7 @@ private:
     Standing standing() { return {session_.servers, move_}; }
 
     Verb verb() const;
-    /* In the direction in which the user names the servers. */
+    /* The phase in the direction in which the user names the servers. */
     Phase phase(const Standing& now);
     Routing routing();
 
@@ -98,7 +98,7 @@ private:
     /* This move with another option, and with the options that it needs again. */
     std::string command_with(const std::string& option) const;
     std::string done() const { return options_.is_undone ? "undone" : kMoved; }
-    /* Of a --switch-command, for each shard: SHARD=5, SCHEMA=insta5 */
+    /* The variables of a --switch-command, for each shard: SHARD=5, SCHEMA=insta5 */
     std::vector<std::vector<std::string>> variables() const;
     /* The exit code: kFound if the rows of both sides differ. */
     int end(const std::string& state, bool is_equal = true)
@@ -144,8 +144,8 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
  * Late if the definition is being changed just now; MustStartAnew if it has changed. */
 void copy_shards(Servers& servers, const Move& move, const Workers& workers, const Tried* tried,
                  int copy_jobs, int index_jobs, Laps& laps);
-/* Returns when the target is behind by no more than that, and the worker runs. There is no
- * deadline: clients write meanwhile, and Ctrl-C ends the wait. */
+/* Returns when the lag of the target is at most max_lag, and the worker runs. There is no deadline:
+ * clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);
 
 /* The rows of all tables up to this size, in bytes. MustStartAnew if the target has others. */

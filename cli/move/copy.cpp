@@ -168,7 +168,7 @@ void Copy::require_noted_definition()
         require_same_definition(source_, move_, archive_of(source_, move_));
 }
 
-/* In a transaction of the caller. The rows of before the slot are there (copy_data). */
+/* Runs in a transaction of the caller. The target has the rows from before the slot (copy_data). */
 void Copy::subscribe(const std::string& options)
 {
     hide_statements(target_);

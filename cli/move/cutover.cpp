@@ -15,7 +15,7 @@
 namespace
 {
 
-/* For a Watch of a statement that must not be given up. */
+/* Tells once, for a Watch of a statement that must not be given up. */
 std::function<void()> tell_once_at(const Connection& target, Clock::time_point deadline)
 {
     return [&target, deadline, tell = tell_of_standby(target), is_told = false]() mutable {
@@ -50,7 +50,7 @@ void await_marker(Connection& target, const Move& move, const std::string& marke
 {
     warn("target: waiting for the last write");
     const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
-    /* Without a longer pause, because clients cannot write meanwhile. */
+    /* The sleep is short, because clients cannot write meanwhile. */
     while (target.query(sql, {marker}).rows() == 0) {
         if (Clock::now() > deadline)
             throw Late("the last write did not come in time");
@@ -132,7 +132,7 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
     const Watch on_target(target, late_at(target, deadline));
     const Watch on_snapshot(snapshot, late_at(snapshot, deadline));
     const Watch on_keeper(keeper, late_at(keeper, deadline));
-    /* Before the fence: clients wait in PgBouncer, and do not get its error. */
+    /* The pause comes before the fence: clients wait in PgBouncer, and do not get its error. */
     cutover.routers.pause(deadline);
     /* A marker is there if a killed command has sent it. Then the fence stands. */
     if (fence.marker.empty()) {

@@ -11,10 +11,10 @@
 #include "move/reverse.h"
 #include "postgres/identity.h"
 
-/* Before the cutover. The shards are where they were; if they have come from the target, that
- * follows them on. Clients come first: the fence is lowered and they are let go before
- * anything is removed. The record on the source is removed or reset last, so an --abort
- * that was killed can be given again. */
+/* Ends a move before the cutover. The shards are where they were; if they have come from the
+ * target, that follows them on. Clients come first: the fence is lowered and they are let go before
+ * anything is removed. The record on the source is removed or reset last, so an --abort that was
+ * killed can be given again. */
 int MoveCommand::abort(const Standing& now)
 {
     require_same_servers(now);
@@ -74,7 +74,7 @@ void MoveCommand::drop_closed(Connection& closed)
     });
 }
 
-/* Of a move that came back, the closed copy is on the target. */
+/* Drops the closed copy. It is on the target if the move was undone. */
 int MoveCommand::complete(const Standing& now)
 {
     const bool is_on_target = !now.source;

@@ -27,7 +27,7 @@ Archive archive_of(Connection& source, const Move& move);
 /* Notes the definition when it is copied, as pg_dump writes it. The archive was made after
  * note_fingerprint(). */
 void note_definition(Connection& source, const Move& move, const Archive& archive);
-/* By the fingerprint, since note_definition(): another pg_dump may write the same definition in
+/* Compares fingerprints since note_definition(): another pg_dump may write the same definition in
  * another way. */
 bool is_untouched(Connection& source, const Move& move);
 /* Notes it anew if it is the same by pg_dump, but not by the fingerprint: a set can be held for

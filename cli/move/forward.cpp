@@ -21,7 +21,8 @@ int MoveCommand::go_on()
     note_interrupts();
     const bool is_undo = standing().is_undo();
     try {
-        /* Of a move that was interrupted. prepare_source() keeps the options of a new one. */
+        /* Keeps the options of an interrupted move. prepare_source() keeps the options of a new
+         * one. */
         if (const Standing now = standing(); now.source && now.source->is_of_source())
             keep_options(now);
         std::optional<Connection> snapshot; /* of the target's rows when the cutover opened it */
@@ -96,7 +97,8 @@ void MoveCommand::follow()
                 laps_);
     await_lag(servers, move_, limits_.max_lag);
     laps_.add("catching up");
-    /* verify --rows compares reverse replication. Its undo may be urgent. */
+    /* An undo compares no rows: verify --rows compares reverse replication, and the undo may be
+     * urgent. */
     if (!standing().is_undo())
         compare_before_cutover(servers, move_, is_to_be_held() ? SIZE_MAX : options_.verify_size,
                                laps_);
@@ -125,7 +127,8 @@ int MoveCommand::hold()
     return kDone;
 }
 
-/* Nobody can write to the shard behind a fence, so nothing comes between it and the cutover. */
+/* Nobody can write to the shard while the fence stands, so nothing comes between it and the
+ * cutover. */
 void MoveCommand::prepare_cutover()
 {
     if (is_fenced())
@@ -140,7 +143,7 @@ void MoveCommand::prepare_cutover()
         Capacity capacity;
         capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
         capacity.find_too_few(1).raise_first();
-        /* Before await_lag(): a slot can take long, because it waits for the running
+        /* This comes before await_lag(): a slot can take long, because it waits for the running
          * transactions of the target. The lag must be small when the cutover begins. */
         prepare_reverse(target_, move_);
         try_reverse(servers, move_, on_source_);
@@ -150,9 +153,9 @@ void MoveCommand::prepare_cutover()
 
 void MoveCommand::cut_over_in_turn(std::optional<Connection>& snapshot)
 {
-    /* Not earlier: the moves of a list copy at the same time, and take turns only where
-     * they hold clients and change a PgBouncer's file. The wait does not notice Ctrl-C, so
-     * it is looked at after it. */
+    /* The turn is awaited only now: the moves of a list copy at the same time, and take turns only
+     * where they hold clients and change a PgBouncer's file. The wait does not notice Ctrl-C, so
+     * Ctrl-C is checked after it. */
     routers_.wait_for_turn();
     stop_if_interrupted();
     /* Obstacles are looked for again, because the copy may have taken hours. After the fence
@@ -170,7 +173,8 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     const UntilEnd until_end;
     const Watch on_source(source_, tell_of_standby(source_));
     const Watch on_target(target_, tell_of_standby(target_));
-    /* For the list: if one of the next steps fails, the shard is on the target all the same. */
+    /* The state that a list prints: if one of the next steps fails, the shard is on the target all
+     * the same. */
     end_state_ = "open on " + target_.server() + ", not ended";
     std::exception_ptr not_led;
     try {
@@ -216,7 +220,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         problem = make_reverse(session_.servers, move_, on_source_, routers_.routing(), limits_);
         if (problem.empty())
             return end(done() + kWithReverse + rest, rest.empty());
-        /* Its slot would keep WAL on the target until the disk is full. */
+        /* The slot would keep WAL on the target until the disk is full. */
         discard_reverse(target_, move_, limits_);
     }
     /* The source first. If the command is killed in between, the source is at moved and the

@@ -11,9 +11,9 @@
 namespace
 {
 
-/* From 1 MB on: a smaller one takes no longer than a session and the pg_restore that writes its
- * statement. The archive has a key by its constraint. First the largest one of each table: ADD
- * CONSTRAINT and CREATE INDEX of the same table wait for each other. */
+/* Indexes of 1 MB and more: a smaller one takes no longer than a session and the pg_restore that
+ * writes its statement. The archive has a key by its constraint. The largest one of each table is
+ * first: ADD CONSTRAINT and CREATE INDEX of the same table wait for each other. */
 const char* const kLarge = R"(
     SELECT coalesce(k.tableoid, c.tableoid), coalesce(k.oid, c.oid)
     FROM pg_class AS c JOIN pg_index ON indexrelid = c.oid

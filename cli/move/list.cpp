@@ -28,7 +28,7 @@ struct Place : Known {
     std::string delay;                /* of each start of a subscription; empty if it is short */
 };
 
-/* By connection string. */
+/* The places by connection string. */
 using Places = std::map<std::string, Place>;
 
 /* From 16 on each subscription has a time of its own. */
@@ -69,8 +69,8 @@ Places read_places(const std::set<std::string>& distinct)
     return places;
 }
 
-/* Of an entry whose servers could be read; empty if there is none. The source comes first, as in a
- * Session: the target has the shard alone when the old rows have been dropped. */
+/* The problem of an entry whose servers could be read; empty if there is none. The source comes
+ * first, as in a Session: only the target has the shard when the old rows have been dropped. */
 std::string problem_of(const PlanEntry& entry, const Place& source, const Place& target,
                        bool begins)
 {
@@ -208,7 +208,7 @@ private:
         return "";
     }
 
-    /* Those of the set that the list does not take to the same server. */
+    /* The shards of the set that the list does not take to the same server. */
     ShardSet find_left_out(const PlanEntry& entry) const
     {
         ShardSet left_out = record_of(entry);
@@ -296,7 +296,7 @@ List list_of_shards(const MoveOptions& options)
             entries.push_back({number, schemas[number], options.from, options.to});
         else
             missing.insert(number);
-    /* Before the first move: a wrong number must not be found when half of the list has moved. */
+    /* A wrong number must not be found when half of the list has moved. */
     if (!missing.empty())
         problems.add(count_of(missing.size(), "shard") + " not on " + source.server + " or " +
                          target.server + ": " + format_shards(missing),

@@ -34,7 +34,8 @@ struct Entry {
 
 using Entries = std::vector<Entry>;
 
-/* Each takes a file descriptor. Of more sets the definition is read and tried again. */
+/* Each archive takes a file descriptor. If there are more sets, the definition is read and tried
+ * again. */
 constexpr std::size_t kMostArchives = 200;
 
 MoveCommand command_of(const Entry& entry, const MoveOptions& options)
@@ -92,7 +93,7 @@ Obstacles find_obstacles(Entries& entries, const MoveOptions& options)
     return all;
 }
 
-/* Of --undo --reversible: reverse replication of all sets, before the first is undone. */
+/* Checks reverse replication of all sets for --undo --reversible, before the first is undone. */
 Obstacles find_too_few_for_reverse(const Entries& entries)
 {
     Capacity capacity;
@@ -100,20 +101,20 @@ Obstacles find_too_few_for_reverse(const Entries& entries)
         try {
             command_of(entry, in_direction(entry.options)).add_reverse(capacity);
         } catch (const Failure&) {
-            /* Of one set, whose undo says it. The others can be undone. */
+            /* The undo of that set reports it. The others can be undone. */
         }
     }
     return capacity.find_too_few(0);
 }
 
-/* Hands out the sets in their order, but none to a database that is in another one, also by another
- * address. */
+/* Hands out the sets in their order. A set waits while another set runs that has one of its
+ * databases, also by another address. */
 class Queue
 {
 public:
     explicit Queue(Entries& entries) : entries_(entries) {}
 
-    /* Nothing if all are taken, or after Ctrl-C. */
+    /* Nothing if all sets are taken, or after Ctrl-C. */
     Entry* take()
     {
         std::unique_lock<std::mutex> lock(mutex_);
@@ -129,7 +130,7 @@ public:
                 running_.insert(found->servers.begin(), found->servers.end());
                 return &*found;
             }
-            /* Also woken after Ctrl-C: a move that runs ends, and is given back. */
+            /* This wait ends after Ctrl-C, too: a move that runs ends, and is given back. */
             is_free_.wait(lock);
         }
     }
@@ -144,7 +145,7 @@ public:
     }
 
 private:
-    /* Of a list of several sets. */
+    /* Reports an end in a list of several sets. */
     void tell_ended(const Entry& entry)
     {
         ended_++;
@@ -184,8 +185,8 @@ void move_one(Entry& entry)
             entry.pause = command.pause();
             entry.laps = command.laps();
         } catch (const Failure& error) {
-            /* Not empty if the target is open. paused() asks the consoles, so it is called while
-             * the command exists. */
+            /* The state is not empty if the target is open. paused() asks the consoles, so it is
+             * called while the command exists. */
             reached = command.end_state();
             entry.pause = command.pause();
             throw Failure(error.what() + command.paused());
@@ -197,7 +198,8 @@ void move_one(Entry& entry)
     }
 }
 
-/* For a table: the first line, the server, and whether the set may be open on the target. */
+/* The error in a row of a table: the first line, the server, and whether the set may be open on the
+ * target. */
 std::string in_one_line(const std::string& error)
 {
     std::string text = first_line(error);
@@ -208,7 +210,7 @@ std::string in_one_line(const std::string& error)
     return text;
 }
 
-/* Of the sets that are held. The others have their errors on standard error. */
+/* Prints the laps of the sets that are held. The errors of the others are on standard error. */
 void print_rehearsal(const Entries& entries, bool json)
 {
     Table table = table_of_laps();

@@ -50,9 +50,9 @@ MoveCommand::MoveCommand(const MoveOptions& options, const std::vector<std::stri
 {
 }
 
-/* For a move to be resumed or aborted, the routers that the source keeps are added. A move that
- * goes on leads clients, also if it was begun by another command. At the step moved the command of
- * another router has been run, because lead_to() comes before that step. */
+/* Adds the routers that the source keeps, for a move to be resumed or aborted. A move that
+ * continues leads clients, also if it was begun by another command. At the step moved the command
+ * of another router has been run, because lead_to() comes before that step. */
 Routing MoveCommand::routing()
 {
     Routing routing = given_routing(options_, aliases_of(options_.alias, numbers_of(move_.shards),
@@ -68,9 +68,9 @@ Routing MoveCommand::routing()
     return routing;
 }
 
-/* --abort, --undo and --complete work with the options in the records. Those that are not stored
+/* --abort, --undo and --complete work with the options in the records. Options that are not stored
  * are given again: addresses, consent to run code, and the command of another router. Passwords are
- * not shown. Of an undo the options are exchanged, and --undo takes the servers of its move. */
+ * not shown. An undo exchanges the options, and --undo takes the servers of its move. */
 std::string MoveCommand::command_with(const std::string& option) const
 {
     const bool is_exchanged = option == "--undo";
@@ -101,7 +101,7 @@ std::vector<std::vector<std::string>> MoveCommand::variables() const
     return of_each;
 }
 
-/* Asked last, because the shard can have left the target again. */
+/* This check comes last, because the shard can have left the target again. */
 void MoveCommand::require_there()
 {
     if (const Shards missing = find_missing(read_shards(target_), move_.shards); !missing.empty())
@@ -139,7 +139,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         require_there();
         return {};
     case Act::objects:
-        /* Alone: the names of that move would be obstacles, too. */
+        /* Report only this; the other checks would list that move's own objects. */
         return {{target_.server(), first_line(describe(in_transit(now))),
                  next_commands(in_transit(now))}};
     default:
@@ -154,7 +154,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     for (const Shard& shard : move_.shards)
         find_shard(shards, shard.schema, source_.server()); /* an error if it is not there */
     require_one_schema_each(source_, shards, numbers_of(move_.shards));
-    /* Alone: to look further would wait, too. */
+    /* Return now: the other checks would block on the same lock. */
     if (Obstacles locked = find_locked(source_, move_.shards, limits_); !locked.empty())
         return locked;
     if (options_.is_dry_run)
@@ -229,8 +229,8 @@ Phase MoveCommand::phase(const Standing& now)
 
 int MoveCommand::execute()
 {
-    /* First, because all verbs read the records: after a kill between the two commits of
-     * make_reverse() that of the target is one step behind. An undo has the servers exchanged. */
+    /* This comes first, because all verbs read the records: after a kill between the two commits of
+     * make_reverse() the target's record is one step earlier. An undo has the servers exchanged. */
     if (verb() == Verb::undo)
         finish_reverse(source_, target_, move_);
     else

@@ -134,8 +134,8 @@ Obstacles compare_clocks(Servers& servers)
     return found;
 }
 
-/* They run with each statement of the definition; diff shows their changes afterwards. Those on
- * login (PostgreSQL 17) do not. */
+/* Event triggers run with each statement of the definition; diff shows their changes afterwards.
+ * Triggers on login (PostgreSQL 17) do not. */
 void tell_of_event_triggers(Connection& target)
 {
     const Result triggers = target.query(R"(
@@ -145,7 +145,7 @@ void tell_of_event_triggers(Connection& target)
         warn(target.server() + ": " + visible(trigger) + " while the definition is made there");
 }
 
-/* Those of the source. */
+/* The obstacles on the source. */
 Obstacles find_on_source(Connection& source, const Move& move, const Limits& limits)
 {
     Obstacles found;
@@ -161,7 +161,7 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     return found;
 }
 
-/* Those of the target. */
+/* The obstacles on the target. */
 Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers,
                          std::shared_ptr<const Tried>& tried)
 {
@@ -231,8 +231,8 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     auto& [source, target] = servers;
     Obstacles found = find_split(source, move.shards);
     found.add(find_split(target, move.shards));
-    /* Alone: the hints for a trigger that fires always, or for a schema that is there, would open
-     * the fence of the split or drop its rows. */
+    /* Report only these: the hints for a trigger that fires always, or for a schema that exists,
+     * would open the fence of the split or drop its rows. */
     if (!found.empty())
         return found;
     found.add(find_missing_standby(source));

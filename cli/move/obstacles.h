@@ -1,4 +1,4 @@
-/* All obstacles to a move at once, so that an operator mends them in one go. */
+/* All obstacles to a move at once, so that an operator can remove them together. */
 
 #pragma once
 
@@ -11,7 +11,8 @@
 #include "move/session.h"
 #include "postgres/obstacles.h"
 
-/* Locks on the shard that outlast the timeout: for these, later looks would wait without a word. */
+/* Locks on the shard that outlast the timeout: with these, later queries would wait without a
+ * message. */
 Obstacles find_locked(Connection& source, const Shards& shards, const Limits& limits);
 
 /* workers: those of the target. limits: a transaction that has run longer than the timeout is an
@@ -28,8 +29,8 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
 Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Workers& workers,
                                     const Limits& limits);
 
-/* Those of them that can come up during the copy, and would stop make_reverse() when the target is
- * open. */
+/* The obstacles among them that can come up during the copy, and would stop make_reverse() when the
+ * target is open. */
 Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const Workers& workers);
 
 /* Tables whose rows logical replication cannot copy. */
@@ -39,9 +40,10 @@ Obstacles find_not_replicable(Connection& source, const Shards& shards);
  * are tried, up to 100 of each table, with the rights of its owner. */
 Obstacles find_unqualified_names(Connection& source, const Shards& shards);
 
-/* A warning if columns of type oid may point to large objects, which stay behind. */
+/* Warns if columns of type oid may point to large objects, which are not moved. */
 void tell_of_large_objects(Connection& source, const Shards& shards);
 /* Names tables without an index that the worker of the target could use. */
 void tell_of_full_identity(Connection& source, const Connection& target, const Shards& shards);
-/* When the shards are open there: a warning names materialized views, and the statements. */
+/* Warns of materialized views when the shards are open there, and names the statements that refresh
+ * them. */
 void tell_of_old_views(Connection& opened, const Shards& shards);

@@ -10,7 +10,7 @@
 void tell_of_readers(Servers& servers, const Shards& shards);
 
 /* Subscriptions that write into the tables: their workers fire no trigger FOR EACH STATEMENT, so
- * they would write behind the fence. */
+ * the fence would not stop them. */
 Obstacles find_writing_subscriptions(Connection& connection, const Move& move);
-/* Of an undo the target has the tables, too. */
+/* The same, on both servers for an undo, whose target has the tables, too. */
 Obstacles find_writing_subscriptions(Servers& servers, const Move& move);

@@ -35,7 +35,8 @@ std::string MoveCommand::hint(const Standing& now)
            ", with the options of the move, begins one.";
 }
 
-/* Only a move leads it back: from the target, or, as an undo takes the servers, from the source. */
+/* Only a move leads the shard back: from the target, or, as an undo takes the servers, from the
+ * source. */
 std::string MoveCommand::how_to_move_back(const Standing& now)
 {
     const bool has_copy = now.source || now.target;

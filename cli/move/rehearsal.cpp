@@ -13,7 +13,7 @@ namespace
 /* A larger set is rehearsed with so many of each: a DROP SCHEMA locks all of them at once. */
 constexpr std::int64_t kMost = 500;
 
-/* A move of its own, with a slot and a subscription of its own. Its names begin with that of the
+/* A move of its own, with a slot and a subscription of its own. The names begin with that of the
  * move, so that verify finds them after a kill. */
 Move rehearsal_of(Servers& servers, const Move& move)
 {
@@ -77,7 +77,7 @@ void remove(Servers& servers, const Move& rehearsal, Clock::time_point deadline)
     drop_schemas(servers.source, rehearsal);
 }
 
-/* In milliseconds: the steps of a move, by its own functions. No router is led. */
+/* Returns milliseconds. Takes the steps of a move by its own functions. No router is led. */
 std::int64_t cut_over_objects(Servers& servers, const Move& rehearsal, const Workers& workers,
                               const CutoverOptions& options, const Objects& count)
 {

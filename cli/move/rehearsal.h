@@ -25,7 +25,7 @@ struct Lap {
 class Laps
 {
 public:
-    /* Of the time since the last one, or since the object was made. */
+    /* Adds the time since the last lap, or since the object was made. */
     void add(const std::string& item, std::optional<std::int64_t> bytes = {},
              const std::string& text = "")
     {
@@ -44,9 +44,9 @@ private:
 
 Table table_of_laps();
 
-/* Adds the WAL that the source keeps, how far the target is behind, and the pause that is to be
- * expected: that of a move of as many tables and sequences, which are made on both servers and
- * dropped at the end. */
+/* Adds the WAL that the source keeps, the lag of the target, and the pause that is to be expected:
+ * that of a move of as many tables and sequences, which are made on both servers and dropped at the
+ * end. */
 void rehearse(Servers& servers, const Move& move, const Workers& workers,
               const CutoverOptions& options, Laps& laps);
 

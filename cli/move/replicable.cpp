@@ -101,8 +101,9 @@ WHERE y.typtype = 'b' AND y.typcategory <> 'A' AND NOT EXISTS (
          OR EXISTS (SELECT FROM pg_cast WHERE castsource = t.type AND casttarget = o.opcintype AND castmethod = 'b'
                                           AND castcontext = 'i'))))";
 
-/* The hash of an enum is that of its OID, which is another one on each server: the target would
- * refuse the rows of a partition. Also in arrays, composite types, domains and ranges. */
+/* Types whose hash differs between servers: that of an enum is the hash of its OID, so the target
+ * would refuse the rows of a partition. An enum can be in an array, a composite type, a domain or a
+ * range. */
 const char* const kHashed = R"(
 WITH RECURSIVE types AS (
     SELECT c.oid::regclass AS name, a.attname, a.atttypid AS type

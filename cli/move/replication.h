@@ -14,8 +14,8 @@
 
 void make_publication(Connection& source, const Move& move);
 
-/* Before a slot is made to which nobody has subscribed: one that is there is of a killed command,
- * or of somebody else. */
+/* Drops a slot of this name that no subscription reads, before one is made: a killed command has
+ * left it, or somebody else has made it. */
 void drop_unread_slot(Connection& publisher, const Move& move);
 /* MustStartAnew if it is gone: a new slot would begin later, and the changes in between would be
  * lost. */
@@ -29,8 +29,8 @@ void await_replication(Servers& servers, const Move& move, const std::function<b
 /* Writes a row that comes through the stream, and returns its ID in the marker's table. */
 std::string send_probe(Connection& source, const Move& move);
 
-/* The removal of these objects. Those that are gone are passed over, because it can be interrupted
- * and repeated. */
+/* These remove objects. Missing objects are passed over, because the removal can be interrupted and
+ * repeated. */
 
 /* A Failure if the subscription is of another role. */
 void drop_subscription(Connection& target, const Move& move, Clock::time_point deadline);

@@ -33,7 +33,8 @@ void discard_reverse(Connection& target, const Move& move, const Limits& limits)
 namespace
 {
 
-/* Not an error: the shard is open on the target, and the worker tries again for ever. */
+/* The end of the wait is no error: the shard is open on the target, and the worker tries again for
+ * ever. */
 void await_reader(Connection& target, const Move& back, Clock::time_point deadline)
 {
     for (Pause pause; !is_read(target, back.slot); pause())
@@ -50,7 +51,8 @@ void enable_at(Connection& source, const Move& back, const std::string& position
     source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
 }
 
-/* In a transaction of the caller. Returns why the source cannot follow any more; else nothing. */
+/* Runs in a transaction of the caller. Returns why the source cannot follow any more; else nothing.
+ */
 std::string subscribe(Servers& servers, const Move& back, const Workers& workers)
 {
     auto& [source, target] = servers;
@@ -98,9 +100,9 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
     warn("source: subscription of reverse replication");
     if (!has_slot(target, back.slot))
         return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
-    /* After note_definition(): if the fingerprint is still the one of the opening, the noted
-     * definition is that of the opening, too, which is the source's. Before it, because pg_dump may
-     * fail on an object that was made since. */
+    /* The comparison is repeated after note_definition(): if the fingerprint is still the one of
+     * the opening, the noted definition is that of the opening, too, which is the source's. It is
+     * done before, because pg_dump may fail on an object that was made since. */
     std::string changed = "the definition of the shard has been changed on " + target.server();
     if (has_changed(target, back))
         return changed;

@@ -11,11 +11,12 @@
 #include "move/session.h"
 #include "routers/routing.h"
 
-/* Before the fence: publication and slot on the target. A slot waits for running transactions, so
- * it is not made while writes are blocked. */
+/* Makes the publication and slot on the target, before the fence. A slot waits for running
+ * transactions, so it is not made while writes are blocked. */
 void prepare_reverse(Connection& target, const Move& move);
-/* After that, also before the fence: does the part of make_reverse() that can be rolled back,
- * and looks for the rest. The copy may have taken hours. Failure if there is an obstacle. */
+/* Does the part of make_reverse() that can be rolled back, and checks the rest, after
+ * prepare_reverse() and before the fence. The copy may have taken hours. Failure if there is an
+ * obstacle. */
 void try_reverse(Servers& servers, const Move& move, const Workers& workers);
 /* Removes the prepared slot and publication; no error if they are gone. A slot that nobody reads
  * would keep WAL until the disk of the target is full. */

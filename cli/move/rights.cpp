@@ -46,8 +46,8 @@ FROM snowflake_internal.calls() AS k JOIN pg_namespace AS n ON n.oid = k.schema 
 JOIN pg_roles AS r ON r.oid = CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END
 WHERE k.is_direct AND nspname !~ '^pg_(toast_)?temp_')";
 
-/* Of the roles with these names, those that gain rights if their code runs as the current role. A
- * role that is missing is an obstacle of its own. */
+/* The roles with these names that gain rights if their code runs as the current role. A role that
+ * is missing is an obstacle of its own. */
 const char* const kGaining = R"(
 SELECT rolname FROM pg_roles WHERE rolname = ANY ($1::name[]) AND NOT rolsuper AND rolname <> current_user)";
 

@@ -25,8 +25,8 @@ Owners read_owners(Connection& home, const Shards& shards);
  * They are if all shards of both servers that are not a superuser's or the mover's belong to one
  * role, or if the operator says so. */
 
-/* None if the workers write as the owners, or if these are trusted. home: the server that has the
- * shard. The target gets policies and row security after the rows. */
+/* None if the workers write as the owners, or if these are trusted. home: the server where the
+ * shard is open. The target gets policies and row security after the rows. */
 Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, Connection& home,
                                 const Shards& shards, const Workers& workers);
 

@@ -73,7 +73,7 @@ Session::Session(const std::string& from, const std::string& to,
                  const std::vector<std::string>& schemas)
     : servers(from, to), known(read_known(servers.source)), move(name_move(servers, known, schemas))
 {
-    /* Before the locks: in one database the second would wait for the first. */
+    /* This check comes before the locks: in one database the second would wait for the first. */
     if (is_same_server(servers.source, servers.target))
         throw UsageError("--from and --to are the same: " + servers.source.server());
     /* A command with the servers exchanged locks them in the other order. lock_timeout ends their

@@ -14,8 +14,8 @@
 struct Move {
     Shards shards;    /* by number, at least one */
     std::string name; /* snowflake_move_5: schemas, publication and subscription */
-    /* On the source; and on the target, for reverse replication. Names of slots are of a whole
-     * cluster, and both servers can be databases of one. */
+    /* The slot on the source; and on the target, for reverse replication. Names of slots are of a
+     * whole cluster, and both servers can be databases of one. */
     std::string slot;
     std::string back_slot;
     bool has_ids = true; /* else it is a rehearsal, whose tables have no shard's number */
@@ -47,6 +47,6 @@ struct Session {
             const std::vector<std::string>& schemas);
 
     Servers servers;
-    Known known; /* of the source, behind the locks */
+    Known known; /* of the source, read under the locks */
     const Move move;
 };

@@ -10,7 +10,7 @@
 namespace
 {
 
-/* Of a schema, on its source. */
+/* A schema on its source. */
 struct Size {
     std::string owner;
     std::int64_t bytes = 0;
@@ -34,7 +34,7 @@ Sizes read_sizes(Connection& source, const std::vector<std::string>& schemas)
     return sizes;
 }
 
-/* By the database. */
+/* The sizes by database. */
 std::map<std::string, Sizes> read_all_sizes(const std::vector<ListedMove>& moves)
 {
     std::map<std::string, std::pair<std::string, std::vector<std::string>>> wanted;

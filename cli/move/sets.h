@@ -30,8 +30,8 @@ struct ListedSet {
     std::int64_t bytes; /* if it is to begin */
 };
 
-/* In the order of their first moves. A set that exists stays as it is. New ones are of shards that
- * go from one database to one other and whose schemas have the same owner: at most --together, and
- * no more than --together-size if they are several. begins: sets may begin. */
+/* The sets in the order of their first moves. A set that exists stays as it is. New ones are of
+ * shards that go from one database to one other and whose schemas have the same owner: at most
+ * --together, and no more than --together-size if they are several. begins: sets may begin. */
 std::vector<ListedSet> sets_of(const std::vector<ListedMove>& moves, const MoveOptions& options,
                                bool begins);

@@ -15,7 +15,7 @@
 /* This move; nothing if the server has no part in it, or if read_moves() does not trust the
  * schema. A Failure if the record has other shards. */
 std::optional<MoveState> read_state(Connection& connection, const Move& move);
-/* In the middle of a move. A Failure if it is gone, or not trusted any more. */
+/* The record in the middle of a move. A Failure if it is gone, or not trusted any more. */
 MoveState require_state(Connection& connection, const Move& move);
 
 /* Makes the schema of the move and its tables, in a transaction of the caller. The source has no ID
@@ -27,7 +27,8 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
  * schema has one of the numbers. */
 void claim_shards(Connection& target, const Move& move);
 
-/* In the transaction that does the step, if there is one. The marker is erased if none is given. */
+/* Runs in the transaction that does the step, if there is one. The marker is erased if none is
+ * given. */
 void write_step(Connection& connection, const Move& move, Step step,
                 const std::string& marker = "");
 
@@ -35,7 +36,7 @@ void write_step(Connection& connection, const Move& move, Step step,
  * it is not known. */
 std::string write_positions(Servers& servers, const Move& move);
 
-/* Of a fence that stands. */
+/* How long ago the fence was raised that stands. */
 Clock::duration time_since_closing(Connection& source, const Move& move);
 
 void make_reversible(Connection& source, const Move& move);
@@ -52,9 +53,9 @@ void forget_compared(Connection& source, const Move& move);
  * closed copy of an undo may be dropped for a new move. */
 void write_moved(Connection& source, const Move& move, bool is_equal);
 
-/* The move is reverse replication of one that is done, with its sides exchanged: prepared on the
- * source, ready on the target. Its undo has no reverse replication of its own, unless --reversible
- * is given again. */
+/* The record of reverse replication of a move that is done: a move with its sides exchanged,
+ * prepared on the source, ready on the target. The undo has no reverse replication of its own,
+ * unless --reversible is given again. */
 void write_reverse(Connection& connection, const Move& move, Step step);
 
 /* The end of a move, for people: "moved", "moved with reverse replication". */
