@@ -13,7 +13,7 @@ struct Counter {
     std::int64_t count;
 };
 
-/* Of a server, at a moment. */
+/* The counters of a server at a moment. */
 struct Counters {
     std::string reset;                     /* when they began; empty if they were never reset */
     std::map<std::string, Counter> tables; /* by OID */

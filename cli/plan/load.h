@@ -16,7 +16,7 @@ struct Sample {
     bool is_wanted() const { return by == "writes" || by == "pages"; }
 };
 
-/* By schema. Writes are rows that were inserted, updated or deleted; pages are those of tables and
- * indexes that were looked at, in the buffers or not. A Failure on a standby, which counts no
- * writes, and if the counters were reset meanwhile or are off. */
+/* The load by schema. Writes are rows that were inserted, updated or deleted; pages are those of
+ * tables and indexes that were looked at, in the buffers or not. A Failure on a standby, which
+ * counts no writes, and if the counters were reset meanwhile or are off. */
 std::map<std::string, std::int64_t> measure_load(Connection& connection, const Sample& sample);

@@ -108,7 +108,7 @@ int root(std::size_t of)
     return static_cast<int>(std::ceil(std::sqrt(static_cast<double>(of))));
 }
 
-/* In pixels. All blocks are as large as the largest. */
+/* Sizes in pixels. All blocks are as large as the largest. */
 struct Layout {
     int columns;  /* of blocks: about as many as rows */
     int rows;     /* of blocks */
@@ -150,8 +150,8 @@ std::vector<bool> find_moving(const Distribution& distribution,
     return is_moving;
 }
 
-/* Of shards that have a size, as find_empty() takes it. 0 if there are none: then all cells have
- * the colour of an empty shard. */
+/* The median of the shards that have a size, as find_empty() takes it. 0 if there are none: then
+ * all cells have the colour of an empty shard. */
 double median_of(const Distribution& distribution)
 {
     std::vector<std::int64_t> sizes;

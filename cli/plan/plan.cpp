@@ -16,8 +16,8 @@
 namespace
 {
 
-/* Of a shard at two places it is not known which one to move. Shards are ordered by number, so the
- * two are neighbours. */
+/* A Failure if a shard is at two places: it is not known which one to move. Shards are ordered by
+ * number, so the two are neighbours. */
 void require_one_place_each(const Distribution& distribution)
 {
     for (std::size_t i = 1; i < distribution.shards.size(); i++) {
@@ -46,7 +46,7 @@ void warn_of(const std::string& problem, const ShardSet& shards)
         warn(problem + ": " + format_shards(shards));
 }
 
-/* Those of the numbers that are not among the others. */
+/* The numbers that are not among the others. */
 ShardSet missing(const ShardSet& numbers, const ShardSet& others)
 {
     ShardSet missing;
@@ -61,7 +61,7 @@ Sample sample_of(const PlanOptions& options)
     return {options.by, options.over > 0 ? options.over : kMinute};
 }
 
-/* By shard. A shard that the file does not name weighs nothing. */
+/* The weights by shard. A shard that the file does not name weighs nothing. */
 std::map<int, double> weigh(const Distribution& distribution, const PlanOptions& options)
 {
     std::map<int, double> weights;
@@ -220,7 +220,7 @@ int plan_shards(const PlanOptions& options)
         print_picture(plan.distribution, plan.moves);
     else
         print_text(plan, options);
-    /* Also 0 if the servers cannot be balanced: the plan is the best that was found, and the last
-     * line of the text says so. */
+    /* The code is 0 even if the servers cannot be balanced: the plan is the best that was found,
+     * and the last line of the text says so. */
     return servers.exit_code(plan.distribution.locked.empty() ? kDone : kFailed);
 }

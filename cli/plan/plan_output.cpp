@@ -11,7 +11,7 @@
 namespace
 {
 
-/* Of a server. */
+/* The load of a server. */
 struct Load {
     std::int64_t shards = 0;
     std::int64_t empty = 0;
@@ -36,8 +36,8 @@ void name_weights(Table& table, const PlanOptions& options)
         row.erase(row.begin() + place);
 }
 
-/* Without zeros at the end, and without an exponent from 0.0001 to 10^12: weights are counts, or
- * numbers of the user's file. */
+/* The number without zeros at the end, and without an exponent from 0.0001 to 10^12: weights are
+ * counts, or numbers of the user's file. */
 std::string text_of(double number)
 {
     std::array<char, 32> text = {};

@@ -151,9 +151,9 @@ private:
         return best;
     }
 
-    /* Of a server that is kept. The shards of drained servers are in total_, because they come to
-     * the others. Shards that cannot leave a drained server are in it as well, and then the others
-     * stay below the goal. */
+    /* The mean of the servers that are kept. The shards of drained servers are in total_, because
+     * they come to the others. Shards that cannot leave a drained server are in it as well, and
+     * then the others stay below the goal. */
     double goal() const { return total_ / kept_; }
     double tolerance(double threshold) const { return std::max(threshold * goal(), slack_); }
 
@@ -217,7 +217,7 @@ struct Fleet {
         }
     }
 
-    /* By rank: the place in the lists of the caller. */
+    /* The places in the lists of the caller, by rank. */
     std::vector<std::size_t> server_order;
     std::vector<std::size_t> shard_order;
     std::vector<Loads> kinds; /* by weight, and the empty ones by number */
@@ -228,8 +228,8 @@ struct Fleet {
 std::vector<bool> find_empty(const std::vector<PlannedShard>& shards)
 {
     std::vector<double> weights;
-    /* Without shards of weight 0: with many new ones the median would be 0, and no shard that holds
-     * a few rows would count as empty. */
+    /* Shards of weight 0 are left out: with many new ones the median would be 0, and no shard that
+     * holds a few rows would count as empty. */
     for (const PlannedShard& shard : shards)
         if (shard.weight > 0)
             weights.push_back(shard.weight);

@@ -46,10 +46,10 @@ struct PlannedMove {
  * in the median, too, so an exclusion does not change the kind of another shard. */
 std::vector<bool> find_empty(const std::vector<PlannedShard>& shards);
 
-/* In their order: first the moves that empty drained servers, then always the move that gains most,
- * so that a plan can be stopped anywhere. No shard moves twice, so there are never more moves than
- * shards. The order of the arguments has no influence: the same fleet has the same plan, whoever
- * asks. At least one server must not be drained. Weights are not negative, in any unit. */
+/* The moves in their order: first the moves that empty drained servers, then always the move that
+ * gains most, so that a plan can be stopped anywhere. No shard moves twice, so there are never more
+ * moves than shards. The order of the arguments has no influence: the same fleet has the same plan.
+ */
 std::vector<PlannedMove> plan_moves(const std::vector<PlannedServer>& servers,
                                     const std::vector<PlannedShard>& shards,
                                     const PlanLimits& limits);
