@@ -16,8 +16,8 @@ namespace
 
 using Options = std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)>;
 
-/* libpq waits for the server without a limit, so a thread does it. It is left behind if no answer
- * comes. */
+/* libpq waits for the server without a limit, so a thread does it. If no answer comes, the thread
+ * is not awaited. */
 std::future<void> cancel(PGconn* handle)
 {
     const std::shared_ptr<PGcancel> request(PQgetCancel(handle), PQfreeCancel);
@@ -102,8 +102,7 @@ void Connection::open(const std::string& dsn)
     cancel_ = {};
     notices_.server(server());
     notices_.receive_from(handle_.get());
-    /* So that await_result() can run check_() meanwhile: a deadline or Ctrl-C must end a statement.
-     */
+    /* await_result() runs check_() meanwhile: a deadline or Ctrl-C must end a statement. */
     PQsetnonblocking(handle_.get(), 1);
     /* The setting is read before it is changed below: the sessions of pg_dump start with the same
      * default, of the role, the database or PGOPTIONS. The functions are qualified, because the
@@ -336,7 +335,7 @@ std::string Connection::dsn_of_server() const
     for (const Parameter& one : parameters())
         if (one.is_secret && one.key != "password")
             dsn += " " + dsn_setting(one.key, one.value);
-    /* Of a password file, too. */
+    /* password() returns that of a password file, too. */
     return dsn + (password().empty() ? "" : " " + dsn_setting("password", password()));
 }
 

@@ -112,12 +112,12 @@ public:
      * Returns no rows. If take() throws, the statement is given up. */
     using TakeRow = std::function<void(const Result& row)>;
     void query_each(const std::string& sql, const TakeRow& take);
-    /* Any number of statements without parameters. Those without a BEGIN of their own are one
+    /* Any number of statements without parameters. If they have no BEGIN of their own, they are one
      * transaction (the simple protocol). The first that fails ends the rest. Returns the result of
      * the last one. Throws ServerError. */
     Result run(const std::string& sql);
-    /* Ends a transaction that failed; never an error. That of a statement that was given up ends
-     * before the next statement. */
+    /* Ends a transaction that failed; never an error. The transaction of a statement that was given
+     * up ends before the next statement. */
     void rollback();
     /* Waits until a statement that was given up has ended, and its transaction. */
     void settle();
@@ -130,11 +130,11 @@ public:
 
     bool is_alive() const { return PQstatus(handle_.get()) == CONNECTION_OK; }
     bool is_in_transaction() const { return PQtransactionStatus(handle_.get()) != PQTRANS_IDLE; }
-    /* As it was given: it may have a password. */
+    /* The string as it was given: it may have a password. */
     const std::string& dsn() const { return dsn_; }
-    /* Of the connect: libpq forgets it when the connection is lost. */
+    /* The version when it connected: libpq forgets it when the connection is lost. */
     int version() const { return version_; }
-    /* Of the database. */
+    /* The encoding of the database. */
     std::string encoding() const
     {
         const char* encoding = PQparameterStatus(handle_.get(), "server_encoding");
@@ -148,11 +148,12 @@ public:
     std::string database() const { return PQdb(handle_.get()); }
     std::string user() const { return PQuser(handle_.get()); }
     std::string password() const { return PQpass(handle_.get()); }
-    /* Of the server that answered, of a list of hosts. */
+    /* The address of the server that answered, of a list of hosts. */
     Address address() const { return {host(), port(), database()}; }
     /* The same for messages. */
     std::string server() const { return visible(address().text()); }
-    /* From the string, the environment, a service file or libpq's defaults; not the empty ones. */
+    /* The parameters from the string, the environment, a service file or libpq's defaults; not the
+     * empty ones. */
     std::vector<Parameter> parameters() const;
     /* A connection string for another program, to the same server of a list. ps may show it. */
     std::string dsn_without_password() const;

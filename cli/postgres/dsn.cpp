@@ -19,7 +19,7 @@ bool is_database_name(const std::string& dsn)
     return dsn.find_first_of("=:") == std::string::npos;
 }
 
-/* Behind postgresql://; empty if it is no URI. */
+/* The text after postgresql://; empty if it is no URI. */
 std::string behind_scheme(const std::string& dsn)
 {
     for (const std::string scheme : {"postgresql://", "postgres://"})
@@ -30,7 +30,7 @@ std::string behind_scheme(const std::string& dsn)
 
 /* libpq ends user and password at the first @, or takes none if a / comes before it. With one of
  * these in a password, the rest of it would be a host, a port or a database, and connecting would
- * show it: could not translate host name "...". An @ in the value of a parameter, behind ?, does no
+ * show it: could not translate host name "...". An @ in the value of a parameter, after ?, does no
  * harm. */
 bool has_stray_at(const std::string& dsn)
 {
@@ -43,7 +43,7 @@ bool has_stray_at(const std::string& dsn)
     return rest.substr(0, rest.find('?')).find('@') != std::string::npos;
 }
 
-/* libpq quotes the parts of the string that it cannot read. Its messages are in English, because
+/* libpq quotes the parts of the string that it cannot read. The messages are in English, because
  * the command calls no setlocale(). */
 std::string without_quoted(std::string text)
 {
@@ -54,7 +54,7 @@ std::string without_quoted(std::string text)
     return text.substr(0, text.find_last_not_of(" \n") + 1);
 }
 
-/* Also that of a URI with a password and no host: postgresql://user:password. */
+/* The password of a URI without a host counts as a port: postgresql://user:password. */
 bool has_port_without_number(const Options& options)
 {
     for (PQconninfoOption* option = options.get(); option->keyword != nullptr; option++)
@@ -93,7 +93,7 @@ void check_dsn(const std::string& dsn, const std::string& place)
     read(dsn, place);
 }
 
-/* Of two equal -c settings the last one holds, so the new ones come behind those of the string. */
+/* The last one of two equal -c settings holds, so the new ones come after those of the string. */
 std::string dsn_with_options(const std::string& dsn, const std::string& more)
 {
     const Options options = read(dsn);
@@ -116,8 +116,8 @@ std::string setting_of(const std::string& dsn, const std::string& key)
     return "";
 }
 
-/* Of the string alone, without PGPASSWORD and password files. From PostgreSQL 16 on, a subscription
- * of a role that is no superuser needs the password there (password_required). */
+/* Looks in the string alone, not in PGPASSWORD and password files. From PostgreSQL 16 on, a
+ * subscription of a role that is no superuser needs the password there (password_required). */
 bool has_password(const std::string& dsn)
 {
     return !setting_of(dsn, "password").empty();

@@ -12,10 +12,10 @@
  * place: where it was given, such as --from. */
 void check_dsn(const std::string& dsn, const std::string& place = "");
 
-/* The connection string with more settings for the session (-c name=value), behind its own. */
+/* The connection string with more settings for the session (-c name=value), after its own. */
 std::string dsn_with_options(const std::string& dsn, const std::string& more);
 
-/* Of the string alone; "" if it is not there. */
+/* The setting in the string alone; "" if it is not there. */
 std::string setting_of(const std::string& dsn, const std::string& key);
 
 bool has_password(const std::string& dsn);
@@ -24,5 +24,5 @@ bool has_password(const std::string& dsn);
  * for plans and commands. */
 std::string printed_dsn(const Address& address, const std::string& given);
 
-/* Its settings without secrets, for messages and plans. */
+/* The settings of the string without secrets, for messages and plans. */
 std::string without_secrets(const std::string& dsn, const std::set<std::string>& left_out = {});

@@ -59,7 +59,7 @@ public:
 
     Archive(const Connection& connection, const std::vector<std::string>& schemas);
 
-    /* In the order in which they are to be made. */
+    /* The items in the order in which they are to be made. */
     std::vector<Item> items(Section section) const;
     /* The items in their order, but first the schemas with their privileges, and last all other
      * privileges. "" for none. */

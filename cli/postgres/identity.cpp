@@ -2,8 +2,8 @@
 
 Identity identify(Connection& connection)
 {
-    /* As numbers of seconds: the text of a timestamptz depends on the TimeZone and the DateStyle of
-     * the role, and the same server can be given with two roles. */
+    /* The times are numbers of seconds: the text of a timestamptz depends on the TimeZone and the
+     * DateStyle of the role, and the same server can be given with two roles. */
     const Result row =
         connection.query("SELECT format('%s/%s', system_identifier, current_database()), "
                          "extract(epoch FROM pg_postmaster_start_time()), pg_is_in_recovery() "

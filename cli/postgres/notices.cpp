@@ -9,7 +9,8 @@
 namespace
 {
 
-/* Of one label. A terminal shows so many lines, and the memory is bounded. */
+/* The notices of one label that are kept. A terminal shows so many lines, and the memory is
+ * bounded. */
 constexpr std::size_t kKept = 20;
 constexpr std::size_t kLength = 2000;
 

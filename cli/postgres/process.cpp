@@ -28,7 +28,7 @@
 namespace
 {
 
-/* Of the program beside this one. */
+/* The folder of the program that is running. */
 std::string own_folder()
 {
     std::array<char, 4096> self = {};
@@ -90,7 +90,7 @@ public:
         if (ends_[1] >= 0)
             close(std::exchange(ends_[1], -1));
     }
-    /* Of poll(); none when all is read. */
+    /* The argument of poll(); the descriptor is -1 when all is read. */
     pollfd polled() const { return {is_read_ ? -1 : ends_[0], POLLIN, 0}; }
     void read_some()
     {
@@ -124,10 +124,10 @@ int await_end(pid_t child)
  * group of its own that it has, with the processes that a shell has started. */
 enum class Ends { with_us, by_itself, in_group };
 
-/* Its standard output and its standard error are these files, and its standard input, if it is not
- * ours. The copy that dup2() makes has no
- * close-on-exec flag, so it is the only end of a pipe that the child keeps. posix_spawn() cannot
- * ask for a signal. A process with threads permits only few calls between fork() and exec. */
+/* Starts a program with these files as its standard output and standard error, and as its standard
+ * input if that is not ours. The copy that dup2() makes has no close-on-exec flag, so it is the
+ * only end of a pipe that the child keeps. posix_spawn() cannot ask for a signal. A process with
+ * threads permits only few calls between fork() and exec. */
 pid_t start(const std::string& path, std::vector<std::string> words, int output, int errors,
             std::vector<std::string> environment, Ends ends, int input = STDIN_FILENO)
 {
@@ -165,7 +165,7 @@ pid_t start(const std::string& path, std::vector<std::string> words, int output,
     return child;
 }
 
-/* Until the child closes them. check() runs several times a second. */
+/* Reads until the child closes the pipes. check() runs several times a second. */
 void read_all(Pipe& output, Pipe& errors, const std::function<void()>& check)
 {
     while (!output.is_read() || !errors.is_read()) {

@@ -16,7 +16,7 @@ struct Program {
     bool is_for(int server_version) const;
 };
 
-/* Of the one beside this command, those of other versions that Debian has beside it, and those in
+/* The program beside this command, those of other versions that Debian has beside it, and those in
  * PATH: the first of the server's own release (Connection::version()), because a later pg_dump can
  * write statements that the server refuses; else the first of a later release; else the first that
  * runs. */
@@ -29,7 +29,7 @@ Program find_program(const std::string& name, int server_version);
 std::string run_program(const std::string& path, const std::vector<std::string>& arguments,
                         const std::string& password = "");
 
-/* Runs a command by /bin/sh with these variables (KEY=value) in its environment as well. Its output
+/* Runs a command by /bin/sh with these variables (KEY=value) in its environment as well. The output
  * goes to our standard error. Empty, or how it has failed: "has failed with exit status 7". */
 std::string run_shell(const std::string& command, const std::vector<std::string>& variables);
 

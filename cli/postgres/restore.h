@@ -25,13 +25,13 @@ struct Functions {
     std::string owners;
 };
 
-/* Of a schema, whose name is as SQL writes it. */
+/* The functions of a schema, whose name is as SQL writes it. */
 Functions functions_of(Connection& connection, const std::string& schema);
 
-/* In a transaction of the caller. Statements that evaluate expressions of the shard with functions
- * of other roles are run by the sole owner, and are an error if there is none. sql: as a whole, or
- * a part that pg_restore has written. The error does not repeat it. replaced: where the shard is
- * there already. It is an error if one of these functions is gone or has another owner, or if the
- * statements would make another one. */
+/* Runs in a transaction of the caller. Statements that evaluate expressions of the shard with
+ * functions of other roles are run by the sole owner, and are an error if there is none. sql: as a
+ * whole, or a part that pg_restore has written. The error does not repeat it. replaced: where the
+ * shard is there already. It is an error if one of these functions is gone or has another owner, or
+ * if the statements would make another one. */
 void restore(Connection& connection, const std::string& sql, const std::string& sole_owner,
              const std::optional<Functions>& replaced = {});

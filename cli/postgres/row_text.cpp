@@ -30,7 +30,7 @@ std::string row_text_of(Connection& connection, const std::string& table)
 
 std::string key_of(Connection& connection, const std::string& table)
 {
-    /* Columns behind indnkeyatts are of INCLUDE, and not of the key. COLLATE is an error for a type
+    /* Columns after indnkeyatts are of INCLUDE, and not of the key. COLLATE is an error for a type
      * that has no collation. */
     const Result key = connection.query(R"(
         SELECT string_agg(quote_ident(attname) ||

@@ -10,7 +10,8 @@
 namespace
 {
 
-/* By the beginning, so that later parameters are among them. sslkeylogfile gives the keys away. */
+/* Parameters are recognized by their beginning, so that later ones are among them. sslkeylogfile
+ * gives the keys away. */
 bool is_security(const std::string& key)
 {
     if (key == "sslkeylogfile")
@@ -21,7 +22,7 @@ bool is_security(const std::string& key)
     return false;
 }
 
-/* As libpq looks for it. */
+/* The path at which libpq looks for the file. */
 std::string default_file(const std::string& name)
 {
     const char* const home = std::getenv("HOME");

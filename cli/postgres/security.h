@@ -7,8 +7,9 @@
 #include "postgres/connection.h"
 #include "postgres/obstacles.h"
 
-/* Those of this connection, from its string, the environment or a service file, as a connection
- * string. Files are named by the paths on this machine; default files are left to the reader. */
+/* The settings of this connection that secure it, from its string, the environment or a service
+ * file, as a connection string. Files are named by the paths on this machine; default files are
+ * left to the reader. */
 std::string security_of(const Connection& connection);
 
 /* libpq does not complain about a missing sslcrl, and then takes revoked certificates. */

@@ -14,7 +14,7 @@ bool is_space(char c)
     return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
-/* A comment begins at the line's start or behind a space, but not between quotes: a password may
+/* A comment begins at the line's start or after a space, but not between quotes: a password may
  * have a # in it. A backslash escapes the next character, as in libpq, so \' does not end the
  * quotes. */
 std::string without_comment(const std::string& line)

@@ -105,11 +105,11 @@ ServerSet::ServerSet(const std::vector<std::string>& arguments, Access access, b
         on_all([](Connection& connection) { return require_writable(connection), true; });
 }
 
-/* A standby has the shards of its primary: with both, each shard would be at two places. Of two
- * addresses of one server the first is kept, without a line. Of a primary and its standby the
- * primary is kept, because it can be written to; of two standbys the first. A standby that was
- * promoted has another start and is not in recovery, so both stay: after a split, each has shards
- * of its own. */
+/* A standby has the shards of its primary: with both, each shard would be at two places. If two
+ * addresses lead to one server, the first is kept, without a line. The primary is kept and its
+ * standby left out, because the primary can be written to; if there are two standbys, the first is
+ * kept. A standby that was promoted has another start and is not in recovery, so both stay: after a
+ * split, each has shards of its own. */
 void ServerSet::leave_out_duplicates()
 {
     const std::vector<Identity> identities = on_all(identify);

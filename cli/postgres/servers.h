@@ -21,8 +21,8 @@ struct Server {
     }
 
     std::string name() const { return connection.server(); }
-    /* For further connections to the same server, not to another one of a list of hosts. It has the
-     * password. */
+    /* The string for further connections to the same server, not to another one of a list of hosts.
+     * It has the password. */
     std::string dsn() const { return connection.dsn_of_server(); }
 
     std::unique_ptr<Connection> owner;

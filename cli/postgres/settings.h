@@ -1,5 +1,5 @@
-/* Settings of a session that the command needs. Those that the server does not have, or that the
- * role may not change, are left as they are. */
+/* Settings of a session that the command needs. A setting that the server does not have, or that
+ * the role may not change, is left as it is. */
 
 #pragma once
 
@@ -9,6 +9,6 @@
  * commits unsafe. */
 void withstand_settings(Connection& connection);
 
-/* Until the transaction ends, statements come into no log and no statistics: they hold a connection
+/* Keeps statements out of logs and statistics until the transaction ends: they hold a connection
  * string. */
 void hide_statements(Connection& connection);

@@ -1,7 +1,7 @@
 /* Names and constants in SQL text as the server writes it. It is read as with
  * standard_conforming_strings = on: a backslash is a character like others. The only comments are
- * those of pg_dump. All positions are bytes; a position behind something is that of the first byte
- * that is no part of it. */
+ * those of pg_dump. All positions are bytes; an end is the position of the first byte that is no
+ * part of it. */
 
 #pragma once
 
@@ -12,15 +12,15 @@
  * letter in UTF-8. */
 bool is_word_part(char c);
 
-/* Behind the string constant or the quoted name that begins here. */
+/* The end of the string constant or the quoted name that begins here. */
 std::size_t end_of_quoted(std::string_view sql, std::size_t begin);
 
-/* Behind the token that begins here: a quoted name, a constant, also one between $$, a comment to
- * the end of its line, or a single character. */
+/* The end of the token that begins here: a quoted name, a constant, also one between $$, a comment
+ * to the end of its line, or a single character. */
 std::size_t end_of_token(std::string_view sql, std::size_t begin);
 
-/* With blanks in place of string constants and quoted names. A parenthesis or a word in one is no
- * code. */
+/* The SQL with blanks in place of string constants and quoted names. A parenthesis or a word in one
+ * is no code. */
 std::string code_of(std::string sql);
 
 /* A time as a value of lock_timeout; never 0, which is none. */

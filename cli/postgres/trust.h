@@ -15,7 +15,7 @@ std::string is_trusted(const std::string& owner);
  * schema or a relation or function in it belongs to a role that is not trusted. */
 std::string untrusted_schemas(const std::string& pattern);
 
-/* For each such schema: an object in it, its role, and the schema. The names are quoted. */
+/* An object of each such schema, its role, and the schema. The names are quoted. */
 Result untrusted_objects(Connection& connection, const std::string& pattern);
 
 /* An error if there is such a schema of this name; it has the role, and the statement that drops
