@@ -133,7 +133,7 @@ private:
     FollowerRows found_;
 };
 
-/* Those up to the size, and the others. */
+/* The tables up to the size, and the others. */
 std::pair<SizedTables, SizedTables> divided(const SizedTables& tables, std::uint64_t max_size)
 {
     std::pair<SizedTables, SizedTables> divided;

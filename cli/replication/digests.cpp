@@ -9,7 +9,7 @@ namespace
 constexpr std::uint64_t kBytes = 32 << 20;
 constexpr std::size_t kTables = 100;
 
-/* With the parameter $1: the OIDs of tables, looked up once, and their order. */
+/* Rows of the parameter $1: the OIDs of tables, looked up once, and their order. */
 const char* const kFromTables = " FROM unnest($1::regclass[]) WITH ORDINALITY AS t (rel, n)";
 
 std::uint64_t unsigned_of(const Result& rows, int row, int column)

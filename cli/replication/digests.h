@@ -16,7 +16,7 @@ using SizedTables = std::vector<SizedTable>;
 
 SizedTables with_sizes(Connection& connection, const std::vector<std::string>& tables);
 
-/* In their order: many small tables together, or a large one. */
+/* The tables in their order: many small ones together, or a large one. */
 std::vector<SizedTables> batches_of(const SizedTables& tables);
 
 struct Digest {
@@ -30,5 +30,5 @@ struct Digest {
     }
 };
 
-/* Of each table, in one snapshot. The caller has called set_row_text(). */
+/* The digest of each table, in one snapshot. The caller has called set_row_text(). */
 std::vector<Digest> read_digests(Connection& connection, const SizedTables& tables);

@@ -10,12 +10,12 @@
 namespace
 {
 
-/* As RI_Initial_Check() looks for them: a row with a NULL in the key refers to nothing. Keys that
- * are NOT VALID are made again as they are. The operators are those of the key, whatever the
- * search_path is. Keys with PERIOD (PostgreSQL 18) compare no single rows. Texts: of a query that
- * shows all violations; of one with a row if there is any; of the different values that rows refer
- * to, each as an array; of the rest of a query of those that the other table lacks; and of the rows
- * that have these values. */
+/* The foreign keys, and the rows that violate them as RI_Initial_Check() finds them: a row with a
+ * NULL in the key refers to nothing. Keys that are NOT VALID are made again as they are. The
+ * operators are those of the key, whatever the search_path is. Keys with PERIOD (PostgreSQL 18)
+ * compare no single rows. Texts: of a query that shows all violations; of one with a row if there
+ * is any; of the different values that rows refer to, each as an array; of the rest of a query of
+ * those that the other table lacks; and of the rows that have these values. */
 const char* const kKeys = R"(
 SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v',
        referred, lacking, rows, connamespace::regnamespace
@@ -83,8 +83,8 @@ std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool on
     return found;
 }
 
-/* In a transaction of its own: an error ends no other check. Values are written as the other server
- * reads them. */
+/* Reads in a transaction of its own: an error ends no other check. Values are written as the other
+ * server reads them. */
 Result read_within(Connection& connection, Clock::time_point deadline, const std::string& table,
                    const std::string& sql)
 {

@@ -10,7 +10,7 @@
 
 #include "postgres/connection.h"
 
-/* How long a copy that is behind is waited for, each time that it is read. */
+/* How long a copy that lags is waited for, each time that it is read. */
 constexpr auto kCatchUp = std::chrono::seconds(60);
 
 /* The rows of a table are put into 65536 parts by a hash of the key, or of the row if there is
@@ -25,7 +25,7 @@ struct Part {
 };
 using Parts = std::map<std::int64_t, Part>;
 
-/* As compare_table(). The caller has called set_row_text() for both. */
+/* Compares like compare_table(). The caller has called set_row_text() for both. */
 std::string compare_parts(Connection& one, Connection& other, const std::string& table,
                           bool is_counted);
 

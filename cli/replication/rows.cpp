@@ -22,7 +22,7 @@ constexpr std::size_t kPiece = 1 << 20;
 /* A statement and its parameters have to fit into MaxAllocSize, 1 GB. */
 constexpr std::size_t kLargestPiece = 1023 << 20;
 
-/* Of the binary format: without flags and extensions. */
+/* The header of the binary format, without flags and extensions. */
 constexpr std::string_view kHeader("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
 constexpr std::string_view kTrailer("\377\377", 2);
 
@@ -139,7 +139,7 @@ private:
     Connection source_;
     Connection target_;
     SentQuery insert_{target_};
-    /* Of the piece that is being inserted. */
+    /* The table of the piece that is being inserted, and its rows before it. */
     const CopiedTable* table_ = nullptr;
     std::size_t rows_before_ = 0;
 };

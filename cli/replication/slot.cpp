@@ -113,8 +113,8 @@ void await_follower(Connection& publisher, const Connection& follower, const std
             throw Failure(name + " is gone");
         if (reader.flag(0, 0))
             return;
-        /* Asked after the position: a copy that has everything can be compared though it is not
-         * connected at this moment. */
+        /* This comes after the position: a copy that has everything can be compared though it is
+         * not connected at this moment. */
         if (!reader.flag(0, 1))
             throw Failure(follower.server() + " does not read " + name);
         if (Clock::now() > deadline)

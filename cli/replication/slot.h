@@ -9,7 +9,7 @@
 #include "postgres/connection.h"
 #include "postgres/obstacles.h"
 
-/* With the database in it, because two databases of a cluster can have a slot for the same
+/* The name has the database in it, because two databases of a cluster can have a slot for the same
  * purpose. */
 std::string name_slot(Connection& publisher, const std::string& purpose);
 
@@ -24,7 +24,7 @@ class SlotWithSnapshot
 public:
     SlotWithSnapshot(Connection& publisher, const std::string& slot);
 
-    /* As SET TRANSACTION SNAPSHOT takes it. */
+    /* The name that SET TRANSACTION SNAPSHOT takes. */
     const std::string& snapshot() const { return snapshot_; }
 
 private:

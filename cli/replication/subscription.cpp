@@ -93,8 +93,8 @@ std::string find_worker(Connection& subscriber, const std::string& name)
     return worker.rows() > 0 ? worker.text(0, 0) : "";
 }
 
-/* By the end of the names, because PostgreSQL 19 has renamed one of the columns, and has one more.
- */
+/* The columns are found by the end of their names, because PostgreSQL 19 has renamed one of them,
+ * and has one more. */
 std::int64_t count_failures(Connection& subscriber, const std::string& name)
 {
     const Result count = subscriber.query(R"(

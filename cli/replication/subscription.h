@@ -25,8 +25,8 @@ std::string subscription_sql(Connection& subscriber, const std::string& name,
                              const std::string& publication, const std::string& dsn,
                              const std::string& options);
 
-/* For subscription_sql(), behind other options: from 17 on the slot survives a failover of the
- * publisher, if its standby has sync_replication_slots. */
+/* An option for subscription_sql(), after other options: from 17 on the slot survives a failover of
+ * the publisher, if its standby has sync_replication_slots. */
 std::string failover_option(const Connection& subscriber, const Connection& publisher);
 
 /* The statements that drop a subscription, and not its slot: with the slot's name, DROP

@@ -56,7 +56,7 @@ public:
     }
 
 private:
-    /* The trial must not hold up clients of the target: others wait behind a statement that waits.
+    /* The trial must not hold up clients of the target, which queue behind a statement that waits.
      */
     void begin()
     {
@@ -79,8 +79,8 @@ private:
 
     void try_statement(const Statement& statement)
     {
-        /* Without it the first error would end the transaction, and with it the objects that the
-         * next statements need. */
+        /* Without the savepoint the first error would end the transaction, and with it the objects
+         * that the next statements need. */
         target_.run("SAVEPOINT statement");
         try {
             run(statement);
@@ -214,9 +214,9 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
     for (const Archive::Item& item : archive.items(Archive::Section::post_data))
         if (item.title.rfind("MATERIALIZED VIEW DATA", 0) != 0) /* it can take long */
             items.push_back(item);
-    /* In one go, because most definitions can be made. Only if not, pg_restore is run for each
-     * item, to name those that fail. If none does, a lock was in the way, or an item fails only
-     * after others: the second try tells. */
+    /* The definition is tried as a whole, because most definitions can be made. Only if it cannot,
+     * pg_restore is run for each item, to name those that fail. If none does, a lock was in the
+     * way, or an item fails only after others: the second try tells. */
     std::vector<Statement> whole = statements;
     whole.push_back({Kind::object, "definition", archive.sql(items)});
     if (trial.find_first(whole).empty())
