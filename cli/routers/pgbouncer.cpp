@@ -16,7 +16,8 @@ namespace
 constexpr auto kPatience = std::chrono::seconds(5);
 const char* const kPatienceInSeconds = "5";
 
-/* By name, because versions of PgBouncer differ in their columns; empty if there is none. */
+/* The column by its name, because versions of PgBouncer differ in their columns; empty if there is
+ * none. */
 std::string column(const Result& rows, int row, const std::string& name)
 {
     const int number = rows.column(name);
@@ -86,7 +87,8 @@ Result PgBouncer::run(const std::string& command, Clock::time_point deadline)
             if (Clock::now() > deadline)
                 throw Late(command + " did not end in time");
             pollfd socket = {PQsocket(handle_.get()), POLLIN, 0};
-            /* For 10 ms, so that the deadline is looked at also while PgBouncer is silent. */
+            /* The wait lasts 10 ms, so that the deadline is checked also while PgBouncer is silent.
+             */
             poll(&socket, 1, 10);
         }
     Result result(PQgetResult(handle_.get()));
@@ -195,7 +197,7 @@ void PgBouncer::require_answer(Clock::time_point deadline)
 
 void PgBouncer::pause(Clock::time_point deadline)
 {
-    /* Before the answer: a PAUSE whose answer is lost may have been carried out. */
+    /* This comes before the answer: a PAUSE whose answer is lost may have been carried out. */
     is_held_ = true;
     try {
         for (const std::string& alias : pooler_.aliases)
@@ -208,7 +210,7 @@ void PgBouncer::pause(Clock::time_point deadline)
 
 void PgBouncer::resume()
 {
-    /* Also if this object has paused nothing: a command that was killed may have. */
+    /* A command that was killed may have paused the aliases, even if this object has not. */
     is_held_ = true;
     for (const std::string& alias : pooler_.aliases)
         try {

@@ -28,14 +28,14 @@ public:
     void require_admin();
     /* "1.26.1"; empty before 1.12. */
     std::string version();
-    /* As SHOW CONFIG has it; empty if it is not there. */
+    /* The setting in SHOW CONFIG; empty if it is not there. */
     std::string setting(const std::string& key);
     /* The aliases whose clients have a connection to the server until they disconnect: all clients
      * of an alias, with the key "", or those of a user who has connected. */
     std::map<std::string, Aliases> with_session_pooling();
     /* Where PgBouncer leads the aliases; nothing for one that it does not know. */
     std::map<std::string, Address> places();
-    /* To the servers of the aliases, now. */
+    /* How many connections the aliases have to their servers now. */
     int connections();
 
     /* Late if it does not answer. */

@@ -13,11 +13,11 @@ namespace
 /* The name. */
 const char* const kSection = R"(^[[:space:]]*\[(.*)\][[:space:]]*$)";
 /* shard5 = host=... of the section [databases]: all up to the settings, the name, the settings, the
- * space behind them. A line that is commented out begins with ; or #, so it has no alias. */
+ * space after them. A line that is commented out begins with ; or #, so it has no alias. */
 const char* const kDatabase = R"(^([[:space:]]*("[^"]*"|[^[:space:]=]+)[[:space:]]*=[[:space:]]*))"
                               R"((.*[^[:space:]])?([[:space:]]*)$)";
-/* At the begin: a setting, its name, its value; '' is a quote between quotes. The rest of the line
- * is no part of it: a line of many settings would be read anew for each. */
+/* The first setting, its name, its value; '' is a quote between quotes. The rest of the line is no
+ * part of it: a line of many settings would be read anew for each. */
 const char* const kSetting = R"(^[[:space:]]*(([^[:space:]=]+)[[:space:]]*=[[:space:]]*)"
                              R"(('([^']|'')*'|[^'[:space:]][^[:space:]]*)?)([[:space:]]|$))";
 /* The file. */
@@ -37,7 +37,7 @@ std::string unquoted(const std::string& value)
     return text;
 }
 
-/* Returns the rest behind the last setting. It is empty in a line that PgBouncer can read: with a
+/* Returns the rest after the last setting. It is empty in a line that PgBouncer can read: with a
  * quote that has no end, or a word without =, PgBouncer refuses the line. */
 std::string for_each_setting(std::string settings, const std::function<void(const Groups&)>& work)
 {

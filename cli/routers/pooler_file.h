@@ -30,5 +30,5 @@ std::map<std::string, std::vector<AliasLine>> lines_of(const std::string& text,
  * error if it has no line of an alias, or several. */
 std::string with_place(const std::string& text, const Aliases& aliases, const Address& place);
 
-/* The files behind %include, as they are written there. */
+/* The files of %include, as they are written there. */
 std::vector<std::string> includes_of(const std::string& text);

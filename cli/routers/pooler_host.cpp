@@ -22,8 +22,9 @@ const char* const kFindProblems =
     R"sh(test -O "$f" || test "$(id -u)" = 0 || { echo "it belongs to another user" >&2; exit 1; }; )sh"
     R"sh(for p in cksum flock stat sync wc; do command -v $p > /dev/null || { echo "there is no program $p" >&2; exit 1; }; done)sh";
 
-/* As write_scratch() does it. noclobber (-C) makes a file of this user, and follows no link that
- * another user of the folder has put there. The size tells whether all of the text has come. */
+/* Does the work of write_scratch() in replacement.cpp. noclobber (-C) makes a file of this user,
+ * and follows no link that another user of the folder has put there. The size tells whether all of
+ * the text has come. */
 std::string write_scratch(const std::string& text)
 {
     return R"sh(s=$f.snowflake-shard && rm -f "$s" && (umask 077 && set -C && cat > "$s") && )sh"
@@ -32,7 +33,7 @@ std::string write_scratch(const std::string& text)
            R"sh( && chown "$(stat -c %u:%g "$f")" "$s" && chmod "$(stat -c %a "$f")" "$s" && sync "$s")sh";
 }
 
-/* As LockedFolder does it. */
+/* Locks the folder as LockedFolder does. */
 const char* const kLockFolder = R"sh(exec 9< "$(dirname "$f")" && flock 9 && )sh";
 
 } // namespace
@@ -123,6 +124,6 @@ void PoolerHost::discard_prepared(const std::string& file) const
     try {
         run(file, R"(rm -f "$f.snowflake-shard")");
     } catch (const Failure&) {
-        /* As on this machine, it is no reason to end the command. */
+        /* This is no reason to end the command, as on this machine. */
     }
 }

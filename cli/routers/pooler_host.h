@@ -15,10 +15,10 @@ public:
      * argument. */
     explicit PoolerHost(std::string command) : command_(std::move(command)) {}
 
-    /* Without symbolic links. Failure if there is no such file. */
+    /* The path without symbolic links. Failure if there is no such file. */
     std::string real_path(const std::string& file) const;
     std::string read(const std::string& file) const;
-    /* As replacement.h has them. */
+    /* The functions of replacement.h on this host. */
     std::vector<FileProblem> find_problems(const std::string& file) const;
     void prepare(const std::string& file, const Edit& edit) const;
     void replace(const std::string& file, const Edit& edit) const;

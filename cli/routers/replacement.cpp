@@ -60,15 +60,15 @@ struct LockedFolder : Handle {
     }
 };
 
-/* In the same folder, because rename() does not reach another file system. */
+/* The scratch file is in the same folder, because rename() does not reach another file system. */
 std::string scratch_of(const std::string& path)
 {
     return path + ".snowflake-shard";
 }
 
-/* With the owner and mode of the old file, because PgBouncer must be able to read it. A leftover of
- * a killed command is removed first, so that O_EXCL makes a file of this user. fsync() comes before
- * rename(): after a crash the name must not lead to an empty file. */
+/* The new file has the owner and mode of the old one, because PgBouncer must be able to read it. A
+ * leftover of a killed command is removed first, so that O_EXCL makes a file of this user. fsync()
+ * comes before rename(): after a crash the name must not lead to an empty file. */
 void write_scratch(const std::string& path, const std::string& text)
 {
     const std::string scratch = scratch_of(path);
@@ -151,7 +151,8 @@ std::vector<FileProblem> find_problems(const std::string& file)
     return found;
 }
 
-/* Before the cutover, so that a full disk or a missing right is found while clients still write. */
+/* Writes the scratch file before the cutover, so that a full disk or a missing right is found while
+ * clients still write. */
 void prepare_file(const std::string& file, const Edit& edit)
 {
     const std::string path = real_path(file);

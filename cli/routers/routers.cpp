@@ -68,7 +68,7 @@ bool leads_elsewhere(PgBouncer& bouncer, const Address& place)
                        [&](const auto& one) { return !(one.second == place); });
 }
 
-/* For all moves of this process. */
+/* Once for all moves of this process. */
 bool is_first_time(const std::string& text)
 {
     static std::mutex mutex;
@@ -164,8 +164,8 @@ void Routers::tell_of_disconnected(const Connection& source, const Connection& t
 
 void Routers::wait_for_turn()
 {
-    /* For all moves of this process. lead_to() comes here without a cutover before it, after
-     * --resume. */
+    /* The mutex is for all moves of this process. lead_to() comes here without a cutover before it,
+     * after --resume. */
     static std::mutex mutex;
     if (!bouncers_.empty() && !turn_.owns_lock())
         turn_ = std::unique_lock<std::mutex>(mutex);
@@ -184,12 +184,12 @@ void Routers::make_ready(Connection& source, const Connection& target)
         host_of(bouncer).prepare(bouncer.pooler().file, edit_of(bouncer, target.address()));
 }
 
-/* Before the fence: a client that waits in PgBouncer does not get the SQLSTATE 25006 of a fenced
- * shard. */
+/* Pauses the aliases before the fence: a client that waits in PgBouncer does not get the SQLSTATE
+ * 25006 of a fenced shard. */
 void Routers::pause(Clock::time_point deadline)
 {
-    /* Asked before any is paused: the clients of the others would wait until the deadline for one
-     * that does not answer. */
+    /* All are asked before any is paused: the clients of the others would wait until the deadline
+     * for one that does not answer. */
     auto problems = each([&](PgBouncer& bouncer) { bouncer.require_answer(deadline); });
     if (problems.empty()) {
         pause_ = Clock::now();
@@ -248,7 +248,8 @@ void Routers::lead_to(const Connection& source, const Connection& target,
     const std::string of_command = run_command(target, variables);
     const auto problems = each([&](PgBouncer& bouncer) {
         host_of(bouncer).replace(bouncer.pooler().file, edit_of(bouncer, place));
-        /* Before the RELOAD, so that a command that was killed in between does it again. */
+        /* This comes before the RELOAD, so that the command repeats it if it was killed in between.
+         */
         if (leads_elsewhere(bouncer, place) &&
             !why_disconnected(bouncer.version(), source.version(), target.version(), [&] {
                  return edited_[&bouncer].has_query;

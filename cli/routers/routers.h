@@ -22,17 +22,17 @@ public:
 
     const Routing& routing() const { return routing_; }
 
-    /* Asked before the move, and again before the cutover, because hours may have passed. */
+    /* Call it before the move, and again before the cutover, because hours may have passed. */
     Obstacles find_obstacles(Connection& source);
-    /* Of the aliases to their servers, now. */
+    /* How many connections the aliases have to their servers now. */
     int connections();
     /* Two moves of a list may have the same file: from here to the end of lead_to(), others wait.
      * If lead_to() fails, they wait until this object is gone. */
     void wait_for_turn();
-    /* Before the cutover: an error if something is in the way by now; the files are prepared. */
+    /* Prepares the files before the cutover. An error if there is an obstacle by now. */
     void make_ready(Connection& source, const Connection& target);
-    /* Beforehand: a warning of each PgBouncer that cannot keep the clients of an alias connected
-     * when it leads them from the one server to the other; once in a command. */
+    /* Warns beforehand of each PgBouncer that cannot keep the clients of an alias connected when it
+     * leads them from the one server to the other; once in a command. */
     void tell_of_disconnected(const Connection& source, const Connection& target);
 
     /* Late if one of them cannot do it in time. */
@@ -46,8 +46,8 @@ public:
      * its environment. */
     void lead_to(const Connection& source, const Connection& target,
                  const std::vector<std::vector<std::string>>& variables);
-    /* After an abort. The files of PgBouncer themselves were not changed before the target was
-     * open. */
+    /* Removes the prepared files after an abort. The files of PgBouncer themselves were not changed
+     * before the target was open. */
     void discard_prepared();
 
     /* A line for each paused alias, with the remedy; else empty. */

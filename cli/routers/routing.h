@@ -41,7 +41,7 @@ std::string options_with_commands(const std::vector<Pooler>& poolers);
 
 /* pattern: shard{}; of the only shard of a command also a name without a number. */
 Aliases aliases_of(const std::string& pattern, const ShardSet& shards, bool is_only);
-/* As the command line has it, for these aliases of each PgBouncer. */
+/* The routing of the command line, for these aliases of each PgBouncer. */
 Routing given_routing(const CutoverOptions& options, const Aliases& aliases);
 /* Adds the options that are kept in the schema, where none are given: the PgBouncers that are
  * given replace those that are kept. A command is never taken from the database, because the shell
@@ -50,5 +50,5 @@ Routing given_routing(const CutoverOptions& options, const Aliases& aliases);
 void add_kept_routing(Connection& source, const std::string& schema, bool leads, bool runs_command,
                       Routing& given);
 
-/* In a schema, for its owner alone; in a transaction of the caller. */
+/* Keeps the routing in a schema, for its owner alone; in a transaction of the caller. */
 void keep_routing(Connection& source, const std::string& schema, const Routing& routing);
