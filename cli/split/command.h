@@ -1,5 +1,5 @@
-/* The command split. Its parts are in split.cpp (the command line), cutover.cpp (the
- * shards change their server) and ends.cpp (abort, complete). */
+/* The command split: split.cpp has the command line, cutover.cpp changes the server of the shards,
+ * ends.cpp has abort and complete. */
 
 #pragma once
 
@@ -58,7 +58,7 @@ private:
     int end(const std::string& state);
     std::string tell_of_writes() const;
 
-    /* To open the shards, on either side, is not given up because --timeout is short: with a
+    /* The opening of the shards, on either side, is not given up because --timeout is short: with a
      * thousand of them it takes longer, and they would stay closed. */
     Clock::time_point deadline_of_opening() const
     {

@@ -34,7 +34,7 @@ private:
     const int exceptions_ = std::uncaught_exceptions(); /* one more: the step has failed */
 };
 
-/* Until the promotion, Ctrl-C gives up the statement that is under way. */
+/* Ctrl-C gives up the statement that is under way, until the promotion. */
 std::function<void()> late_or_interrupted(const Connection& connection, Clock::time_point deadline)
 {
     return [late = late_at(connection, deadline)] {
@@ -70,7 +70,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
         routers_.pause(deadline);
     }
     std::string seal;
-    /* After the pause, which may wait for transactions that can still write. */
+    /* The time begins after the pause, which may wait for transactions that can still write. */
     closed_at_ = Clock::now();
     {
         const TimedStep step("old: the shards that leave are closed, and writers have ended");
@@ -86,8 +86,8 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     /* Until the note is committed, Ctrl-C goes back. */
     stop_if_interrupted();
     note_request(deadline);
-    /* After the COMMIT. If that fails, or its result is unknown, no request was sent: open_again()
-     * is allowed, and takes the note away if it was committed. */
+    /* This comes after the COMMIT. If that fails, or its result is unknown, no request was sent:
+     * open_again() is allowed, and takes the note away if it was committed. */
     cutover_.is_final = true;
 }
 
@@ -194,7 +194,7 @@ void SplitCommand::cut_over()
         routers_.resume();
     };
     /* The causes of a failure that a wait removes: a new table without a trigger, and a standby
-     * that has fallen behind. */
+     * that lags. */
     steps.catch_up = [&] {
         make_triggers();
         await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);

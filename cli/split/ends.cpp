@@ -14,8 +14,8 @@
 namespace
 {
 
-/* Others are waited for so long, in tries of a second at most: clients queue behind a lock that is
- * waited for. After that the command ends, and can be repeated. */
+/* Longest wait for other sessions, in tries of a second at most: clients queue behind a lock that
+ * is waited for. After that the command ends, and can be repeated. */
 constexpr auto kPatience = std::chrono::minutes(1);
 
 /* Returns how many shards were dropped. All dependents are looked for before the first DROP, which
@@ -106,8 +106,8 @@ std::string SplitCommand::tell_of_writes() const
            "--complete, move leads a shard back.";
 }
 
-/* Before the promotion. See open_standby() for why this is safe. The fence goes first, because
- * nobody can write until then; then PgBouncer, whose clients would meet it otherwise.
+/* Ends a split before the promotion. See open_standby() for why this is safe. The fence goes first,
+ * because nobody can write until then; then PgBouncer, whose clients would meet it otherwise.
  * remove_fence() comes last, because --abort can be repeated only while the record is there. */
 int SplitCommand::abort()
 {
@@ -119,7 +119,7 @@ int SplitCommand::abort()
         throw Failure("the shards are open on " + now->new_server.text() + ", which was promoted" +
                       tell_of_writes());
     if (now->step == SplitStep::promoting) {
-        /* Only here the standby must be reached: nobody else knows if it was promoted. */
+        /* The standby must be reached only here: nobody else knows if it was promoted. */
         Connection& standby = servers_.reached();
         if (!is_in_recovery(standby))
             throw Failure(standby.server() + " was promoted\nHINT:  " +
@@ -134,7 +134,7 @@ int SplitCommand::abort()
     require_home(*now);
     lower_fence(old_, deadline_of_opening());
     cutover_.let_go();
-    /* Before the record is removed: if this fails, --abort can be repeated. */
+    /* This comes before the record is removed: if it fails, --abort can be repeated. */
     if (servers_.standby != nullptr && !is_in_recovery(*servers_.standby))
         warn(servers_.standby->server() + " was promoted by somebody else, and stays read-only: it "
                                           "would make the IDs of this server again");
@@ -173,8 +173,8 @@ int SplitCommand::complete()
     for (Connection* connection : {&old_, &standby}) {
         const std::size_t dropped = drop_closed_shards(*connection);
         warn(connection->server() + ": " + count_of(dropped, "shard") + " dropped");
-        /* After the schemas: until they are dropped, their triggers keep clients from writing
-         * there. */
+        /* The fence goes after the schemas: until they are dropped, their triggers keep clients
+         * from writing there. */
         if (read_split(*connection))
             remove_fence(*connection);
     }

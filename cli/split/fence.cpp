@@ -92,7 +92,8 @@ void lower_fence(Connection& old, Clock::time_point deadline)
     }
 }
 
-/* By its name, so a slot that is gone is no error. A name of a slot has no hyphens. */
+/* The slot is found by its name, so a slot that is gone is no error. A name of a slot has no
+ * hyphens. */
 void drop_slot(Connection& connection)
 {
     connection.query(R"(

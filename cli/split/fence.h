@@ -25,8 +25,8 @@ void make_split(Connection& old, const Address& new_server, const std::vector<Sp
  * no trigger. The shards may be closed then: lower_fence() opens them. */
 void close_shards(Connection& old, Clock::time_point deadline);
 
-/* After this and close_sequences(): everything of the shards is in the WAL before this commit,
- * which has a new seal, a UUID. */
+/* Writes a new seal, a UUID, after close_shards() and close_sequences(): everything of the shards
+ * is in the WAL before this commit. */
 std::string seal_shards(Connection& old, Clock::time_point deadline);
 
 /* Opens the shards on the old server again, or does nothing if they are open. The caller knows that
@@ -34,9 +34,10 @@ std::string seal_shards(Connection& old, Clock::time_point deadline);
  * can be called again then. */
 void lower_fence(Connection& old, Clock::time_point deadline);
 
-/* Of close(): nothing needs it when the split is at its end. If it is gone, nothing happens. */
+/* Drops the slot that close() has made: nothing needs it when the split is at its end. If it is
+ * gone, nothing happens. */
 void drop_slot(Connection& connection);
 
-/* On the standby that was promoted: opens the shards that leave, and closes the others. After an
- * error it can be called again. */
+/* Opens the shards that leave on the promoted standby, and closes the others. After an error it can
+ * be called again. */
 void open_shards(Connection& standby, Clock::time_point deadline);

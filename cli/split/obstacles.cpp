@@ -93,9 +93,9 @@ WHERE (datname IS NULL OR datname = current_database())
 AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_part(c, '=', 2)::boolean END
 )";
 
-/* On either server: without this right the columns of the views of replication and of others'
- * sessions are NULL, and would look like a standby that does not stream. Their result is not
- * judged then. The roles of the two connections may differ, and that of the standby gets its
+/* The role needs this right on both servers: without it the columns of the views of replication and
+ * of others' sessions are NULL, and would look like a standby that does not stream. Their result is
+ * not judged then. The roles of the two connections may differ, and that of the standby gets its
  * rights by the WAL. */
 const char* const kStatistics = R"(
 SELECT format('role %I may not read the statistics of other roles'' sessions', current_user),
@@ -180,7 +180,7 @@ Obstacles find_moves(Connection& old)
     return found;
 }
 
-/* Of primary_conninfo, as the receiver uses it. Without an application_name there, it is
+/* The application_name in primary_conninfo, as the receiver uses it. If there is none, the name is
  * cluster_name or walreceiver, which the receiver gives as fallback_application_name. Empty if no
  * receiver runs. */
 std::string name_of_standby(Connection& standby)
@@ -197,7 +197,7 @@ std::string name_of_standby(Connection& standby)
 Obstacles find_obstacles(Connection& old, Connection& standby,
                          const std::vector<SplitShard>& shards, const Limits& limits)
 {
-    /* Alone, because pg_current_wal_lsn() and others are errors in recovery. */
+    /* Report only this: pg_current_wal_lsn() and others are errors in recovery. */
     if (is_in_recovery(old))
         return {{old.server(), "it is a standby itself",
                  "Give the server that is split as --from, and its standby as --standby."}};
@@ -226,9 +226,9 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
     return found;
 }
 
-/* On the standby: it serves its readers now, and the clients of the aliases as well after the
- * cutover. reserved_connections is there from PostgreSQL 16 on. max_connections needs a restart, so
- * this is looked for before the split; the hint has ten to spare. */
+/* The standby serves its readers now, and the clients of the aliases as well after the cutover.
+ * reserved_connections is there from PostgreSQL 16 on. max_connections needs a restart, so this is
+ * looked for before the split; the hint has ten to spare. */
 Obstacles find_too_few_connections(Connection& standby, int connections)
 {
     Obstacles found;

@@ -13,9 +13,9 @@
 namespace
 {
 
-/* Those that leave, as the command line has them, and those that stay. A number that two schemas
- * have is refused on either side: clients and routers know a shard by its number, so a schema that
- * another role has planted could leave with the shard, or stay in its place. */
+/* The shards that leave, as the command line has them, and those that stay. A number that two
+ * schemas have is refused on either side: clients and routers know a shard by its number, so a
+ * schema that another role has planted could leave with the shard, or stay in its place. */
 std::vector<SplitShard> choose(Connection& old, const std::string& list)
 {
     if (list.empty())
@@ -50,7 +50,8 @@ SplitServers::SplitServers(const SplitOptions& options) : old(options.from)
 {
     require_extension(old);
     withstand_settings(old);
-    /* Before the record is read: it must not change between a check and the step after it. */
+    /* The lock comes before the record is read: it must not change between a check and the step
+     * after it. */
     lock_by_name(old, kSplitSchema, "splitting the server");
     try {
         standby = std::make_unique<Connection>(options.standby);

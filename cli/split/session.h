@@ -23,16 +23,17 @@ struct SplitServers {
     Connection& reached() const;
 };
 
-/* In the middle of a split. A Failure if the record is gone, or not trusted any more. */
+/* The record in the middle of a split. A Failure if it is gone, or not trusted any more. */
 SplitState require_split(Connection& connection);
 
-/* Of the record, if there is one: --resume and --abort take the shards that the split began with,
- * and do not look at --shards. Without a record, resume() and abort() raise the error, and
- * complete() has nothing to do. */
+/* The shards in the record, if there is one: --resume and --abort take the shards that the split
+ * began with, and do not look at --shards. Without a record, resume() and abort() raise the error,
+ * and complete() has nothing to do. */
 std::vector<SplitShard> shards_of(const SplitOptions& options, Connection& old);
 
 bool is_in_recovery(Connection& connection);
 
-/* When its postmaster was started: a promotion that was requested before cannot come afterwards. In
- * seconds since 1970, as text that does not depend on the TimeZone of the session. */
+/* The time when the postmaster was started: a promotion that was requested before cannot come
+ * afterwards. It is in seconds since 1970, as text that does not depend on the TimeZone of the
+ * session. */
 std::string start_of(Connection& connection);

@@ -22,9 +22,9 @@
 namespace
 {
 
-/* Only the aliases of the shards that leave: the clients of the others are not held. The new server
- * has the tables of the options, too, by the WAL. They are not read there: --from is the wrong
- * server then, and require_same_servers() says so. */
+/* The routing has only the aliases of the shards that leave: the clients of the others are not
+ * held. The new server has the tables of the options, too, by the WAL. They are not read there:
+ * --from is the wrong server then, and require_same_servers() says so. */
 Routing routing_of(const SplitOptions& options, Connection& old,
                    const std::vector<SplitShard>& shards)
 {
@@ -115,7 +115,7 @@ int SplitCommand::begin()
      * hides the obstacles that were found. */
     if (of_routers.empty())
         obstacles.add(find_too_few_connections(standby, routers_.connections()));
-    /* Also in a dry run, where there is time to act on it. */
+    /* The warnings come in a dry run, too, where there is time to act on them. */
     tell_of_both_servers(old_, standby);
     if (options_.is_dry_run || !obstacles.empty())
         return print_obstacles(obstacles, options_.json);
@@ -171,7 +171,7 @@ void SplitCommand::prepare()
         warn("old: the shards are opened again, because the last command was ended");
         lower_fence(old_, deadline_of_opening());
     }
-    /* After lower_fence(): if the command ends here, the old server is open. */
+    /* This check comes after lower_fence(): if the command ends here, the old server is open. */
     if (!is_in_recovery(standby))
         throw Failure(standby.server() +
                       " was promoted by somebody else\nHINT:  --abort ends the split.");

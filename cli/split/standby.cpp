@@ -106,8 +106,8 @@ void await_lag_of_standby(Connection& old, Connection& standby, Clock::duration 
     }
 }
 
-/* Asked each millisecond, because writes are blocked meanwhile. A Watch of the caller ends a query
- * that hangs. */
+/* Asks the standby each millisecond, because writes are blocked meanwhile. A Watch of the caller
+ * ends a query that hangs. */
 void await_seal(Connection& standby, const std::string& seal, Clock::time_point deadline)
 {
     bool has_record = false; /* it may have replayed nothing of the split yet */

@@ -9,7 +9,7 @@
 namespace
 {
 
-/* As the trigger on a follower names it; empty if there is none. */
+/* The writer that the trigger on a follower names; empty if there is none. */
 std::string writer_of_global_tables(Connection& old)
 {
     const Result found = old.query(R"(
