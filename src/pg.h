@@ -302,7 +302,7 @@ inline bool is_sequence_page(const char* page)
            reinterpret_cast<const SequenceMagic*>(page + special)->magic == kSequenceMagic;
 }
 
-/* Of a shared buffer that is pinned, and locked in exclusive mode. */
+/* The buffer is shared, pinned, and locked in exclusive mode. */
 inline bool is_dirty(Buffer buffer)
 {
 #if PG_VERSION_NUM >= 190000

@@ -20,7 +20,7 @@ struct ColumnEnd {
 };
 
 /*
- * Of one table; its children and partitions are tables of their own. Rows that a policy
+ * Reads one table; its children and partitions are tables of their own. Rows that a policy
  * hides count, too, as in the owner's ALTER TABLE.
  *
  * Errors: 42501 not the owner, 42809 no table, or one of another session, 42703 no such column.

@@ -13,8 +13,8 @@ constexpr const char* kExtension = "snowflake";
                     errmsg("extension \"%s\" does not exist", kExtension)));
 }
 
-/* Of the public functions. By the extension's row and not by search_path: another role may have
- * planted functions of the same names in a schema of the path. */
+/* The schema of the public functions. It is that of the extension and is not found by search_path:
+ * another role may have planted functions of the same names in a schema of the path. */
 Oid extension_schema()
 {
     ScanKeyData key;

@@ -14,8 +14,9 @@ List* append_calls(List* calls, const NativeFunctions& natives, pg::SystemCache 
     return is_null ? calls : list_concat(calls, read_calls(natives, expression));
 }
 
-/* Of a body in SQL that was parsed when the function was made, and of defaults of arguments. A body
- * that is a string, in any language, is not parsed here: its calls are not known. */
+/* The calls in a body in SQL that was parsed when the function was made, and in defaults of
+ * arguments. A body that is a string, in any language, is not parsed here: its calls are not known.
+ */
 List* calls_of_function(const NativeFunctions& natives, Oid function)
 {
     const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
@@ -42,8 +43,8 @@ List* calls_of_domain(const NativeFunctions& natives, Oid domain)
     return calls;
 }
 
-/* From pg_attrdef and not from the relation cache: to open the table would take a lock, and wait
- * behind an ALTER TABLE. */
+/* Reads pg_attrdef and not the relation cache: opening the table would take a lock, and wait behind
+ * an ALTER TABLE. */
 List* calls_of_column(const NativeFunctions& natives, const Caller& column)
 {
     ScanKeyData keys[2];

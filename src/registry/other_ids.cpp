@@ -45,7 +45,7 @@ Relation open_table(Oid table)
     return relation;
 }
 
-/* Also of a domain over bigint. */
+/* The type bigint, or a domain over it. */
 void require_bigint(Relation table, std::int32_t column)
 {
     const TupleDesc row = RelationGetDescr(table);
@@ -153,7 +153,7 @@ OtherIds read_ends(Relation table, Relation index, Shard shard)
     return ids;
 }
 
-/* Of two looks at the same table: a row can be in both, so the counts are not added. */
+/* The larger of two counts of the same table: a row can be in both, so they are not added. */
 OtherIds larger(OtherIds a, OtherIds b)
 {
     if (a.count == 0 || b.count == 0)

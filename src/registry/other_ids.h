@@ -19,7 +19,7 @@ struct OtherIds {
 };
 
 /*
- * Of one table; its children and partitions are tables of their own. With a sample of 0 it reads
+ * Reads one table; its children and partitions are tables of their own. With a sample of 0 it reads
  * all rows, otherwise about as many as the sample, as TABLESAMPLE SYSTEM chooses them, and 100 rows
  * at each end of a btree index that begins with the column, if there is one.
  *

@@ -7,7 +7,7 @@ namespace snowflake::registry
 namespace
 {
 
-/* Of 2020: the extension is younger. */
+/* The start of 2020: the extension is younger. */
 constexpr Position kFirstPosition = first_of(UnixMs{1577836800000});
 
 /*
@@ -126,7 +126,8 @@ Stored stored_in(Buffer buffer)
     return {data->last_value, data->is_called, false};
 }
 
-/* The sequence is read after the ID, so that it is not behind one of another session. */
+/* The sequence is read after the ID, so that its position is not older than an ID of another
+ * session. */
 bool is_above(Id id, Oid sequence, Epoch epoch)
 {
     Stored stored = {};

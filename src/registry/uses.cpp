@@ -145,8 +145,8 @@ void find_inherited(Walk* walk)
             if (inherit(to, *from))
                 enqueue(walk, to);
         }
-        /* At once: an object comes back up to kMaxInherited times, all within one call of an SQL
-         * function. */
+        /* The list is freed at once: an object comes back up to kMaxInherited times, all within one
+         * call of an SQL function. */
         list_free_deep(dependents);
     }
 }

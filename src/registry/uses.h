@@ -42,8 +42,8 @@ Oid schema_of(const Caller& caller);
 /* Called for each use of each object of the database. */
 using Visitor = void (*)(const Caller& caller, const Use& use, void* state);
 
-/* A claim of a number asks for direct uses only: an inherited call has the same home as the direct
- * one that it comes from. */
+/* A claim of a number asks for direct uses only: an inherited call has the same schema as the
+ * direct one that it comes from. */
 enum class Depth { direct, through_functions };
 void visit_uses(const NativeFunctions& natives, Depth depth, Visitor visitor, void* state);
 

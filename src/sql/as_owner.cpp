@@ -34,9 +34,9 @@ const char* text_argument(FunctionCallInfo fcinfo, int index)
     return text_to_cstring(PG_GETARG_TEXT_PP(index));
 }
 
-/* Statements are parsed one after the other, as in a script (SPI_execute() makes one-shot plans).
- * Those that run in no function are errors: 25001, as the server has it; 2D000 for BEGIN, COMMIT
- * and the like; 0A000 for COPY FROM STDIN. */
+/* Statements are parsed one after the other, as in a script (SPI_execute() makes one-shot plans). A
+ * statement that runs in no function is an error: 25001, as the server has it; 2D000 for BEGIN,
+ * COMMIT and the like; 0A000 for COPY FROM STDIN. */
 void run(const char* statements, bool is_as_owner)
 {
     SPIExecuteOptions options = {};
@@ -182,7 +182,7 @@ void put_rows_of_table(void* argument)
     put_all_rows(rows->plan, nullptr, rows->result);
 }
 
-/* $1 and $2 of a query are the bigint arguments behind it, if the SQL signature has them. */
+/* $1 and $2 of a query are the bigint arguments after it, if the SQL signature has them. */
 struct Parameters {
     int count;
     Datum values[2];

@@ -37,7 +37,7 @@ int read_piece(void* target, int, int most)
     return names;
 }
 
-/* As copy_table() of the table synchronization does. */
+/* Inserts the rows as copy_table() of the table synchronization does. */
 std::uint64_t insert(Relation table, List* columns, char* format)
 {
     ParseState* state = make_parsestate(nullptr);
@@ -81,7 +81,8 @@ PGDLLEXPORT Datum snowflake_copy_rows(PG_FUNCTION_ARGS)
     const bytea* rows = PG_GETARG_BYTEA_PP(3);
     owner::Rights rights = {};
     owner::become_role(rights, table->rd_rel->relowner);
-    /* Until become_again(). Not by owner::set(): only a superuser may set it. */
+    /* The setting lasts until become_again(). owner::set() is not used: only a superuser may set
+     * it. */
     set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
                       GUC_ACTION_SAVE, true, 0, false);
     /* A trigger of the table can call this function, too, and catch its error. */

@@ -103,7 +103,8 @@ int by_name(const void* one, const void* other)
                   NameStr((*static_cast<const FormData_pg_attribute* const*>(other))->attname));
 }
 
-/* In the order of their names: a restored table that inherits can have another order. */
+/* The columns in the order of their names: a restored table that inherits can have another order.
+ */
 Columns columns_of(TupleDesc row)
 {
     auto** sorted = static_cast<const FormData_pg_attribute**>(
@@ -178,7 +179,7 @@ Digest digest_of(Relation table)
     return digest;
 }
 
-/* As rows_as_table_owner() would check SELECT of all columns: the caller looks up the schema, and
+/* Checks SELECT of all columns as rows_as_table_owner() would: the caller looks up the schema, and
  * the owner reads. A policy that hides rows is an error, because it is code of the owner. */
 void require_select(Oid table, Oid caller)
 {

@@ -28,7 +28,8 @@ void require_owner(Oid table)
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
 }
 
-/* Those of the other table, for its UPDATE and DELETE, stay. So do triggers that are disabled. */
+/* Changes the triggers of one table. The triggers of the other table, for its UPDATE and DELETE,
+ * stay. So do triggers that are disabled. */
 void set_firing(Oid key, Oid table, char from, char to)
 {
     const Relation triggers = table_open(TriggerRelationId, RowExclusiveLock);

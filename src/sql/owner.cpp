@@ -82,7 +82,7 @@ void become_owner(owner::Rights& rights, Oid role, const char* object)
     restrict_to(rights, role);
 }
 
-/* Of SQL on an object of the role. */
+/* Whether SQL on an object of the role runs with the owner's rights. */
 bool has_owners_rights(Oid role)
 {
     return role != GetUserId() && !superuser_arg(role) && pg::may_become(role);
