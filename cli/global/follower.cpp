@@ -74,7 +74,7 @@ void find_untrusted_schema(Connection& follower, const std::string& table, Obsta
               "ALTER TABLE " + visible(table) +
                   " SET SCHEMA ...; to a schema of this role or a superuser, on all servers. Or "
                   "--trust-owners, if role " +
-                  role + " may do there all that role " + visible(follower.user()) + " may.");
+                  role + " may use all rights of role " + visible(follower.user()) + " there.");
 }
 
 } // namespace
@@ -232,7 +232,7 @@ Obstacles find_untrusted_owners(Connection& writer, Connection& follower, const 
                   "ALTER TABLE " + visible(table) + " OWNER TO " +
                       visible(follower.query("SELECT current_user::regrole").text(0, 0)) +
                       "; on both servers. Or --trust-owners, if role " + owner +
-                      " may do there all that role " + visible(follower.user()) + " may.");
+                      " may use all rights of role " + visible(follower.user()) + " there.");
     }
     return found;
 }

@@ -140,8 +140,8 @@ Obstacles find_untrusted_owners(Connection& subscriber, Connection& publisher, C
                  visible(subscriber.user()) +
                  ". The shards of both servers belong to several roles: " + list_of(owners),
              cause.remedy + (cause.remedy.empty() ? "" : " Or ") + "--trust-owners, if " +
-                 list_of(gaining) + " may do on that server all that role " +
-                 visible(subscriber.user()) + " may."}};
+                 list_of(gaining) + " may use all rights of role " + visible(subscriber.user()) +
+                 " on that server."}};
 }
 
 std::string worker_option(Connection& subscriber, Connection& publisher, Connection& home,

@@ -37,10 +37,9 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
             is_held boolean NOT NULL DEFAULT false,
             compared_at timestamptz,
             closed_at timestamptz, -- when the fence was raised here
-            -- Positions of the WAL, for those who decode it. Of this server: when the shard was closed or opened here last. Of the other
-            -- one: when it was opened there.
-            at pg_lsn,
-            other_at pg_lsn);
+            -- Positions of the WAL, for those who decode it.
+            at pg_lsn, -- of this server, when the shard was closed or opened here last
+            other_at pg_lsn); -- of the other one, when it was opened there
         CREATE TABLE @move@.shards (number integer PRIMARY KEY, schema_name name NOT NULL UNIQUE, leaves boolean NOT NULL DEFAULT true);
         CREATE TABLE @move@.compared (name text PRIMARY KEY); -- tables, in a comparison before the cutover
         GRANT USAGE ON SCHEMA @move@ TO PUBLIC;

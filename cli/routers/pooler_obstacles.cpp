@@ -154,7 +154,7 @@ void Inspection::look_at_configuration()
          * is among the obstacles. */
         if (found_.size() == before)
             add("it does not read " + file + ": its configuration is " + main +
-                    (texts_.size() > 1 ? " with what that includes" : ""),
+                    (texts_.size() > 1 ? " with its included files" : ""),
                 "Write %include " + file + " into the first line of " + main +
                     ", and RELOAD; or give the file that it reads as --config.");
         return;

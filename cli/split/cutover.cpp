@@ -200,7 +200,7 @@ void SplitCommand::cut_over()
         await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);
     };
     steps.opened = "The shards are open on the old server again.";
-    steps.hint = "\nHINT:  --resume goes on, --abort undoes what has been done.";
+    steps.hint = "\nHINT:  --resume continues the split, --abort undoes it.";
     steps.unknown = unknown_outcome();
     cutover_.attempt(steps);
 }

@@ -99,7 +99,7 @@ std::string SplitCommand::tell_of_writes() const
     const std::int64_t rows = written.number(0, 0);
     if (rows == 0)
         return "\nThe statistics of that server count no writes to these shards. They lack recent "
-               "ones, and all that were made before a crash. Look at the tables before you open "
+               "ones, and those from before a crash. Look at the tables before you open "
                "the shards on the old server: its rows are those of the promotion.";
     return "\n" + count_of(static_cast<std::size_t>(rows), "row") +
            " of its shards have been written there, which the old server does not have. After "

@@ -45,7 +45,7 @@ namespace
     ereport(ERROR,
             (errcode(ERRCODE_WRONG_OBJECT_TYPE),
              errmsg("%s is not a sequence", errors::name_of(relation)),
-             errhint("Of a table's column: snowflake_settled_id('schema.table', 'column').")));
+             errhint("For a table's column: snowflake_settled_id('schema.table', 'column').")));
 }
 
 [[noreturn]] void permission_denied(Oid sequence)

@@ -81,7 +81,7 @@ subtest 'another role has a shard on the target' => sub {
 		. 'The shards of both servers belong to several roles';
 	is($out, join('', map { <<"END" } @server[ 1, 0 ]), 'an obstacle on each server to which workers write');
 $_: workers would write the rows as role super, $cause, $danger: O'Hara, hostile
-    HINT:  $remedy--trust-owners, if hostile may do on that server all that role super may.
+    HINT:  $remedy--trust-owners, if hostile may use all rights of role super on that server.
 END
 	is(move(), 1, 'no move begins');
 	is(move('--dry-run', '--reversible', '--trust-owners'), 0, '--trust-owners: no obstacle') or diag("$out$err");
