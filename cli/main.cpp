@@ -103,9 +103,9 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error,
     const bool lacks_verb = asked.get_require_subcommand_min() > 0;
     std::string problem = lacks_verb ? "a verb is missing" : error.what();
     for (const std::string& argument : asked.remaining(true)) {
-        /* Of --option=value, the option alone is compared with those that there are. */
+        /* Only the name in --option=value is compared with the known options. */
         const std::string word = argument.substr(0, argument.find('='));
-        /* CLI11 leaves it among the words. Only positional arguments come behind it. */
+        /* CLI11 leaves it among the words. Only positional arguments come after it. */
         if (word == "--")
             continue;
         if (word[0] == '-')
