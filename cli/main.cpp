@@ -73,8 +73,8 @@ std::vector<std::string> verbs_of(const CLI::App& app)
     return names;
 }
 
-/* A connection string in a wrong place may have a password: behind no option, behind one that takes
- * a number, or behind an option without a space. */
+/* A connection string in a wrong place may have a password: after no option, after one that takes a
+ * number, or after an option without a space. */
 std::string without_dsns(std::string problem, const std::vector<std::string>& words)
 {
     for (const std::string& word : words)

@@ -12,8 +12,8 @@
 /* A line on the standard error, or several. */
 void warn(const std::string& message);
 
-/* From now on messages and progress begin with the time of day, unless they go to a terminal: those
- * of a verb that takes hours are read in a log. */
+/* Begins messages and progress with the time of day from now on, unless they go to a terminal:
+ * those of a verb that takes hours are read in a log. */
 void time_messages();
 
 /* While it lives, warnings of this thread begin with it, because several threads write at once. */
@@ -47,7 +47,7 @@ public:
     explicit Progress(const std::string& what, std::size_t total = 0, bool is_in_bytes = false);
     ~Progress();
 
-    /* So many more are to be done. A caller that does not know the total at first begins with 0. */
+    /* Adds to the total. A caller that does not know the total at first begins with 0. */
     void expect(std::size_t count) { total_ += count; }
     void step() { add(1); }
     void add(std::size_t count) { show(done_ += count); }

@@ -60,8 +60,8 @@ struct Cutover {
     {
     }
 
-    /* Up to three tries, each of which blocks writes for about --timeout at most. An error says
-     * whether clients can write again. */
+    /* Tries three times at most, and each time blocks writes for about --timeout at most. An error
+     * says whether clients can write again. */
     void attempt(const CutoverSteps& steps) const;
 
     /* Lets clients go, for --abort, when the fence is lowered. */

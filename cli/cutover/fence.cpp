@@ -24,7 +24,7 @@ std::string Fence::sql(std::string text) const
     return text;
 }
 
-/* To fire a trigger takes no privilege, and CREATE OR REPLACE keeps those that are revoked here.
+/* Firing a trigger takes no privilege, and CREATE OR REPLACE keeps those that are revoked here.
  * ANALYZE: the view of the relations is planned for so many shards. */
 void make_fence(Connection& connection, const Fence& fence, const std::string& rest)
 {

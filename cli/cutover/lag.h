@@ -13,7 +13,7 @@ class Lag
 public:
     explicit Lag(Clock::duration most) : most_(most) {}
 
-    /* To be called several times a second. left: bytes of WAL that the follower lacks; done: its
+    /* Call it several times a second. left: bytes of WAL that the follower lacks; done: its
      * position, in bytes. False until a rate is known, unless almost nothing is left. */
     bool is_small(std::int64_t left, std::int64_t done);
 

@@ -195,8 +195,8 @@ namespace
 void lock_and_run(Connection& connection, Clock::time_point deadline,
                   const std::function<void()>& work, const std::string& end)
 {
-    /* A short timeout and a pause of the same length: while we wait for a lock, clients queue
-     * behind us; between two tries they go on. */
+    /* The lock timeout is short, and a pause of the same length follows: while we wait for a lock,
+     * clients queue behind us; between two tries they continue. */
     for (auto wait = std::chrono::milliseconds(50);; wait = std::min(2 * wait, kLongestWait)) {
         try {
             connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = " +

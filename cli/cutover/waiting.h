@@ -16,7 +16,7 @@ class Wait
 public:
     explicit Wait(std::function<std::string()> describe) : describe_(std::move(describe)) {}
 
-    /* To be called several times a second. */
+    /* Call it several times a second. */
     void tell();
 
 private:
@@ -25,8 +25,8 @@ private:
     std::string told_;
 };
 
-/* Between two rounds of a wait in which nobody is blocked: a few milliseconds at first, because
- * most waits are short. */
+/* The pause between two rounds of a wait in which nobody is blocked: a few milliseconds at first,
+ * because most waits are short. */
 class Pause
 {
 public:

@@ -41,6 +41,6 @@ struct MoveState {
     {
         return (step == Step::prepared || step == Step::ready) && is_held && !compared_at.empty();
     }
-    /* Else a fence stands there, because the shard has left or has not come yet. */
+    /* If it is not open, a fence stands there, because the shard has left or has not come yet. */
     bool is_open() const { return step == Step::prepared || step == Step::open; }
 };

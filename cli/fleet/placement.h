@@ -1,4 +1,4 @@
-/* Which shards the servers have. */
+/* The shards of all servers, and the choice of shards by their numbers. */
 
 #pragma once
 

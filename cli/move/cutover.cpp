@@ -156,10 +156,10 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
 
 } // namespace
 
-/* After the fence there is no time for pg_dump, so the definition is compared before it. pg_dump
- * runs only if the fingerprint has changed since the copy. note_fingerprint() comes first, because
- * a change during the dump makes another one. After the fence it is computed once.
- * After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
+/* The definition is compared before the fence, because after it there is no time for pg_dump.
+ * pg_dump runs only if the fingerprint has changed since the copy. note_fingerprint() comes first,
+ * because a change during the dump makes another one. After the fence it is computed once. After
+ * the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
 std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, Cutover& cutover)
 {
     Connection& source = servers.source;

@@ -142,8 +142,8 @@ bool has_changed(Connection& source, const Move& move)
 
 void require_no_change(Connection& source, const Move& move)
 {
-    /* Late and not MustStartAnew, because the fingerprint can change where the definition does not.
-     * The next try of the cutover compares the dumps, and these decide. */
+    /* The error is Late and not MustStartAnew, because the fingerprint can change where the
+     * definition does not. The next try of the cutover compares the dumps, and these decide. */
     if (has_changed(source, move))
         throw Late("the definition of the shard is being changed");
 }

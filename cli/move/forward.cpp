@@ -82,7 +82,7 @@ bool MoveCommand::is_to_be_held()
     return verb() != Verb::cutover && require_state(source_, move_).is_held && !is_fenced();
 }
 
-/* Until the cutover has begun, Ctrl-C gives up the statement that is under way. A fence that stands
+/* Ctrl-C gives up the statement that is under way, until the cutover has begun. A fence that stands
  * says that it has begun, and so that this is done. */
 void MoveCommand::follow()
 {
@@ -223,9 +223,9 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         /* The slot would keep WAL on the target until the disk is full. */
         discard_reverse(target_, move_, limits_);
     }
-    /* The source first. If the command is killed in between, the source is at moved and the
-     * target has a record: --resume goes on. The other way round, a fenced source and no
-     * record on the target would look as if the target's database was lost, and --resume
+    /* The record of the source is written first. If the command is killed in between, the source is
+     * at moved and the target has a record: --resume goes on. The other way round, a fenced source
+     * and no record on the target would look as if the target's database was lost, and --resume
      * would refuse to go on. */
     write_moved(source_, move_, snapshot && differences.empty());
     drop_state(target_, move_, limits_);

@@ -266,7 +266,7 @@ int move_many(const MoveOptions& options)
         moved += entry.has_moved ? entry.shards.size() : 0;
     if (moved > 0)
         warn(count_of(moved, "shard") + " moved by an earlier command");
-    /* Up to here Ctrl-C ends the command at once, because nothing was changed. */
+    /* Ctrl-C ends the command at once up to here, because nothing was changed. */
     note_interrupts();
     Queue queue(entries);
     at_once(static_cast<std::size_t>(options.jobs), [&](std::size_t) {

@@ -215,7 +215,7 @@ Verb MoveCommand::verb() const
                                    : Verb::move;
 }
 
-/* Without a record the server that has the shards tells it. */
+/* If there is no record, the server that has the shards decides. */
 Phase MoveCommand::phase(const Standing& now)
 {
     const bool is_undo = verb() == Verb::undo; /* its servers are exchanged */
@@ -235,7 +235,8 @@ int MoveCommand::execute()
         finish_reverse(source_, target_, move_);
     else
         finish_reverse(target_, source_, move_);
-    /* For a move that begins it is an obstacle. */
+    /* An untrusted schema is an obstacle to a move that begins, and an error for all other verbs.
+     */
     if (verb() != Verb::move && verb() != Verb::list)
         for (Connection* connection : {&source_, &target_})
             require_trusted_schema(*connection, move_.name);

@@ -92,10 +92,10 @@ LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequenc
                 CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS w (kind, who)
 WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AND kind IS NOT NULL)";
 
-/* On either server. The tables of the source have the triggers of the split, ENABLE ALWAYS, which
- * pg_dump would copy. split --complete would drop the shard on a target whose record says that it
- * is closed there. A shard that came after the split has none of this. While the split is under
- * way, a promotion can make a second copy of any shard. */
+/* A split on either server is an obstacle. The tables of the source have the triggers of the split,
+ * ENABLE ALWAYS, which pg_dump would copy. split --complete would drop the shard on a target whose
+ * record says that it is closed there. A shard that came after the split has none of this. While
+ * the split is under way, a promotion can make a second copy of any shard. */
 Obstacles find_split(Connection& connection, const Shards& shards)
 {
     if (const auto split = read_split(connection); split && split->is_under_way())

@@ -12,8 +12,7 @@ InTransit MoveCommand::in_transit(const Standing& now)
     std::string from = without_secrets(options_.from);
     std::string to = without_secrets(options_.to);
     const Phase phase = now.phase();
-    /* After a move that came back, the shard can have moved on. --complete takes any server that
-     * has it. */
+    /* The shard of an undone move can have moved on. --complete takes any server that has it. */
     if (phase != Phase::undone && phase != Phase::unequal &&
         !is_address_of(state.other, by_source ? target_ : source_))
         (by_source ? to : from) = state.other.uri();

@@ -38,8 +38,8 @@ const char* const kStyle = R"(  text { font-family: sans-serif; font-size: 11px;
   .now { fill: #6e7781 } .after { fill: #e8590c }
 )";
 
-/* So many characters at most: the middle is left out, because names of servers differ at the
- * beginning (host) or at the end (database). Cut between characters of UTF-8, not within one. */
+/* Leaves out the middle, because names of servers differ at the beginning (host) or at the end
+ * (database). The cut is between characters of UTF-8, not within one. */
 std::string shortened(const std::string& text, std::size_t length)
 {
     std::vector<std::string> characters;
@@ -79,7 +79,7 @@ std::int64_t size_of(const Distribution& distribution, const Places& shards)
     return sum;
 }
 
-/* In each the largest first. */
+/* The largest shard of each block comes first. */
 std::vector<Block> blocks_of(const Distribution& distribution,
                              const std::vector<PlannedMove>& moves,
                              const std::vector<bool>& is_moving)

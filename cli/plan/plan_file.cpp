@@ -46,7 +46,7 @@ PlanEntry read_entry(const json& entry)
 
 std::vector<PlanEntry> read_plan(const std::string& file)
 {
-    /* Without exceptions: a text that is not JSON becomes a value that is no array. */
+    /* The parser throws no exceptions: a text that is not JSON becomes a value that is no array. */
     const json plan = json::parse(read_given_file(file), nullptr, false);
     if (!plan.is_array())
         throw UsageError("file " + file + " is no plan: snowflake-shard plan --json writes one");

@@ -125,7 +125,7 @@ void print_servers(const Plan& plan, const PlanOptions& options)
     const Scale scale = scale_of(plan, before, after);
     Table table = {{"server", "", "shards", "empty", "weight", "size", "of mean", ""}, {}};
     const auto add = [&](std::size_t server, const char* when, const Load& load) {
-        /* Without any weight every server is at the mean. */
+        /* If no shard has a weight, every server is at the mean. */
         const double part = scale.mean > 0 ? 100 * load.weight / scale.mean : 100;
         table.rows.push_back({plan.servers[server].name, when, load.shards, load.empty,
                               text_of(load.weight), pretty_size(load.size),
@@ -150,7 +150,8 @@ std::string text_of_seconds(std::int64_t seconds)
                                  : std::to_string(seconds / kHour) + " h";
 }
 
-/* After all moves. The planner decides, so that this line and the plan follow one rule. */
+/* Whether the servers are balanced after all moves. The planner decides, so that this line and the
+ * plan follow one rule. */
 bool ends_balanced(const Plan& plan)
 {
     std::vector<PlannedShard> shards = plan.shards;

@@ -167,7 +167,7 @@ private:
         return found;
     }
 
-    /* In the unit of the weights. */
+    /* slack_ is in the unit of the weights. */
     double slack_;
     std::vector<Server> servers_;
     std::vector<bool> drained_;

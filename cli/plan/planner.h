@@ -42,8 +42,8 @@ struct PlannedMove {
     std::size_t to;
 };
 
-/* Which of the shards count as empty, by their places in the list. Shards that may not move count
- * in the median, too, so an exclusion does not change the kind of another shard. */
+/* Tells for each shard of the list whether it counts as empty. Shards that may not move count in
+ * the median, too, so an exclusion does not change the kind of another shard. */
 std::vector<bool> find_empty(const std::vector<PlannedShard>& shards);
 
 /* The moves in their order: first the moves that empty drained servers, then always the move that

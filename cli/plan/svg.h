@@ -13,7 +13,8 @@ public:
     /* title: a browser shows it under the pointer. */
     void rect(int x, int y, int width, int height, const std::string& kind,
               const std::string& title = "");
-    /* On a background of its own, which looks the same on a white page and on a dark one. */
+    /* The document has a background of its own, which looks the same on a white page and on a dark
+     * one. */
     std::string document(int width, int height, const std::string& style) const;
 
 private:

@@ -267,7 +267,7 @@ void Connection::settle()
         PQclear(result);
     while (cancel_.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
         check();
-    /* Before rollback(), which does nothing while it is set. */
+    /* This comes before rollback(), which does nothing while it is set. */
     cancel_ = {};
     rollback();
 }

@@ -99,8 +99,8 @@ public:
     Connection& operator=(const Connection&) = delete;
     ~Connection();
 
-    /* To the same database by the given string. With several hosts in it, it can reach another one:
-     * dsn_of_server() names the one that answered. */
+    /* Connects to the same database by the given string. If that has several hosts, it can reach
+     * another one: dsn_of_server() names the one that answered. */
     Connection another() const { return Connection(dsn_); }
     /* A new session with the server that has answered. Throws Failure if there is none. */
     void reopen();

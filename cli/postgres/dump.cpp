@@ -115,8 +115,8 @@ Archive::Archive(const Connection& connection, const std::vector<std::string>& s
       pg_restore_(path_for(connection, "pg_restore"))
 {
     std::vector<std::string> options = dump_options(connection, schemas);
-    /* Not --schema-only, which leaves REFRESH MATERIALIZED VIEW out. It is in the section
-     * post-data; the rows are in the section data. */
+    /* --schema-only would leave REFRESH MATERIALIZED VIEW out. It is in the section post-data; the
+     * rows are in the section data. */
     options.insert(options.end(), {"--section=pre-data", "--section=post-data", "--format=custom",
                                    "--compress=0", "--file=" + archive_.path()});
     run_pg_dump(connection, options);

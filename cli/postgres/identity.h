@@ -1,4 +1,4 @@
-/* Which database of which server a connection has reached. */
+/* The database and the server that a connection has reached. */
 
 #pragma once
 

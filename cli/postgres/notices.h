@@ -17,7 +17,7 @@ public:
     Notices& operator=(const Notices&) = delete;
     ~Notices() { flush(); }
 
-    /* From now on; this must live as long as the handle. */
+    /* Collects notices from now on; this object must live as long as the handle. */
     void receive_from(PGconn* handle);
     /* Prints those before. An empty label stands for the server's address. */
     void label(const std::string& label);

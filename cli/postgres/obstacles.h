@@ -1,5 +1,5 @@
 /* Reasons why a move or a split would fail. All are collected before it begins, so that an operator
- * mends them in one go. */
+ * can remove them together. */
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct Obstacles : std::vector<Obstacle> {
      * characters. */
     void read(Connection& connection, const std::string& sql,
               const std::vector<std::string>& parameters = {});
-    /* As a Failure, if there is one. */
+    /* Throws the first one as a Failure, if there is one. */
     void raise_first() const;
 };
 

@@ -54,7 +54,7 @@ std::string code_of(std::string sql)
     return sql;
 }
 
-/* At least 1: PostgreSQL reads a timeout of 0 as none. */
+/* The result is at least 1: PostgreSQL reads a timeout of 0 as none. */
 std::string milliseconds_of(double seconds)
 {
     return std::to_string(std::max(1L, std::lround(seconds * 1000)));

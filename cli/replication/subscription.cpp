@@ -12,10 +12,10 @@ namespace
 const std::string kOfName =
     "subid = (SELECT oid FROM pg_subscription WHERE subname = $1 AND " + kOfDatabase + ")";
 
-/* From PostgreSQL 16 on. The worker may write the rows as this role, so that one has to
- * inherit the rights of the owners (USAGE), too. SET is the right that ALTER ... OWNER TO asks for
- * since 16. Membership in a superuser would give away the whole server, so the hint never grants
- * it. */
+/* Rights that this role lacks from PostgreSQL 16 on. The worker may write the rows as this role, so
+ * that one has to inherit the rights of the owners (USAGE), too. SET is the right that ALTER ...
+ * OWNER TO asks for since 16. Membership in a superuser would give away the whole server, so the
+ * hint never grants it. */
 const char* const kRights = R"(
 SELECT format('role %I may not make a subscription', current_user),
        format('GRANT pg_create_subscription TO %I;', current_user)

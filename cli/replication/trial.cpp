@@ -30,7 +30,7 @@ public:
     {
     }
 
-    /* Up to the first error. */
+    /* Stops at the first error. */
     Obstacles find_first(const std::vector<Statement>& statements)
     {
         begin();

@@ -8,7 +8,7 @@
 namespace
 {
 
-/* With the relfilenode, which REFRESH changes. With CONCURRENTLY it does not. */
+/* Reads the relfilenodes of the views, which REFRESH changes. REFRESH CONCURRENTLY does not. */
 std::vector<std::string> read_views(Connection& connection, const Shards& shards)
 {
     return texts_of(connection.query(R"(

@@ -83,7 +83,7 @@ void SplitCommand::close(Connection& keeper, Clock::time_point deadline)
     }
     const TimedStep step("standby: the last write is there");
     await_seal(standby, seal, deadline);
-    /* Until the note is committed, Ctrl-C goes back. */
+    /* Ctrl-C goes back until the note is committed. */
     stop_if_interrupted();
     note_request(deadline);
     /* This comes after the COMMIT. If that fails, or its result is unknown, no request was sent:
@@ -165,7 +165,7 @@ void SplitCommand::open_standby()
     try {
         make_writable(standby);
     } catch (const Late& late) {
-        /* Not an error: the shards are open here, so clients are led here first. They can read,
+        /* This is no error: the shards are open here, so clients are led here first. They can read,
          * and a write fails at once; behind PgBouncer both would wait. */
         read_only_ = late.what();
     }

@@ -149,8 +149,8 @@ void SplitCommand::make_triggers()
     try {
         ::make_triggers(old_, split_fence(), std::chrono::minutes(1));
     } catch (const Late& late) {
-        /* Not Late: no deadline of the cutover has passed, and somebody has to end a transaction.
-         */
+        /* The error is not Late: no deadline of the cutover has passed, and somebody has to end a
+         * transaction. */
         throw Failure(late.what() + std::string("\nThen --resume goes on."));
     }
 }
@@ -183,7 +183,7 @@ void SplitCommand::prepare()
     for (Connection* connection : {&old_, &standby})
         if (read_split(*connection)) /* the standby may not have replayed it yet */
             read_ahead(*connection, split_fence());
-    /* Last: an alias that is in the way by now is found before clients are held. */
+    /* This comes last: an alias that has an obstacle by now is found before clients are held. */
     routers_.wait_for_turn();
     stop_if_interrupted();
     routers_.make_ready(old_, standby);
@@ -273,7 +273,7 @@ int SplitCommand::execute()
     std::optional<Watch> on_standby;
     if (servers_.standby != nullptr)
         on_standby.emplace(*servers_.standby, tell_of_standby(*servers_.standby));
-    /* For a split that begins it is an obstacle. */
+    /* A split that begins reports this as an obstacle. */
     if (options_.is_resumed || options_.is_aborted || options_.is_completed)
         require_trusted_schema(old_, kSplitSchema);
     if (options_.is_resumed)
