@@ -12,9 +12,9 @@ namespace
 Relation open_table(Oid table)
 {
     const bool is_table = get_rel_relkind(table) == RELKIND_RELATION;
-    /* Before the lock, as RangeVarGetRelidExtended() lets its callback do it: a role without the
-     * right must not stand in the queue of a lock. The pages of another session's temporary table
-     * are in its local buffers. */
+    /* This check comes before the lock, as in the callback of RangeVarGetRelidExtended(): a role
+     * without the right must not stand in the queue of a lock. The pages of another session's
+     * temporary table are in its local buffers. */
     if (is_table && !pg::is_owner(table))
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
     const Relation relation = is_table ? try_relation_open(table, AccessShareLock) : nullptr;
@@ -66,7 +66,8 @@ std::int64_t count_nulls(Relation table, Relation index)
     TupleTableSlot* slot = table_slot_create(table, nullptr);
     const IndexScanDesc scan = pg::begin_index_scan(table, index, GetActiveSnapshot(), 1);
     ScanKeyData key;
-    /* As ExecIndexBuildScanKeys() makes the key of IS NULL: no operator, and no function. */
+    /* ExecIndexBuildScanKeys() makes the key of IS NULL in the same way: no operator, and no
+     * function. */
     ScanKeyEntryInitialize(&key, SK_ISNULL | SK_SEARCHNULL, 1, InvalidStrategy, InvalidOid,
                            InvalidOid, InvalidOid, Datum{0});
     index_rescan(scan, &key, 1, nullptr, 0);
@@ -86,8 +87,8 @@ ColumnEnd read_index(Relation table, Relation index, std::int64_t maximum)
     return end;
 }
 
-/* By a scan and not by max(): a query would be planned, and the planner runs code of other roles.
- */
+/* Scans the table and does not run max(): a query would be planned, and the planner runs code of
+ * other roles. */
 ColumnEnd read_all_rows(Relation table, AttrNumber column, Oid type, std::int64_t maximum)
 {
     ColumnEnd end = {};

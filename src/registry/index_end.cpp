@@ -16,7 +16,8 @@ bool is_btree(Oid index)
     return is_btree;
 }
 
-/* As get_relation_info(): a younger index may lack entries of HOT chains that a snapshot sees. */
+/* The check is that of get_relation_info(): a younger index may lack entries of HOT chains that a
+ * snapshot sees. */
 bool is_usable(const FormData_pg_index* form, HeapTuple tuple)
 {
     return form->indisvalid &&

@@ -123,7 +123,7 @@ public:
         ScanKeyInit(&keys[1], object_key, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
         scan_ = systable_beginscan(depend_, index, true, nullptr, 2, keys);
     }
-    /* Not run when an error jumps past it; the resource owner ends the scan then. */
+    /* This is not run when an error jumps past it; the resource owner ends the scan then. */
     ~DependScan()
     {
         systable_endscan(scan_);
@@ -170,8 +170,8 @@ Oid default_domain(const Caller& column)
     if (!HeapTupleIsValid(tuple))
         return InvalidOid;
     const auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
-    /* As in build_column_default(): the default of the type counts only if the column has none of
-     * its own. A generated column has atthasdef, too. */
+    /* The default of the type counts only if the column has none of its own, as in
+     * build_column_default(). A generated column has atthasdef, too. */
     const bool has_own = form->atthasdef || form->attidentity != '\0' || form->attisdropped;
     const Oid type = form->atttypid;
     ReleaseSysCache(tuple);

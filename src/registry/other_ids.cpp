@@ -13,7 +13,7 @@ namespace
 constexpr std::int64_t kFirstId = raw(kMaxPosition) + 1;
 constexpr int kRowsOfEnd = 100; /* a sample can miss a few rows; those of today are at the end */
 
-/* As SELECT would check it, for all rows: with row_security = off a policy is an error. Before the
+/* Checks SELECT for all rows: with row_security = off a policy is an error. Call it before the
  * table is locked: a role without the privilege must not stand in the queue of a lock. */
 void require_select(Oid table, std::int32_t column)
 {
@@ -133,7 +133,7 @@ bool next_row(IndexScanDesc scan, TupleTableSlot* slot, bool (*next)(IndexScanDe
     return false;
 }
 
-/* From the largest ID down it stops where the rows from the smallest up ended. */
+/* The scan from the largest ID down stops where the rows from the smallest up ended. */
 OtherIds read_ends(Relation table, Relation index, Shard shard)
 {
     OtherIds ids = {};

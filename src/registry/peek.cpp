@@ -49,7 +49,7 @@ bool may_use(Oid relation, AclMode mode)
            !is_missing;
 }
 
-/* As SELECT would check it, for all rows. */
+/* Whether SELECT of all rows would be permitted. */
 bool may_read_column(Oid table, std::int32_t column)
 {
     bool is_missing = false;
@@ -115,7 +115,8 @@ bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Counts c
     return found;
 }
 
-/* As read_seq_tuple() of sequence.c finds it: the sequence's only row is the first of the page. */
+/* Finds the tuple as read_seq_tuple() of sequence.c does: the sequence's only row is the first of
+ * the page. */
 Stored stored_in(Buffer buffer)
 {
     const Page page = BufferGetPage(buffer);

@@ -204,7 +204,7 @@ bool find_calls(Node* node, void* state)
     return pg::walk_children(node, find_calls, state);
 }
 
-/* In the text of a tree, a backslash stands before such a character in a name or string. */
+/* A backslash stands before such a character in a name or string in the text of a tree. */
 bool is_too_deep(const char* text)
 {
     if (strlen(text) < kMinDeepLength)

@@ -70,7 +70,7 @@ bool has_same_bytes(Oid type)
     }
 }
 
-/* Not an array of a domain: it has the OID of the domain in it. */
+/* An array of a domain is not: it has the OID of the domain in it. */
 bool is_hashed_by_bytes(Oid base)
 {
     const Oid element = get_element_type(base);

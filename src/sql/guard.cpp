@@ -102,7 +102,8 @@ void count_event_triggers(FmgrHookEventType event, FmgrInfo* function, Datum* st
         previous_function_hook(event, function, state);
 }
 
-/* In the first session that needs them, and for its rest: no preloaded library is needed. */
+/* Installs the hooks in the first session that needs them, and for its rest: no preloaded library
+ * is needed. */
 void install()
 {
     if (is_installed)

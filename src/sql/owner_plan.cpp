@@ -88,7 +88,8 @@ PlannedStmt* plan(Query* query, Others... others)
                                     : standard_planner(query, others...);
 }
 
-/* In the first session that needs it, and for its rest: no preloaded library is needed. */
+/* Installs the hook in the first session that needs it, and for its rest: no preloaded library is
+ * needed. */
 void install()
 {
     if (is_installed)

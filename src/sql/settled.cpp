@@ -103,7 +103,7 @@ void wait_for_draws(Oid sequence)
     WaitForLockers(tag, ShareLock, false);
 }
 
-/* After the lock, so that none of this changes before the page is read. */
+/* Call it after the lock, so that none of this changes before the page is read. */
 void check_sequence(Oid sequence)
 {
     const char kind = get_rel_relkind(sequence);
