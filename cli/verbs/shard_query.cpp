@@ -19,17 +19,17 @@ void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
  * of its shard, and the timeout of a role would end it there. statement_timeout is of each
  * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
  * count. client_connection_check_interval: the backend of a command that is killed ends, and does
- * not finish the query. */
+ * not finish the query. Values of all servers are written in one form. */
 std::string ShardQuery::beginning() const
 {
     std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
                       "SET LOCAL idle_in_transaction_session_timeout = 0; "
-                      "SET LOCAL client_connection_check_interval = '500ms'";
-    if (!options_.then.empty())
-        sql += "; " + value_text_settings("SET LOCAL");
+                      "SET LOCAL client_connection_check_interval = '500ms'; " +
+                      value_text_settings("SET LOCAL");
     if (options_.statement_timeout > 0)
-        sql += "; SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout);
-    return sql + "; " + lock_timeout_sql("10s", true) + "; SELECT pg_backend_pid()";
+        sql +=
+            "SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout) + "; ";
+    return sql + lock_timeout_sql("10s", true) + "; SELECT pg_backend_pid()";
 }
 
 namespace

@@ -117,6 +117,15 @@ subtest 'the answer is that of one database with all rows' => sub {
 	is($out, "pg_typeof,mood,count\ntext,glad,240\n", 'the enum of each shard is text');
 };
 
+subtest 'without --then values are written in one form, too' => sub {
+	my $list = 'approx, single, clock, day, span, bytes';
+	my ($status, $out, $err) = run_shard($program, 'query', @servers, '--format', 'csv',
+		'--sql', "SELECT $list FROM things ORDER BY key");
+	my $expected = $node->safe_psql('whole', qq{SET datestyle = ISO; SET intervalstyle = postgres; SET bytea_output = hex;
+		COPY (SELECT shard, schema, $list FROM rows ORDER BY shard, key) TO STDOUT (FORMAT csv, HEADER)});
+	is("$status $out", "0 $expected\n", 'as one database writes them') or diag($err);
+};
+
 subtest 'another server, formats, and what is left' => sub {
 	my ($status, $out) = then('SELECT count(*) AS n FROM rows', '--at', $node->connstr('whole'));
 	is("$status $out", "0 n\n240\n", 'a server without the extension keeps the table');
