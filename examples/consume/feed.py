@@ -30,7 +30,8 @@ def main():
     news = []
     while True:
         try:
-            with psycopg.connect(autocommit=True) as connection:
+            # Behind PgBouncer each transaction can have another server connection, without the statements prepared before.
+            with psycopg.connect(autocommit=True, prepare_threshold=None) as connection:
                 connection.add_notify_handler(news.append)
                 connection.execute("LISTEN insta5_photos")
                 while True:

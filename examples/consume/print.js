@@ -15,7 +15,8 @@ async function consume(client) {
     'SELECT id, caption FROM insta5.photos WHERE id > $1 AND id <= $2 ORDER BY id LIMIT 1000', [last, settled]);
   for (const photo of photos) console.log(JSON.stringify(photo));
   const lastRead = photos.length === 1000 ? photos.at(-1).id : settled;
-  if (lastRead !== last) {
+  // Never back: the settled ID is 0 after a RESTART of the sequence.
+  if (BigInt(lastRead) > BigInt(last)) {
     // A rename, so that the file never has a part of an ID.
     fs.writeFileSync('last_id.new', lastRead, { flush: true });
     fs.renameSync('last_id.new', 'last_id');
