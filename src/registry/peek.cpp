@@ -138,7 +138,7 @@ bool is_above(Id id, Oid sequence, Epoch epoch)
 
 } // namespace
 
-bool peek_sequence(Oid sequence, Stored* stored)
+bool peek_sequence(Oid sequence, Stored* stored, XLogRecPtr* record)
 {
     if (!may_use(sequence, ACL_SELECT | ACL_USAGE))
         return false;
@@ -151,6 +151,9 @@ bool peek_sequence(Oid sequence, Stored* stored)
     const bool is_sound = pg::is_sequence_page(BufferGetPage(buffer));
     if (is_sound)
         *stored = stored_in(buffer);
+    if (is_sound && record != nullptr)
+        *record =
+            RelationNeedsWAL(relation) ? PageGetLSN(BufferGetPage(buffer)) : InvalidXLogRecPtr;
     UnlockReleaseBuffer(buffer);
     relation_close(relation, AccessShareLock); /* not at the end of the transaction: see peek.h */
     return is_sound;

@@ -13,9 +13,10 @@ namespace snowflake::registry
 
 /*
  * False where the caller may not read the sequence, where it is no sequence, another session's, or
- * being changed, and where its page is corrupted: a draw reports that.
+ * being changed, and where its page is corrupted: a draw reports that. record: the last WAL record
+ * of the page, which protects the value; invalid where the sequence writes no WAL.
  */
-bool peek_sequence(Oid sequence, Stored* stored);
+bool peek_sequence(Oid sequence, Stored* stored, XLogRecPtr* record = nullptr);
 
 /*
  * The largest ID of the shard in a bigint column, if it is of a later millisecond than the

@@ -4,6 +4,8 @@
 #include "registry/peek.h"
 #include "registry/uses.h"
 #include "rule/bounds.h"
+#include "sequence/clock.h"
+#include "sequence/durability.h"
 #include "settings.h"
 #include "sql/arguments.h"
 
@@ -154,6 +156,10 @@ Id id_at(Position position, Epoch epoch, Shard shard)
  * the position. A transaction leaves the list of running ones before it releases its locks
  * (CommitTransaction()), so a snapshot that is taken after the wait sees its rows.
  *
+ * The position may have no flushed record: a rolled-back setval() or snowflake_advance(), a draw of
+ * an asynchronous commit. If a crash took the position back, later draws could be at or below it.
+ * So the result is made durable as the ID of a draw is.
+ *
  * ACCESS SHARE: RowExclusiveLock would make two consumers wait for each other.
  */
 Id settled_id(Oid sequence, Epoch epoch, Shard shard)
@@ -165,11 +171,13 @@ Id settled_id(Oid sequence, Epoch epoch, Shard shard)
     LockRelationOid(sequence, AccessShareLock);
     check_sequence(sequence);
     Stored stored = {};
-    if (!registry::peek_sequence(sequence, &stored))
+    XLogRecPtr record = InvalidXLogRecPtr;
+    if (!registry::peek_sequence(sequence, &stored, &record))
         cannot_be_read(sequence);
     check_open(sequence, stored);
     wait_for_draws(sequence);
     const Start start = start_of(stored, epoch);
+    make_durable(record, ms_of(start.position) > clock::now());
     /* An unused sequence may begin at any MINVALUE: the position before the first would wrap. */
     if (!start.is_used && raw(start.position) <= 0)
         return Id{0};

@@ -1,5 +1,6 @@
 # A commit makes durable every lease under which its transaction drew IDs, even if another session
-# wrote it. If an ID is ahead of the clock, its lease is flushed before a client sees the ID.
+# wrote it. If an ID is ahead of the clock, its lease is flushed before a client sees the ID. The same holds for a
+# settled ID.
 #
 # The commit flushes the lease and waits until the synchronous standby has it, so the ID of a
 # committed transaction is never repeated. Here nothing else flushes the lease: the WAL writer
@@ -138,6 +139,27 @@ subtest 'IDs ahead of the clock are flushed before they are seen' => sub {
 	crash_with_clock_going_back();
 	are_later('after a crash the sequence goes on after IDs that ran ahead of the clock',
 		[$seen], [ draw($node, 'burst') ]);
+};
+
+# A consumer has read up to the settled ID: no row may appear at or below it later.
+subtest 'a settled ID ahead of the clock is flushed before it is seen' => sub {
+	my ($sequence, $a) = open_lease($node, q{SELECT snowflake_advance('%s', snowflake_encode(now() + interval '1 min', 5, 0))});
+	$a->query_safe('ROLLBACK');
+	my $reader = $node->background_psql('postgres');
+	$reader->query_safe('BEGIN');
+	my $seen = $reader->query_safe("SELECT snowflake_settled_id(5, '$sequence')");
+	is(is_flushed($node, $sequence), 't', 'the record of an advance that was rolled back, in an open transaction');
+	crash_with_clock_going_back();
+	are_later('after a crash the sequence goes on after it', [$seen], [ draw($node, $sequence) ]);
+};
+
+subtest 'a settled ID is flushed by the commit' => sub {
+	my ($sequence, $a) = open_lease($node, $draw);
+	$a->query_safe('ROLLBACK');
+	my $seen = $node->safe_psql('postgres', "SELECT snowflake_settled_id(5, '$sequence')");
+	is(is_flushed($node, $sequence), 't', 'the record of a draw that was rolled back');
+	crash_with_clock_going_back();
+	are_later('after a crash the sequence goes on after it', [$seen], [ draw($node, $sequence) ]);
 };
 
 subtest 'the same crash with nextval()' => sub {
