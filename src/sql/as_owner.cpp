@@ -12,6 +12,7 @@
  * Whether the owner's rights hold, or the caller's, is decided in owner.cpp.
  */
 #include "errors.h"
+#include "new_rows.h"
 #include "owner.h"
 #include "owner_plan.h"
 #include "pg.h"
@@ -71,6 +72,8 @@ SPIPlanPtr prepare(const char* query, int parameters)
         psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", kCursor, query), parameters, types);
     if (plan == nullptr || list_length(SPI_plan_get_plan_sources(plan)) != 1)
         not_one_query();
+    if (parameters > 0)
+        new_rows::require_all(plan);
     return plan;
 }
 
