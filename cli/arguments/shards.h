@@ -108,15 +108,15 @@ struct ShardArguments {
   snowflake-shard query @servers.txt --sql 'SELECT count(*) FROM photos'
   snowflake-shard query @servers.txt --shards 0-99 --timeout 10s --format csv \
     --sql "SELECT id, caption FROM photos WHERE caption LIKE '%cat%'" > cats.csv
-  snowflake-shard query @servers.txt --since photos.json --format csv \
-    --sql 'SELECT id, caption FROM photos WHERE id > $1 AND id <= $2 ORDER BY id' >> photos.csv
+  snowflake-shard query @servers.txt --since photos.json --format jsonl \
+    --sql 'SELECT id, caption FROM photos WHERE id > $1 AND id <= $2 ORDER BY id' >> photos.jsonl
   snowflake-shard query @servers.txt --sql 'SELECT user_id, count(*) AS n FROM likes GROUP BY 1' \
     --then 'SELECT user_id, sum(n) FROM rows GROUP BY 1 ORDER BY 2 DESC LIMIT 10')");
         verb->add_option("DSN", query.dsns, kServers);
         verb->add_option("--shards", query.shards, kShards);
         verb->add_option("--sql", query.sql, "one SELECT, VALUES, TABLE or WITH")->required();
         verb->add_option("--format", query.format, "format of the rows (default table)")
-            ->check(CLI::IsMember({"table", "csv", "json"}));
+            ->check(CLI::IsMember({"table", "csv", "json", "jsonl"}));
         CommandLine::add_jobs(verb, query.jobs, "number of connections to each server (default 1)");
         CommandLine::add_seconds(verb, "--timeout", query.statement_timeout,
                                  "statement_timeout of each shard: 500ms, 10s, 2min");

@@ -97,7 +97,10 @@ Value text_or_null(const std::string& text)
 
 Format format_of(const std::string& name, bool json)
 {
-    return json || name == "json" ? Format::json : name == "csv" ? Format::csv : Format::table;
+    return json || name == "json" ? Format::json
+           : name == "jsonl"      ? Format::json_lines
+           : name == "csv"        ? Format::csv
+                                  : Format::table;
 }
 
 void print(const Table& table, Format format)
@@ -123,20 +126,24 @@ void RowPrinter::print(const Row& row)
 {
     if (format_ == Format::csv)
         return print_csv_row(row);
-    if (format_ == Format::json) {
-        std::cout << (has_rows_ ? ",\n" : "[\n");
-        for (std::size_t i = 0; i < row.size(); i++)
-            std::cout << (i == 0 ? "  {" : ", ") << json_of(heading_[i]) << ": " << json_of(row[i]);
-        std::cout << "}";
-        has_rows_ = true;
-        return;
-    }
+    if (format_ == Format::json || format_ == Format::json_lines)
+        return print_json_row(row);
     if (has_rows_)
         return print_table_row(row);
     first_rows_.push_back(row);
     first_size_ += size_of(row);
     if (first_rows_.size() == kFirstRows || first_size_ >= kFirstSize)
         print_first_rows();
+}
+
+void RowPrinter::print_json_row(const Row& row)
+{
+    const bool is_array = format_ == Format::json;
+    std::cout << (!is_array ? "{" : has_rows_ ? ",\n  {" : "[\n  {");
+    for (std::size_t i = 0; i < row.size(); i++)
+        std::cout << (i == 0 ? "" : ", ") << json_of(heading_[i]) << ": " << json_of(row[i]);
+    std::cout << (is_array ? "}" : "}\n");
+    has_rows_ = true;
 }
 
 void RowPrinter::print_first_rows()

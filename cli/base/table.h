@@ -1,4 +1,4 @@
-/* Rows on the standard output: as an aligned table, as JSON or as CSV. */
+/* Rows on the standard output: as an aligned table, as JSON, as lines of JSON or as CSV. */
 
 #pragma once
 
@@ -43,8 +43,10 @@ struct Table {
     std::vector<Row> rows;
 };
 
-/* JSON is an array with a line for each row; CSV has a line with the headings. */
-enum class Format { table, json, csv };
+/* JSON is an array with a line for each row, or without the array; CSV has a line with the
+ * headings.
+ */
+enum class Format { table, json, json_lines, csv };
 
 /* The format that --format and --json ask for. */
 Format format_of(const std::string& name, bool json);
@@ -70,6 +72,7 @@ public:
     void end();
 
 private:
+    void print_json_row(const Row& row);
     void print_table_row(const Row& row);
     void print_first_rows();
 
