@@ -133,22 +133,24 @@ std::string KeptFile::read() const
 /* The new file is in the same folder, because rename() does not reach another file system. It is
  * synced before rename(), or a crash could leave the name with an empty file; the folder is synced
  * after it. O_EXCL follows no link that another user has put there; a file that a killed command
- * has left is removed before. */
-void KeptFile::replace(const std::string& text) const
+ * has left is removed before. The new file is locked before it has the name, and the old one until
+ * then. */
+void KeptFile::replace(const std::string& text)
 {
     const std::string scratch = name_ + ".new";
     struct stat old = {};
     check(fstat(file_, &old) == 0, "read", name_);
     unlink(scratch.c_str());
     const int made =
-        open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        open(scratch.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     check(made >= 0, "write", scratch);
-    const bool is_written =
-        write_all(made, text) && fchmod(made, old.st_mode & 0777) == 0 && fsync(made) == 0;
+    const bool is_written = flock(made, LOCK_EX | LOCK_NB) == 0 && write_all(made, text) &&
+                            fchmod(made, old.st_mode & 0777) == 0 && fsync(made) == 0;
+    const bool is_renamed = is_written && std::rename(scratch.c_str(), name_.c_str()) == 0;
     const int reason = errno;
-    close(made);
+    close(is_renamed ? std::exchange(file_, made) : made);
     errno = reason;
     check(is_written, "write", scratch);
-    check(std::rename(scratch.c_str(), name_.c_str()) == 0, "replace", name_);
+    check(is_renamed, "replace", name_);
     sync_folder(std::filesystem::absolute(name_).parent_path());
 }

@@ -25,9 +25,8 @@ public:
     const std::string& name() const { return name_; }
     std::string read() const;
     /* Replaces the file in one step and on the disk: after a kill or a crash of the machine it has
-     * the old text or the new one. Call it once, because the new file is not locked. Failure if it
-     * cannot be written. */
-    void replace(const std::string& text) const;
+     * the old text or the new one. Failure if it cannot be written. */
+    void replace(const std::string& text);
 
 private:
     bool open_locked();

@@ -160,7 +160,7 @@ int query_shards(const QueryOptions& options)
     const auto sink = sink_of(options, servers, shards, !since || since->is_first());
     ShardQuery query(options, since ? &*since : nullptr, *sink);
     if (since)
-        Since::begin_output();
+        since->begin_output();
     query.run(servers, work);
     sink->finish(query.errors().empty());
     if (since)

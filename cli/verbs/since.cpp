@@ -1,22 +1,15 @@
 #include "verbs/since.h"
 
-#include <cerrno>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/match.h"
-#include "postgres/sql_text.h"
+#include "base/output.h"
 
 namespace
 {
-
-const std::string kQueryCanceled = "57014";
 
 /* {"shard": 5, "id": "4037526336695178243"}. Text, because programs that read JSON may keep fewer
  * digits of a number. */
@@ -31,7 +24,20 @@ std::pair<int, std::int64_t> read_line(const std::string& line)
     return {shard.get<int>(), std::stoll(id.get<std::string>())};
 }
 
-std::map<int, std::int64_t> read_lines(const KeptFile& file)
+/* {"output": "2049:1835021", "complete": 4096} */
+bool read_output(const std::string& line, Appended& output)
+{
+    const auto entry = nlohmann::json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("output"))
+        return false;
+    const auto length = entry.value("complete", nlohmann::json());
+    if (!entry["output"].is_string() || !length.is_number_unsigned())
+        throw UsageError("it is no output and length");
+    output = {entry["output"].get<std::string>(), length.get<std::int64_t>()};
+    return true;
+}
+
+std::map<int, std::int64_t> read_lines(const KeptFile& file, Appended& output)
 {
     std::map<int, std::int64_t> read;
     std::istringstream lines(file.read());
@@ -39,7 +45,7 @@ std::map<int, std::int64_t> read_lines(const KeptFile& file)
     for (std::string line; std::getline(lines, line);) {
         number++;
         try {
-            if (!read.insert(read_line(line)).second)
+            if (!read_output(line, output) && !read.insert(read_line(line)).second)
                 throw UsageError("the shard is there twice");
         } catch (const UsageError& error) {
             throw UsageError("file " + file.name() + ", line " + std::to_string(number) + ": " +
@@ -49,80 +55,49 @@ std::map<int, std::int64_t> read_lines(const KeptFile& file)
     return read;
 }
 
-/* Of the standard output, which can be open for writing alone. */
-bool ends_within_line()
-{
-    struct stat status;
-    if (fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
-        return false;
-    std::ifstream written("/proc/self/fd/1");
-    written.seekg(-1, std::ios::end);
-    return written.get() != '\n';
-}
-
-/* A pipe and a terminal cannot be synced (EINVAL). */
-void sync_output()
-{
-    std::cout << std::flush;
-    if (!std::cout || (fsync(STDOUT_FILENO) != 0 && errno != EINVAL && errno != EROFS))
-        throw Failure(
-            "the output cannot be written: " + std::generic_category().message(errno) +
-            "\nThe file of --since is unchanged: the same command prints the rows again.");
-}
-
 } // namespace
 
-std::map<std::string, Source> read_sources(Connection& connection)
-{
-    const Result rows =
-        connection.query("SELECT schema, seq::oid, epoch_ms FROM snowflake_internal.shards()");
-    std::map<std::string, Source> sources;
-    for (int i = 0; i < rows.rows(); i++) {
-        Source& source = sources[rows.text(i, 0)];
-        const bool is_second = !source.epoch.empty();
-        source = {rows.text(i, 1), rows.text(i, 2), ""};
-        if (is_second || source.sequence.empty() || source.epoch.empty())
-            source.problem =
-                "its IDs come from several sequences, or with several epochs: --since reads "
-                "the rows of one sequence in their order";
-    }
-    return sources;
-}
-
 Since::Since(std::string file, double timeout)
-    : file_(std::move(file)), timeout_(timeout), read_(read_lines(file_)), noted_(read_)
+    : file_(std::move(file)), timeout_(timeout), read_(read_lines(file_, interrupted_)),
+      noted_(read_)
 {
 }
 
+/* While the file has the length, a run prints, or was ended in it. The file is written here in any
+ * case: an error of it comes before the rows. */
 void Since::begin_output()
 {
+    Appended output = look_at_output();
+    const std::int64_t more = output.length - interrupted_.length;
+    if (!interrupted_.file.empty() && output.file != interrupted_.file) {
+        warn("an earlier run was ended while it printed into another file: the rows behind its "
+             "first " +
+             std::to_string(interrupted_.length) + " bytes are printed again");
+    } else if (!interrupted_.file.empty() && more > 0) {
+        cut_output(interrupted_.length);
+        warn("an earlier run was ended while it printed: its last " + std::to_string(more) +
+             " bytes were cut off the output, and the rows are printed again");
+        output = look_at_output();
+    }
+    write(output);
     if (ends_within_line())
         std::cout << "\n";
 }
 
-/* statement_timeout and not lock_timeout: that would count anew for each transaction. */
+/* The rows that have come since the sequence was set back are below the ID in the file. */
 Span Since::settle(Connection& connection, const Shard& shard, const Source& source) const
 {
-    if (!source.problem.empty())
-        throw Failure(source.problem);
+    const std::int64_t settled = ::settle(connection, shard, source, timeout_);
     const auto found = read_.find(shard.number);
     const std::int64_t first = found == read_.end() ? 0 : found->second;
-    connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = " +
-                   milliseconds_of(timeout_));
-    try {
-        const Result settled = connection.query(
-            "SELECT snowflake_internal.settled_id($1::integer, $2::oid, $3::bigint)",
-            {std::to_string(shard.number), source.sequence, source.epoch});
-        connection.run("COMMIT");
-        return {first, std::max(first, settled.number(0, 0))};
-    } catch (const ServerError& error) {
-        if (error.sqlstate != kQueryCanceled)
-            throw;
-        throw Failure("a transaction that has drawn an ID did not end within --settle-timeout"
-                      "\nHINT:  SELECT pid, virtualtransaction FROM pg_locks WHERE mode = "
-                      "'RowExclusiveLock' AND relation = " +
-                      source.sequence + "; shows who. The rows of this shard are not read.");
-    }
+    if (settled < first)
+        throw Failure(
+            "file " + file_.name() + " has the ID " + std::to_string(first) +
+            ", and the sequences of the shard have reached " + std::to_string(settled) +
+            " only: they were set back, or these are other servers"
+            "\nHINT:  Rows that have come since would not be read. Give the line of the shard in "
+            "the file the last ID from before that, or delete the line to read all rows again.");
+    return {first, settled};
 }
 
 void Since::note(const Shard& shard, const Span& span)
@@ -133,10 +108,24 @@ void Since::note(const Shard& shard, const Span& span)
 
 void Since::save()
 {
-    sync_output();
+    try {
+        sync_output();
+    } catch (const Failure& error) {
+        throw Failure(
+            std::string(error.what()) +
+            "\nThe file of --since is unchanged: the same command prints the rows again.");
+    }
+    write({});
+}
+
+void Since::write(const Appended& output)
+{
     std::string text;
     for (const auto& [shard, id] : noted_)
         text +=
             R"({"shard": )" + std::to_string(shard) + R"(, "id": ")" + std::to_string(id) + "\"}\n";
+    if (!output.file.empty())
+        text += R"({"output": ")" + output.file + R"(", "complete": )" +
+                std::to_string(output.length) + "}\n";
     file_.replace(text);
 }

@@ -7,19 +7,9 @@
 #include <mutex>
 #include <string>
 
+#include "base/appended.h"
 #include "base/files.h"
-#include "base/shards.h"
-#include "postgres/connection.h"
-
-/* The sequence of a shard's function, with the arguments of snowflake_settled_id(). */
-struct Source {
-    std::string sequence; /* an OID */
-    std::string epoch;
-    std::string problem; /* why there is no such sequence; empty if there is */
-};
-
-/* By the OID of the schema. */
-std::map<std::string, Source> read_sources(Connection& connection);
+#include "verbs/settle.h"
 
 /* The rows of one run are those of the IDs after first, up to last. */
 struct Span {
@@ -36,10 +26,11 @@ public:
 
     /* The file was missing or empty: CSV has its heading once, because each run is appended. */
     bool is_first() const { return read_.empty(); }
-    /* Before the rows: ends the line that a killed run has left in the file that this appends to.
-     */
-    static void begin_output();
-    /* In a transaction of its own. A Failure if transactions that have drawn do not end in time. */
+    /* Before the rows. Where the output is a file that runs append to, the rows of a run that was
+     * ended are cut off; in another one, the last line gets an end. */
+    void begin_output();
+    /* In transactions of its own. A Failure if transactions that have drawn do not end in time, or
+     * if the file is ahead of the shard. */
     Span settle(Connection& connection, const Shard& shard, const Source& source) const;
     /* The rows of the shard are printed, but for those that the caller has not flushed. */
     void note(const Shard& shard, const Span& span);
@@ -47,8 +38,11 @@ public:
     void save();
 
 private:
-    const KeptFile file_;
+    void write(const Appended& output);
+
+    KeptFile file_;
     const double timeout_;
+    Appended interrupted_ = {}; /* of the run before, if it was ended; read_ is read with it */
     std::map<int, std::int64_t> read_;
     std::map<int, std::int64_t> noted_;
     std::mutex noting_;

@@ -1,6 +1,6 @@
-# snowflake-shard query --since: each run prints what is new in all shards. It is killed at random under load: no row is lost,
-# and rows come a second time only where the kill fell between the output and the file. What it refuses; a shard that waits
-# too long; rights of the owner; an extension of an earlier version.
+# snowflake-shard query --since: each run prints what is new in all shards. It is killed at random under load: the file that it
+# appends to has each row once. What it refuses; a shard that waits too long; rights of the owner; an extension of an earlier
+# version; several sequences. 089_since_kinds.pl has the kinds of tables.
 #
 #   SNOWFLAKE_TEST_CYCLES   the number of kills (50)
 #   SNOWFLAKE_TEST_SEED     as an earlier run has printed it
@@ -11,6 +11,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use ClientTest;
 use FaultTest;
 use IPC::Run;
 use JSON::PP;
@@ -76,20 +77,19 @@ subtest 'the line that a killed run has left' => sub {
 subtest 'what it refuses' => sub {
 	my $refused = sub {
 		my ($message, @arguments) = @_;
-		my ($status, $out, $err) = run_shard($program, 'query', $node->connstr('postgres'), @arguments);
+		my ($status, $out, $err) = run_shard($program, @query[ 0, 1 ], @arguments);
 		ok($status == 2 && $out eq '' && $err =~ $message, "$message") or diag("$status $out$err");
 	};
 	$refused->(qr/the SQL has no \$1 and \$2/, '--since', $file, '--sql', 'SELECT 1');
 	$refused->(qr/--settle-timeout/, '--settle-timeout', '1s', '--sql', 'SELECT 1');
 	foreach my $text ('x', '{"shard": 9000, "id": "1"}', '{"shard": 1, "id": 1}', '{"shard": 1, "id": "-1"}',
-		qq({"shard": 1, "id": "1"}\n{"shard": 1, "id": "2"}))
+		qq({"shard": 1, "id": "1"}\n{"shard": 1, "id": "2"}), '{"output": 1}')
 	{
 		PostgreSQL::Test::Utils::append_to_file("$dir/bad.json", $text);
 		$refused->(qr/bad.json, line \d: /, '--since', "$dir/bad.json", '--sql', $sql);
 		unlink "$dir/bad.json";
 	}
-	my ($status, undef, $err) = run_shard($program, 'query', $node->connstr('postgres'),
-		'--since', "$dir/none/f.json", '--sql', $sql);
+	my ($status, undef, $err) = run_shard($program, @query[ 0 .. 2 ], "$dir/none/f.json", '--sql', $sql);
 	ok($status == 3 && $err =~ /cannot open .*none\/f\.json: No such file or directory/, 'a folder that is not there');
 	my $before = slurp_file($file);
 	$node->safe_psql('postgres', "INSERT INTO insta0.photos (caption) VALUES ('full')");
@@ -110,8 +110,7 @@ subtest 'a file that is none' => sub {
 		[ 'folder', 3, qr/folder\.json: Is a directory/ ])
 	{
 		my ($name, $wanted, $message) = @$case;
-		my ($status, $out, $err) = run_shard($program, 'query', $node->connstr('postgres'),
-			'--since', "$shared/$name.json", '--sql', $sql);
+		my ($status, $out, $err) = run_shard($program, @query[ 0 .. 2 ], "$shared/$name.json", '--sql', $sql);
 		ok($status == $wanted && $out eq '' && $err =~ $message, "a $name is refused") or diag("$status $out$err");
 	}
 	symlink 'precious', "$shared/f.json.new" or die $!;
@@ -156,19 +155,115 @@ subtest 'a shard that waits is left out' => sub {
 	like($out, qr/^2,insta2,\d+,open\n2,insta2,\d+,others\n\z/, 'its rows come later, in their order');
 };
 
-subtest 'an extension of version 1.0, and several sequences' => sub {
+subtest 'an extension of version 1.0' => sub {
 	$node->safe_psql('postgres', 'CREATE DATABASE old');
 	$node->safe_psql('old', "CREATE EXTENSION snowflake VERSION '1.0'; SELECT snowflake_create_shard(9, 'insta9')");
-	my ($status, undef, $err) =
-		run_shard($program, 'query', $node->connstr('old'), '--since', "$dir/old.json", '--sql', $sql);
+	my ($status, undef, $err) = run_shard($program, 'query', $node->connstr('old'), '--since', "$dir/old.json", '--sql', $sql);
 	ok($status == 3 && $err =~ /has version 1\.0, and .*ALTER EXTENSION snowflake UPDATE TO/s, 'it is told to be updated');
+};
+
+subtest 'several sequences, several shards' => sub {
 	$node->safe_psql('postgres', q{
-		CREATE SCHEMA insta8; CREATE SEQUENCE insta8.s; CREATE SEQUENCE insta8.t;
+		CREATE SCHEMA insta8 AUTHORIZATION app; CREATE SEQUENCE insta8.s; CREATE SEQUENCE insta8.t;
+		CREATE SEQUENCE public.counts; SELECT nextval('counts');
 		CREATE TABLE insta8.photos (id bigint DEFAULT snowflake_next_id(8, 'insta8.s'), caption text);
-		CREATE TABLE insta8.likes (id bigint DEFAULT snowflake_next_id(8, 'insta8.t'))});
-	($status, undef, $err) = run_shard($program, @query, '--shards', '8');
-	ok($status == 3 && $err =~ /shard 8: its IDs come from several sequences/, 'one position cannot stand for several');
-	$node->safe_psql('postgres', 'DROP SCHEMA insta8 CASCADE');
+		CREATE TABLE insta8.likes (id bigint DEFAULT snowflake_next_id(8, 'insta8.t'));
+		ALTER SEQUENCE insta8.s OWNER TO app; ALTER SEQUENCE insta8.t OWNER TO app;
+		ALTER TABLE insta8.photos OWNER TO app; ALTER TABLE insta8.likes OWNER TO app;
+		INSERT INTO insta8.photos (caption) VALUES ('one')});
+	my @eight = (@query, '--shards', '8', '--format', 'csv');
+	my ($status, $out, $err) = run_shard($program, @eight);
+	like("$status $out", qr/^0 8,insta8,\d+,one$/m, 'a sequence that is not used holds nothing up') or diag($err);
+	$node->safe_psql('postgres', "INSERT INTO insta8.likes DEFAULT VALUES; INSERT INTO insta8.photos (caption) VALUES ('two')");
+	like((run_shard($program, @eight))[1], qr/\A8,insta8,\d+,two\n\z/, 'nor one that is behind');
+	# The owner names a sequence of another role in a DEFAULT.
+	$node->safe_psql('postgres', q{SET ROLE app;
+		CREATE TABLE insta8.trap (id bigint DEFAULT public.snowflake_next_id(8, 'public.counts'));
+		INSERT INTO insta8.photos (caption) VALUES ('three')});
+	($status, $out, $err) = run_shard($program, @eight);
+	ok($status == 3 && $err =~ /shard 8: ERROR:  permission denied for sequence public.counts/,
+		'the rights are those of the owner') or diag("$status $out$err");
+	is($node->safe_psql('postgres', 'SELECT last_value FROM counts'), 1, 'who cannot change sequences of others');
+	foreach my $case ([ q{9, 'insta8.t'} => qr/make IDs of several shards, or with several epochs/ ],
+		[ q{1 + (random() < 2)::int, 'insta8.t'} => qr/is no constant in column id of table insta8.trap/ ])
+	{
+		$node->safe_psql('postgres', "ALTER TABLE insta8.trap ALTER id SET DEFAULT snowflake_next_id($case->[0])");
+		($status, $out, $err) = run_shard($program, @eight);
+		ok($status == 3 && $out eq '' && $err =~ /shard 8: .*$case->[1]/, "a DEFAULT with $case->[0]") or diag("$status $out$err");
+	}
+	$node->safe_psql('postgres', 'DROP SCHEMA insta8 CASCADE; DROP SEQUENCE counts');
+};
+
+# The rows above the limit, and those below the ID in the file, would never be printed.
+subtest 'rows that would be left out' => sub {
+	my $query = sub { my ($text) = @_; run_shard($program, @query[ 0 .. 3 ], '--format', 'csv', '--sql', $text) };
+	$node->safe_psql('postgres', "INSERT INTO insta0.photos (caption) VALUES ('of two'), ('rows')");
+	foreach my $text ("$sql LIMIT 1", "SELECT * FROM ($sql FETCH FIRST ROW ONLY) AS p", "$sql OFFSET 1")
+	{
+		my ($status, $out, $err) = $query->($text);
+		ok($status == 3 && $out eq '' && $err =~ /shards 0-3: ERROR:  a query of new rows has a LIMIT or OFFSET/, $text)
+		  or diag("$status $out$err");
+	}
+	$node->safe_psql('postgres', q{CREATE FUNCTION insta0.two(bigint, bigint) RETURNS SETOF insta0.photos LANGUAGE sql STABLE
+		BEGIN ATOMIC SELECT id, caption FROM insta0.photos WHERE id > $1 AND id <= $2; END});
+	my ($status, $out, $err) = run_shard($program, @query[ 0 .. 3 ], '--shards', '0', '--format', 'csv', '--sql', q{
+		SELECT id, c FROM two($1, $2), LATERAL (SELECT caption AS c FROM photos p WHERE p.id = two.id LIMIT 1) AS c ORDER BY id});
+	like($out, qr/^0,insta0,\d+,of two\n0,insta0,\d+,rows\n\z/m, 'a LIMIT of other rows, and a STABLE function') or diag($err);
+
+	my $before = slurp_file($file);
+	my $text = $before =~ s/("shard": 3, "id": ")\d+/${1}9007199254740993000/r;
+	unlink $file;
+	append_to_file($file, $text);
+	($status, $out, $err) = run_shard($program, @query);
+	ok($status == 3 && $err =~ /shard 3: file .*photos.json has the ID 9007199254740993000, .* have reached \d+ only/,
+		'a file that is ahead of the shard') or diag("$status $out$err");
+	like(slurp_file($file), qr/"shard": 3, "id": "9007199254740993000"/, 'keeps its line');
+	unlink $file;
+	append_to_file($file, $before);
+};
+
+subtest 'an output that a run was ended in' => sub {
+	my $text = "shard,schema,id,caption\n0,insta0,1,done\n";
+	my $torn = $ENV{OUTPUT} = "$dir/quoted.csv";
+	append_to_file($torn, "${text}0,insta0,2,torn\n0,insta0,3,\"with a\nquo");
+	my ($device, $inode) = stat $torn;
+	append_to_file($file, sprintf qq({"output": "%d:%d", "complete": %d}\n), $device, $inode, length $text);
+	my $ids = slurp_file($file);
+	my @append = ('sh', '-c', 'exec "$0" "$@" >>"$OUTPUT"', $program, @query, '--format', 'csv');
+	$node->safe_psql('postgres', qq{INSERT INTO insta0.photos (caption) VALUES ('with a\nquote')});
+	my ($status, undef, $err) = ClientTest::run(@append);
+	like($err, qr/was ended while it printed: its last 38 bytes were cut off the output/, 'is cut, and it is told');
+	like(slurp_file($torn), qr/\A\Q$text\E0,insta0,\d+,"with a\nquote"\n\z/, 'the rows come once');
+	unlike(slurp_file($file), qr/output/, 'the file has no length when the run has ended');
+
+	$node->safe_psql('postgres', "INSERT INTO insta0.photos (caption) VALUES ('elsewhere')");
+	append_to_file($file, qq({"output": "1:1", "complete": 100}\n));
+	(undef, undef, $err) = ClientTest::run(@append);
+	like($err, qr/printed into another file: the rows behind its first 100 bytes are printed again/, 'another output is told');
+	like(slurp_file($torn), qr/quote"\n0,insta0,\d+,elsewhere\n\z/, 'and is not cut');
+	delete $ENV{OUTPUT};
+};
+
+subtest 'a file that cannot be replaced, a pipe that fails' => sub {
+	mkdir "$dir/locked" or die $!;
+	my @locked = (@query[ 0, 1, 4 .. $#query ], '--since', "$dir/locked/f.json");
+	run_shard($program, @locked);
+	$node->safe_psql('postgres', "INSERT INTO insta0.photos (caption) VALUES ('not yet')");
+	chmod 0555, "$dir/locked";
+	my ($status, $out, $err) = run_shard($program, @locked);
+	ok($status == 3 && $out eq '' && $err =~ m{cannot write .*/locked/f.json.new: Permission denied}, 'is told before the rows')
+	  or diag("$status $out$err");
+	chmod 0755, "$dir/locked";
+	# As docs/command/query.md has it: the file is of a pipe that has ended well.
+	my $pipe = 'set -o pipefail; cp "$FILE" "$FILE.next"; "$0" "$@" --since "$FILE.next" --format jsonl | sh -c "$PROGRAM" &&
+		mv "$FILE.next" "$FILE"';
+	local @ENV{qw(FILE PROGRAM)} = ("$dir/locked/f.json", 'cat >/dev/null; false');
+	my $before = slurp_file($ENV{FILE});
+	isnt((ClientTest::run('bash', '-c', $pipe, $program, @locked[ 0 .. $#locked - 2 ]))[0], 0, 'a pipe that fails');
+	is(slurp_file($ENV{FILE}), $before, 'leaves the file as it was');
+	$ENV{PROGRAM} = 'cat';
+	($status, $out, $err) = ClientTest::run('bash', '-c', $pipe, $program, @locked[ 0 .. $#locked - 2 ]);
+	is(join(' ', map { decode_json($_)->{caption} } split /\n/, $out), 'not yet', 'so its rows come again') or diag($err);
 };
 
 subtest 'killed at random' => sub {
@@ -198,7 +293,8 @@ subtest 'killed at random' => sub {
 	my @rows = split /\n/, $node->safe_psql('postgres',
 		join ' UNION ALL ', map { "SELECT id FROM insta$_.photos WHERE caption = 'x'" } 0 .. $shards - 1);
 	is(scalar(grep { !$seen{$_} } @rows), 0, 'no row is lost');
-	note(scalar(@rows) . ' rows; ' . grep({ $_ > 1 } values %seen) . " were printed more than once, after $kills kills");
+	is(scalar(grep { $seen{$_} > 1 } keys %seen), 0, 'and none comes twice');
+	note(scalar(@rows) . " rows, $kills kills");
 };
 
 $node->stop;
