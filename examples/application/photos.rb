@@ -47,9 +47,9 @@ class Outbox < ApplicationRecord
   self.table_name = "outbox"
 end
 
-# As snowflake_shard(id).
+# As snowflake_shard(id). Rows from before snowflake_attach() have stayed in shard 0, with numbers that hold no shard.
 def shard_of_id(id)
-  (id >> 10) & 8191
+  id < 2**53 ? 0 : (id >> 10) & 8191
 end
 
 # As ('x' || left(encode(sha256(convert_to(name, 'UTF8')), 'hex'), 16))::bit(64)::bigint.

@@ -7,8 +7,8 @@ const { Pool } = require('pg');
 
 const SHARDS = 16; // never changes: names would be looked for elsewhere
 
-// As snowflake_shard(id). An ID is a string.
-const shardOfId = (id) => Number((BigInt(id) >> 10n) & 8191n);
+// As snowflake_shard(id). Rows from before snowflake_attach() have stayed in shard 0, with numbers that hold no shard.
+const shardOfId = (id) => (BigInt(id) < 2n ** 53n ? 0 : Number((BigInt(id) >> 10n) & 8191n));
 
 // As ('x' || left(encode(sha256(convert_to(name, 'UTF8')), 'hex'), 16))::bit(64)::bigint.
 const hashOfName = (name) => createHash('sha256').update(name, 'utf8').digest().readBigInt64BE();

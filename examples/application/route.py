@@ -10,8 +10,8 @@ SHARDS = 16  # never changes: names would be looked for elsewhere
 
 
 def shard_of_id(row_id):
-    """As snowflake_shard(id)."""
-    return (row_id >> 10) & 8191
+    """As snowflake_shard(id). Rows from before snowflake_attach() have stayed in shard 0, with numbers that hold no shard."""
+    return (row_id >> 10) & 8191 if row_id >= 2**53 else 0
 
 
 def hash_of_name(name):

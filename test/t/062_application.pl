@@ -132,7 +132,8 @@ subtest 'a name leads to the same shard in every language' => sub {
 	is(said('psql', '-XAt', '-F', "\t", '-d', $db1, '-c', $shards) . "\n", $vectors, 'SQL');
 	is(said('python3', '-c', q{
 import sys; sys.stdout.reconfigure(encoding="utf-8")
-from route import hash_of_name, shard_of_name
+from route import hash_of_name, shard_of_id, shard_of_name
+assert [shard_of_id(row_id) for row_id in (19999, 2**53 - 1, 2**53, 1922949326347663701)] == [0, 0, 0, 478]
 for line in open("vectors.tsv", encoding="utf-8"):
     name = line.split("\t")[0]
     print(name, hash_of_name(name), shard_of_name(name), shard_of_name(name, 2000), sep="\t")}) . "\n",
@@ -145,7 +146,8 @@ for line in open("vectors.tsv", encoding="utf-8"):
 	SKIP:
 	{
 		skip $node_problem, 1 if defined $node_problem;
-		is(said('node', '-e', "const { hashOfName, shardOfName } = require('$node_folder/route');" . q{
+		is(said('node', '-e', "const { hashOfName, shardOfId, shardOfName } = require('$node_folder/route');" . q{
+require('node:assert').deepEqual(['19999', '9007199254740991', '1922949326347663701'].map(shardOfId), [0, 0, 478]);
 for (const line of require('node:fs').readFileSync('vectors.tsv', 'utf8').split('\n').slice(0, -1)) {
   const name = line.split('\t')[0];
   console.log([name, hashOfName(name), shardOfName(name), shardOfName(name, 2000)].join('\t'));
