@@ -27,7 +27,8 @@ async function signUp(name) {
 
 async function findUser(name) {
   const [row] = await router.rows(shardOfName(name), 'SELECT user_id FROM names WHERE name = $1', [name]);
-  return row?.user_id;
+  if (!row) throw new Error(`there is no user ${name}`);
+  return row.user_id;
 }
 
 async function post(userId, caption) {

@@ -42,7 +42,7 @@ def sign_up(name):
 
 def find_user(name):
     rows = router.rows(shard_of_name(name), "SELECT user_id FROM names WHERE name = %s", (name,))
-    return rows[0][0] if rows else None
+    return rows[0][0] if rows else sys.exit(f"there is no user {name}")
 
 
 def post(user_id, caption):

@@ -87,7 +87,7 @@ rescue ActiveRecord::RecordNotUnique
 end
 
 def find_user(name)
-  in_transaction(shard_of_name(name)) { Name.find(name).user_id }
+  in_transaction(shard_of_name(name)) { Name.find_by(name: name) }&.user_id || abort("there is no user #{name}")
 end
 
 def post(user_id, caption)

@@ -2,9 +2,9 @@
 """The service with Django's ORM. The verbs are those of photos.py.
 
     photos_django.py sign-up NAME | post NAME CAPTION | timeline NAME | photo ID | like NAME PHOTO_ID
-                     | load SECONDS [THREADS] | sqlmigrate MIGRATION
+                     | load SECONDS [THREADS] | sqlmigrate MIGRATION | migrate
 
-PGBOUNCER_HOST and PGBOUNCER_PORT are PgBouncer's.
+PGBOUNCER_HOST and PGBOUNCER_PORT are PgBouncer's. migrate makes the tables of Django's own apps in the database ACCOUNTS.
 """
 
 import os
@@ -39,7 +39,8 @@ def sign_up(name):
 
 
 def find_user(name):
-    return Name.objects.using(alias_of_name(name)).get(name=name).user_id
+    found = Name.objects.using(alias_of_name(name)).filter(name=name).first()
+    return found.user_id if found else sys.exit(f"there is no user {name}")
 
 
 def post(user_id, caption):
@@ -90,6 +91,8 @@ def main(verb, *words):
         load("dj", sign_up, post, timeline, like, *words)
     elif verb == "sqlmigrate":
         call_command("sqlmigrate", "django_photos", words[0], database="shard0", no_color=True)
+    elif verb == "migrate":
+        call_command("migrate", database="default", verbosity=0)
     else:
         sys.exit(__doc__)
 

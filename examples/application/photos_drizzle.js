@@ -53,7 +53,8 @@ async function signUp(name) {
 
 async function findUser(name) {
   const [row] = await transaction(shardOfName(name), (tx) => tx.select().from(names).where(eq(names.name, name)));
-  return row?.userId;
+  if (!row) throw new Error(`there is no user ${name}`);
+  return row.userId;
 }
 
 async function post(userId, caption) {

@@ -91,7 +91,8 @@ def sign_up(name):
 
 
 def find_user(name):
-    return transaction(shard_of_name(name), lambda session: session.get(Name, name)).user_id
+    found = transaction(shard_of_name(name), lambda session: session.get(Name, name))
+    return found.user_id if found else sys.exit(f"there is no user {name}")
 
 
 def post(user_id, caption):

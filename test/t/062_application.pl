@@ -118,6 +118,30 @@ subtest "Django's migration, in every shard" => sub {
 	is(said(@run), '16 shards had it already: 0-15', 'not a second time');
 };
 
+subtest "Django's own apps, in a database beside the shards" => sub {
+	plan skip_all => 'Django is not installed' unless $runs{dj};
+	$nodes[0]->safe_psql('postgres', 'CREATE DATABASE accounts');
+	append_to_file('pgbouncer.ini', '[databases]' . "\naccounts = " . $nodes[0]->connstr('accounts') =~ tr/'//dr . "\n");
+	said('psql', '-q', '-d', "host=$dir port=6432 dbname=pgbouncer", '-c', 'RELOAD');
+	is(said('python3', 'photos_django.py', 'migrate'), '', 'migrate');
+	is(said('python3', '-c', q{
+import photos_django
+from django.contrib.auth import authenticate, get_user_model
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import ProgrammingError
+get_user_model().objects.create_user("ada", password="x", is_staff=True)
+session = SessionStore()
+session["account"] = authenticate(username="ada", password="x").pk
+session.save()
+print(SessionStore(session.session_key)["account"])
+try:
+    photos_django.Photo.objects.count()
+except ProgrammingError as error:
+    print(str(error).splitlines()[0])
+}), qq{1\nrelation "photos" does not exist}, 'an account, a session, and no query without a shard');
+	is($nodes[0]->safe_psql('app', "SELECT count(*) FROM pg_class WHERE relname = 'auth_user'"), 0, 'the shards have none of it');
+};
+
 subtest 'a name leads to the same shard in every language' => sub {
 	my $vectors = slurp_file('vectors.tsv');
 	my @names = map { (split /\t/)[0] } split /\n/, $vectors;
@@ -168,6 +192,7 @@ subtest 'the service' => sub {
 		like("$user $photo", qr/^\d+ \d+$/, "$language: a user and a photo");
 		is($photo >> 10 & 8191, $user >> 10 & 8191, "$language: in one shard");
 		like(said(@run, 'sign-up', $name), qr/exit code 1: the name $name is taken/, "$language: a name is there once");
+		is(said(@run, 'timeline', 'nobody'), 'exit code 1: there is no user nobody', "$language: an unknown user");
 		said(@run, 'like', $name, $ada);
 		like(said(@run, 'photo', $ada), qr/^$ada \d+ first light \d$/, "$language: a photo of another shard by its ID");
 	}
