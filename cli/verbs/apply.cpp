@@ -159,7 +159,7 @@ bool apply(Connection& connection, const Shard& shard, const std::vector<Change>
                 if (tries < options.tries && may_pass(error, options) && wait(tries))
                     continue;
                 throw ServerError((change.name.empty() ? "" : "change " + change.name + ": ") +
-                                      explained(error, connection) + hint_of(error, options),
+                                      explained(error, connection, shard) + hint_of(error, options),
                                   error.sqlstate);
             }
     return is_changed;

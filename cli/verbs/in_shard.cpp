@@ -89,12 +89,33 @@ void reopen_if_lost(Connection& connection)
     }
 }
 
+namespace
+{
+
+/* search_path leaves out a schema without the right. A member of its owner works with the rights of
+ * that. */
+std::string missing_right(Connection& connection, const Shard& shard)
+{
+    const Result found = connection.query(R"(
+        SELECT format(E'\nDETAIL:  Role %1$I has no right USAGE on schema %2$I, so no object of it is found.'
+                      '\nHINT:  GRANT USAGE ON SCHEMA %2$I TO %1$I;', current_user, nspname)
+        FROM pg_namespace AS n WHERE oid = $1::oid AND NOT has_schema_privilege(oid, 'USAGE')
+        AND NOT pg_has_role(nspowner, 'MEMBER'))",
+                                          {shard.oid});
+    return found.rows() == 0 ? "" : visible(found.text(0, 0), "\n");
+}
+
+} // namespace
+
 /* search_path has no schema but the shard's: behind it, DROP TABLE IF EXISTS would find a table of
  * another schema in each shard that lacks one of that name. */
-std::string explained(const ServerError& error, Connection& connection)
+std::string explained(const ServerError& error, Connection& connection, const Shard& shard)
 {
     const std::string undefined_function = "42883";
     std::string text = without_text(error.what(), "DECLARE snowflake_rows ");
+    if (connection.is_alive() &&
+        (error.sqlstate == undefined_function || error.sqlstate == undefined_table))
+        text += missing_right(connection, shard);
     if (connection.is_alive() && ((error.sqlstate == undefined_function &&
                                    text.find("function snowflake_") != std::string::npos) ||
                                   (error.sqlstate == kUndefinedTable &&

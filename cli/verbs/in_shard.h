@@ -39,5 +39,6 @@ std::string rows_sql(Connection& connection, const Shard& shard, const std::stri
 void reopen_if_lost(Connection& connection);
 
 /* The text of an error of such SQL: without the query, whose line is enough, and with the schema of
- * the extension where its name lacks it. The connection is in no transaction, or lost. */
-std::string explained(const ServerError& error, Connection& connection);
+ * the extension where its name lacks it, or with a missing right on the shard's schema. The
+ * connection is in no transaction, or lost. */
+std::string explained(const ServerError& error, Connection& connection, const Shard& shard);

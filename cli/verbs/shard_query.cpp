@@ -56,7 +56,8 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
             ask(connection, asked);
         } catch (const ServerError& error) {
             connection.rollback();
-            add_error(explained(error, connection) + holder_of(error, connection, asked.shard),
+            add_error(explained(error, connection, asked.shard) +
+                          holder_of(error, connection, asked.shard),
                       asked.shard);
         } catch (const Failure& error) {
             connection.rollback();

@@ -277,5 +277,18 @@ subtest 'the shard of a superuser' => sub {
 	is($node->safe_psql('postgres', $superusers), 'false false', 'nobody has become a superuser in the end');
 };
 
+subtest 'a role without USAGE' => sub {
+	$node->safe_psql('postgres', q{CREATE SCHEMA insta9 AUTHORIZATION eve; SET ROLE eve; CREATE SEQUENCE insta9.s;
+		CREATE TABLE insta9.photos (id bigint DEFAULT public.snowflake_next_id(9, 'insta9.s'))});
+	foreach my $verb ('query', 'run')
+	{
+		is(run_as('reader', $verb, '--shards', '9', '--sql', 'SELECT * FROM photos'), 3, "$verb is refused");
+		like($err, qr/does not exist.*Role reader has no right USAGE on schema insta9.*GRANT USAGE ON SCHEMA insta9 TO reader;/s,
+			'and the missing right is named');
+	}
+	run_as('deploy', 'query', '--shards', '9', '--sql', 'SELECT * FROM photo');
+	unlike($err, qr/USAGE/, 'not for a member of the owner');
+};
+
 $node->stop;
 done_testing();
