@@ -1972,6 +1972,13 @@ CREATE FUNCTION snowflake_internal.rows_as_owner(schema regnamespace, query text
 CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_digest';
 
+-- Whether a script is more than comments; whether a statement of it begins or ends a transaction.
+CREATE FUNCTION snowflake_internal.has_statements(statements text) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_has_statements';
+
+CREATE FUNCTION snowflake_internal.ends_transaction(statements text) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_ends_transaction';
+
 -- Whether run_as_owner() works with the caller's rights there; the errors of that function.
 CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_is_callers';

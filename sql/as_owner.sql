@@ -128,6 +128,11 @@ SELECT s, snowflake_internal.is_maintenance(s) FROM unnest(ARRAY[
     'ALTER TABLE users DETACH PARTITION p CONCURRENTLY', '']) AS s;
 SELECT snowflake_internal.is_maintenance('CREATE INDEX CONCURRENTLY ON');
 
+-- Scripts of comments alone, and such as end a transaction.
+SELECT s, snowflake_internal.has_statements(s), snowflake_internal.ends_transaction(s) FROM unnest(ARRAY[
+    '', ';;', '-- BEGIN', '/* COMMIT; */ ;', 'SELECT 1', 'VACUUM; COMMIT', 'START TRANSACTION', 'SAVEPOINT s', $$DO 'BEGIN COMMIT; END'$$,
+    $$SELECT 'COMMIT;'$$]) AS s;
+
 -- A dump: an expression that is evaluated while an object is made calls no function of another role, and no function with
 -- effects. Other statements keep the rights of the caller, who refers here to a table of his own. A part of it changes nothing.
 SET ROLE regress_hostile;

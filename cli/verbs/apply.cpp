@@ -19,10 +19,6 @@ const std::string kEndsTransaction = "2D000";
 
 const std::string kEmptyPath = "SET search_path = ''";
 
-const std::string kNoTransactionOfItsOwn =
-    "\nHINT:  run begins and ends the transaction of each shard: remove BEGIN, COMMIT and ROLLBACK "
-    "from the SQL.";
-
 /* The server may have committed before the connection was lost, so "failed" would be a guess. An
  * error on a connection that is alive, such as that of a deferred constraint, has rolled the change
  * back. */

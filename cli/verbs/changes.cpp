@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/files.h"
 
@@ -32,8 +33,27 @@ std::string checked_name(const std::string& name)
     return name;
 }
 
-/* In the byte order of their names, so that all machines agree: 10_a.sql comes before 2_a.sql.
- * Hidden files are those of editors. A file that is added later is made, too, also if files after
+/* Numbers by their value, as the tools that number files have them: V2__a.sql comes before
+ * V10__a.sql. All else by its bytes, so that all machines agree. A number is written with the
+ * number of its digits in front; a name has at most 255 bytes. */
+std::string key_of(const std::string& name)
+{
+    std::string key;
+    for (std::size_t i = 0; i < name.size();) {
+        const std::size_t end = std::min(name.find_first_not_of("0123456789", i), name.size());
+        if (end > i) {
+            const std::size_t start = std::min(name.find_first_not_of('0', i), end);
+            key += "0" + std::string(1, static_cast<char>(end - start)) +
+                   name.substr(start, end - start);
+            i = end;
+        } else {
+            key += name[i++];
+        }
+    }
+    return key;
+}
+
+/* Hidden files are those of editors. A file that is added later is made, too, also if files after
  * it are recorded already. */
 std::vector<std::string> list_files(const std::string& folder)
 {
@@ -48,8 +68,22 @@ std::vector<std::string> list_files(const std::string& folder)
         throw UsageError("cannot read folder " + folder + ": " + error.message());
     if (names.empty())
         throw UsageError("folder " + folder + " has no files *.sql");
-    std::sort(names.begin(), names.end());
+    std::sort(names.begin(), names.end(), [](const std::string& one, const std::string& other) {
+        return std::pair(key_of(one), one) < std::pair(key_of(other), other);
+    });
     return names;
+}
+
+/* An error of the grammar is one of the shard, as every other error of the SQL. */
+bool says(Connection& connection, const std::string& question, const Change& change, bool otherwise)
+{
+    try {
+        return connection.query(question, {change.sql}).text(0, 0) == "t";
+    } catch (const ServerError&) {
+        if (!connection.is_alive())
+            throw;
+        return otherwise;
+    }
 }
 
 } // namespace
@@ -75,6 +109,24 @@ std::vector<Change> read_changes(const RunOptions& options)
             {checked_name(name), checked_sql(read_given_file(path), "file " + path), ""});
     }
     return changes;
+}
+
+void check_statements(Connection& connection, const std::vector<Change>& changes,
+                      const RunOptions& options)
+{
+    for (const Change& change : changes) {
+        if (change.name.empty())
+            continue;
+        if (!says(connection, "SELECT snowflake_internal.has_statements($1)", change, true))
+            throw UsageError("change " + change.name +
+                             " has comments alone: it would be recorded, and nothing done"
+                             "\nHINT:  Migration tools print this for a step that is no SQL. Write "
+                             "the step in SQL, or leave it out and do it by a program.");
+        if (!options.folder.empty() &&
+            says(connection, "SELECT snowflake_internal.ends_transaction($1)", change, false))
+            throw UsageError("change " + change.name + " begins or ends a transaction" +
+                             kNoTransactionOfItsOwn);
+    }
 }
 
 void add_hashes(Connection& connection, std::vector<Change>& changes)

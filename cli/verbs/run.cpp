@@ -234,6 +234,7 @@ int run_on_shards(const RunOptions& options)
     /* A move that begins after this check compares the definition with the one that it has copied,
      * before the fence, and stops if they differ. */
     require_unmoved(servers, numbers);
+    check_statements(servers[0].connection, changes, options);
     add_hashes(servers[0].connection, changes);
     std::vector<Work> work = servers.on_each(
         [&](std::size_t i) { return prepare(servers[i], numbers, changes, options); });

@@ -1,6 +1,5 @@
-/* The SQL function that knows statements which PostgreSQL runs with the rights of the table's
- * owner.
- */
+/* SQL functions that know statements by the grammar alone: no name in the text is looked up, and
+ * nothing of it runs. */
 #include "pg.h"
 
 using namespace snowflake;
@@ -71,11 +70,7 @@ bool is_safe_index(const IndexStmt* index)
 
 extern "C" {
 
-/*
- * snowflake_internal.is_maintenance(statement text) returns boolean
- *
- * Only the grammar reads the text: no name in it is looked up, and nothing of it runs.
- */
+/* snowflake_internal.is_maintenance(statement text) returns boolean */
 PG_FUNCTION_INFO_V1(snowflake_is_maintenance);
 PGDLLEXPORT Datum snowflake_is_maintenance(PG_FUNCTION_ARGS)
 {
@@ -94,5 +89,23 @@ PGDLLEXPORT Datum snowflake_is_maintenance(PG_FUNCTION_ARGS)
     default:
         PG_RETURN_BOOL(false);
     }
+}
+
+/* snowflake_internal.has_statements(statements text) returns boolean */
+PG_FUNCTION_INFO_V1(snowflake_has_statements);
+PGDLLEXPORT Datum snowflake_has_statements(PG_FUNCTION_ARGS)
+{
+    PG_RETURN_BOOL(parse(text_to_cstring(PG_GETARG_TEXT_PP(0))) != NIL);
+}
+
+/* snowflake_internal.ends_transaction(statements text) returns boolean */
+PG_FUNCTION_INFO_V1(snowflake_ends_transaction);
+PGDLLEXPORT Datum snowflake_ends_transaction(PG_FUNCTION_ARGS)
+{
+    ListCell* cell = nullptr;
+    foreach (cell, parse(text_to_cstring(PG_GETARG_TEXT_PP(0))))
+        if (IsA(lfirst_node(RawStmt, cell)->stmt, TransactionStmt))
+            PG_RETURN_BOOL(true);
+    PG_RETURN_BOOL(false);
 }
 }

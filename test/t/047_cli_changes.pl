@@ -118,6 +118,24 @@ subtest '--dir makes the changes of a folder in the order of its files' => sub {
 	is((run_shard($program, @run, '--dir', "$folder/none"))[0], 2, '--dir: no such folder');
 };
 
+# As Django, Flyway and others write them.
+subtest 'files of migration tools' => sub {
+	$folder = PostgreSQL::Test::Utils::tempdir;
+	file("$_.sql", "COMMENT ON TABLE first IS '$_'") foreach qw(V2__b V10__c V002__a V1.10__e V1.9__d);
+	is((run_shard($program, @run, '--dir', $folder))[1], "8 shards done: 0-7\n", 'numbers count by their value');
+	like(in_shards('SELECT snowflake_changes()'), qr/,V1\.9__d\.sql,V1\.10__e\.sql,V002__a\.sql,V2__b\.sql,V10__c\.sql\} /, 'in this order');
+	file('V11.sql', 'CREATE TABLE eleventh ()');
+	foreach my $case ([ "--\n-- Raw Python operation\n--\n/* THIS OPERATION CANNOT BE WRITTEN AS SQL */;" => qr/has comments alone/ ],
+		[ 'BEGIN; CREATE TABLE twelfth (); COMMIT' => qr/begins or ends a transaction\nHINT: .*remove BEGIN/ ])
+	{
+		file('V12.sql', $case->[0]);
+		($status, $out, $err) = run_shard($program, @run, '--dir', $folder);
+		ok($status == 2 && $out eq '' && $err =~ /change V12\.sql $case->[1]/, $case->[0]) or diag("$status $out$err");
+	}
+	is(in_shards(q{SELECT to_regclass('eleventh') IS NULL}), join(' ', ('t') x 8), 'found before anything runs');
+	is((run_shard($program, @run, '--once', 'x', '--sql', '-- nothing'))[0], 2, 'comments with --once');
+};
+
 # --- the owner of a shard goes on where a superuser has begun ---------------------------------------
 
 subtest 'the record of changes belongs to the shard' => sub {
