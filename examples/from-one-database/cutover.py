@@ -8,7 +8,8 @@ from begin import subscribe
 from checks import narrow_columns
 from compare import Comparison
 from sequences import Sequences
-from servers import Problem, oid_of, partitions_of, reopen, send_marker, tables_of, wait_until, written_tables
+from servers import (
+    Problem, await_marker, oid_of, partitions_of, reopen, send_marker, tables_of, wait_until, written_tables)
 
 # Transactions that may have written tables before these were closed. A prepared one has no process.
 WRITERS = """
@@ -23,8 +24,9 @@ def close(server, tables, timeout):
     """No client writes when this returns. A transaction that locks a table later finds it closed."""
     server.run("DROP TABLE IF EXISTS distribute.open")
     writers = [writer for (writer,) in server.rows(WRITERS, [tables])]
-    wait_until(f"the transactions that write to {server.name} have ended",
-               lambda: not server.value(STILL, [writers]), timeout, 0.005)
+    if writers:
+        wait_until(f"the transactions that write to {server.name} have ended",
+                   lambda: not server.value(STILL, [writers]), timeout, 0.005)
 
 
 def oids_of(server):
@@ -33,17 +35,19 @@ def oids_of(server):
 
 def switch(source, target, sequences, timeout):
     """Writes are blocked from the beginning to the end. If anything fails, the source is open again."""
-    send_marker(source, target, 600)  # changes of the past
-    sequences.carry()  # so that it will be quick
+    await_marker(target, send_marker(source), 600)
+    sequences.prepare()
     comparison = Comparison(source, target)
     tables = oids_of(source)
     begin = time.monotonic()
     try:
         close(source, tables, timeout)
+        marker = send_marker(source)
         comparison.look(source)
-        send_marker(source, target, timeout)
+        values = sequences.read()
+        await_marker(target, marker, timeout)
         comparison.look(target)
-        sequences.carry()
+        sequences.write(values)
         reopen(target)
     except BaseException as error:
         try:
@@ -59,6 +63,7 @@ def switch(source, target, sequences, timeout):
 
 
 def cutover(old, new, one_way, timeout):
+    require_incomplete(old)
     keys = dict(tables_of(new))
     comparison = None
     if not new.has("distribute.open"):
@@ -75,6 +80,11 @@ def cutover(old, new, one_way, timeout):
     print("the old database follows: distribute undo, or distribute complete" if new.has_slot("distribute_back")
           else "the old database does not follow: distribute complete")
     tell(comparison, keys, "distribute undo returns to the old database")
+
+
+def require_incomplete(old):
+    if old.has("distribute.completed"):
+        raise Problem("the end has begun: distribute complete")
 
 
 def reverse(old, new):
@@ -95,6 +105,7 @@ def require_wide(old, new, keys):
 
 
 def undo(old, new, timeout):
+    require_incomplete(old)
     comparison = None
     if not old.has("distribute.open"):
         if not old.subscription("distribute_back"):

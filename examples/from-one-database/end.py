@@ -12,12 +12,17 @@ RELEASE = "ALTER TABLE {schema}.{table} REPLICA IDENTITY {identity}; DROP TRIGGE
 
 
 def complete(old, new):
-    if not new.has("distribute.open"):
-        raise Problem("the shards are not written: distribute cutover, or distribute abort")
-    if new.subscription("distribute") or (new.has_slot("distribute_back") and not old.subscription("distribute_back")):
-        raise Problem("the cutover has not ended: distribute cutover")
+    if not old.has("distribute.completed"):
+        if not new.has("distribute.open"):
+            raise Problem("the shards are not written: distribute cutover, or distribute abort")
+        has_slot = new.has_slot("distribute_back")
+        if new.subscription("distribute") or (has_slot and not old.subscription("distribute_back")):
+            raise Problem("the cutover has not ended: distribute cutover")
+        old.run("CREATE TABLE distribute.completed ()")
     old.drop_subscription("distribute_back", new)
-    dismantle(new)
+    old.run("DROP PUBLICATION IF EXISTS distribute")
+    if new.has("distribute.tables"):
+        dismantle(new)
     print("each shard is on its own")
     tables = ", ".join(name for name, _ in tables_of(old))
     print(f"the old database refuses writes to these tables, which can be dropped: {tables}")
@@ -25,7 +30,7 @@ def complete(old, new):
 
 def abort(old, new):
     """Before the cutover, or after it was undone: the rows of the shards are copies then."""
-    if new.has("distribute.open"):
+    if new.has("distribute.open") or old.has("distribute.completed"):
         raise Problem("the shards are written: distribute undo, or distribute complete")
     if old.subscription("distribute_back"):
         raise Problem("an undo has not ended: distribute undo")

@@ -3,7 +3,7 @@
 from psycopg import sql
 
 from checks import snowflake_schema
-from servers import FIRST_ID, partitions_of
+from servers import partitions_of
 
 FIND = """
     SELECT s.oid, s.relname
@@ -19,33 +19,42 @@ SET = """
 # IDs that stand in the rows of a table of the target: its clock can be behind that of the source.
 ADVANCE = """
     SELECT {snowflake}.snowflake_advance({sequence}, max({column})) FROM {schema}.{table}
-    HAVING max({column}) >= {first}"""
+    HAVING max({column}) IS NOT NULL"""
 
 
 class Sequences:
     def __init__(self, source, target, old):
         self.source, self.target = source, target
-        self.plain = {}
+        self.plain, self.makes_ids = {}, True
         for server in (source, target):
             schemas = ["public"] + ([] if server is old else sorted({schema for _, schema, _ in partitions_of(server)}))
             columns = native_columns(server, schemas)
             natives = [sequence for *_, sequence in columns]
+            self.makes_ids = self.makes_ids and bool(columns)
             self.plain[server] = [oid for oid, _ in server.rows(FIND, [quoted_schemas(server, schemas), natives])]
         statements = [advance_above(snowflake_schema(target), *column) for column in columns]
         self.advance = sql.SQL(" UNION ALL ").join(statements) if statements else None
 
-    def carry(self):
-        """An ordinary sequence goes on where that of the same name is in the source; that of each shard does."""
-        values = self.source.rows(READ, [self.plain[self.source]])
-        self.target.rows(SET, [[name for name, _ in values], [value for _, value in values], self.plain[self.target]])
+    def prepare(self):
+        """Before writes are blocked."""
+        self.write(self.read())
         if self.advance:
+            self.target.rows(self.advance)
+
+    def read(self):
+        return self.source.rows(READ, [self.plain[self.source]])
+
+    def write(self, values):
+        """An ordinary sequence continues at that of the same name in the source. New IDs come from a source that makes some."""
+        self.target.rows(SET, [[name for name, _ in values], [value for _, value in values], self.plain[self.target]])
+        if self.makes_ids:
             self.target.rows(self.advance)
 
 
 def advance_above(snowflake, schema, table, column, sequence):
     return sql.SQL(ADVANCE).format(
         snowflake=sql.Identifier(snowflake), sequence=sql.Literal(sequence), schema=sql.Identifier(schema),
-        table=sql.Identifier(table), column=sql.Identifier(column), first=sql.Literal(FIRST_ID))
+        table=sql.Identifier(table), column=sql.Identifier(column))
 
 
 def quoted_schemas(server, schemas):

@@ -132,9 +132,13 @@ def reopen(server):
     server.run("CREATE TABLE IF NOT EXISTS distribute.open AS SELECT pg_current_wal_insert_lsn() AS lsn")
 
 
-def send_marker(source, target, timeout):
-    """Returns when all that was committed on the source has been written on the target."""
+def send_marker(source):
     marker = uuid.uuid4()
     source.rows("INSERT INTO distribute.marker VALUES (%s) RETURNING id", [marker])
+    return marker
+
+
+def await_marker(target, marker, timeout):
+    """Then each row that was committed on the source before the marker has been written on the target."""
     wait_until(f"{target.name} has followed: see its log", lambda: target.value(
         "SELECT EXISTS (SELECT FROM distribute.marker WHERE id = %s)", [marker]), timeout, 0.005)
