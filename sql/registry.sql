@@ -137,3 +137,17 @@ END $$;
 SELECT snowflake_create_shard(90, 'elsewhere');
 
 DROP SCHEMA reg, reg_types, reg_order CASCADE;
+
+-- Thousands of objects leave no more in a session's memory than some hundred.
+CREATE SCHEMA reg_memory;
+DO $$
+BEGIN
+    FOR i IN 1..5000 LOOP
+        EXECUTE format('CREATE FUNCTION reg_memory.f%s() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(91, ''snowflake_id_seq'')', i);
+    END LOOP;
+END $$;
+\c
+SELECT count(*) FROM snowflake_internal.calls() WHERE shard = 91;
+SELECT used_bytes < 6000000 AS is_bounded FROM pg_backend_memory_contexts WHERE name = 'CacheMemoryContext';
+SET client_min_messages = warning;
+DROP SCHEMA reg_memory CASCADE;

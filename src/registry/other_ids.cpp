@@ -1,6 +1,7 @@
 #include "registry/other_ids.h"
 
 #include "errors.h"
+#include "registry/caches.h"
 #include "registry/index_end.h"
 #include "rule/position.h"
 
@@ -165,6 +166,7 @@ OtherIds larger(OtherIds a, OtherIds b)
 
 OtherIds find_other_ids(Oid table, std::int32_t column, Shard shard, std::int32_t sample)
 {
+    count_looked_at(1);
     require_select(table, column);
     const Relation relation = open_table(table);
     require_bigint(relation, column);

@@ -1,5 +1,6 @@
 #include "registry/peek.h"
 
+#include "registry/caches.h"
 #include "registry/index_end.h"
 
 namespace snowflake::registry
@@ -98,6 +99,7 @@ template <typename Counts, typename Wanted>
 bool find_largest(Oid table, std::int32_t column, std::int64_t maximum, Counts counts,
                   Wanted is_wanted, std::int64_t* value)
 {
+    count_looked_at(1);
     if (!may_read_column(table, column))
         return false;
     const Relation heap = open_without_waiting(table, RELKIND_RELATION);
@@ -140,6 +142,7 @@ bool is_above(Id id, Oid sequence, Epoch epoch)
 
 bool peek_sequence(Oid sequence, Stored* stored, XLogRecPtr* record)
 {
+    count_looked_at(1);
     if (!may_use(sequence, ACL_SELECT | ACL_USAGE))
         return false;
     const Relation relation = open_without_waiting(sequence, RELKIND_SEQUENCE);

@@ -1,4 +1,5 @@
 #include "registry/uses.h"
+#include "registry/caches.h"
 #include "registry/objects.h"
 
 namespace snowflake::registry
@@ -77,6 +78,7 @@ Entry* entry_of(Walk* walk, const Caller& caller, bool* is_new)
     auto* entry = static_cast<Entry*>(hash_search(walk->entries, &caller, HASH_ENTER, &found));
     *is_new = !found;
     if (!found) {
+        count_looked_at(1);
         entry->uses = NIL;
         entry->is_queued = false;
         walk->found = lappend(walk->found, entry);
@@ -192,6 +194,7 @@ void visit_uses(const NativeFunctions& natives, Depth depth, Visitor visitor, vo
     ListCell* cell = nullptr;
     foreach (cell, walk.found) {
         const auto* entry = static_cast<const Entry*>(lfirst(cell));
+        count_looked_at(1); /* by the visitor */
         ListCell* use = nullptr;
         foreach (use, entry->uses)
             visitor(entry->caller, *static_cast<const Use*>(lfirst(use)), state);

@@ -1,4 +1,5 @@
 #include "owner.h"
+#include "registry/caches.h"
 
 using namespace snowflake;
 
@@ -26,6 +27,8 @@ Oid database_owner()
  * the name and the owner are those of this moment, and the OID stays. */
 Owned lock_schema(Oid schema)
 {
+    /* Most callers go on to look at the schema's tables. */
+    registry::count_looked_at(20);
     LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
     const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
     if (!HeapTupleIsValid(tuple))
