@@ -1595,13 +1595,16 @@ WITH shards AS MATERIALIZED (
     FROM snowflake_internal.rows_of($1) AS k JOIN pg_namespace AS n ON n.oid = k.schema
     WHERE k.is_direct AND k.shard IS NOT NULL
       AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
+), twice AS (
+    SELECT shard FROM shards GROUP BY shard HAVING min(schema_oid) <> max(schema_oid)
 )
 SELECT 'error', format('shard %s', shard),
        format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema COLLATE "C", ', ')),
        'Give each schema a number of its own; until then both schemas can make the same IDs.'
 FROM shards AS s
 -- One sequence repeats no ID: without the objects of other schemas that draw from a sequence of the shard's own.
-WHERE NOT EXISTS (SELECT FROM shards AS o JOIN pg_class AS c ON c.oid = o.seq AND c.relnamespace = o.schema_oid
+WHERE shard IN (SELECT shard FROM twice)
+  AND NOT EXISTS (SELECT FROM shards AS o JOIN pg_class AS c ON c.oid = o.seq AND c.relnamespace = o.schema_oid
                   WHERE o.shard = s.shard AND o.seq = s.seq AND o.schema_oid <> s.schema_oid)
 GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
@@ -1620,7 +1623,14 @@ $$;
 -- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
 CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), strange AS MATERIALIZED (
+    SELECT k.*, f.schema AS other
+    FROM calls AS k
+    LEFT JOIN pg_class AS s ON s.oid = k.seq AND s.relkind = 'S'
+    CROSS JOIN LATERAL (SELECT CASE WHEN k.home <> k.schema THEN k.home ELSE s.relnamespace END::regnamespace) AS f(schema)
+    WHERE k.classid = 'pg_class'::regclass AND f.schema <> k.schema
+      AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
+)
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
        'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
@@ -1634,9 +1644,10 @@ SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity,
        format('it draws from %s, which is no sequence', seq::regclass),
        'No IDs are made. Name a sequence: snowflake_next_id(5, ''schema.sequence'').'
 FROM calls
-WHERE is_direct AND seq IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
-  -- A sequence may be younger than the snapshot.
-  AND (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence'
+WHERE is_direct AND seq IS NOT NULL
+  AND CASE WHEN NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
+      -- A sequence may be younger than the snapshot.
+      THEN (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence' END
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
        'its shard, sequence or epoch is no constant, and cannot be checked',
@@ -1656,18 +1667,13 @@ GROUP BY classid, objid, objsubid
 HAVING count(DISTINCT shard) > 1 AND (bool_or(is_direct) OR count(DISTINCT function) > 1)
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
-       format('it draws from schema %s: shard %s, sequence %s', f.schema, coalesce(k.shard::text, '?'),
+       format('it draws from schema %s: shard %s, sequence %s', k.other, coalesce(k.shard::text, '?'),
               coalesce(k.seq::regclass::text, '?')),
        format('A copy of a table (LIKE) has the DEFAULTs of the other. Set one of its own schema: '
               'ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...;', t.oid::regclass, a.attname)
-FROM calls AS k
-JOIN pg_class AS t ON k.classid = 'pg_class'::regclass AND t.oid = k.objid
+FROM strange AS k
+JOIN pg_class AS t ON t.oid = k.objid AND t.relpersistence <> 't' AND NOT t.relispartition -- rows come through its parent
 JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
-LEFT JOIN pg_class AS s ON s.oid = k.seq AND s.relkind = 'S'
-CROSS JOIN LATERAL (SELECT CASE WHEN k.home <> k.schema THEN k.home ELSE s.relnamespace END::regnamespace) AS f(schema)
-WHERE f.schema <> k.schema AND t.relpersistence <> 't'
-  AND NOT t.relispartition -- rows come through its parent
-  AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
 $$;
 
 -- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.
@@ -1744,11 +1750,13 @@ CREATE FUNCTION snowflake_internal.check_ids(calls snowflake_internal.call[]) RE
 -- An ID of another shard, as replication brings it, cannot come again from this sequence.
 WITH compared AS MATERIALIZED (
     SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
-           snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
+           -- Both here: a table is opened once, as the session keeps it for the second look.
+           snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id,
+           snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS position
     FROM snowflake_internal.rows_of($1) AS k
     CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
-                        UNION
-                        SELECT g.shard FROM snowflake_internal.shard_settings() AS g
+                        UNION ALL
+                        SELECT DISTINCT g.shard FROM snowflake_internal.shard_settings() AS g
                         WHERE k.shard IS NULL AND k.seq = (SELECT snowflake_internal.id_seq())) AS n
     LEFT JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
     WHERE k.classid = 'pg_class'::regclass
@@ -1774,14 +1782,12 @@ SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
                         CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END) END
 FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
 UNION ALL
-SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.objsubid)).identity,
-       format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
+SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, c.objid, c.objsubid)).identity,
+       format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', c.position),
        format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.',
-              k.objid::regclass, a.attname, v.value)
-FROM snowflake_internal.rows_of($1) AS k
-JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
-CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
-WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
+              c.objid::regclass, a.attname, c.position)
+FROM compared AS c JOIN pg_attribute AS a ON a.attrelid = c.objid AND a.attnum = c.objsubid
+WHERE c.position IS NOT NULL
 $$;
 
 -- Columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from.
@@ -1819,51 +1825,54 @@ $$;
 -- Functions that may be those of the PL/pgSQL scheme.
 CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-WITH called AS (
-    SELECT u.refobjid AS function, min(f.oid) AS by_default
-    FROM pg_depend AS u
+WITH foreigners AS MATERIALIZED (
+    SELECT p.oid, p.proname = 'next_id' AND l.lanname = 'plpgsql' AS is_of_scheme
+    FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+    WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
+      AND p.provolatile = 'v'
+      AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
+                      AND k.objid = p.oid)
+      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
+                      AND e.deptype = 'e')
+), called AS (
+    SELECT p.oid AS function, min(f.oid) AS by_default
+    FROM foreigners AS p
+    JOIN pg_depend AS u ON u.refclassid = 'pg_proc'::regclass AND u.refobjid = p.oid AND u.classid = 'pg_attrdef'::regclass
     JOIN pg_attrdef AS f ON f.oid = u.objid
     JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_type AS t ON t.oid = a.atttypid
-    WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_proc'::regclass
-      AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
-    GROUP BY u.refobjid
+    JOIN pg_type AS t ON t.oid = a.atttypid AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+    GROUP BY p.oid
 )
 SELECT 'notice', p.oid::regprocedure::text,
        coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
                 || ' calls it, and it is not native',
                 'it is a PL/pgSQL function, with the duplicates of that scheme'),
        format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
-FROM pg_proc AS p
-JOIN pg_language AS l ON l.oid = p.prolang
+FROM foreigners AS p
 LEFT JOIN called AS c ON c.function = p.oid
 LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
-WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
-    AND p.provolatile = 'v'
-  AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
-  AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
-                  AND k.objid = p.oid)
-  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
-                  AND e.deptype = 'e')
+WHERE c.function IS NOT NULL OR p.is_of_scheme
 $$;
 
 -- The comparisons of the other functions leave out the relations of which the caller may not read all rows.
 CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)),
+reader AS (SELECT rolsuper AS may_all FROM pg_roles WHERE rolname = current_user),
 unread (schema, oid, relkind, has_policy) AS (
     SELECT c.relnamespace, c.oid, c.relkind, false
     FROM calls AS k
     JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
     JOIN pg_class AS c ON c.oid = k.seq
-    WHERE CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END
+    WHERE NOT (SELECT may_all FROM reader)
+      AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END
     UNION
     SELECT c.relnamespace, c.oid, c.relkind, p.has
     FROM calls AS k
     JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relkind = 'r'
     CROSS JOIN LATERAL (SELECT has_schema_privilege(c.relnamespace, 'USAGE')
                                AND has_column_privilege(c.oid, k.objsubid::smallint, 'SELECT')) AS p (has)
-    WHERE NOT p.has OR row_security_active(c.oid)
+    WHERE NOT (SELECT may_all FROM reader) AND (NOT p.has OR row_security_active(c.oid))
 )
 SELECT 'warning', format('schema %s', schema::regnamespace),
        format('not looked at: %s %s', CASE WHEN has_policy THEN format('policies hide rows from role %I in', current_user)
@@ -2036,9 +2045,8 @@ END;
 CREATE FUNCTION snowflake_internal.findings(OUT severity text, OUT object text, OUT problem text, OUT hint text)
     RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT * FROM snowflake_check() AS c WHERE c.severity OPERATOR(pg_catalog.=) 'error'
-    UNION ALL
-    SELECT * FROM snowflake_internal.check_unread(snowflake_internal.checked_calls());
+    SELECT * FROM snowflake_check() AS c
+    WHERE c.severity OPERATOR(pg_catalog.=) 'error' OR pg_catalog.starts_with(c.problem, 'not looked at: ');
 END;
 
 CREATE FUNCTION snowflake_internal.id_seq() RETURNS oid

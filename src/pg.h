@@ -147,6 +147,18 @@ inline void set_locator(xl_seq_rec* record, FileLocator locator)
 }
 #endif
 
+/* Of a relation of this database; 0: its default tablespace. 18 returns it in a struct. */
+inline const char* path_of_file(Oid tablespace, Oid file, ForkNumber fork)
+{
+    constexpr int no_session = -1; /* not of a temporary table; 17 gave the constant another name */
+    const Oid place = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+#if PG_VERSION_NUM >= 180000
+    return pstrdup(GetRelationPath(MyDatabaseId, place, file, no_session, fork).str);
+#else
+    return GetRelationPath(MyDatabaseId, place, file, no_session, fork);
+#endif
+}
+
 /* 16 made the length of WAL data unsigned. */
 #if PG_VERSION_NUM >= 160000
 using WalDataLength = std::uint32_t;

@@ -47,13 +47,16 @@ WITH shards AS MATERIALIZED (
     FROM snowflake_internal.rows_of($1) AS k JOIN pg_namespace AS n ON n.oid = k.schema
     WHERE k.is_direct AND k.shard IS NOT NULL
       AND n.nspname !~ '^pg_temp_' -- a temporary copy of a table has its DEFAULTs, too
+), twice AS (
+    SELECT shard FROM shards GROUP BY shard HAVING min(schema_oid) <> max(schema_oid)
 )
 SELECT 'error', format('shard %s', shard),
        format('schemas %s make IDs of the same shard', string_agg(DISTINCT schema COLLATE "C", ', ')),
        'Give each schema a number of its own; until then both schemas can make the same IDs.'
 FROM shards AS s
 -- One sequence repeats no ID: without the objects of other schemas that draw from a sequence of the shard's own.
-WHERE NOT EXISTS (SELECT FROM shards AS o JOIN pg_class AS c ON c.oid = o.seq AND c.relnamespace = o.schema_oid
+WHERE shard IN (SELECT shard FROM twice)
+  AND NOT EXISTS (SELECT FROM shards AS o JOIN pg_class AS c ON c.oid = o.seq AND c.relnamespace = o.schema_oid
                   WHERE o.shard = s.shard AND o.seq = s.seq AND o.schema_oid <> s.schema_oid)
 GROUP BY shard HAVING count(DISTINCT schema) > 1
 UNION ALL
@@ -72,7 +75,14 @@ $$;
 -- DEFAULTs, functions and domains that make no IDs, or others than their schema's.
 CREATE FUNCTION snowflake_internal.check_columns(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1))
+WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)), strange AS MATERIALIZED (
+    SELECT k.*, f.schema AS other
+    FROM calls AS k
+    LEFT JOIN pg_class AS s ON s.oid = k.seq AND s.relkind = 'S'
+    CROSS JOIN LATERAL (SELECT CASE WHEN k.home <> k.schema THEN k.home ELSE s.relnamespace END::regnamespace) AS f(schema)
+    WHERE k.classid = 'pg_class'::regclass AND f.schema <> k.schema
+      AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
+)
 SELECT DISTINCT 'error', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
        format('the column is of type %s', a.atttypid::regtype),
        'An ID is a bigint: ALTER TABLE ... ALTER COLUMN ... TYPE bigint.'
@@ -86,9 +96,10 @@ SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity,
        format('it draws from %s, which is no sequence', seq::regclass),
        'No IDs are made. Name a sequence: snowflake_next_id(5, ''schema.sequence'').'
 FROM calls
-WHERE is_direct AND seq IS NOT NULL AND NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
-  -- A sequence may be younger than the snapshot.
-  AND (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence'
+WHERE is_direct AND seq IS NOT NULL
+  AND CASE WHEN NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
+      -- A sequence may be younger than the snapshot.
+      THEN (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence' END
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object(classid, objid, objsubid)).identity,
        'its shard, sequence or epoch is no constant, and cannot be checked',
@@ -108,18 +119,13 @@ GROUP BY classid, objid, objsubid
 HAVING count(DISTINCT shard) > 1 AND (bool_or(is_direct) OR count(DISTINCT function) > 1)
 UNION ALL
 SELECT DISTINCT 'warning', (pg_identify_object(k.classid, k.objid, k.objsubid)).identity,
-       format('it draws from schema %s: shard %s, sequence %s', f.schema, coalesce(k.shard::text, '?'),
+       format('it draws from schema %s: shard %s, sequence %s', k.other, coalesce(k.shard::text, '?'),
               coalesce(k.seq::regclass::text, '?')),
        format('A copy of a table (LIKE) has the DEFAULTs of the other. Set one of its own schema: '
               'ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...;', t.oid::regclass, a.attname)
-FROM calls AS k
-JOIN pg_class AS t ON k.classid = 'pg_class'::regclass AND t.oid = k.objid
+FROM strange AS k
+JOIN pg_class AS t ON t.oid = k.objid AND t.relpersistence <> 't' AND NOT t.relispartition -- rows come through its parent
 JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
-LEFT JOIN pg_class AS s ON s.oid = k.seq AND s.relkind = 'S'
-CROSS JOIN LATERAL (SELECT CASE WHEN k.home <> k.schema THEN k.home ELSE s.relnamespace END::regnamespace) AS f(schema)
-WHERE f.schema <> k.schema AND t.relpersistence <> 't'
-  AND NOT t.relispartition -- rows come through its parent
-  AND k.seq IS DISTINCT FROM (SELECT snowflake_internal.id_seq())
 $$;
 
 -- Sequences that cannot hold a position, are ahead of the clock, or are less durable than their tables; and epochs.

@@ -25,11 +25,13 @@ CREATE FUNCTION snowflake_internal.check_ids(calls snowflake_internal.call[]) RE
 -- An ID of another shard, as replication brings it, cannot come again from this sequence.
 WITH compared AS MATERIALIZED (
     SELECT k.objid, k.objsubid, n.shard, k.seq, k.epoch_ms,
-           snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id
+           -- Both here: a table is opened once, as the session keeps it for the second look.
+           snowflake_internal.id_above(k.objid, k.objsubid, n.shard, s.seqrelid, k.epoch_ms) AS id,
+           snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS position
     FROM snowflake_internal.rows_of($1) AS k
     CROSS JOIN LATERAL (SELECT k.shard WHERE k.shard IS NOT NULL
-                        UNION
-                        SELECT g.shard FROM snowflake_internal.shard_settings() AS g
+                        UNION ALL
+                        SELECT DISTINCT g.shard FROM snowflake_internal.shard_settings() AS g
                         WHERE k.shard IS NULL AND k.seq = (SELECT snowflake_internal.id_seq())) AS n
     LEFT JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
     WHERE k.classid = 'pg_class'::regclass
@@ -55,14 +57,12 @@ SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
                         CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END) END
 FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
 UNION ALL
-SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, k.objid, k.objsubid)).identity,
-       format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', v.value),
+SELECT DISTINCT 'warning', (pg_identify_object('pg_class'::regclass, c.objid, c.objsubid)).identity,
+       format('it holds %s, which nextval() can have returned: a position of its sequence, and no ID', c.position),
        format('Let clients leave the column to its DEFAULT. SELECT * FROM %s WHERE %I <= %s; shows the rows.',
-              k.objid::regclass, a.attname, v.value)
-FROM snowflake_internal.rows_of($1) AS k
-JOIN pg_attribute AS a ON a.attrelid = k.objid AND a.attnum = k.objsubid
-CROSS JOIN LATERAL snowflake_internal.stored_position(k.objid, k.objsubid, k.shard) AS v (value)
-WHERE k.classid = 'pg_class'::regclass AND v.value IS NOT NULL
+              c.objid::regclass, a.attname, c.position)
+FROM compared AS c JOIN pg_attribute AS a ON a.attrelid = c.objid AND a.attnum = c.objsubid
+WHERE c.position IS NOT NULL
 $$;
 
 -- Columns whose DEFAULT counts on from an ID: nextval() of a sequence that native IDs were drawn from.

@@ -4,51 +4,54 @@
 -- Functions that may be those of the PL/pgSQL scheme.
 CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-WITH called AS (
-    SELECT u.refobjid AS function, min(f.oid) AS by_default
-    FROM pg_depend AS u
+WITH foreigners AS MATERIALIZED (
+    SELECT p.oid, p.proname = 'next_id' AND l.lanname = 'plpgsql' AS is_of_scheme
+    FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+    WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
+      AND p.provolatile = 'v'
+      AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
+                      AND k.objid = p.oid)
+      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
+                      AND e.deptype = 'e')
+), called AS (
+    SELECT p.oid AS function, min(f.oid) AS by_default
+    FROM foreigners AS p
+    JOIN pg_depend AS u ON u.refclassid = 'pg_proc'::regclass AND u.refobjid = p.oid AND u.classid = 'pg_attrdef'::regclass
     JOIN pg_attrdef AS f ON f.oid = u.objid
     JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_type AS t ON t.oid = a.atttypid
-    WHERE u.classid = 'pg_attrdef'::regclass AND u.refclassid = 'pg_proc'::regclass
-      AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
-    GROUP BY u.refobjid
+    JOIN pg_type AS t ON t.oid = a.atttypid AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+    GROUP BY p.oid
 )
 SELECT 'notice', p.oid::regprocedure::text,
        coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
                 || ' calls it, and it is not native',
                 'it is a PL/pgSQL function, with the duplicates of that scheme'),
        format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
-FROM pg_proc AS p
-JOIN pg_language AS l ON l.oid = p.prolang
+FROM foreigners AS p
 LEFT JOIN called AS c ON c.function = p.oid
 LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
-WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
-    AND p.provolatile = 'v'
-  AND (c.function IS NOT NULL OR p.proname = 'next_id' AND l.lanname = 'plpgsql')
-  AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
-                  AND k.objid = p.oid)
-  AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
-                  AND e.deptype = 'e')
+WHERE c.function IS NOT NULL OR p.is_of_scheme
 $$;
 
 -- The comparisons of the other functions leave out the relations of which the caller may not read all rows.
 CREATE FUNCTION snowflake_internal.check_unread(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH calls AS MATERIALIZED (SELECT * FROM snowflake_internal.rows_of($1)),
+reader AS (SELECT rolsuper AS may_all FROM pg_roles WHERE rolname = current_user),
 unread (schema, oid, relkind, has_policy) AS (
     SELECT c.relnamespace, c.oid, c.relkind, false
     FROM calls AS k
     JOIN pg_sequence AS s ON s.seqrelid = k.seq AND snowflake_internal.is_open(s.seqmin, s.seqmax)
     JOIN pg_class AS c ON c.oid = k.seq
-    WHERE CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END
+    WHERE NOT (SELECT may_all FROM reader)
+      AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END
     UNION
     SELECT c.relnamespace, c.oid, c.relkind, p.has
     FROM calls AS k
     JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid AND c.relkind = 'r'
     CROSS JOIN LATERAL (SELECT has_schema_privilege(c.relnamespace, 'USAGE')
                                AND has_column_privilege(c.oid, k.objsubid::smallint, 'SELECT')) AS p (has)
-    WHERE NOT p.has OR row_security_active(c.oid)
+    WHERE NOT (SELECT may_all FROM reader) AND (NOT p.has OR row_security_active(c.oid))
 )
 SELECT 'warning', format('schema %s', schema::regnamespace),
        format('not looked at: %s %s', CASE WHEN has_policy THEN format('policies hide rows from role %I in', current_user)

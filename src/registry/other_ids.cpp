@@ -2,6 +2,7 @@
 
 #include "errors.h"
 #include "registry/caches.h"
+#include "registry/files.h"
 #include "registry/index_end.h"
 #include "rule/position.h"
 
@@ -168,6 +169,8 @@ OtherIds find_other_ids(Oid table, std::int32_t column, Shard shard, std::int32_
 {
     count_looked_at(1);
     require_select(table, column);
+    if (is_empty(table))
+        return {};
     const Relation relation = open_table(table);
     require_bigint(relation, column);
     const auto attribute = static_cast<AttrNumber>(column);

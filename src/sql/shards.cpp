@@ -34,7 +34,7 @@ void put_use(const registry::Caller& caller, const registry::Use& use, void* sta
     constexpr int kColumns = 11;
     auto* rows = static_cast<ReturnSetInfo*>(state);
     const registry::Call& call = use.call;
-    const Oid schema = registry::schema_of(caller);
+    const Oid schema = use.is_direct ? use.home : registry::schema_of(caller);
     Datum values[kColumns] = {ObjectIdGetDatum(caller.catalog), ObjectIdGetDatum(caller.object),
                               Int32GetDatum(caller.column),     ObjectIdGetDatum(schema),
                               ObjectIdGetDatum(use.through),    Int32GetDatum(call.shard),
