@@ -16,14 +16,3 @@ Locked find_locked(Connection& connection);
 /* A wait for a lock, where the session has no lock_timeout of its own: a statement, without
  * PGOPTIONS, a role or a database with one. is_local: for the transaction. */
 std::string lock_timeout_sql(const std::string& timeout, bool is_local);
-
-struct Unlocked {
-    Result rows;
-    Locked locked; /* that were left out */
-};
-
-/* A query that opens relations of shards; parameters are $2, $3 ... . $1 is an array of schemas
- * whose relations it must leave alone: none at first, so that it costs nothing if no relation is
- * locked; after a wait of a second those that are locked then. */
-Unlocked query_unlocked(Connection& connection, const std::string& sql,
-                        std::vector<std::string> parameters = {});

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "fleet/locked.h"
+#include "fleet/sizes.h"
 #include "postgres/connection.h"
 #include "postgres/settings.h"
 
@@ -17,17 +17,14 @@ struct Size {
 };
 using Sizes = std::map<std::string, Size>; /* by the OID */
 
-/* A shard with a relation in ACCESS EXCLUSIVE mode counts as empty. */
 Sizes read_sizes(Connection& source, const std::vector<std::string>& schemas)
 {
     withstand_settings(source);
-    const Result rows = query_unlocked(source, R"(
-        SELECT n.oid, nspowner, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
-        FROM pg_namespace AS n
-        LEFT JOIN pg_class AS c ON relnamespace = n.oid AND relkind IN ('r', 'm') AND n.oid <> ALL ($1::oid[])
-        WHERE n.oid = ANY ($2::oid[]) GROUP BY n.oid, nspowner)",
-                                       {sql_array(schemas)})
-                            .rows;
+    const Result rows = source.query("SELECT oid, nspowner, coalesce(size, 0) FROM pg_namespace "
+                                     "LEFT JOIN (" +
+                                         sizes_sql("$1::oid[]") +
+                                         ") AS s ON schema = oid WHERE oid = ANY ($1::oid[])",
+                                     {sql_array(schemas)});
     Sizes sizes;
     for (int i = 0; i < rows.rows(); i++)
         sizes[rows.text(i, 0)] = {rows.text(i, 1), rows.number(i, 2)};

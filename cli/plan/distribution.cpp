@@ -6,7 +6,7 @@
 #include "base/output.h"
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
-#include "fleet/locked.h"
+#include "fleet/sizes.h"
 #include "postgres/citus.h"
 #include "postgres/dsn.h"
 
@@ -21,29 +21,21 @@ struct Report {
 
 /* The sizes of open shards, in bytes. A partitioned table is not read: its partitions have the
  * rows, and its reltuples count them again. A shard without tables has no row in sizes, and counts
- * as 0. pg_total_relation_size() takes ACCESS SHARE, so a shard with a relation in ACCESS EXCLUSIVE
- * mode has no size, and only tables of shards are asked. */
+ * as 0. */
 std::vector<PlacedShard> read_sizes(Connection& connection)
 {
-    const auto [rows, locked] = query_unlocked(
-        connection, "WITH shards AS (" + open_shards_sql(connection) + R"(), sizes AS (
-            SELECT nspname,
-                   sum(CASE WHEN n.oid <> ALL ($1::oid[]) THEN pg_total_relation_size(pg_class.oid) END)::bigint AS size,
-                   sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows
-            FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
-            WHERE relkind IN ('r', 'm') AND nspname IN (SELECT schema_name FROM shards) GROUP BY nspname)
-        SELECT shard, schema_name, coalesce(size, 0), coalesce(rows, 0), schema
-        FROM shards LEFT JOIN sizes ON nspname = schema_name)");
+    const Result rows = connection.query("WITH shards AS (" + open_shards_sql(connection) +
+                                         R"(), rows AS (
+            SELECT relnamespace AS schema, sum(reltuples)::bigint AS rows
+            FROM pg_class WHERE relkind = 'r' AND reltuples >= 0 GROUP BY relnamespace
+        ), sizes AS ()" + sizes_sql("SELECT schema FROM shards") +
+                                         R"()
+        SELECT shard, schema_name, coalesce(size, 0), coalesce(rows, 0)
+        FROM shards LEFT JOIN rows USING (schema) LEFT JOIN sizes USING (schema))");
     std::vector<PlacedShard> shards;
-    for (int i = 0; i < rows.rows(); i++) {
-        const auto found = locked.find(rows.text(i, 4));
+    for (int i = 0; i < rows.rows(); i++)
         shards.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1), 0,
-                          rows.number(i, 2), rows.number(i, 3), 0, found != locked.end()});
-        if (found != locked.end())
-            warn(connection.server() + ": " +
-                 Shard{shards.back().number, shards.back().schema}.title() +
-                 ": its size counts as 0, because it is " + found->second);
-    }
+                          rows.number(i, 2), rows.number(i, 3), 0});
     return shards;
 }
 
@@ -75,8 +67,6 @@ Distribution read_distribution(ServerSet& servers, const Sample& sample)
         for (PlacedShard shard : report.shards) {
             shard.server = distribution.servers.size() - 1;
             distribution.shards.push_back(shard);
-            if (shard.is_locked)
-                distribution.locked.insert(shard.number);
         }
         /* A record on any of the servers counts: the one that has the shard open need not be the
          * one that keeps its old rows. */

@@ -22,7 +22,6 @@ struct PlacedShard {
     std::int64_t size;
     std::int64_t rows; /* estimate of the last ANALYZE, 0 before the first */
     std::int64_t load; /* of the sample; 0 without one */
-    bool is_locked;    /* by another session: its size is not known */
 };
 
 /* A shard may be both in shards and in moving or kept, and a number may be in shards twice, if it
@@ -31,7 +30,6 @@ struct Distribution {
     std::vector<PlacedServer> servers;
     std::vector<PlacedShard> shards; /* by number */
     ShardSet moving;                 /* a move has begun on one of the servers */
-    ShardSet locked;                 /* those whose size is not known; it was told why */
     ShardSet kept;                   /* another server keeps old rows until --complete */
 };
 

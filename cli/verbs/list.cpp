@@ -1,7 +1,6 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <optional>
 
@@ -9,7 +8,7 @@
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
-#include "fleet/locked.h"
+#include "fleet/sizes.h"
 #include "postgres/citus.h"
 #include "postgres/servers.h"
 #include "postgres/values.h"
@@ -66,8 +65,8 @@ std::string shards_sql(Connection& connection, const std::vector<InTransit>& in_
     for (const InTransit& one : in_transit)
         moves += ", (" + std::to_string(one.shard.number) + ", " +
                  connection.literal(one.shard.schema) + ")";
-    return "SELECT shard, schema_name FROM (" + open_shards_sql(connection) +
-           ") AS o UNION SELECT m.* FROM (VALUES (NULL::bigint, NULL::name)" + moves +
+    return "SELECT shard, schema_name, schema FROM (" + open_shards_sql(connection) +
+           ") AS o UNION SELECT m.*, oid FROM (VALUES (NULL::bigint, NULL::name)" + moves +
            ") AS m (shard, schema_name) JOIN pg_namespace ON nspname = schema_name";
 }
 
@@ -150,53 +149,44 @@ int list_shards(const ServerOptions& options)
      *
      * A partitioned table is counted once, without its partitions. Its reltuples count their rows
      * again, so only tables with rows are added up; reltuples = -1 is a table that was never
-     * analyzed. pg_total_relation_size() has indexes and TOAST, is 0 for a partitioned table, and
-     * NULL for one that was dropped meanwhile. It takes ACCESS SHARE on each relation, so the size
-     * of a shard with a relation in ACCESS EXCLUSIVE mode is left out, and only tables of shards
-     * are asked. */
-    std::atomic<bool> has_locked = false;
+     * analyzed. */
     const auto list = [&](Connection& connection) {
         warn_of_citus(connection);
         warn_of_unread_records(connection);
         const std::vector<InTransit> in_transit = read_listed(connection);
-        const auto [result, locked] =
-            query_unlocked(connection,
-                           "WITH shards AS (" + shards_sql(connection, in_transit) +
-                               R"(), last AS (
+        const Result result =
+            connection.query("WITH shards AS (" + shards_sql(connection, in_transit) +
+                                 R"(), last AS (
                 SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
                 FROM snowflake_internal.sequences() GROUP BY shard
-            ), sizes AS (
+            ), tables AS (
                 SELECT relnamespace AS schema,
-                       count(*) FILTER (WHERE relkind IN ('r', 'p') AND NOT relispartition) AS tables,
-                       sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows,
-                       sum(CASE WHEN relnamespace <> ALL ($1::oid[]) THEN pg_total_relation_size(oid) END)::bigint
-                           AS size
-                FROM pg_class WHERE relkind IN ('r', 'p', 'm')
-                AND relnamespace IN (SELECT n.oid FROM pg_namespace AS n JOIN shards ON schema_name = nspname)
-                GROUP BY relnamespace
-            ), citus AS ()" + citus_nodes_sql(connection) +
-                               R"()
-            SELECT n.oid, shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
-                   CASE WHEN node IS NULL AND n.oid <> ALL ($1) THEN )" +
-                               (options.json ? "coalesce(size, 0)"
-                                             : "pg_size_pretty(coalesce(size, 0))") +
-                               R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-                   coalesce(node || '/' || current_database(), $2::text)
+                       count(*) FILTER (WHERE NOT relispartition) AS tables,
+                       sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows
+                FROM pg_class WHERE relkind IN ('r', 'p') GROUP BY relnamespace
+            ), sizes AS ()" + sizes_sql("SELECT schema FROM shards") +
+                                 R"(), citus AS ()" + citus_nodes_sql(connection) +
+                                 R"()
+            SELECT shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
+                   CASE WHEN node IS NULL THEN )" +
+                                 (options.json ? "coalesce(size, 0)"
+                                               : "pg_size_pretty(coalesce(size, 0))") +
+                                 R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                   coalesce(node || '/' || current_database(), $1::text)
             FROM shards LEFT JOIN last USING (shard)
-            LEFT JOIN pg_namespace AS n ON n.nspname = schema_name
-            LEFT JOIN sizes ON sizes.schema = n.oid
-            LEFT JOIN citus ON citus.schema = n.oid
+            LEFT JOIN tables USING (schema)
+            LEFT JOIN sizes USING (schema)
+            LEFT JOIN citus USING (schema)
             ORDER BY shard, schema_name)",
-                           {connection.address().text()});
-        has_locked = has_locked || !locked.empty();
+                             {connection.address().text()});
         const std::vector<Column> columns = columns_of(result);
         const auto lags = read_lags(connection);
         Listing shards;
         for (int i = 0; i < result.rows(); i++) {
             const Row row = row_of(result, i, columns);
-            Listed one = {static_cast<int>(result.number(i, 1)),
-                          result.text(i, 2),
-                          {row.begin() + 3, row.end()},
+            Listed one = {static_cast<int>(result.number(i, 0)),
+                          result.text(i, 1),
+                          {row.begin() + 2, row.end()},
                           {},
                           connection.address().text()};
             for (const InTransit& transit : in_transit)
@@ -204,9 +194,6 @@ int list_shards(const ServerOptions& options)
                     one.transit = transit;
             if (one.transit && lags.count(one.transit->record) > 0)
                 one.behind = lags.at(one.transit->record);
-            if (const auto found = locked.find(result.text(i, 0)); found != locked.end())
-                warn(one.name + ": " + Shard{one.number, one.schema}.title() +
-                     ": its size is not known, because it is " + found->second);
             shards.push_back(one);
         }
         return shards;
@@ -219,5 +206,5 @@ int list_shards(const ServerOptions& options)
         all.insert(all.end(), shards.begin(), shards.end());
     show_once(all);
     print(table_of(all, options.json), format_of("", options.json));
-    return servers.exit_code(has_locked ? kFailed : kDone);
+    return servers.exit_code(kDone);
 }

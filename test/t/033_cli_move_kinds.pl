@@ -332,7 +332,7 @@ subtest 'a source that the target cannot reach, and clocks that differ' => sub {
 	set_clock($clock, -600) if $clock;
 };
 
-# pg_dump and the look at sizes would wait for ever.
+# pg_dump would wait for ever.
 subtest 'a table is locked' => sub {
 	my $locker = $one->background_psql('postgres');
 	$locker->query_safe('BEGIN; LOCK TABLE insta0.users');
