@@ -170,6 +170,8 @@ struct ShardArguments {
                        "all IDs (default: the ends of the index and a sample of each table)");
         verb->add_flag("--rows", verify.rows,
                        "compare the rows of shards with copies that follow them");
+        CommandLine::add_jobs(verb, verify.jobs,
+                              "number of connections to each server (default 1)");
     }
 
     void add_map()

@@ -82,6 +82,14 @@ std::string schemas_of(const Shards& shards)
     return sql_array(names);
 }
 
+std::string oids_of(const Shards& shards)
+{
+    std::vector<std::string> oids;
+    for (const Shard& shard : shards)
+        oids.push_back(shard.oid);
+    return sql_array(oids);
+}
+
 std::string schema_name(const std::string& pattern, int shard)
 {
     const std::size_t at = pattern.find("{}");

@@ -34,6 +34,8 @@ std::string title_of(const Shards& shards);
 /* The names of the schemas; and quoted as an array of SQL, for $1::regnamespace[]. */
 std::vector<std::string> schemas_in(const Shards& shards);
 std::string schemas_of(const Shards& shards);
+/* Their OIDs, for $1::oid[]. */
+std::string oids_of(const Shards& shards);
 
 /* A pattern with the number in it: insta{} and 5 are insta5. UsageError without {}; the length of
  * the name is not checked. */

@@ -1,7 +1,6 @@
 #include "verbs/catalog_findings.h"
 
 #include "definition/copy.h"
-#include "fleet/catalog.h"
 
 /* Objects of a move whose record is gone, as after a DROP SCHEMA by hand. The names of a move's
  * objects begin with that of its schema, snowflake_move_N; if the schema is there, find_moves()
@@ -42,11 +41,10 @@ Result find_leftovers(Connection& connection)
  * valid one has the name, so the other is dropped. The progress view hides the tables and indexes
  * of other roles' sessions from a role without pg_read_all_stats, but not the process IDs. Such a
  * session keeps its lock on the table until it ends, so an index that is invalid for good on the
- * same table is found after that. MATERIALIZED, so that the catalogue is searched for shards once.
- */
-Result find_invalid_indexes(Connection& connection)
+ * same table is found after that. */
+Result find_invalid_indexes(Connection& connection, const Shards& shards)
 {
-    return connection.query("WITH open AS MATERIALIZED (" + open_shards_sql(connection) + R"()
+    return connection.query(R"(
         SELECT 'index', $1::text, i.oid::regclass::text,
                CASE WHEN i.relkind = 'I' THEN 'it is invalid: a partition has no such index'
                     ELSE 'it is invalid: queries do not use it, and each write maintains it' END,
@@ -56,28 +54,28 @@ Result find_invalid_indexes(Connection& connection)
                     ELSE format('REINDEX INDEX CONCURRENTLY %1$s; -- or DROP INDEX CONCURRENTLY %1$s;', i.oid::regclass) END
         FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
         WHERE NOT x.indisvalid
-          AND i.relnamespace IN (SELECT n.oid FROM pg_namespace AS n JOIN open ON schema_name = nspname)
+          AND i.relnamespace = ANY ($2::oid[])
           AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p JOIN pg_locks AS l USING (pid)
                           WHERE p.datname = current_database() AND l.locktype = 'relation' AND l.database = p.datid
                             AND l.relation = x.indrelid AND l.mode = 'ShareUpdateExclusiveLock')
         ORDER BY 3)",
-                            {connection.address().text()});
+                            {connection.address().text(), oids_of(shards)});
 }
 
 /* DISABLE TRIGGER ALL disables them; so does SET session_replication_role for a session, which
  * leaves no trace. ENABLE TRIGGER ALL would not look at the rows that came meanwhile. A key of a
  * partitioned table has its triggers at the keys of the partitions. */
-Result find_disabled_keys(Connection& connection)
+Result find_disabled_keys(Connection& connection, const Shards& shards)
 {
-    return connection.query("WITH open AS MATERIALIZED (" + open_shards_sql(connection) + R"()
+    return connection.query(R"(
         SELECT DISTINCT 'key', $1::text, format('table %s', f.conrelid::regclass),
                format('foreign key %I is not checked: its triggers on table %s are disabled', f.conname, tgrelid::regclass),
                format('ALTER TABLE %1$s DROP CONSTRAINT %2$I, ADD CONSTRAINT %2$I %3$s; -- it reads all rows, and refuses those that violate the key',
                       f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid))
-        FROM open JOIN pg_constraint AS f ON connamespace = schema AND contype = 'f' AND conparentid = 0
-        JOIN pg_constraint AS k ON f.oid IN (k.oid, k.conparentid)
-        JOIN pg_trigger ON tgconstraint = k.oid
-        WHERE tgenabled IN ('D', 'R')
+        FROM pg_trigger
+        JOIN pg_constraint AS k ON k.oid = tgconstraint
+        JOIN pg_constraint AS f ON f.oid IN (k.oid, k.conparentid)
+        WHERE tgenabled IN ('D', 'R') AND f.connamespace = ANY ($2::oid[]) AND f.contype = 'f' AND f.conparentid = 0
         ORDER BY 3, 4)",
-                            {connection.address().text()});
+                            {connection.address().text(), oids_of(shards)});
 }

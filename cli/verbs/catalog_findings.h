@@ -3,13 +3,14 @@
 
 #pragma once
 
+#include "base/shards.h"
 #include "postgres/connection.h"
 
 /* Objects of moves and clones that are gone. */
 Result find_leftovers(Connection& connection);
 
 /* Of open shards. */
-Result find_invalid_indexes(Connection& connection);
+Result find_invalid_indexes(Connection& connection, const Shards& shards);
 
 /* Foreign keys of open shards whose triggers are disabled. */
-Result find_disabled_keys(Connection& connection);
+Result find_disabled_keys(Connection& connection, const Shards& shards);

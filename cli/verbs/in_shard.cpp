@@ -24,14 +24,11 @@ std::string path_alone(Connection& connection, const Shard& shard, const std::st
 std::map<std::string, std::string> find_foreign_code(Connection& connection,
                                                      const std::vector<Shard>& shards)
 {
-    std::string schemas;
-    for (const Shard& shard : shards)
-        schemas += (schemas.empty() ? "" : ",") + shard.oid;
     const Result rows = connection.query(
         "SELECT n.oid, f.problem, f.hint FROM pg_namespace AS n CROSS JOIN LATERAL "
         "snowflake_internal.foreign_code(n.oid, true) AS f WHERE n.oid = ANY ($1::oid[]) AND "
         "f.problem IS NOT NULL",
-        {"{" + schemas + "}"});
+        {oids_of(shards)});
     std::map<std::string, std::string> problems;
     for (int i = 0; i < rows.rows(); i++)
         problems[rows.text(i, 0)] =

@@ -60,6 +60,7 @@ int diff_shards(const DiffOptions& options);
 struct VerifyOptions : ServerOptions {
     bool full = false;
     bool rows = false;
+    int jobs = 1;
 };
 int verify_shards(const VerifyOptions& options);
 

@@ -9,7 +9,6 @@
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "fleet/findings.h"
-#include "fleet/locked.h"
 #include "postgres/citus.h"
 #include "postgres/extension.h"
 #include "postgres/servers.h"
@@ -17,6 +16,7 @@
 #include "postgres/values.h"
 #include "verbs/catalog_findings.h"
 #include "verbs/copies.h"
+#include "verbs/other_ids.h"
 #include "verbs/verbs.h"
 
 namespace
@@ -30,103 +30,6 @@ struct Report {
     /* The hint is the statement or command that mends it, or that shows the facts to decide by. */
     Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
-
-/* Rows of a table that are looked at, where not all are. So the time of verify depends on the
- * number of tables more than on their size. The newest IDs are at an end of the index, which is
- * read beside the sample. */
-constexpr int kSample = 10000;
-
-/* The columns whose DEFAULT makes IDs of a shard; names are as SQL writes them. Only tables of open
- * shards, with a DEFAULT of the shard of their own schema. A column of a domain over bigint is one,
- * too, also of a domain over such a domain. Partitions are left out, because count_other_ids()
- * reads them with their parent. */
-Result read_columns(Connection& connection)
-{
-    return connection.query(R"(
-        WITH RECURSIVE bigints (typ) AS (
-            SELECT 'bigint'::regtype::oid
-            UNION ALL
-            SELECT t.oid FROM pg_type AS t JOIN bigints ON t.typbasetype = typ)
-        SELECT k.shard, c.oid::regclass, quote_ident(a.attname), c.oid, a.attname, n.oid, n.nspname
-        FROM snowflake_internal.calls() AS k
-        JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
-        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
-        JOIN bigints ON typ = a.atttypid
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
-          AND (n.nspname, k.shard) IN (SELECT schema_name, shard FROM ()" +
-                            open_shards_sql(connection) + R"() AS open)
-        ORDER BY c.oid::regclass::text, 3)");
-}
-
-/* IDs of other shards in the column of a table, its children and its partitions. A query of these
- * tables would run code of their owners while it is planned, so other_ids() reads each of them.
- * Those of a subscription are left out: the rows may have been made at the other side. With
- * publish_via_partition_root the subscription has the parent alone, so nothing below such a table
- * is read, either. The column is looked up by its name, because a child may have it at another
- * attnum. Partitioned and foreign tables have no rows here, and temporary ones may be of another
- * session: other_ids() raises an error for these. MATERIALIZED, because the planner could call it
- * before it joins pg_class. UNION, because a table may have several parents. */
-Result count_other_ids(Connection& connection, const std::string& shard, const std::string& table,
-                       const std::string& column, int sample)
-{
-    return connection.query(R"(
-        WITH RECURSIVE tables (tbl) AS (
-            SELECT $2::oid
-            UNION
-            SELECT i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl
-            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl)),
-        readable AS MATERIALIZED (
-            SELECT tbl, a.attnum
-            FROM tables
-            JOIN pg_class AS c ON c.oid = tbl AND c.relkind = 'r' AND c.relpersistence <> 't'
-            JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attname = $3
-            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl))
-        SELECT coalesce(sum(o.count), 0), min(o.smallest)
-        FROM readable CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, attnum, $1::integer, $4::integer) AS o)",
-                            {shard, table, column, std::to_string(sample)});
-}
-
-/* After one wait for a lock: a shard may have any number of tables. */
-void leave_out(Connection& connection, const std::string& schema, const Shard& shard,
-               Report& report)
-{
-    const std::string holder = find_locked(connection)[schema];
-    report.locked[schema] = holder;
-    warn(report.server + ": " + shard.title() + ": its IDs are not all looked at, because it is " +
-         (holder.empty() ? "locked" : holder));
-}
-
-void check_ids(Connection& connection, bool is_full, Progress& progress, Report& report)
-{
-    const Result columns = read_columns(connection);
-    progress.expect(static_cast<std::size_t>(columns.rows()));
-    for (int i = 0; i < columns.rows(); i++, progress.step()) {
-        const std::string shard = columns.text(i, 0);
-        const std::string table = columns.text(i, 1);
-        const std::string column = columns.text(i, 2);
-        if (report.locked.count(columns.text(i, 5)) > 0)
-            continue;
-        Result ids(nullptr);
-        try {
-            ids = count_other_ids(connection, shard, columns.text(i, 3), columns.text(i, 4),
-                                  is_full ? 0 : kSample);
-        } catch (const ServerError& error) {
-            if (error.sqlstate != kLockTimeout)
-                throw;
-            leave_out(connection, columns.text(i, 5),
-                      Shard{static_cast<int>(columns.number(i, 0)), columns.text(i, 6)}, report);
-            continue;
-        }
-        const auto count = static_cast<std::size_t>(ids.number(0, 0));
-        if (count > 0)
-            report.findings.rows.push_back({"id", report.server, table + "." + column,
-                                            count_of(count, "ID") + " not of shard " + shard +
-                                                ", the smallest is " + ids.text(0, 1),
-                                            "SELECT * FROM " + table + " WHERE (" + column +
-                                                " >> 10) & 8191 <> " + shard + ";"});
-    }
-}
 
 /* The values of snowflake.shard, that of the session and those of roles, where snowflake_next_id()
  * without arguments is called by an object or was called: then it has drawn from its sequence.
@@ -147,12 +50,9 @@ std::vector<int> read_settings(Connection& connection)
     return settings;
 }
 
-Report verify_server(Connection& connection, bool is_full, Progress& progress)
+Report verify_server(Connection& connection, const VerifyOptions& options, Progress& progress)
 {
-    /* Rows that a policy hides are an error here, not left out. Read-only transactions, so that no
-     * function that is called on the way can write. */
-    connection.run("SET row_security = off; SET default_transaction_read_only = on; " +
-                   lock_timeout_sql("10s", false));
+    begin_reading(connection);
     warn_of_citus(connection);
     const std::vector<Shard> shards = read_shards(connection);
     Report report = {connection.address().text(), shards, read_settings(connection)};
@@ -161,9 +61,12 @@ Report verify_server(Connection& connection, bool is_full, Progress& progress)
                                   as_utf8_sql("problem") + ", " + as_utf8_sql("hint") +
                                   " FROM snowflake_internal.findings()",
                               {report.server}));
-    check_ids(connection, is_full, progress, report);
-    add_rows(report.findings, find_invalid_indexes(connection));
-    add_rows(report.findings, find_disabled_keys(connection));
+    OtherIds ids = find_other_ids(connection, shards, options, progress);
+    report.findings.rows.insert(report.findings.rows.end(), ids.findings.begin(),
+                                ids.findings.end());
+    report.locked = std::move(ids.locked);
+    add_rows(report.findings, find_invalid_indexes(connection, shards));
+    add_rows(report.findings, find_disabled_keys(connection, shards));
     add_rows(report.findings, find_leftovers(connection));
     for (const MoveFinding& found : find_moves(connection))
         report.findings.rows.push_back(
@@ -219,9 +122,8 @@ int verify_shards(const VerifyOptions& options)
     {
         /* In a block of its own: its line on the terminal is erased before findings are printed. */
         Progress progress("verify (columns)");
-        reports = servers.on_all([&](Connection& connection) {
-            return verify_server(connection, options.full, progress);
-        });
+        reports = servers.on_all(
+            [&](Connection& connection) { return verify_server(connection, options, progress); });
     }
     /* After all servers, because it compares them. A server that has failed is not in the reports,
      * and the exit code is 3 then. */

@@ -438,6 +438,25 @@ subtest 'verify --full reads every row' => sub {
 	is((run_shard($program, 'verify', $node, '--full'))[0], 0, 'verify: keys from before an attach are no findings');
 };
 
+subtest 'verify looks at thousands of columns' => sub {
+	$node->safe_psql('postgres', q{
+		DO $$ BEGIN
+			FOR n IN 1..3 LOOP
+				EXECUTE format('CREATE TABLE insta6.wide%s (%s)', n,
+					(SELECT string_agg(format('c%s bigint DEFAULT insta6.next_id()', i), ', ') FROM generate_series(1, 600) AS i));
+				EXECUTE format('INSERT INTO insta6.wide%s DEFAULT VALUES', n);
+			END LOOP;
+		END $$;
+		UPDATE insta6.wide1 SET c600 = c600 + 1024; UPDATE insta6.wide3 SET c1 = c1 + 2048});
+	foreach my $jobs ([], [ '--jobs', 3 ])
+	{
+		($status, $rows) = shard_json($program, 'verify', $node, @$jobs);
+		is("$status " . join(' ', map { $_->{object} } @$rows), '1 insta6.wide1.c600 insta6.wide3.c1',
+			"verify @$jobs: the columns with an ID of another shard, in order");
+	}
+	$node->safe_psql('postgres', 'DROP TABLE insta6.wide1, insta6.wide2, insta6.wide3');
+};
+
 subtest 'a shard on two servers is a finding' => sub {
 	my $dump = dump_of($node, 'insta6');
 	$other->safe_psql('postgres', "CREATE ROLE app; $dump");

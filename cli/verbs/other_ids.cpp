@@ -1,0 +1,228 @@
+#include "verbs/other_ids.h"
+
+#include <algorithm>
+#include <atomic>
+#include <list>
+#include <map>
+#include <mutex>
+
+#include "postgres/parallel.h"
+
+namespace
+{
+
+/* Rows of a table that are looked at, where not all are. So the time of verify depends on the
+ * number of tables more than on their size. The newest IDs are at an end of the index, which is
+ * read beside the sample. */
+constexpr int kSample = 10000;
+
+/* IdColumns of a statement: to plan it takes longer than to look at one of them. */
+constexpr std::size_t kBatch = 500;
+
+/* A column whose DEFAULT makes IDs of a shard. */
+struct IdColumn {
+    const Shard* shard; /* of its schema */
+    std::string table_oid;
+    std::string number; /* attnum */
+    std::string table;  /* names as SQL writes them */
+    std::string name;
+};
+using IdColumns = std::vector<IdColumn>;
+
+/* Only tables of open shards, with a DEFAULT of the shard of their own schema. A column of a domain
+ * over bigint is one, too, also of a domain over such a domain. Partitions are left out, because
+ * count_other_ids() reads them with their parent. */
+IdColumns read_columns(Connection& connection, const Shards& shards)
+{
+    std::map<std::pair<std::string, int>, const Shard*> open;
+    for (const Shard& shard : shards)
+        open[{shard.oid, shard.number}] = &shard;
+    const Result rows = connection.query(R"(
+        WITH RECURSIVE bigints (typ) AS (
+            SELECT 'bigint'::regtype::oid
+            UNION ALL
+            SELECT t.oid FROM pg_type AS t JOIN bigints ON t.typbasetype = typ)
+        SELECT c.relnamespace, k.shard, c.oid, a.attnum, format('%I.%I', n.nspname, c.relname), quote_ident(a.attname)
+        FROM snowflake_internal.calls() AS k
+        JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
+        JOIN bigints ON typ = a.atttypid
+        WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND k.shard IS NOT NULL
+        ORDER BY 5, 6)");
+    IdColumns columns;
+    for (int i = 0; i < rows.rows(); i++) {
+        const auto shard = open.find({rows.text(i, 0), static_cast<int>(rows.number(i, 1))});
+        if (shard != open.end())
+            columns.push_back({shard->second, rows.text(i, 2), rows.text(i, 3), rows.text(i, 4),
+                               rows.text(i, 5)});
+    }
+    return columns;
+}
+
+/* IDs of other shards in columns of tables, of their children and partitions: the place of the
+ * column from 1 on, how many there are and the smallest, if there are any. A query of these tables
+ * would run code of their owners while it is planned, so other_ids() reads each of them. Those of a
+ * subscription are left out: the rows may have been made at the other side. With
+ * publish_via_partition_root the subscription has the parent alone, so nothing below such a table
+ * is read, either. The column is looked up by its name, because a child may have it at another
+ * attnum. Partitioned and foreign tables have no rows here, and temporary ones may be of another
+ * session: other_ids() raises an error for these. OFFSET 0: the catalogues are large, and each is
+ * read by its index. MATERIALIZED, because the planner could call it before it joins pg_class.
+ * UNION, because a table may have several parents. */
+Result count_other_ids(Connection& connection, const IdColumns& columns, bool is_full)
+{
+    std::string tables;
+    std::string numbers;
+    std::string shards;
+    for (const IdColumn& column : columns) {
+        const std::string separator = tables.empty() ? "{" : ",";
+        tables += separator + column.table_oid;
+        numbers += separator + column.number;
+        shards += separator + std::to_string(column.shard->number);
+    }
+    return connection.query(
+        R"(
+        WITH RECURSIVE columns AS MATERIALIZED (
+            SELECT place, k.tbl, k.shard, name
+            FROM unnest($1::oid[], $2::integer[], $3::integer[]) WITH ORDINALITY AS k (tbl, attnum, shard, place)
+            CROSS JOIN LATERAL (SELECT attname FROM pg_attribute AS a
+                                WHERE attrelid = k.tbl AND a.attnum = k.attnum AND NOT attisdropped OFFSET 0) AS a (name)),
+        tables (place, tbl) AS (
+            SELECT place, tbl FROM columns
+            UNION
+            SELECT place, i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl
+            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl)),
+        readable AS MATERIALIZED (
+            SELECT place, t.tbl, a.attnum, k.shard
+            FROM tables AS t
+            JOIN columns AS k USING (place)
+            CROSS JOIN LATERAL (SELECT FROM pg_class
+                                WHERE oid = t.tbl AND relkind = 'r' AND relpersistence <> 't' OFFSET 0) AS c
+            CROSS JOIN LATERAL (SELECT attnum FROM pg_attribute WHERE attrelid = t.tbl AND attname = k.name OFFSET 0) AS a
+            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = t.tbl))
+        SELECT place, sum(o.count), min(o.smallest)
+        FROM readable CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, attnum, shard, $4::integer) AS o
+        GROUP BY place HAVING sum(o.count) > 0 ORDER BY place)",
+        {tables + "}", numbers + "}", shards + "}", is_full ? "0" : std::to_string(kSample)});
+}
+
+/* The search in one server, over several connections. Each takes the next columns. */
+class Search
+{
+public:
+    Search(std::string server, IdColumns columns, bool is_full, Progress& progress)
+        : server_(std::move(server)), columns_(std::move(columns)), is_full_(is_full),
+          progress_(progress), findings_(batches())
+    {
+        progress_.expect(columns_.size());
+    }
+
+    std::size_t batches() const { return (columns_.size() + kBatch - 1) / kBatch; }
+
+    template <typename Check>
+    void work_on(Connection& connection, Check check)
+    {
+        for (std::size_t batch = 0; (batch = next_++) < batches();) {
+            check();
+            const auto first = columns_.begin() + static_cast<std::ptrdiff_t>(batch * kBatch);
+            const auto size = std::min(kBatch, columns_.size() - batch * kBatch);
+            const IdColumns columns(first, first + static_cast<std::ptrdiff_t>(size));
+            look_at(connection, columns, findings_[batch]);
+            progress_.add(size);
+        }
+    }
+
+    /* In the order of the columns. */
+    OtherIds result()
+    {
+        OtherIds found = {{}, locked_};
+        for (const std::vector<Row>& of_batch : findings_)
+            found.findings.insert(found.findings.end(), of_batch.begin(), of_batch.end());
+        return found;
+    }
+
+private:
+    /* A table that is locked, or was dropped meanwhile, is no obstacle to the others. */
+    void look_at(Connection& connection, const IdColumns& columns, std::vector<Row>& findings)
+    {
+        try {
+            add_findings(count_other_ids(connection, columns, is_full_), columns, findings);
+        } catch (const ServerError& error) {
+            if (columns.size() == 1 && error.sqlstate != kLockTimeout)
+                throw;
+            if (columns.size() == 1)
+                return leave_out(connection, *columns[0].shard);
+            for (const IdColumn& column : columns)
+                if (!is_left_out(*column.shard))
+                    look_at(connection, {column}, findings);
+        }
+    }
+
+    void add_findings(const Result& ids, const IdColumns& columns, std::vector<Row>& findings) const
+    {
+        for (int i = 0; i < ids.rows(); i++) {
+            const IdColumn& column = columns[static_cast<std::size_t>(ids.number(i, 0) - 1)];
+            const std::string shard = std::to_string(column.shard->number);
+            findings.push_back({"id", server_, column.table + "." + column.name,
+                                count_of(static_cast<std::size_t>(ids.number(i, 1)), "ID") +
+                                    " not of shard " + shard + ", the smallest is " +
+                                    ids.text(i, 2),
+                                "SELECT * FROM " + column.table + " WHERE (" + column.name +
+                                    " >> 10) & 8191 <> " + shard + ";"});
+        }
+    }
+
+    bool is_left_out(const Shard& shard)
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return locked_.count(shard.oid) > 0;
+    }
+
+    /* After one wait for a lock: a shard may have any number of tables. */
+    void leave_out(Connection& connection, const Shard& shard)
+    {
+        const std::string holder = find_locked(connection)[shard.oid];
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (locked_.insert({shard.oid, holder}).second)
+            warn(server_ + ": " + shard.title() +
+                 ": its IDs are not all looked at, because it is " +
+                 (holder.empty() ? "locked" : holder));
+    }
+
+    const std::string server_;
+    const IdColumns columns_;
+    const bool is_full_;
+    Progress& progress_;
+    std::atomic<std::size_t> next_ = 0;
+    std::vector<std::vector<Row>> findings_; /* by batch */
+    std::mutex mutex_;
+    Locked locked_;
+};
+
+} // namespace
+
+/* Rows that a policy hides are an error here, not left out. Read-only transactions, so that no
+ * function that is called on the way can write. */
+void begin_reading(Connection& connection)
+{
+    connection.run("SET row_security = off; SET default_transaction_read_only = on; " +
+                   lock_timeout_sql("10s", false));
+}
+
+OtherIds find_other_ids(Connection& connection, const Shards& shards, const VerifyOptions& options,
+                        Progress& progress)
+{
+    Search search(connection.address().text(), read_columns(connection, shards), options.full,
+                  progress);
+    std::list<Connection> connections;
+    while (connections.size() + 1 <
+           std::min(search.batches(), static_cast<std::size_t>(options.jobs)))
+        begin_reading(connections.emplace_back(connection.dsn_of_server()));
+    std::vector<Connection*> all = {&connection};
+    for (Connection& one : connections)
+        all.push_back(&one);
+    all_or_none(all.size(),
+                [&](std::size_t i, const auto& check) { search.work_on(*all[i], check); });
+    return search.result();
+}
