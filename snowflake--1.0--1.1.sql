@@ -98,6 +98,11 @@ CREATE FUNCTION snowflake_settled_id(tab regclass, col name DEFAULT 'id') RETURN
 COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
     'the same for the shard, the sequence and the epoch in the DEFAULT of a column';
 
+-- The same for several, until the session ends, so that each can be made in a transaction of its own: the time of a claim grows with the number
+-- of shards that the database has.
+CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
+
 -- Whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it.
 CREATE FUNCTION snowflake_internal.asks_settled(classid oid, objid oid) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -169,6 +169,20 @@ SELECT snowflake_create_shard(77);
 SELECT schema_name FROM snowflake_shards WHERE shard = 77;
 SELECT snowflake_create_shard(77);
 
+-- Claims of several shards are kept until the session ends.
+SELECT snowflake_internal.claim_shards('{30,31}', '{claimed30,claimed31}');
+BEGIN;
+ROLLBACK;
+SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND mode = 'ExclusiveLock';
+SELECT snowflake_internal.claim_shards('{32,77}', '{claimed32,claimed77}');
+SELECT snowflake_internal.claim_shards('{77,32}', '{shard77,claimed32}');
+\set VERBOSITY sqlstate
+SELECT snowflake_internal.claim_shards('{33,8192}', '{claimed33,claimed}');
+SELECT snowflake_internal.claim_shards('{33}', '{claimed33,claimed}');
+SELECT snowflake_internal.claim_shards('{NULL}', '{claimed}');
+\set VERBOSITY default
+SELECT pg_advisory_unlock_all();
+
 -- Keys to shards.
 SELECT key, snowflake_shard_for(key, 2000) FROM unnest(ARRAY[31341, 0, 1999, 2000, -1, 9223372036854775807, -9223372036854775808]) AS key;
 SELECT snowflake_shard_for(5, 1), snowflake_shard_for(8191, 8192), snowflake_shard_for(NULL, 5) IS NULL;

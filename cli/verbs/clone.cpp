@@ -1,24 +1,23 @@
 /* snowflake-shard clone: new shards like a template.
  *
  * A copy of the template is made (see copy.h) and dumped. Each clone is the text of that dump, run
- * as it is: a schema with the copy's name, which gets its own number and is renamed in the same
- * transaction. Each connection has a copy's name of its own, so none waits for another. */
+ * as it is (see clones.h). Each connection has a copy's name of its own, so none waits for another.
+ */
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/output.h"
 #include "base/quoting.h"
 #include "base/shard_states.h"
 #include "definition/copy.h"
 #include "definition/definition.h"
-#include "definition/marks.h"
 #include "fleet/in_transit.h"
 #include "fleet/placement.h"
 #include "postgres/dump.h"
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/restore.h"
+#include "verbs/clones.h"
 #include "verbs/verbs.h"
 
 namespace
@@ -126,14 +125,6 @@ void require_no_extension(Connection& connection, const Shard& origin)
                       "\nHINT:  " + visible(extension.text(0, 1)));
 }
 
-/* The copy that a connection makes its clones from; its schema's name is in the dump. */
-struct Recipe {
-    std::string schema; /* that the dump makes */
-    std::string dump;
-    /* With marks in the place of the shard's name and number: see renumbering_of(). */
-    std::string renumbering;
-};
-
 /* Differences between the template and its copy would be those of every clone. */
 void require_equal(const std::vector<Difference>& differences, const Shard& origin)
 {
@@ -189,72 +180,6 @@ void check_present(const std::vector<Present>& present, const Definition& defini
                       "\nHINT:  snowflake-shard diff shows the statements. Nothing was made.");
 }
 
-/* One message for the whole transaction: the server stops at the first error, and a killed command
- * leaves no half of a shard. If the connection is lost during COMMIT, the shard is "failed" here
- * but may be there: the same command finds it then, and compares it. */
-void make(Connection& connection, ShardState& target, const Recipe& recipe,
-          const std::string& sole_owner)
-{
-    const Shard& shard = target.shard;
-    try {
-        /* READ COMMITTED, so that claim_shard() sees a number that was taken while it waited. The
-         * number is claimed first: one that is taken is an error before any work, and
-         * snowflake_create_shard() of the same number or name waits until this ends. The schema
-         * gets its name last, because the dump and the renumbering name the objects by the copy's
-         * schema. */
-        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT "
-                       "snowflake_internal.claim_shard(" +
-                       std::to_string(shard.number) + ", " + connection.literal(shard.schema) +
-                       ")");
-        restore(connection, recipe.dump + unmark(recipe.renumbering, shard), sole_owner);
-        connection.run("ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted + "; COMMIT");
-        target.state = "made";
-    } catch (const ServerError& error) {
-        connection.rollback();
-        target.state = "failed";
-        target.error = error.what();
-    }
-}
-
-using Connections = std::vector<std::unique_ptr<Connection>>;
-
-/* All before the first shard is made: an error here ends the command without the list of those that
- * were. The settings of the dump stay in these sessions. */
-Connections connect(const Server& home, std::size_t count)
-{
-    try {
-        return at_once(count,
-                       [&](std::size_t) { return std::make_unique<Connection>(home.dsn()); });
-    } catch (const Failure& error) {
-        const std::string fewer = "--jobs " + std::to_string(count) + " opens " +
-                                  count_of(count, "connection") +
-                                  " beside that of the command, and a smaller number opens fewer. ";
-        throw Failure(error.what() + ("\nHINT:  " + (count > 1 ? fewer : "")) +
-                      "Nothing was made.");
-    }
-}
-
-/* Until one fails. */
-void make_all(const Connections& connections, const std::vector<Recipe>& recipes,
-              std::vector<ShardState>& targets, const std::string& sole_owner)
-{
-    Progress progress("clone", targets.size());
-    std::atomic<std::size_t> next{0};
-    at_once(recipes.size(), [&](std::size_t worker) {
-        const Recipe& recipe = recipes[worker];
-        Connection& connection = *connections[worker];
-        for (std::size_t i = 0; (i = next++) < targets.size(); progress.step()) {
-            ShardState& target = targets[i];
-            if (target.state == "not done")
-                make(connection, target, recipe, sole_owner);
-            /* Ends the other connections, too: the next shards would fail for the same reason. */
-            if (target.state == "failed")
-                next = targets.size();
-        }
-        return true;
-    });
-}
-
 /* A schema that a move or a split has to do with has their triggers, also after the end: a copy of
  * it would have them, and call their functions, and a clone of its name is no clone. */
 void require_not_in_transit(Connection& connection, const std::vector<std::string>& schemas)
@@ -295,7 +220,6 @@ int clone_shards(const CloneOptions& options)
              ", and does so in every clone");
     const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
     check_present(present, definition);
-    make_all(connect(home, recipes.size()), recipes, targets,
-             sole_owner(source.connection, {origin}));
+    make_clones(home, recipes, sole_owner(source.connection, {origin}), targets);
     return servers.exit_code(print_states(targets, options.json));
 }

@@ -33,6 +33,11 @@ CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid inte
 CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
 
+-- The same for several, until the session ends, so that each can be made in a transaction of its own: the time of a claim grows with the number
+-- of shards that the database has.
+CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
+
 -- The Unix millisecond of a sequence's last_value: a position, or an ID of this epoch that setval() has stored.
 CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_stored_ms';

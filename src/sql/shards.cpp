@@ -55,15 +55,17 @@ void put_use(const registry::Caller& caller, const registry::Use& use, void* sta
     tuplestore_putvalues(rows->setResult, rows->setDesc, values, nulls);
 }
 
-/* One claim at a time for a number and for a name, until the transactions that hold them end. */
-void lock_claim(Oid native_function, std::int32_t shard, const char* schema)
+enum class Keeper { transaction, session };
+
+/* An advisory lock: these alone are kept over transactions, and are released when the session ends.
+ * The SQL functions for such locks have other sub-IDs. */
+void lock_until_end(Keeper keeper, std::uint32_t kind, std::uint32_t key)
 {
-    LockDatabaseObject(ProcedureRelationId, native_function, static_cast<std::uint16_t>(shard + 1),
-                       ExclusiveLock);
-    /* The schema may not exist yet, so it is locked by its name; sub-ID 1 is no lock of core's. */
-    const std::uint32_t name = hash_bytes(reinterpret_cast<const unsigned char*>(schema),
-                                          static_cast<int>(strlen(schema)));
-    LockDatabaseObject(NamespaceRelationId, name, 1, ExclusiveLock);
+    constexpr std::uint16_t kSubId = 3;
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, kind, key, kSubId);
+    LockAcquire(&tag, ExclusiveLock, keeper == Keeper::session, false);
+    AcceptInvalidationMessages();
 }
 
 struct Claim {
@@ -71,6 +73,21 @@ struct Claim {
     const char* schema;
     Oid schema_oid; /* InvalidOid: it does not exist yet */
 };
+
+/* By the number of the shard; null: it is not claimed. */
+struct Claims {
+    const Claim* of_shard[kMaxShard + 1];
+};
+
+/* One claim at a time for a number and for a name. The schema may not exist yet, so it is locked by
+ * its name. */
+void lock_claim(Keeper keeper, const Claim& claim)
+{
+    lock_until_end(keeper, 0, static_cast<std::uint32_t>(claim.shard));
+    lock_until_end(keeper, 1,
+                   hash_bytes(reinterpret_cast<const unsigned char*>(claim.schema),
+                              static_cast<int>(strlen(claim.schema))));
+}
 
 /* Whether the call draws from a sequence of the claimed schema. One sequence repeats no ID, and any
  * role can write such a call into a schema of its own. */
@@ -83,13 +100,31 @@ bool draws_from_claimed(const registry::Call& call, const Claim& claim)
 /* An error for an object of another schema that makes IDs of the shard. */
 void check_claim(const registry::Caller& caller, const registry::Use& use, void* state)
 {
-    const auto* claim = static_cast<const Claim*>(state);
-    if (!use.call.has_shard || use.call.shard != claim->shard || isAnyTempNamespace(use.home) ||
-        draws_from_claimed(use.call, *claim))
+    if (!use.call.has_shard || !is_valid_shard(use.call.shard) || isAnyTempNamespace(use.home))
+        return;
+    const Claim* claim = static_cast<const Claims*>(state)->of_shard[use.call.shard];
+    if (claim == nullptr || draws_from_claimed(use.call, *claim))
         return;
     const char* name = get_namespace_name(use.home);
     if (name != nullptr && strcmp(name, claim->schema) != 0)
         shard_in_use(claim->shard, caller.catalog, caller.object, name);
+}
+
+/* In this order. All uses of the database are looked at once. */
+void claim_shards(Keeper keeper, const Datum* shards, const Datum* schemas, int count)
+{
+    auto* claims = static_cast<Claims*>(palloc0(sizeof(Claims)));
+    for (int i = 0; i < count; i++) {
+        auto* claim = static_cast<Claim*>(palloc(sizeof(Claim)));
+        const char* schema = NameStr(*DatumGetName(schemas[i]));
+        *claim = {DatumGetInt32(shards[i]), schema, get_namespace_oid(schema, true)};
+        if (!is_valid_shard(claim->shard))
+            errors::shard_out_of_range(claim->shard);
+        lock_claim(keeper, *claim);
+        claims->of_shard[claim->shard] = claim;
+    }
+    registry::visit_uses(registry::native_functions(), registry::Depth::direct, check_claim,
+                         claims);
 }
 
 } // namespace
@@ -143,15 +178,31 @@ PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_claim_shard);
 PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
 {
-    const char* schema = NameStr(*PG_GETARG_NAME(1));
-    Claim claim = {PG_GETARG_INT32(0), schema, get_namespace_oid(schema, true)};
-    if (!is_valid_shard(claim.shard))
-        errors::shard_out_of_range(claim.shard);
+    const Datum shard = PG_GETARG_DATUM(0);
+    const Datum schema = PG_GETARG_DATUM(1);
     PreventCommandIfReadOnly("snowflake_internal.claim_shard()");
+    claim_shards(Keeper::transaction, &shard, &schema, 1);
+    PG_RETURN_VOID();
+}
 
-    const registry::NativeFunctions natives = registry::native_functions();
-    lock_claim(natives.next_id, claim.shard, claim.schema);
-    registry::visit_uses(natives, registry::Depth::direct, check_claim, &claim);
+/* snowflake_internal.claim_shards(shards integer[], schema_names name[]) returns void; 2202E for
+ * arrays of two lengths */
+PG_FUNCTION_INFO_V1(snowflake_claim_shards);
+PGDLLEXPORT Datum snowflake_claim_shards(PG_FUNCTION_ARGS)
+{
+    Datum* shards = nullptr;
+    Datum* schemas = nullptr;
+    int count = 0;
+    int schema_count = 0;
+    PreventCommandIfReadOnly("snowflake_internal.claim_shards()");
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT4OID, sizeof(std::int32_t), true, TYPALIGN_INT,
+                      &shards, nullptr, &count);
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
+                      &schemas, nullptr, &schema_count);
+    if (count != schema_count)
+        ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                        errmsg("each shard needs one schema name")));
+    claim_shards(Keeper::session, shards, schemas, count);
     PG_RETURN_VOID();
 }
 

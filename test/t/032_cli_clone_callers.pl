@@ -171,6 +171,36 @@ subtest 'too few connections are an error before a shard is made' => sub {
 	$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT -1');
 };
 
+# --- the time of a clone -------------------------------------------------------------------------
+
+# PostgreSQL reads all functions of a name to find one, and a claim reads the calls of all shards.
+subtest 'the time of a clone does not grow with the number of shards' => sub {
+	$node->safe_psql('postgres', q{
+		CREATE DATABASE counted;
+		ALTER DATABASE counted SET track_functions = 'all'});
+	$node->safe_psql('counted', q{
+		CREATE EXTENSION snowflake;
+		SELECT snowflake_create_shard(0, 'counted0');
+		CREATE AGGREGATE counted0.total(bigint) (SFUNC = int8pl, STYPE = bigint);
+		CREATE FUNCTION counted0.place(text) RETURNS text LANGUAGE sql IMMUTABLE RETURN lower($1);
+		CREATE FUNCTION counted0.place(bigint, OUT a bigint, OUT b bigint) LANGUAGE sql
+			BEGIN ATOMIC SELECT counted0.next_id(), length(place) FROM counted0.place('x'); END;
+		CREATE PROCEDURE counted0.clean(INOUT bigint) LANGUAGE sql AS 'SELECT 1';
+		CREATE TYPE counted0.span AS RANGE (SUBTYPE = bigint);
+		CREATE TABLE counted0.photos (id bigint PRIMARY KEY DEFAULT counted0.next_id(), place text CHECK (counted0.place(place) > ''));
+		CREATE TABLE ran (tag text, object text);
+		CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			INSERT INTO public.ran SELECT command_tag, object_identity FROM pg_event_trigger_ddl_commands()
+			WHERE object_type IN ('function', 'procedure', 'aggregate');
+		END $$;
+		CREATE EVENT TRIGGER note ON ddl_command_end EXECUTE FUNCTION note()});
+	is(clone('counted0', '1-20', 'counted{}', $node->connstr('counted')), '0 made ' . join(',', 1 .. 20), 'shards are made') or diag($err);
+	is((run_shard($program, 'diff', $node->connstr('counted'), '--template', 'counted0'))[0], 0, 'as the template');
+	is($node->safe_psql('counted', q{SELECT funcname, calls FROM pg_stat_user_functions WHERE funcname ~ '^claim_' ORDER BY 1}),
+		"claim_shard|1\nclaim_shards|1", 'and all numbers are claimed at once: the other call made the template');
+};
+
 # --- two commands that make the same shards ------------------------------------------------------
 
 subtest 'two commands that make the same shards make each of them once' => sub {
