@@ -108,6 +108,35 @@ void Copy::rename(int suffix)
     renumber(shard_.number);
 }
 
+/* Constructors of ranges have the name of their type, and are not in a dump. */
+void Copy::rename_functions()
+{
+    const Result functions = connection_.query(
+        R"(
+        SELECT array_agg(oid), array_agg(proname),
+               string_agg(format('ALTER ROUTINE %s RENAME TO %I;', oid::regprocedure, name), '')
+        FROM (SELECT oid, proname, $2 || '_' || dense_rank() OVER (ORDER BY proname) AS name
+              FROM pg_proc AS p WHERE pronamespace = $1::regnamespace AND NOT EXISTS (
+                  SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'i')) AS f
+        HAVING count(*) > 0)",
+        {shard_.quoted, shard_.schema});
+    if (functions.rows() == 0)
+        return;
+    functions_ = functions.text(0, 0);
+    names_ = functions.text(0, 1);
+    connection_.run(functions.text(0, 2));
+}
+
+std::string Copy::names_of_functions()
+{
+    return connection_
+        .query(R"(
+            SELECT coalesce(string_agg(format('ALTER ROUTINE %s RENAME TO %I;', oid::regprocedure, name), ''), '')
+            FROM unnest($1::oid[], $2::text[]) AS f (oid, name))",
+               {functions_, names_})
+        .text(0, 0);
+}
+
 std::string Copy::renumbering()
 {
     return renumbering_of(connection_, shard_, named_);

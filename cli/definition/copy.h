@@ -30,6 +30,12 @@ public:
      * time. */
     void renumber(int number);
     void rename(int suffix);
+    /* Gives its functions names that no other schema has. PostgreSQL looks a function up among all
+     * of its name: where thousands of schemas have a next_id(), each DEFAULT, COMMENT and ALTER of
+     * a clone would read thousands of rows. */
+    void rename_functions();
+    /* Statements that give them the template's names. */
+    std::string names_of_functions();
     /* Statements that make it a shard of its own in another transaction: see renumbering_of(). */
     std::string renumbering();
 
@@ -37,7 +43,9 @@ private:
     Connection connection_;
     const std::string sole_owner_;
     Shard shard_;
-    Shard named_; /* in the settings of its functions */
+    Shard named_;                  /* in the settings of its functions */
+    std::string functions_ = "{}"; /* OIDs of those that rename_functions() has renamed */
+    std::string names_ = "{}";     /* the template's */
 };
 
 /* Schemas of that name are copies. verify reports them, and the next clone drops them. */

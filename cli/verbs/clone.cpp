@@ -140,8 +140,9 @@ void require_equal(const std::vector<Difference>& differences, const Shard& orig
 
 /* The copy has the number of a shard that is to be made: it is not in use. A number in a place that
  * clone does not change then shows as a difference from the template, and is found while there is
- * no clone. The copies are the same but for their names, so the first alone is compared. The copy
- * is dropped on return, before the first clone: each dump makes a schema of its name. */
+ * no clone. It is compared before its functions are renamed. The copies are the same but for their
+ * names. The copy is dropped on return, before the first clone: each dump makes a schema of its
+ * name. */
 std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
                                  Definition& definition, const std::vector<ShardState>& targets)
 {
@@ -150,14 +151,14 @@ std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
     });
     Copy copy(server.dsn(), origin, definition.dump());
     copy.renumber(missing == targets.end() ? origin.number : missing->shard.number);
+    const auto dump = [&] { return Archive(server.connection, {copy.shard().schema}).text(); };
+    require_equal(definition.compare_copy(server.connection, copy.shard(), dump()), origin);
+    copy.rename_functions();
     std::vector<Recipe> recipes;
     for (int i = 1; i <= count; i++) {
         copy.rename(i);
-        const std::string& name = copy.shard().schema;
-        recipes.push_back({name, Archive(server.connection, {name}).text(), copy.renumbering()});
-        if (i == 1)
-            require_equal(definition.compare_copy(server.connection, copy.shard(), recipes[0].dump),
-                          origin);
+        recipes.push_back(
+            {copy.shard().schema, dump(), copy.renumbering(), copy.names_of_functions()});
     }
     return recipes;
 }

@@ -83,7 +83,8 @@ void make(Connection& connection, const Shard& shard, const Recipe& recipe,
 {
     connection.run("BEGIN");
     restore(connection, recipe.dump + unmark(recipe.renumbering, shard), sole_owner);
-    connection.run("ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted + "; COMMIT");
+    connection.run(recipe.names + "ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted +
+                   "; COMMIT");
 }
 
 /* A recipe with its connections, one after the other. */

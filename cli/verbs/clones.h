@@ -14,6 +14,7 @@ struct Recipe {
     std::string dump;
     /* With marks in the place of the shard's name and number: see renumbering_of(). */
     std::string renumbering;
+    std::string names; /* see Copy::names_of_functions() */
 };
 
 /* Makes those that are "not done", over a connection for each recipe, until one fails. Each is a

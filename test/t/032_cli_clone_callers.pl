@@ -197,6 +197,9 @@ subtest 'the time of a clone does not grow with the number of shards' => sub {
 		CREATE EVENT TRIGGER note ON ddl_command_end EXECUTE FUNCTION note()});
 	is(clone('counted0', '1-20', 'counted{}', $node->connstr('counted')), '0 made ' . join(',', 1 .. 20), 'shards are made') or diag($err);
 	is((run_shard($program, 'diff', $node->connstr('counted'), '--template', 'counted0'))[0], 0, 'as the template');
+	is($node->safe_psql('counted', q{SELECT tag, object, count(*) FROM ran
+		WHERE tag <> 'ALTER ROUTINE' AND object !~ '^snowflake_copy_\d+_1\.snowflake_copy_\d+_1_\d\('
+		GROUP BY 1, 2 HAVING count(*) > 10}), '', 'until the end each function of a clone has a name that no other shard has');
 	is($node->safe_psql('counted', q{SELECT funcname, calls FROM pg_stat_user_functions WHERE funcname ~ '^claim_' ORDER BY 1}),
 		"claim_shard|1\nclaim_shards|1", 'and all numbers are claimed at once: the other call made the template');
 };
