@@ -132,8 +132,9 @@ std::string Copy::names_of_functions()
     return connection_
         .query(R"(
             SELECT coalesce(string_agg(format('ALTER ROUTINE %s RENAME TO %I;', oid::regprocedure, name), ''), '')
-            FROM unnest($1::oid[], $2::text[]) AS f (oid, name))",
-               {functions_, names_})
+            FROM unnest($1::oid[], $2::text[]) AS f (oid, name) JOIN pg_proc AS p USING (oid)
+            WHERE pronamespace = $3::regnamespace)",
+               {functions_, names_, shard_.quoted})
         .text(0, 0);
 }
 
