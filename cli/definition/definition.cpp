@@ -2,6 +2,7 @@
 
 #include "definition/marks.h"
 #include "definition/restored.h"
+#include "definition/rows.h"
 #include "postgres/dump.h"
 #include "postgres/sql_text.h"
 
@@ -115,24 +116,48 @@ std::vector<Definition::Change> Definition::changes(const Entries& present) cons
         present);
 }
 
-std::vector<DifferentShard> Definition::find_different(Connection& connection,
-                                                       const std::vector<Shard>& shards,
-                                                       Progress& progress) const
+/* The changes of these shards; none of one that is as the template. */
+std::vector<std::vector<Definition::Change>>
+Definition::changes_of(Connection& connection, const std::vector<Shard>& shards) const
 {
     const std::map<std::string, std::size_t> tables = count_tables(connection);
-    std::vector<DifferentShard> different;
+    std::vector<std::vector<Change>> found;
     for (std::size_t begin = 0, end = 0; begin < shards.size(); begin = end) {
         end = end_of_batch(shards, begin, tables);
         std::vector<std::string> schemas;
         for (std::size_t i = begin; i < end; i++)
             schemas.push_back(shards[i].schema);
         auto entries = read_entries(connection, schemas);
-        for (std::size_t i = begin; i < end; i++, progress.step()) {
-            const auto found = changes(marked(entries[shards[i].schema], shards[i]));
-            if (!found.empty())
-                different.push_back({shards[i], differences_of(found, shards[i])});
-        }
+        for (std::size_t i = begin; i < end; i++)
+            found.push_back(changes(marked(entries[shards[i].schema], shards[i])));
     }
+    return found;
+}
+
+/* A shard of each kind is dumped. Its changes have marks, so those of the others of its kind are
+ * the same, with their own names and numbers. */
+std::vector<DifferentShard> Definition::find_different(Connection& connection,
+                                                       const std::vector<Shard>& shards,
+                                                       Progress& progress) const
+{
+    const std::vector<std::string> texts =
+        read_rows(connection, shards, template_, [&] { progress.step(); });
+    std::map<std::string, std::size_t> kind_of_text;
+    std::vector<std::size_t> kinds; /* of the shards */
+    std::vector<Shard> dumped;      /* of each kind */
+    for (std::size_t i = 0; i < shards.size(); i++) {
+        const auto [kind, is_new] = kind_of_text.emplace(texts[i], dumped.size());
+        if (is_new || texts[i].empty())
+            kind->second = dumped.size();
+        kinds.push_back(kind->second);
+        if (kind->second == dumped.size())
+            dumped.push_back(shards[i]);
+    }
+    const auto found = changes_of(connection, dumped);
+    std::vector<DifferentShard> different;
+    for (std::size_t i = 0; i < shards.size(); i++)
+        if (!found[kinds[i]].empty())
+            different.push_back({shards[i], differences_of(found[kinds[i]], shards[i])});
     return different;
 }
 

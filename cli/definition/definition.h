@@ -59,6 +59,8 @@ private:
     Entries marked(const Entries& entries, const Shard& shard) const;
     std::vector<Change> changes_by(const KeyOf& key_of, const Entries& present) const;
     std::vector<Change> changes(const Entries& present) const;
+    std::vector<std::vector<Change>> changes_of(Connection& connection,
+                                                const std::vector<Shard>& shards) const;
     const Shard template_;
     std::string dump_;
     Entries entries_; /* with marks */

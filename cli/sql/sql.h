@@ -2,6 +2,7 @@
 
 #pragma once
 
+extern const char definition_sql[];
 extern const char fence_sql[];
 extern const char fingerprint_sql[];
 extern const char split_sql[];

@@ -376,7 +376,7 @@ subtest 'diff: a server is stopped' => sub {
 	$lock->query_safe('BEGIN; LOCK TABLE insta5.users');
 	my $diff = background('diff', $one, $two, '--template', 'insta0', '--shards', '0-8', '--keep-going');
 	$two->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'pg_dump' AND wait_event_type = 'Lock'});
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'snowflake-shard' AND wait_event_type = 'Lock'});
 	$two->stop('immediate');
 	$diff->{h}->finish;
 	eval { $lock->quit };

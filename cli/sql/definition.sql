@@ -1,0 +1,183 @@
+-- The rows of the catalogue that define shards, as texts without OIDs: two shards with the same texts have the same dump, but for their names and
+-- numbers. $1: OIDs of schemas. Rows: the place of the schema in $1, the kind of the text, the text. Kind FUNCTION, PROCEDURE or COMMENT: as that
+-- entry of a dump. SQL: names schemas and numbers as SQL does. Empty: names no other object.
+--
+-- A row is taken as a whole, but for the columns that are named here, so that a column of another version of PostgreSQL counts, too. A column
+-- that is left out is an OID, whose object a text names; an expression or a list of columns, which a text shows; or a statistic. An OID that
+-- is forgotten makes two shards differ that are equal, and costs a dump. A text that is forgotten hides a difference.
+--
+-- Objects are found by the index of pg_depend, as in fingerprint.sql, so that the time does not grow with the number of other shards. For the same
+-- reason the call of a function of the shard is written here where it has no arguments, and a trigger: the functions of PostgreSQL that write them
+-- look the name up among all functions of that name.
+WITH schemas AS MATERIALIZED (SELECT oid AS schema, n FROM unnest($1::oid[]) WITH ORDINALITY AS s (oid, n)),
+members AS MATERIALIZED (
+    SELECT n, classid, objid FROM schemas CROSS JOIN LATERAL (
+        SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = schema OFFSET 0) AS d),
+types AS MATERIALIZED (
+    SELECT m.n, t.* FROM members AS m JOIN LATERAL (SELECT tableoid, * FROM pg_type WHERE oid = objid OFFSET 0) AS t ON true
+    WHERE classid = 'pg_type'::regclass),
+tables AS MATERIALIZED (
+    SELECT n, objid AS oid FROM members WHERE classid = 'pg_class'::regclass
+    UNION ALL SELECT n, typrelid FROM types WHERE typrelid <> 0),
+relations AS MATERIALIZED (
+    SELECT r.n, c.* FROM (
+        TABLE tables
+        UNION ALL SELECT n, indexrelid FROM tables JOIN LATERAL (SELECT indexrelid FROM pg_index WHERE indrelid = oid OFFSET 0) AS i ON true) AS r
+    JOIN LATERAL (SELECT tableoid, * FROM pg_class AS c WHERE c.oid = r.oid OFFSET 0) AS c ON true),
+constraints AS MATERIALIZED (
+    SELECT n, relname AS of, c.* FROM relations AS r
+    JOIN LATERAL (SELECT tableoid, * FROM pg_constraint WHERE conrelid = r.oid OFFSET 0) AS c ON true
+    UNION ALL SELECT n, typname, c.* FROM types AS t
+    JOIN LATERAL (SELECT tableoid, * FROM pg_constraint WHERE contypid = t.oid OFFSET 0) AS c ON true),
+triggers AS MATERIALIZED (
+    SELECT n, relname, t.* FROM relations AS r JOIN LATERAL (SELECT tableoid, * FROM pg_trigger WHERE tgrelid = r.oid OFFSET 0) AS t ON true
+    WHERE relkind IN ('r', 'p', 'v', 'f') AND (NOT tgisinternal OR tgenabled <> 'O')),
+policies AS MATERIALIZED (
+    SELECT n, relname, p.* FROM relations AS r JOIN LATERAL (SELECT tableoid, * FROM pg_policy WHERE polrelid = r.oid OFFSET 0) AS p ON true),
+rules AS MATERIALIZED (
+    SELECT n, relname, w.* FROM relations AS r JOIN LATERAL (SELECT tableoid, * FROM pg_rewrite WHERE ev_class = r.oid OFFSET 0) AS w ON true),
+functions AS MATERIALIZED (
+    SELECT n, nspname, p.* FROM members JOIN LATERAL (SELECT * FROM pg_proc WHERE oid = objid OFFSET 0) AS p ON true
+    JOIN pg_namespace AS s ON s.oid = pronamespace WHERE classid = 'pg_proc'::regclass),
+objects (n, classid, objid) AS MATERIALIZED (
+    SELECT n, 'pg_namespace'::regclass::oid, schema FROM schemas
+    UNION TABLE members
+    UNION SELECT n, tableoid, oid FROM relations
+    UNION SELECT n, tableoid, oid FROM constraints
+    UNION SELECT n, tableoid, oid FROM triggers
+    UNION SELECT n, tableoid, oid FROM policies
+    UNION SELECT n, tableoid, oid FROM rules)
+
+SELECT n, '', jsonb_build_array('schema', nspowner::regrole, to_jsonb(s) - ARRAY['oid', 'nspname', 'nspowner'])::text
+FROM schemas JOIN pg_namespace AS s ON s.oid = schema
+
+UNION ALL
+SELECT n, '', jsonb_build_array('relation', relowner::regrole, (SELECT amname FROM pg_am WHERE oid = relam),
+    (SELECT spcname FROM pg_tablespace WHERE oid = reltablespace), (SELECT reloptions FROM pg_class AS t WHERE t.oid = c.reltoastrelid),
+    (SELECT jsonb_agg(inhdetachpending ORDER BY inhseqno) FROM pg_inherits WHERE inhrelid = c.oid),
+    to_jsonb(c) - ARRAY['n', 'tableoid', 'oid', 'relnamespace', 'reltype', 'reloftype', 'relowner', 'relam', 'relfilenode', 'reltablespace', 'relpages',
+        'reltuples', 'relallvisible', 'relallfrozen', 'reltoastrelid', 'relhasindex', 'relhasrules', 'relhastriggers', 'relhassubclass', 'relnatts',
+        'relrewrite', 'relfrozenxid', 'relminmxid', 'relpartbound'])::text
+FROM relations AS c
+UNION ALL
+SELECT n, 'SQL', format(E'RELATION %I\n%s\nOF %s\nINHERITS %s\n%s\nPARTITION BY %s', relname,
+    CASE WHEN relkind IN ('v', 'm') THEN pg_get_viewdef(oid) WHEN relkind IN ('i', 'I') THEN pg_get_indexdef(oid) END, NULLIF(reloftype, 0)::regtype,
+    (SELECT string_agg(inhparent::regclass::text, ', ' ORDER BY inhseqno) FROM pg_inherits WHERE inhrelid = c.oid),
+    pg_get_expr(relpartbound, oid), CASE WHEN relkind = 'p' THEN pg_get_partkeydef(oid) END)
+FROM relations AS c WHERE relkind NOT IN ('r', 'S') OR reloftype <> 0 OR relispartition OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid)
+UNION ALL
+SELECT n, '', jsonb_build_array('index', relname, to_jsonb(i) - ARRAY['indexrelid', 'indrelid', 'indkey', 'indcollation', 'indclass', 'indexprs',
+    'indpred', 'indcheckxmin'])::text
+FROM relations AS r JOIN LATERAL (SELECT * FROM pg_index WHERE indexrelid = r.oid OFFSET 0) AS i ON true WHERE relkind IN ('i', 'I')
+UNION ALL
+SELECT n, '', jsonb_build_array('foreign table', relname, srvname, ftoptions)::text
+FROM relations AS r JOIN LATERAL (SELECT * FROM pg_foreign_table WHERE ftrelid = r.oid OFFSET 0) AS f ON relkind = 'f'
+JOIN pg_foreign_server AS s ON s.oid = ftserver
+
+-- Of columns by their order: a number is left out where a column was dropped. Of an index those alone that have a setting. pg_attver is an option that
+-- the server sets by itself, with a number of each table.
+UNION ALL
+SELECT n, '', jsonb_build_array('column', relname, row_number() OVER (PARTITION BY r.oid ORDER BY attnum),
+    ARRAY(SELECT option FROM unnest(attoptions) AS option WHERE option !~ '^pg_attver='),
+    to_jsonb(a) - ARRAY['attrelid', 'atttypid', 'attnum', 'attcacheoff', 'attisdropped', 'attcollation', 'attoptions', 'atthasmissing', 'attmissingval'])::text
+FROM relations AS r JOIN LATERAL (SELECT * FROM pg_attribute WHERE attrelid = r.oid AND attnum > 0 AND NOT attisdropped OFFSET 0) AS a
+    ON relkind NOT IN ('S', 'i', 'I') OR attstattarget <> -1
+UNION ALL
+SELECT r.n, 'SQL', format(E'COLUMN %I %I %s COLLATE %s\n%s', relname, attname, format_type(atttypid, atttypmod), NULLIF(attcollation, 0)::regcollation,
+    CASE WHEN f.oid IS NULL THEN pg_get_expr(adbin, adrelid) ELSE format('%I.%I()', f.nspname, f.proname) END)
+FROM relations AS r JOIN LATERAL (SELECT * FROM pg_attribute WHERE attrelid = r.oid AND attnum > 0 AND NOT attisdropped OFFSET 0) AS a
+    ON relkind NOT IN ('S', 'i', 'I')
+LEFT JOIN LATERAL (
+    SELECT *, CASE WHEN adbin::text LIKE '{FUNCEXPR :funcid % :funcformat 0 :funccollid 0 :inputcollid 0 :args <> :location %}'
+                        AND position('{' IN substr(adbin::text, 2)) = 0 THEN split_part(adbin::text, ' ', 3)::oid END AS function
+    FROM pg_attrdef WHERE adrelid = r.oid AND adnum = attnum OFFSET 0) AS d ON true
+LEFT JOIN functions AS f ON f.oid = d.function
+
+UNION ALL
+SELECT n, '', jsonb_build_array('sequence', relname, seqtypid::regtype, to_jsonb(s) - ARRAY['seqrelid', 'seqtypid'])::text
+FROM relations AS r JOIN LATERAL (SELECT * FROM pg_sequence WHERE seqrelid = r.oid OFFSET 0) AS s ON relkind = 'S'
+UNION ALL
+SELECT n, 'SQL', format(E'SEQUENCE %I OWNED %s %s %I', relname, deptype, refobjid::regclass, attname)
+FROM relations AS r JOIN LATERAL (
+    SELECT * FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = r.oid AND deptype IN ('a', 'i') AND refclassid = 'pg_class'::regclass
+    OFFSET 0) AS d ON relkind = 'S'
+JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid
+
+UNION ALL
+SELECT n, '', jsonb_build_array('constraint', of, conparentid <> 0, to_jsonb(c) - ARRAY['n', 'of', 'tableoid', 'oid', 'connamespace', 'conrelid',
+    'contypid', 'conindid', 'conparentid', 'confrelid', 'conkey', 'confkey', 'conpfeqop', 'conppeqop', 'conffeqop', 'confdelsetcols', 'conexclop',
+    'conbin'])::text
+FROM constraints AS c
+UNION ALL SELECT n, 'SQL', format(E'CONSTRAINT %I %I\n%s', of, conname, pg_get_constraintdef(oid)) FROM constraints
+UNION ALL
+SELECT n, '', jsonb_build_array('trigger', relname, tgparentid <> 0, to_jsonb(t) - ARRAY['n', 'relname', 'tableoid', 'oid', 'tgrelid', 'tgparentid',
+    'tgfoid', 'tgconstrrelid', 'tgconstrindid', 'tgconstraint', 'tgattr', 'tgqual'])::text
+FROM triggers AS t
+UNION ALL
+SELECT t.n, 'SQL', CASE WHEN tgqual IS NOT NULL OR f.oid IS NULL THEN pg_get_triggerdef(t.oid)
+    ELSE format('TRIGGER %I %I %I.%I OF %s FROM %s', relname, tgname, nspname, proname,
+                ARRAY(SELECT attname FROM unnest(tgattr::int2[]) WITH ORDINALITY AS c (column_number, place)
+                      JOIN pg_attribute ON attrelid = tgrelid AND attnum = column_number ORDER BY place), NULLIF(tgconstrrelid, 0)::regclass) END
+FROM triggers AS t LEFT JOIN functions AS f ON f.oid = tgfoid
+UNION ALL
+SELECT n, '', jsonb_build_array('policy', relname, ARRAY(SELECT pg_get_userbyid(role) FROM unnest(polroles) AS role WHERE role <> 0 ORDER BY 1),
+    to_jsonb(p) - ARRAY['n', 'relname', 'tableoid', 'oid', 'polrelid', 'polroles', 'polqual', 'polwithcheck'])::text
+FROM policies AS p
+UNION ALL
+SELECT n, 'SQL', format(E'POLICY %I %I\nUSING %s\nCHECK %s', relname, polname, pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid))
+FROM policies
+UNION ALL SELECT n, '', jsonb_build_array('rule', relname, rulename, ev_enabled)::text FROM rules
+UNION ALL SELECT n, 'SQL', pg_get_ruledef(oid) FROM rules WHERE rulename <> '_RETURN'
+UNION ALL
+SELECT n, '', jsonb_build_array('statistics', stxowner::regrole, to_jsonb(s) - ARRAY['oid', 'stxrelid', 'stxnamespace', 'stxowner', 'stxkeys',
+    'stxexprs'])::text
+FROM members JOIN LATERAL (SELECT * FROM pg_statistic_ext WHERE oid = objid OFFSET 0) AS s ON classid = 'pg_statistic_ext'::regclass
+UNION ALL SELECT n, 'SQL', pg_get_statisticsobjdef(objid) FROM members WHERE classid = 'pg_statistic_ext'::regclass
+
+UNION ALL
+SELECT n, CASE prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, format(E'OWNER %I\n%s', pg_get_userbyid(proowner),
+    CASE prokind WHEN 'a' THEN concat(oid::regprocedure, (SELECT to_jsonb(a) - 'aggfnoid' FROM pg_aggregate AS a WHERE aggfnoid = oid),
+                                      to_jsonb(f) - ARRAY['n', 'nspname', 'oid', 'pronamespace', 'proowner', 'proacl'])
+                 ELSE replace(pg_get_functiondef(oid), E'\nAS $', E'\n    AS $') END)
+FROM functions AS f
+UNION ALL
+SELECT n, 'SQL', format('FUNCTION %I(%s) ACL %s', proname, pg_get_function_identity_arguments(oid), proacl) FROM functions WHERE proacl IS NOT NULL
+UNION ALL
+SELECT n, '', jsonb_build_array('type', typowner::regrole, to_jsonb(t) - ARRAY['n', 'tableoid', 'oid', 'typnamespace', 'typowner', 'typrelid', 'typelem',
+    'typarray', 'typsubscript', 'typinput', 'typoutput', 'typreceive', 'typsend', 'typmodin', 'typmodout', 'typanalyze', 'typbasetype', 'typcollation',
+    'typdefaultbin', 'typdefault'])::text
+FROM types AS t
+UNION ALL
+SELECT n, 'SQL', format(E'TYPE %I %s %s %s %s %s %s %s %s %s %s\n%s', typname, typsubscript, typinput, typoutput, typreceive, typsend, typmodin, typmodout,
+    typanalyze, NULLIF(typcollation, 0)::regcollation, format_type(coalesce(NULLIF(typbasetype, 0), NULLIF(typelem, 0)), typtypmod),
+    coalesce(pg_get_expr(typdefaultbin, 0), typdefault))
+FROM types
+UNION ALL
+SELECT n, 'SQL', format(E'RANGE %I %s %s %s %s %s', typname, rngsubtype::regtype, rngmultitypid::regtype, rngcollation, rngsubopc, concat_ws(' ', rngcanonical,
+    rngsubdiff))
+FROM types AS t JOIN pg_range ON rngtypid = t.oid
+UNION ALL
+SELECT n, '', jsonb_build_array('enum', typname, ARRAY(SELECT enumlabel FROM pg_enum WHERE enumtypid = t.oid ORDER BY enumsortorder))::text
+FROM types AS t WHERE typtype = 'e'
+
+UNION ALL
+SELECT n, '', jsonb_build_array('default privileges', defaclrole::regrole, defaclobjtype, defaclacl)::text
+FROM members JOIN LATERAL (SELECT * FROM pg_default_acl WHERE oid = objid OFFSET 0) AS a ON classid = 'pg_default_acl'::regclass
+
+UNION ALL
+SELECT n, 'COMMENT', format('COMMENT ON %s %s IS %L', type, identity, description)
+FROM objects AS o JOIN LATERAL (SELECT * FROM pg_description AS d WHERE d.objoid = o.objid AND d.classoid = o.classid OFFSET 0) AS d ON true
+CROSS JOIN LATERAL pg_identify_object(o.classid, o.objid, objsubid)
+UNION ALL
+SELECT n, 'COMMENT', format('SECURITY LABEL FOR %I ON %s %s IS %L', provider, type, identity, label)
+FROM pg_seclabel AS l JOIN objects AS o ON o.objid = l.objoid AND o.classid = l.classoid CROSS JOIN LATERAL pg_identify_object(o.classid, o.objid, objsubid)
+UNION ALL
+SELECT n, 'COMMENT', format('EXTENSION %s %s %s %s', deptype, (SELECT extname FROM pg_extension WHERE oid = refobjid), type, identity)
+FROM pg_depend AS d JOIN objects AS o ON o.objid = d.objid AND o.classid = d.classid CROSS JOIN LATERAL pg_identify_object(o.classid, o.objid, 0)
+WHERE refclassid = 'pg_extension'::regclass
+
+-- Kinds that few shards have, such as operators and text search configurations: such a shard is like no other. Publications are no part of a dump.
+UNION ALL
+SELECT n, '', jsonb_build_array(classid, objid)::text FROM members
+WHERE classid NOT IN ('pg_class'::regclass, 'pg_type'::regclass, 'pg_proc'::regclass, 'pg_statistic_ext'::regclass, 'pg_default_acl'::regclass,
+    'pg_publication_namespace'::regclass)
