@@ -25,6 +25,10 @@ import psycopg
 
 FILTERS = ("plain", "lo-fi", "sutro")  # as in global.sql
 
+# Texts of PgBouncer when it ends a connection while no transaction is open, so that the statement can be repeated:
+# docs/moves.md#pgbouncer-126, docs/application.md#a-login-that-pgbouncer-takes-for-failed.
+NOT_BEGUN = ("database removed", "server login has been failing")
+
 
 def shard_of(photo_id):
     """As snowflake_shard(id)."""
@@ -39,14 +43,15 @@ class Router:
         self.connections = {}
 
     def execute(self, shard, query, parameters):
-        try:
-            return self.run(shard, query, parameters)
-        except psycopg.OperationalError as error:
-            # PgBouncer 1.26 has ended the connection while no transaction was open: docs/moves.md#pgbouncer-126.
-            if "database removed" not in str(error):
-                raise
-            del self.connections[shard]
-            return self.run(shard, query, parameters)
+        deadline = time.monotonic() + 5
+        while True:
+            try:
+                return self.run(shard, query, parameters)
+            except psycopg.OperationalError as error:
+                if time.monotonic() > deadline or not any(text in str(error) for text in NOT_BEGUN):
+                    raise
+                self.connections.pop(shard, None)
+                time.sleep(0.1)
 
     def run(self, shard, query, parameters):
         if shard not in self.connections:
