@@ -147,7 +147,8 @@ inline void set_locator(xl_seq_rec* record, FileLocator locator)
 }
 #endif
 
-/* Of a relation of this database; 0: its default tablespace. 18 returns it in a struct. */
+/* The path of a relation's file in this database. tablespace: 0 is the default one. 18 returns the
+ * path in a struct. */
 inline const char* path_of_file(Oid tablespace, Oid file, ForkNumber fork)
 {
     constexpr int no_session = -1; /* not of a temporary table; 17 gave the constant another name */

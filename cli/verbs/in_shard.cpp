@@ -111,7 +111,7 @@ std::string explained(const ServerError& error, Connection& connection, const Sh
     const std::string undefined_function = "42883";
     std::string text = without_text(error.what(), "DECLARE snowflake_rows ");
     if (connection.is_alive() &&
-        (error.sqlstate == undefined_function || error.sqlstate == undefined_table))
+        (error.sqlstate == undefined_function || error.sqlstate == kUndefinedTable))
         text += missing_right(connection, shard);
     if (connection.is_alive() && ((error.sqlstate == undefined_function &&
                                    text.find("function snowflake_") != std::string::npos) ||

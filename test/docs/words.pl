@@ -9,9 +9,9 @@
 # not counted, because most are SQL. A path can be a folder. More than 3 in 10,000 words are a failure, and then each is
 # printed.
 #
-# In C++ it also finds sentences without a subject ("Of a killed command."): comments that begin with one of seven words,
-# and later sentences or messages that begin with one of five. "Those" and "Its" may refer to the sentence before. Each
-# is a failure.
+# In C++ it also finds sentences without a subject ("Of a killed command."): comments that begin with one of seven
+# words, and later sentences or messages that begin with one of five. "Those" and "Its" may refer to the sentence
+# before. Each is a failure.
 use strict;
 use warnings;
 
