@@ -102,13 +102,16 @@ void Progress::show(std::size_t done)
     const double seconds = static_cast<double>(milliseconds_since(start_)) / 1000;
     const double rate = static_cast<double>(done) / seconds;
     const auto left = static_cast<std::size_t>(static_cast<double>(total_ - done) / rate);
+    std::array<char, 40> left_text = {};
+    /* The first of them wait for connections and caches, and say little about the rest. */
+    if (done >= total_ / 10)
+        std::snprintf(left_text.data(), left_text.size(), ", %zu:%02zu left", left / 60, left % 60);
     const auto count = [this](std::size_t number) {
         return is_in_bytes_ ? pretty_size(static_cast<std::int64_t>(number))
                             : std::to_string(number);
     };
-    std::fprintf(stderr, "%s%s: %s of %s, %s%zu:%02zu left%s",
-                 is_terminal_ ? "\r\33[K" : time_of_day().c_str(), what_.c_str(),
-                 count(done).c_str(), count(total_).c_str(),
-                 is_in_bytes_ ? (count(static_cast<std::size_t>(rate)) + "/s, ").c_str() : "",
-                 left / 60, left % 60, is_terminal_ ? "" : "\n");
+    std::fprintf(stderr, "%s%s: %s of %s%s%s%s", is_terminal_ ? "\r\33[K" : time_of_day().c_str(),
+                 what_.c_str(), count(done).c_str(), count(total_).c_str(),
+                 is_in_bytes_ ? (", " + count(static_cast<std::size_t>(rate)) + "/s").c_str() : "",
+                 left_text.data(), is_terminal_ ? "" : "\n");
 }
