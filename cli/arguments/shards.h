@@ -67,7 +67,9 @@ struct ShardArguments {
   snowflake-shard run dbname=app --shards 0-1999 --no-transaction \
     --sql 'CREATE INDEX CONCURRENTLY ON photos (user_id)')");
         verb->add_option("DSN", run.dsns, kServers);
-        verb->add_option("--shards", run.shards, kShards)->required();
+        verb->add_option("--shards", run.shards,
+                         std::string(kShards) + "; all: those of all servers")
+            ->required();
         auto* sql = verb->add_option("--sql", run.sql, "SQL");
         auto* file = verb->add_option("--file", run.file, "file with SQL; - is the standard input")
                          ->excludes(sql);
@@ -88,8 +90,16 @@ struct ShardArguments {
             "how often a shard is tried if others are in the way: lock timeout, deadlock or "
             "serialization failure (default 5)");
         tries->check(CLI::Range(1, 1000));
-        verb->add_flag("--keep-going", run.keep_going,
-                       "continue with the other shards and servers after an error");
+        auto* keep_going =
+            verb->add_flag("--keep-going", run.keep_going,
+                           "continue with the other shards and servers after an error");
+        verb->add_option("--canary", run.canary,
+                         "change N shards first, and the others if none of these has failed")
+            ->check(CLI::Range(1, kMaxShard + 1));
+        verb->add_option("--max-failures", run.max_failures,
+                         "stop when so many shards have failed (default 1)")
+            ->check(CLI::Range(1, kMaxShard + 1))
+            ->excludes(keep_going);
         /* A statement outside of a transaction that fails can leave a part of its work, such as an
          * invalid index. It is not tried again, so --tries would have no effect. */
         verb->add_flag("--no-transaction", run.no_transaction,

@@ -129,11 +129,20 @@ public:
             if (state.state == "not done")
                 return progress_.expect(1);
             reporter_.print(state);
-            /* Found by look_at(): without --keep-going no change runs in any shard then. */
-            is_stopped_ = is_stopped_ || (state.state == "failed" && !options_.keep_going);
+            /* Found by look_at(): no change runs in any shard, unless some may fail. */
+            if (state.state == "failed")
+                count_failure();
         });
-        on_all_connections(servers, work_,
-                           [&](Connection& connection, Work& work) { work_on(connection, work); });
+        if (options_.canary > 0) {
+            const int before = failures_;
+            choose_canaries();
+            work_through(servers);
+            canaries_.clear();
+            is_stopped_ = is_stopped_ || failures_ > before;
+            for (Work& of_server : work_)
+                *of_server.next = 0;
+        }
+        work_through(servers);
         std::vector<ShardState> states;
         each_shard([&](const ShardState& state) {
             /* Printed last: as long as a connection is at work, a shard that is not done may still
@@ -154,6 +163,35 @@ private:
                 function(state);
     }
 
+    void work_through(ServerSet& servers)
+    {
+        on_all_connections(servers, work_,
+                           [&](Connection& connection, Work& work) { work_on(connection, work); });
+    }
+
+    /* Of the lowest numbers. */
+    void choose_canaries()
+    {
+        each_shard([&](const ShardState& state) {
+            if (state.state == "not done" && !state.shard.schema.empty())
+                canaries_.insert(state.shard.number);
+        });
+        while (canaries_.size() > static_cast<std::size_t>(options_.canary))
+            canaries_.erase(std::prev(canaries_.end()));
+    }
+
+    bool is_turn_of(const ShardState& state) const
+    {
+        return state.state == "not done" &&
+               (canaries_.empty() || canaries_.count(state.shard.number) > 0);
+    }
+
+    void count_failure()
+    {
+        failures_++;
+        is_stopped_ = is_stopped_ || (!options_.keep_going && failures_ >= options_.max_failures);
+    }
+
     void work_on(Connection& connection, Work& work)
     {
         /* A connection that is lost, and cannot be opened again, takes no more shards; with
@@ -164,14 +202,15 @@ private:
             if (i >= work.shards.size())
                 return;
             ShardState& state = work.shards[i];
-            if (state.state != "not done")
+            if (!is_turn_of(state))
                 continue;
             change(connection, state);
             if (state.state != "not done")
                 reporter_.print(state);
             /* By the error and not by the state: after a lost connection the shard is "not done"
              * with an error. */
-            is_stopped_ = is_stopped_ || (!state.error.empty() && !options_.keep_going);
+            if (!state.error.empty())
+                count_failure();
             if (!is_stopped_)
                 reopen_if_lost(connection);
             progress_.step();
@@ -206,6 +245,8 @@ private:
     std::vector<Work>& work_;
     Reporter reporter_;
     Progress progress_{"run"};
+    ShardSet canaries_; /* empty: the turn of all */
+    std::atomic<int> failures_ = 0;
     std::atomic<bool> is_stopped_ = false;
 };
 
@@ -229,8 +270,13 @@ Work missing_of(ServerSet& servers, ShardSet numbers, const std::vector<Work>& w
 int run_on_shards(const RunOptions& options)
 {
     std::vector<Change> changes = read_changes(options);
-    const ShardSet numbers = parse_shards(options.shards);
+    ShardSet numbers;
+    if (options.shards != "all")
+        numbers = parse_shards(options.shards);
     ServerSet servers(options.dsns, Access::writes, options.keep_going);
+    if (options.shards == "all")
+        for (const std::vector<Shard>& shards : read_shards(servers))
+            numbers.merge(numbers_of(shards));
     /* A move that begins after this check compares the definition with the one that it has copied,
      * before the fence, and stops if they differ. */
     require_unmoved(servers, numbers);

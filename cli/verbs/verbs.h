@@ -26,14 +26,16 @@ struct CloneOptions : ServerOptions {
 int clone_shards(const CloneOptions& options);
 
 struct RunOptions : ServerOptions {
-    std::string shards;
-    std::string sql; /* one of these three */
+    std::string shards; /* also all */
+    std::string sql;    /* one of these three */
     std::string file;
     std::string folder;
     std::string once;
     int jobs = 1;
     double lock_timeout = 0; /* seconds; 0: the server's */
     int tries = 5;
+    int canary = 0;       /* 0: none */
+    int max_failures = 1; /* keep_going without this option: any number */
     bool no_transaction = false;
 };
 int run_on_shards(const RunOptions& options);

@@ -216,6 +216,30 @@ subtest 'the holder of the lock of a record is named' => sub {
 
 # --- connections and a server that is lost ----------------------------------------------------------
 
+subtest '--canary changes some shards first, and the others if these are well' => sub {
+	my $fails_in = sub { my ($shards) = @_;
+		"CREATE TABLE canary AS SELECT 1 / (NOT 'x' || current_schema() ~ '^xinsta[$shards]\$')::int AS a" };
+	my @all = ('run', $one, $two, '--shards', 'all', '--canary', 3, '--jobs', 2, '--sql');
+	($status, $rows, $err) = shard_json($program, @all, $fails_in->(1));
+	is("$status " . states($rows), '3 done 0,2; failed 1; not done 3,4,5,6,7,8,20', 'a canary fails: the others are not changed')
+		or diag($err);
+	($status, $rows) = shard_json($program, @all, 'DROP TABLE IF EXISTS canary', '--keep-going');
+	is("$status " . states($rows), '0 done 0,1,2,3,4,5,6,7,8,20', 'none fails: all of both servers are changed');
+	($status, $rows) = shard_json($program, @all, $fails_in->(6), '--keep-going');
+	is("$status " . states($rows), '3 done 0,1,2,3,4,5,7,8,20; failed 6', 'another one fails');
+	in_shards('DROP TABLE IF EXISTS canary');
+};
+
+subtest '--max-failures stops after so many' => sub {
+	my $sql = q{CREATE TABLE counted AS SELECT 1 / (current_schema() !~ '[1367]')::int AS a};
+	($status, $rows) = shard_json($program, 'run', $one, '--shards', 'all', '--max-failures', 2, '--sql', $sql);
+	is("$status " . states($rows), '3 done 0,2; failed 1,3; not done 8,20', 'the second failure ends it');
+	in_shards('DROP TABLE IF EXISTS counted');
+	($status, $rows) = shard_json($program, 'run', $two, '--shards', '4-7', '--max-failures', 1, '--sql', $sql);
+	is("$status " . states($rows), '3 done 4,5; failed 6; not done 7', 'the first failure ends it, as without the option');
+	in_shards('DROP TABLE IF EXISTS counted');
+};
+
 subtest '--jobs opens as many connections to each server' => sub {
 	$_->safe_psql('postgres', 'CREATE TABLE public.seen (n bigint); CREATE TABLE public.go ()') foreach $one, $two;
 	# The statements wait until three connections are there.
