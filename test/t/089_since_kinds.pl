@@ -110,7 +110,8 @@ sub start_writers
 }
 
 my %outputs = (csv => "$dir/out.csv", jsonl => "$dir/out.jsonl");
-my $rows = 'SELECT id, caption FROM %s WHERE id > $1 AND id <= $2';
+# Two sequences can make the same ID.
+my $rows = q{SELECT id, caption, '%1$s' AS tab FROM %1$s WHERE id > $1 AND id <= $2};
 my $sql = join(' UNION ALL ', map { sprintf $rows, $_ } 'photos', 'likes') . ' ORDER BY id';
 
 sub append_new_rows
@@ -122,12 +123,12 @@ sub append_new_rows
 		'<', '/dev/null', '2>>', "$dir/$format.err");
 }
 
-# Values of the third column: the IDs.
-sub ids_in
+# Table and ID.
+sub rows_in
 {
 	my ($format) = @_;
 	my $text = slurp_file($outputs{$format});
-	return map { decode_json($_)->{id} } split /\n/, $text if $format eq 'jsonl';
+	return map { my $row = decode_json($_); "$row->{tab} $row->{id}" } split /\n/, $text if $format eq 'jsonl';
 	my @rows = ([]);
 	while ($text =~ /\G(?:"((?:[^"]|"")*)"|([^,"\n]*))([,\n])/gc)
 	{
@@ -136,15 +137,18 @@ sub ids_in
 	}
 	is(pos $text, length $text, 'the output has records alone');
 	shift @rows;    # the heading
-	return map { $_->[2] } grep { @$_ == 4 } @rows;
+	return map { "$_->[4] $_->[2]" } grep { @$_ == 5 } @rows;
 }
 
 my ($writers, @consuming) = (start_writers(), start_consumers());
 foreach my $kill (1 .. $kills)
 {
 	show_progress('since', $kill, $kills);
+	# At a random time, or when a run has begun to print.
+	my %sizes = map { $_ => -s $outputs{$_} // 0 } keys %outputs;
 	my @runs = map { append_new_rows($_) } sort keys %outputs;
-	usleep(int rand 400_000);
+	usleep(int rand 400_000) if $kill % 2;
+	await('rows are printed', sub { !goes_on($runs[0]) || -s $outputs{csv} > $sizes{csv} }) unless $kill % 2;
 	kill_command($_) foreach @runs;
 	next unless $kill == int($kills / 2);
 	crash($node);
@@ -162,8 +166,10 @@ $_->finish foreach @consuming;
 my %written;
 foreach my $shard (0 .. $#kinds)
 {
-	$written{$_} = 1
-	  foreach split /\n/, $node->safe_psql('postgres', "SELECT id FROM insta$shard.photos UNION ALL SELECT id FROM insta$shard.likes");
+	foreach my $table ('photos', 'likes')
+	{
+		$written{"$table $_"} = 1 foreach split /\n/, $node->safe_psql('postgres', "SELECT id FROM insta$shard.$table");
+	}
 }
 foreach my $format (sort keys %outputs)
 {
@@ -172,7 +178,7 @@ foreach my $format (sort keys %outputs)
 		$run->finish;
 		is($run->result(0), 0, 'the last run ends') or diag(slurp_file("$dir/$format.err"));
 		my %seen;
-		my $lines = () = map { $seen{$_}++ } ids_in($format);
+		my $lines = () = map { $seen{$_}++ } rows_in($format);
 		note("$lines rows; " . (() = slurp_file("$dir/$format.err") =~ /were cut off/g) . ' outputs were cut');
 		is(scalar(grep { !$seen{$_} } keys %written), 0, 'no row is missed');
 		is(scalar(grep { $seen{$_} > 1 } keys %seen), 0, 'none is doubled');
