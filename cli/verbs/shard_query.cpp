@@ -135,6 +135,8 @@ void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Aske
         session.end_statement();
         for (Row& row : rows)
             row.insert(row.begin(), {shard.number, shard.schema});
+        if (since_)
+            since_->begin_rows(shard);
         sink_.add(asked.place, std::move(rows));
     });
     session.end_statement();

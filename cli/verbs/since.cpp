@@ -67,9 +67,9 @@ Since::Since(std::string file, double timeout)
  * case: an error of it comes before the rows. */
 void Since::begin_output()
 {
-    Appended output = look_at_output();
-    const std::int64_t more = output.length - interrupted_.length;
-    if (!interrupted_.file.empty() && output.file != interrupted_.file) {
+    output_ = look_at_output();
+    const std::int64_t more = output_.length - interrupted_.length;
+    if (!interrupted_.file.empty() && output_.file != interrupted_.file) {
         warn("an earlier run was ended while it printed into another file: the rows behind its "
              "first " +
              std::to_string(interrupted_.length) + " bytes are printed again");
@@ -77,9 +77,9 @@ void Since::begin_output()
         cut_output(interrupted_.length);
         warn("an earlier run was ended while it printed: its last " + std::to_string(more) +
              " bytes were cut off the output, and the rows are printed again");
-        output = look_at_output();
+        output_ = look_at_output();
     }
-    write(output);
+    write(output_);
     if (ends_within_line())
         std::cout << "\n";
 }
@@ -100,14 +100,26 @@ Span Since::settle(Connection& connection, const Shard& shard, const Source& sou
     return {first, settled};
 }
 
+void Since::begin_rows(const Shard& shard)
+{
+    const std::lock_guard<std::mutex> lock(noting_);
+    begun_.insert(shard.number);
+}
+
 void Since::note(const Shard& shard, const Span& span)
 {
     const std::lock_guard<std::mutex> lock(noting_);
+    begun_.erase(shard.number);
     noted_[shard.number] = span.last;
 }
 
 void Since::save()
 {
+    if (!begun_.empty() && !output_.file.empty())
+        return warn("some rows of " + std::string(begun_.size() == 1 ? "shard " : "shards ") +
+                    format_shards(begun_) +
+                    " were printed before the error: the next run cuts all rows of this one off "
+                    "the output, and prints them again");
     try {
         sync_output();
     } catch (const Failure& error) {

@@ -32,9 +32,12 @@ public:
     /* In transactions of its own. A Failure if transactions that have drawn do not end in time, or
      * if the file is ahead of the shard. */
     Span settle(Connection& connection, const Shard& shard, const Source& source) const;
+    /* Before rows of the shard are printed. */
+    void begin_rows(const Shard& shard);
     /* The rows of the shard are printed, but for those that the caller has not flushed. */
     void note(const Shard& shard, const Span& span);
-    /* Replaces the file in one step, when the rows are on the disk of the standard output. */
+    /* Replaces the file in one step, when the rows are on the disk of the standard output. If a
+     * shard has failed among its rows, this leaves all to the next run, which cuts them off. */
     void save();
 
 private:
@@ -45,5 +48,7 @@ private:
     Appended interrupted_ = {}; /* of the run before, if it was ended; read_ is read with it */
     std::map<int, std::int64_t> read_;
     std::map<int, std::int64_t> noted_;
+    ShardSet begun_; /* shards with rows that are not all printed */
+    Appended output_ = {};
     std::mutex noting_;
 };

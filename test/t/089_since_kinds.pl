@@ -202,5 +202,26 @@ subtest 'consumers' => sub {
 	note("$missed rows");
 };
 
+subtest 'a session that ends while its rows are printed' => sub {
+	$node->safe_psql('postgres', q{INSERT INTO insta0.photos (caption) SELECT repeat('x', 4000) FROM generate_series(1, 20000);
+		INSERT INTO insta1.photos (caption) VALUES ('beside')});
+	my $size = -s $outputs{csv};
+	my $run = append_new_rows('csv');
+	await('rows are printed', sub { -s $outputs{csv} > $size });
+	$run->signal('STOP');
+	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE application_name LIKE 'snowflake-shard%' AND pid <> pg_backend_pid()});
+	$run->signal('CONT');
+	$run->finish;
+	is($run->result(0), 3, 'exit code 3');
+	like(slurp_file("$dir/csv.err"), qr/some rows of shard 0 were printed before the error: the next run cuts/, 'it is told');
+	$run = append_new_rows('csv');
+	$run->finish;
+	is($run->result(0), 0, 'the next run ends');
+	my $text = slurp_file($outputs{csv});
+	is(() = $text =~ /,x{4000},photos$/mg, 20000, 'the rows are printed once');
+	is(() = $text =~ /,beside,photos$/mg, 1, 'and those of another shard');
+};
+
 $node->stop;
 done_testing();
