@@ -1,4 +1,4 @@
-# examples/router as docs/scale-out.md shows it: an application writes through PgBouncer while an operator adds a
+# examples/router as README and docs/scale-out.md show it: an application writes through PgBouncer while an operator adds a
 # server, moves shards, changes them, takes a server away and splits one. No statement fails, no acknowledged write is
 # lost or doubled, the shards are where the plans say, and the page shows such outputs. The application's own check can
 # fail.
@@ -74,6 +74,20 @@ sub shown_lines
 	my @blocks = $text =~ /<!-- $kind```\n(.*?)\n```/sg;
 	return grep { /\S/ } map { split /\n/ } @blocks;
 }
+
+subtest 'the demo moves shards and moves them back, and README shows its last lines' => sub {
+	my ($status, $said) = output_of('demo');
+	is($status, 0, 'no write fails') or diag($said);
+	like($said, qr/^4 shards moved to a new server: writes were blocked for \d+ ms$/m, 'shards moved');
+	like($said, qr/^4 shards moved back by --undo: writes were blocked for \d+ ms$/m, 'and moved back');
+	like($said, qr/^\d{3,} writes, 0 errors, 0 lost, 0 doubled; /m, 'no write is lost or doubled');
+	like($said, qr/Index Cond: \(\(id >= /, 'a range of time uses the primary key');
+	my @shown = shown_lines("$source/README.md");
+	cmp_ok(scalar @shown, '>', 5, 'README shows lines');
+	my @last = (grep { /\S/ } split /\n/, $said)[ -@shown .. -1 ];
+	is(join("\n", map { shape($_) } @last), join("\n", map { shape($_) } @shown), 'which are the last ones');
+	ok(!-e $dir, 'nothing is left');
+};
 
 my ($status, $said) = output_of('play', '--pause', 30);
 
