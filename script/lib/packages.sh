@@ -50,7 +50,7 @@ mention_cluster() {
 The package postgresql-$server_version was installed for this, and no cluster was made. A later "apt-get
 install postgresql" makes none either, because the package is there. To make one, as root:
 
-    pg_createcluster $server_version main --start
+    pg_createcluster $server_version main --locale C.UTF-8 --start
 TEXT
     rm -f -- "$workdir/new_server"
 }
