@@ -1,5 +1,6 @@
 #!/usr/bin/env perl
-# Each relative link of a Markdown page leads to a file, and its anchor to a heading there.
+# Each relative link of a Markdown page leads to a file, and its anchor to a heading there. docs/README.md, if it is among
+# the pages, links to each of the others below docs.
 #
 #   test/docs/links.pl PAGE...
 use strict;
@@ -7,9 +8,16 @@ use warnings;
 
 use File::Basename;
 
-my ($count, $failures, %anchors) = (0, 0);
+my $index = 'docs/README.md';
+my ($count, $failures, %anchors, %in_index) = (0, 0);
 check_page($_) foreach @ARGV;
-printf "%d links, %d lead nowhere\n", $count, $failures;
+foreach my $page (grep { $_ ne $index } grep { m{^docs/} } %in_index ? @ARGV : ())
+{
+	next if $in_index{$page};
+	print "$index has no link to $page\n";
+	$failures++;
+}
+printf "%d links, %d failures\n", $count, $failures;
 exit($failures ? 1 : 0);
 
 sub check_page
@@ -25,6 +33,7 @@ sub check_page
 			next if $link =~ /^[a-z]+:/;
 			my ($path, $anchor) = split /#/, $link, 2;
 			my $target = $path eq '' ? $page : dirname($page) . "/$path";
+			$in_index{$target} = 1 if $page eq $index;
 			$count++;
 			next if -e $target && (!defined $anchor || anchors($target)->{$anchor});
 			print "$page:$line: $link\n";
