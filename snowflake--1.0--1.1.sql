@@ -98,11 +98,6 @@ CREATE FUNCTION snowflake_settled_id(tab regclass, col name DEFAULT 'id') RETURN
 COMMENT ON FUNCTION snowflake_settled_id(regclass, name) IS
     'the same for the shard, the sequence and the epoch in the DEFAULT of a column';
 
--- The same for several, until the session ends, so that each can be made in a transaction of its own: the time of a claim grows with the number
--- of shards that the database has.
-CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
-
 -- Whether an object calls snowflake_settled_id(): it names a sequence and draws nothing from it.
 CREATE FUNCTION snowflake_internal.asks_settled(classid oid, objid oid) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -118,6 +113,11 @@ CREATE OR REPLACE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_
     LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE
     SUPPORT snowflake_internal.between_support
     AS 'MODULE_PATHNAME', 'snowflake_between';
+
+-- The same for several, until the session ends, so that each can be made in a transaction of its own: the time of a claim grows with the number
+-- of shards that the database has.
+CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
 
 -- Nobody draws from the sequence until the transaction ends; readers do not wait. The right is that of setval().
 CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
