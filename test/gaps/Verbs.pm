@@ -79,7 +79,15 @@ my %verbs = (
 	'query --then' => { @reading,
 		words => sub { ('query', both(@_), '--shards', '5', '--sql', $query, '--then', 'SELECT count(*) FROM rows') } },
 	'query --since' => { @reading,
-		prepare => sub { my ($fleet) = @_; unlink "$fleet->{dir}/since"; () },
+		# A sequence that is behind is advanced.
+		prepare => sub {
+			my ($fleet) = @_;
+			unlink "$fleet->{dir}/since";
+			my $error = $fleet->try_sql('one', 'mallory', q{CREATE SEQUENCE insta5.behind;
+				CREATE TABLE insta5.later (id bigint DEFAULT public.snowflake_next_id(5, 'insta5.behind'))});
+			die $error if $error;
+			return;
+		},
 		words => sub { ('query', both(@_), '--shards', '5', '--since', "$_[0]{dir}/since",
 			'--sql', "$query WHERE id > \$1 AND id <= \$2") } },
 	'clone' => { @reading,
