@@ -114,8 +114,18 @@ CREATE OR REPLACE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_
     SUPPORT snowflake_internal.between_support
     AS 'MODULE_PATHNAME', 'snowflake_between';
 
--- The same for several, until the session ends, so that each can be made in a transaction of its own: the time of a claim grows with the number
--- of shards that the database has.
+-- A call of snowflake_next_id() that an object makes, with the arguments as stored (NULL: no constant).
+-- An object also makes the calls of the functions and of the domain that it depends on.
+CREATE TYPE snowflake_internal.call AS (
+    classid oid, objid oid, objsubid integer, -- a column (pg_class), a function (pg_proc) or a domain (pg_type)
+    schema oid,
+    function oid,      -- that it goes through; NULL: none
+    shard integer, seq oid, epoch_ms bigint,
+    home oid,          -- the schema of the object whose expression holds the call
+    is_direct boolean, -- which is this object
+    is_plain boolean); -- the call is the whole expression, but for casts
+
+-- The same for several, until the session ends: the time of a claim grows with the number of shards of the database.
 CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
 
@@ -587,6 +597,35 @@ BEGIN
 END;
 $$;
 
+-- Refuses a function whose IDs carry another shard or another counter than lastval() % 1024.
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_judge_fields(
+        legacy regprocedure, shard integer, calls snowflake_internal.observation[], instead text) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    first_shard CONSTANT bigint := (calls[1].id >> 10) & 8191;
+    seen snowflake_internal.observation := calls[1];
+    detail text;
+BEGIN
+    -- All 23 bits: a counter that is wider than its field changes the shard.
+    SELECT c.* INTO seen FROM unnest(calls) AS c
+    ORDER BY (c.id & 8388607) <> ((first_shard << 10) | (c.last_value & 1023)) DESC, c.before LIMIT 1;
+    detail := format('With lastval() = %s it returned %s: shard %s, counter %s.',
+                     seen.last_value, seen.id, (seen.id >> 10) & 8191, seen.id & 1023);
+    IF (seen.id & 8388607) <> ((first_shard << 10) | (seen.last_value & 1023)) THEN
+        RAISE EXCEPTION 'function %: the counter is not lastval() %% 1024', legacy USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = detail,
+            HINT = concat_ws(E'\n', 'If its shard is shifted by 10 bits, write nextval(...) % 1024 for the counter, '
+                             'and adopt it then.', instead);
+    ELSIF first_shard <> shard THEN
+        RAISE EXCEPTION 'function %: IDs carry shard %, not %', legacy, first_shard, shard USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = detail,
+            HINT = format('If that is its shard: SELECT snowflake_adopt(%L, %s);', legacy, first_shard);
+    END IF;
+END;
+$$;
+
 -- snowflake_attach('schema.table' [, 'column'] [, shard => 0..8191] [, seq => 'schema.sequence'] [, epoch_ms => n]
 --                  [, validate => false])
 --
@@ -705,8 +744,7 @@ BEGIN
             DETAIL = format('Asked for is %s.',
                             concat_ws(', ', 'shard ' || shard, 'sequence ' || seq::text, 'epoch_ms ' || epoch_ms)),
             HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT snowflake_attach(%s);',
-                          col.attrelid::regclass, col.attname,
-                          snowflake_internal.attach_arguments(
+                          col.attrelid::regclass, col.attname, snowflake_internal.attach_arguments(
                               col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
     END IF;
     RAISE NOTICE '% is attached already: %', described, old_text;
@@ -801,6 +839,34 @@ BEGIN
             DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
             HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
                           tbl, col.attname);
+    END IF;
+END;
+$$;
+
+-- Refuses a column that has its values from the column of another table.
+-- Of one column only: with several, a column that is NULL for a new row leaves the key unchecked.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint)
+    RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    key record;
+BEGIN
+    SELECT f.conname, a.attrelid::regclass AS tbl, a.attname, c.relnamespace = r.relnamespace AS is_near INTO key
+    FROM pg_constraint AS f
+    JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = f.confkey[1]
+    JOIN pg_class AS r ON r.oid = f.confrelid
+    JOIN pg_class AS c ON c.oid = f.conrelid
+    WHERE f.conrelid = col.attrelid AND f.contype = 'f' AND f.conparentid = 0 AND f.conkey = ARRAY[col.attnum]
+      AND (f.confrelid, f.confkey[1]) <> (col.attrelid, col.attnum)
+    ORDER BY f.conname COLLATE "C" LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'column % of table % refers to column % of table %',
+            quote_ident(col.attname), col.attrelid::regclass, quote_ident(key.attname), key.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.',
+                            key.tbl, key.conname),
+            HINT = format('Attach the column that it refers to. That makes this one a bigint, too: '
+                          'SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(key.tbl, key.attname,
+                                                              CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
     END IF;
 END;
 $$;
@@ -1070,8 +1136,7 @@ BEGIN
                        SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users(old.seq, scope) AS u
                        WHERE u.is_root AND NOT u.is_native) AS v
                  JOIN pg_class AS c ON c.oid = v.tbl
-                 JOIN pg_class AS o ON o.oid = col.tbl),
-                'For a sequence of its own:',
+                 JOIN pg_class AS o ON o.oid = col.tbl), 'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
                 format('SELECT snowflake_attach(%s);',
@@ -1218,6 +1283,40 @@ UNION ALL
 SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
               pg_describe_object('pg_trigger'::regclass, t.oid, 0), t.tgrelid::regclass, t.tgname)
 FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
+$$;
+
+-- Statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text)
+    RETURNS text LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+-- If all of it is pasted into psql, the transaction stays open: nothing is lost.
+WITH objects AS (
+    -- An object can be reached on several ways. The longest tells when to drop it: before the objects it depends on.
+    SELECT d.drop_text, max(d.depth) AS depth,
+           -- The pattern by which pg_dump -t selects the object. It has no option for a function, or for a table in a
+           -- publication.
+           CASE WHEN o.type NOT IN ('function', 'procedure', 'publication relation')
+                THEN format('%I.%I', o.object_names[1], o.object_names[2]) END AS pattern,
+           o.type <> 'index' AS is_selected -- comes with its materialized view
+    FROM snowflake_internal.attach_dependents($1) AS d
+    CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, 0) AS o
+    WHERE d.drop_text IS NOT NULL
+    GROUP BY d.drop_text, o.type, o.object_names
+)
+SELECT concat_ws(E'\n',
+    '-- 1. In a shell, save the definitions of the dropped objects, with owners, privileges and comments:',
+    format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
+           CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
+               string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '')
+                   FILTER (WHERE o.is_selected) END, snowflake_internal.shell_quote(current_database())),
+    '-- 2. Drop it and attach, in one transaction:',
+    'BEGIN;',
+    string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
+    format('SELECT snowflake_attach(%s);', $2),
+    '-- 3. Run from before.sql the statements that create the dropped objects, and no others: the file can have the '
+        'old',
+    '--    DEFAULT, too. REFRESH materialized views. Then COMMIT;')
+FROM objects AS o
+HAVING count(*) > 0
 $$;
 
 -- Names the publications of the tables that are to be rewritten, and the transactions with snapshots before that.
@@ -1398,6 +1497,81 @@ BEGIN
 END;
 $$;
 
+-- The column that a table is partitioned by; an error if that is not the RANGE of one bigint column.
+CREATE OR REPLACE FUNCTION snowflake_internal.partition_key(parent regclass) RETURNS name
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    target record;
+BEGIN
+    IF parent IS NULL THEN
+        RAISE EXCEPTION 'the table of snowflake_create_partitions() must not be null' USING
+            ERRCODE = 'null_value_not_allowed',
+            HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
+    END IF;
+    SELECT k.partstrat, k.partnatts, a.attname, t.typoutput,
+           CASE WHEN k.partnatts = 1 THEN format_type(a.atttypid, a.atttypmod) END AS type INTO target
+    FROM pg_class AS c
+    LEFT JOIN pg_partitioned_table AS k ON k.partrelid = c.oid
+    LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.partattrs[0] AND a.attnum > 0 -- 0: an expression
+    LEFT JOIN pg_type AS t ON t.oid = a.atttypid
+    WHERE c.oid = parent;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'table with OID % does not exist', parent::oid USING
+            ERRCODE = 'undefined_table',
+            HINT = 'Give a table by its name: ''schema.table''::regclass.';
+    ELSIF target.partstrat = 'r' AND target.partnatts = 1
+          AND target.typoutput = 'int8out'::regproc THEN -- or a domain over bigint
+        RETURN target.attname;
+    END IF;
+    RAISE EXCEPTION '% is not partitioned by RANGE of one bigint column',
+        pg_describe_object('pg_class'::regclass, parent, 0) USING
+        ERRCODE = 'wrong_object_type',
+        DETAIL = coalesce('Its partition key is ' || pg_get_partkeydef(parent)
+                          || coalesce(', of type ' || target.type, '') || '.', 'It has no partition key.'),
+        HINT = 'CREATE TABLE ... (id bigint PRIMARY KEY, ...) PARTITION BY RANGE (id);';
+END;
+$$;
+
+-- The epoch of a column's IDs: that of its DEFAULT, or epoch_ms where it does not tell; an error if they differ.
+CREATE OR REPLACE FUNCTION snowflake_internal.partition_epoch(parent regclass, key name, epoch_ms bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    described CONSTANT text := format('column %I of table %s', key, parent);
+    made bigint[]; -- the epochs of the DEFAULT; NULL: one that is no constant
+    known bigint[];
+BEGIN
+    -- A row that is inserted into a table gets the DEFAULT of that table, and not that of its partition.
+    SELECT array_agg(DISTINCT k.epoch_ms) INTO made
+    FROM pg_partition_ancestors(parent) AS t(tbl)
+    JOIN pg_attribute AS a ON a.attrelid = t.tbl AND a.attname = key
+    CROSS JOIN LATERAL snowflake_internal.call_of('pg_class'::regclass::oid, t.tbl::oid, a.attnum::integer) AS k;
+
+    known := array_remove(made, NULL);
+    IF cardinality(known) > 1 THEN
+        RAISE EXCEPTION '% makes IDs of several epochs', described USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('They are %s; the bounds of a partition are of one.', array_to_string(known, ', ')),
+            HINT = format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...', pg_partition_root(parent), key);
+    ELSIF known[1] <> epoch_ms THEN
+        RAISE EXCEPTION '% makes IDs of another epoch than epoch_ms %', described, epoch_ms USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Its DEFAULT has epoch_ms %s.', known[1]),
+            HINT = 'Leave epoch_ms out.';
+    ELSIF epoch_ms IS NULL AND (made IS NULL OR cardinality(known) < cardinality(made)) THEN
+        RAISE EXCEPTION 'the epoch of % is not known', described USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = CASE WHEN made IS NULL THEN 'Its DEFAULT makes no IDs.'
+                          ELSE 'The epoch_ms of its DEFAULT is no constant.' END,
+            HINT = concat_ws(' ', format('Give the epoch of its IDs, for example epoch_ms => %s.',
+                                    snowflake_internal.default_epoch()),
+                             CASE WHEN made IS NULL
+                                 THEN format('If they shall be made here: SELECT snowflake_attach(%L, %L);',
+                                             pg_partition_root(parent), key) END);
+    END IF;
+    RETURN coalesce(epoch_ms, known[1]);
+END;
+$$;
+
 -- The time in which IDs are made.
 CREATE OR REPLACE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
@@ -1525,14 +1699,12 @@ WHEN check_violation THEN
     WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
     RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING ERRCODE = 'check_violation',
         DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
-        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
-            format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
+        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;', format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
             format('SELECT snowflake_create_partitions(%s);', arguments),
             format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
                    'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
                    other, condition, columns, parent),
-            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
-            'COMMIT;');
+            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other), 'COMMIT;');
 END;
 $$;
 
@@ -1716,15 +1888,13 @@ WHERE epoch_ms BETWEEN -60000000000000
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement,
-              seqmax),
-       snowflake_internal.reshape_hint(seqrelid)
+              seqmax), snowflake_internal.reshape_hint(seqrelid)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
 SELECT 'notice', format('sequence %s', s.seqrelid::regclass),
        format('it makes no IDs on this Citus worker: its MINVALUE %s and MAXVALUE %s are those of a copy', s.seqmin,
-              s.seqmax),
-       'Insert through the coordinator; docs/citus.md says how to insert on every node.'
+              s.seqmax), 'Insert through the coordinator; docs/citus.md says how to insert on every node.'
 FROM pg_sequence AS s
 WHERE s.seqrelid IN (SELECT seq FROM calls) AND snowflake_internal.is_citus_copy(s.seqmin, s.seqmax)
 UNION ALL
@@ -1737,8 +1907,7 @@ SELECT 'warning', format('sequence %s', seqrelid::regclass), format('the clock i
        'IDs go on from the last one at 1024 a millisecond. Look at the clock.'
 FROM sequences, settings WHERE lead > 2000 AND (max_drift < 0 OR lead <= max_drift)
 UNION ALL
-SELECT 'warning', format('sequence %s', s.seqrelid::regclass),
-       format('it is unlogged, and %s is not',
+SELECT 'warning', format('sequence %s', s.seqrelid::regclass), format('it is unlogged, and %s is not',
               string_agg(DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity COLLATE "C", ', ')),
        format('ALTER SEQUENCE %s SET LOGGED; after a crash only the clock protects its IDs.', s.seqrelid::regclass)
 FROM sequences AS s
@@ -1775,8 +1944,7 @@ WITH compared AS MATERIALIZED (
     SELECT CASE WHEN min(setting::bigint) >= 0 THEN max(setting::bigint) END AS reach
     FROM pg_settings WHERE name IN ('snowflake.max_drift', 'snowflake.max_lead')
 )
-SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
-       (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
+SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END, (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
        format('it holds %s, above sequence %s', id, seq)
        || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
        CASE WHEN lead > reach
@@ -1804,8 +1972,7 @@ SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.
               s.seqrelid::regclass, v.last_value,
               CASE WHEN v.last_value < 1::bigint << 53 THEN 'a position of native IDs' ELSE 'an ID' END),
        format('SELECT snowflake_attach(%s%s);',
-              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid,
-                                                  nullif(e.epoch_ms, snowflake_internal.default_epoch())),
+              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid, nullif(e.epoch_ms, snowflake_internal.default_epoch())),
               CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct
                                     AND k.shard IS NOT NULL) THEN ', shard => ...' END)
 FROM pg_sequence AS s
@@ -1833,12 +2000,9 @@ CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call
 WITH foreigners AS MATERIALIZED (
     SELECT p.oid, p.proname = 'next_id' AND l.lanname = 'plpgsql' AS is_of_scheme
     FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
-    WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
-      AND p.provolatile = 'v'
-      AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
-                      AND k.objid = p.oid)
-      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
-                      AND e.deptype = 'e')
+    WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset AND p.provolatile = 'v'
+      AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
+      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
 ), called AS (
     SELECT p.oid AS function, min(f.oid) AS by_default
     FROM foreigners AS p
@@ -1850,8 +2014,7 @@ WITH foreigners AS MATERIALIZED (
 )
 SELECT 'notice', p.oid::regprocedure::text,
        coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
-                || ' calls it, and it is not native',
-                'it is a PL/pgSQL function, with the duplicates of that scheme'),
+                || ' calls it, and it is not native', 'it is a PL/pgSQL function, with the duplicates of that scheme'),
        format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
 FROM foreigners AS p
 LEFT JOIN called AS c ON c.function = p.oid

@@ -13,9 +13,7 @@ CREATE TYPE snowflake_internal.call AS (
     classid oid, objid oid, objsubid integer, -- a column (pg_class), a function (pg_proc) or a domain (pg_type)
     schema oid,
     function oid,      -- that it goes through; NULL: none
-    shard integer,
-    seq oid,
-    epoch_ms bigint,
+    shard integer, seq oid, epoch_ms bigint,
     home oid,          -- the schema of the object whose expression holds the call
     is_direct boolean, -- which is this object
     is_plain boolean); -- the call is the whole expression, but for casts
@@ -33,8 +31,7 @@ CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid inte
 CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
 
--- The same for several, until the session ends, so that each can be made in a transaction of its own: the time of a claim grows with the number
--- of shards that the database has.
+-- The same for several, until the session ends: the time of a claim grows with the number of shards of the database.
 CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
 

@@ -117,8 +117,7 @@ BEGIN
                        SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users(old.seq, scope) AS u
                        WHERE u.is_root AND NOT u.is_native) AS v
                  JOIN pg_class AS c ON c.oid = v.tbl
-                 JOIN pg_class AS o ON o.oid = col.tbl),
-                'For a sequence of its own:',
+                 JOIN pg_class AS o ON o.oid = col.tbl), 'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
                 format('SELECT snowflake_attach(%s);',

@@ -164,8 +164,7 @@ SELECT concat_ws(E'\n',
     format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
            CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
                string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '')
-                   FILTER (WHERE o.is_selected) END,
-           snowflake_internal.shell_quote(current_database())),
+                   FILTER (WHERE o.is_selected) END, snowflake_internal.shell_quote(current_database())),
     '-- 2. Drop it and attach, in one transaction:',
     'BEGIN;',
     string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),

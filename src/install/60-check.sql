@@ -163,15 +163,13 @@ WHERE epoch_ms BETWEEN -60000000000000
 UNION ALL
 SELECT 'error', format('sequence %s', seqrelid::regclass),
        format('it cannot hold a position: it is %s with INCREMENT %s and MAXVALUE %s', seqtypid::regtype, seqincrement,
-              seqmax),
-       snowflake_internal.reshape_hint(seqrelid)
+              seqmax), snowflake_internal.reshape_hint(seqrelid)
 FROM sequences
 WHERE NOT snowflake_internal.holds_position(seqtypid, seqincrement, seqmax)
 UNION ALL
 SELECT 'notice', format('sequence %s', s.seqrelid::regclass),
        format('it makes no IDs on this Citus worker: its MINVALUE %s and MAXVALUE %s are those of a copy', s.seqmin,
-              s.seqmax),
-       'Insert through the coordinator; docs/citus.md says how to insert on every node.'
+              s.seqmax), 'Insert through the coordinator; docs/citus.md says how to insert on every node.'
 FROM pg_sequence AS s
 WHERE s.seqrelid IN (SELECT seq FROM calls) AND snowflake_internal.is_citus_copy(s.seqmin, s.seqmax)
 UNION ALL
@@ -184,8 +182,7 @@ SELECT 'warning', format('sequence %s', seqrelid::regclass), format('the clock i
        'IDs go on from the last one at 1024 a millisecond. Look at the clock.'
 FROM sequences, settings WHERE lead > 2000 AND (max_drift < 0 OR lead <= max_drift)
 UNION ALL
-SELECT 'warning', format('sequence %s', s.seqrelid::regclass),
-       format('it is unlogged, and %s is not',
+SELECT 'warning', format('sequence %s', s.seqrelid::regclass), format('it is unlogged, and %s is not',
               string_agg(DISTINCT (pg_identify_object(k.classid, k.objid, k.objsubid)).identity COLLATE "C", ', ')),
        format('ALTER SEQUENCE %s SET LOGGED; after a crash only the clock protects its IDs.', s.seqrelid::regclass)
 FROM sequences AS s

@@ -45,8 +45,7 @@ WITH compared AS MATERIALIZED (
     SELECT CASE WHEN min(setting::bigint) >= 0 THEN max(setting::bigint) END AS reach
     FROM pg_settings WHERE name IN ('snowflake.max_drift', 'snowflake.max_lead')
 )
-SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END,
-       (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
+SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END, (pg_identify_object('pg_class'::regclass, tbl, objsubid)).identity,
        format('it holds %s, above sequence %s', id, seq)
        || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
        CASE WHEN lead > reach
@@ -74,8 +73,7 @@ SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.
               s.seqrelid::regclass, v.last_value,
               CASE WHEN v.last_value < 1::bigint << 53 THEN 'a position of native IDs' ELSE 'an ID' END),
        format('SELECT snowflake_attach(%s%s);',
-              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid,
-                                                  nullif(e.epoch_ms, snowflake_internal.default_epoch())),
+              snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid, nullif(e.epoch_ms, snowflake_internal.default_epoch())),
               CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct
                                     AND k.shard IS NOT NULL) THEN ', shard => ...' END)
 FROM pg_sequence AS s

@@ -7,12 +7,9 @@ CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call
 WITH foreigners AS MATERIALIZED (
     SELECT p.oid, p.proname = 'next_id' AND l.lanname = 'plpgsql' AS is_of_scheme
     FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
-    WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset
-      AND p.provolatile = 'v'
-      AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass
-                      AND k.objid = p.oid)
-      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid
-                      AND e.deptype = 'e')
+    WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset AND p.provolatile = 'v'
+      AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
+      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
 ), called AS (
     SELECT p.oid AS function, min(f.oid) AS by_default
     FROM foreigners AS p
@@ -24,8 +21,7 @@ WITH foreigners AS MATERIALIZED (
 )
 SELECT 'notice', p.oid::regprocedure::text,
        coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
-                || ' calls it, and it is not native',
-                'it is a PL/pgSQL function, with the duplicates of that scheme'),
+                || ' calls it, and it is not native', 'it is a PL/pgSQL function, with the duplicates of that scheme'),
        format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
 FROM foreigners AS p
 LEFT JOIN called AS c ON c.function = p.oid
