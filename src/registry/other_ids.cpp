@@ -13,6 +13,8 @@ namespace
 
 /* 2^53: a smaller number can be a position, or the number of a row from before the IDs. */
 constexpr std::int64_t kFirstId = raw(kMaxPosition) + 1;
+/* Pages. To read all rows of a smaller table costs less than to open an index of it. */
+constexpr BlockNumber kSmallTable = 32;
 constexpr int kRowsOfEnd = 100; /* a sample can miss a few rows; those of today are at the end */
 
 /* Checks SELECT for all rows: with row_security = off a policy is an error. Call it before the
@@ -175,9 +177,10 @@ OtherIds find_other_ids(Oid table, std::int32_t column, Shard shard, std::int32_
     require_bigint(relation, column);
     const auto attribute = static_cast<AttrNumber>(column);
     /* The ends of an index are read beside a sample only: a read of all rows has seen them. */
-    OtherIds ids = sample > 0 ? read_sample(relation, attribute, shard, sample)
-                              : read_all_rows(relation, attribute, shard);
-    const Oid index_oid = sample > 0 ? index_beginning_with(table, column) : InvalidOid;
+    const bool reads_all = sample <= 0 || RelationGetNumberOfBlocks(relation) <= kSmallTable;
+    OtherIds ids = reads_all ? read_all_rows(relation, attribute, shard)
+                             : read_sample(relation, attribute, shard, sample);
+    const Oid index_oid = reads_all ? InvalidOid : index_beginning_with(table, column);
     if (OidIsValid(index_oid)) {
         const Relation index = index_open(index_oid, AccessShareLock);
         if (orders_integers(index))
