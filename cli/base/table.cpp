@@ -4,6 +4,9 @@
 #include <cctype>
 #include <iostream>
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/output.h"
@@ -110,6 +113,21 @@ void print(const Table& table, Format format)
     for (const Row& row : table.rows)
         printer.print(row);
     printer.end();
+}
+
+bool is_wider_than_terminal(const Table& table)
+{
+    winsize size = {};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return false;
+    std::size_t width = 0;
+    for (std::size_t i = 0; i < table.columns.size(); i++) {
+        std::size_t widest = width_of(visible(table.columns[i]));
+        for (const Row& row : table.rows)
+            widest = std::max(widest, width_of(visible(row[i].text)));
+        width += widest + (i == 0 ? 0 : 2);
+    }
+    return width > size.ws_col;
 }
 
 void RowPrinter::begin(const std::vector<std::string>& columns)

@@ -53,6 +53,9 @@ Format format_of(const std::string& name, bool json);
 
 void print(const Table& table, Format format);
 
+/* Whether a terminal, if the standard output is one, would break its rows. */
+bool is_wider_than_terminal(const Table& table);
+
 /* Prints rows of the same columns as they come. The first rows decide the widths of a table's
  * columns; wider values of later rows stand out. Not for several threads at once. */
 class RowPrinter

@@ -1,10 +1,12 @@
 /* snowflake-shard list: the shards of servers, with their sizes. */
 
 #include <algorithm>
+#include <iostream>
 #include <map>
 #include <optional>
 
 #include "base/output.h"
+#include "base/quoting.h"
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
@@ -140,6 +142,22 @@ Table table_of(const Listing& shards, bool json)
     return table;
 }
 
+/* Where a terminal would break the rows, the commands stand below the table. */
+void print_for_people(Table table)
+{
+    std::string below;
+    if (table.columns.back() == "next" && is_wider_than_terminal(table)) {
+        table.columns.pop_back();
+        for (Row& row : table.rows) {
+            if (row.back().kind != Kind::null)
+                below += "shard " + row[0].text + ", next: " + visible(row.back().text) + "\n";
+            row.pop_back();
+        }
+    }
+    print(table, Format::table);
+    std::cout << below;
+}
+
 } // namespace
 
 int list_shards(const ServerOptions& options)
@@ -205,6 +223,9 @@ int list_shards(const ServerOptions& options)
     for (const Listing& shards : servers.on_all(list))
         all.insert(all.end(), shards.begin(), shards.end());
     show_once(all);
-    print(table_of(all, options.json), format_of("", options.json));
+    if (options.json)
+        print(table_of(all, true), Format::json);
+    else
+        print_for_people(table_of(all, false));
     return servers.exit_code(kDone);
 }

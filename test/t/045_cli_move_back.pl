@@ -76,6 +76,12 @@ subtest 'the source follows the target' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'move --reversible');
 	is(place(), '1', 'it is open on the target, and verify finds nothing');
 	is(listed(), 'open with reverse replication', 'list shows it once');
+	my $terminal = sub { my ($columns) = @_;
+		my $words = join ' ', map { "'$_'" } $program, 'list', map { $_->connstr('postgres') =~ s/'//gr } @nodes;
+		return (run_command([ 'script', '-qec', "stty cols $columns; $words", '/dev/null' ]))[0] =~ s/\r//gr; };
+	like($terminal->(120), qr/^shard .* behind\n.*^shard 5, next: snowflake-shard move insta5 .*--complete$/ms,
+		'on a narrow terminal the next command stands below the table');
+	like($terminal->(1000), qr/^shard .* next\n 5 .*--complete$|^shard .* next\n\s*5 .*--complete/m, 'on a wide one in it');
 	($status, $out, $err) = run_shard($program, 'run', @nodes, '--shards', '5', '--sql', 'CREATE TABLE only_there ()');
 	my $command = qr/\S+ move insta5 --from \S+:${\$nodes[0]->port}\S* --to \S+:$port\S* --complete/;
 	like("$status $err",
