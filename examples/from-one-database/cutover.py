@@ -9,7 +9,7 @@ from checks import narrow_columns
 from compare import Comparison
 from sequences import Sequences
 from servers import (
-    Problem, await_marker, oid_of, partitions_of, reopen, send_marker, tables_of, wait_until, written_tables)
+    Problem, await_marker, has_marker, oid_of, partitions_of, reopen, send_marker, tables_of, wait_until, written_tables)
 
 # Transactions that may have written tables before these were closed. A prepared one has no process.
 WRITERS = """
@@ -17,6 +17,9 @@ WRITERS = """
     WHERE locktype = 'relation' AND granted AND relation = ANY (%s::oid[]) AND pid IS DISTINCT FROM pg_backend_pid()
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')"""
+FAILURES = """
+    SELECT coalesce(sum(apply_error_count), 0) FROM pg_stat_subscription_stats
+    WHERE subname IN ('distribute', 'distribute_back')"""
 STILL = "SELECT count(*) FROM pg_locks WHERE virtualtransaction = ANY (%s)"
 
 
@@ -35,7 +38,7 @@ def oids_of(server):
 
 def switch(source, target, sequences, timeout):
     """Writes are blocked from the beginning to the end. If anything fails, the source is open again."""
-    await_marker(target, send_marker(source), 600)
+    catch_up(source, target)
     sequences.prepare()
     comparison = Comparison(source, target)
     tables = oids_of(source)
@@ -60,6 +63,19 @@ def switch(source, target, sequences, timeout):
         raise
     print(f"writes were blocked for {round((time.monotonic() - begin) * 1000)} ms")
     return comparison
+
+
+def catch_up(source, target):
+    """However long it takes, unless the worker fails again and again: it begins anew after each error."""
+    failures = target.value(FAILURES)
+
+    def is_done():
+        if target.value(FAILURES) > failures + 3:
+            raise Problem(f"rows cannot be written: see the log of {target.name}")
+        return has_marker(target, marker)
+
+    marker = send_marker(source)
+    wait_until(f"{target.name} has followed", is_done, float("inf"), 0.02)
 
 
 def cutover(old, new, one_way, timeout):

@@ -140,5 +140,8 @@ def send_marker(source):
 
 def await_marker(target, marker, timeout):
     """Then each row that was committed on the source before the marker has been written on the target."""
-    wait_until(f"{target.name} has followed: see its log", lambda: target.value(
-        "SELECT EXISTS (SELECT FROM distribute.marker WHERE id = %s)", [marker]), timeout, 0.005)
+    wait_until(f"{target.name} has followed: see its log", lambda: has_marker(target, marker), timeout, 0.005)
+
+
+def has_marker(target, marker):
+    return target.value("SELECT EXISTS (SELECT FROM distribute.marker WHERE id = %s)", [marker])

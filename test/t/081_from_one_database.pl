@@ -223,7 +223,13 @@ subtest 'writers that do not end, a cutover, and an undo' => sub {
 	is(sqlstate($old, 'TRUNCATE comments', database => 'app'), '55000', 'TRUNCATE is refused');
 	my $older = $old->background_psql('app', on_error_stop => 0);
 	$older->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM filters');
+	# Replicated rows are late, so that the cutover has to wait for them while writes are blocked.
+	in_new(q{CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NEW; END';
+		CREATE TRIGGER late BEFORE INSERT ON insta1.photos FOR EACH ROW EXECUTE FUNCTION public.late();
+		ALTER TABLE insta1.photos ENABLE REPLICA TRIGGER late});
+	await_writes();
 	kill_and_repeat('cutover');
+	in_new('DROP FUNCTION public.late CASCADE');
 	$older->query('UPDATE filters SET strength = 3');
 	like($older->{stderr}, qr/table public.filters is not written here/, 'a transaction that is older than the cutover is refused');
 	$older->quit;
