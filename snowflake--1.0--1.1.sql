@@ -1821,8 +1821,7 @@ SELECT 'error', (pg_identify_object(classid, objid, objsubid)).identity,
        format('it draws from %s, which is no sequence', seq::regclass),
        'No IDs are made. Name a sequence: snowflake_next_id(5, ''schema.sequence'').'
 FROM calls
-WHERE is_direct AND seq IS NOT NULL
-  AND CASE WHEN NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
+WHERE is_direct AND seq IS NOT NULL AND CASE WHEN NOT EXISTS (SELECT FROM pg_sequence AS s WHERE s.seqrelid = seq)
       -- A sequence may be younger than the snapshot.
       THEN (pg_identify_object('pg_class'::regclass, seq, 0)).type IS DISTINCT FROM 'sequence' END
 UNION ALL
