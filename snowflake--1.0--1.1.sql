@@ -114,17 +114,6 @@ CREATE OR REPLACE FUNCTION snowflake_between(id bigint, from_ts timestamptz, to_
     SUPPORT snowflake_internal.between_support
     AS 'MODULE_PATHNAME', 'snowflake_between';
 
--- A call of snowflake_next_id() that an object makes, with the arguments as stored (NULL: no constant).
--- An object also makes the calls of the functions and of the domain that it depends on.
-CREATE TYPE snowflake_internal.call AS (
-    classid oid, objid oid, objsubid integer, -- a column (pg_class), a function (pg_proc) or a domain (pg_type)
-    schema oid,
-    function oid,      -- that it goes through; NULL: none
-    shard integer, seq oid, epoch_ms bigint,
-    home oid,          -- the schema of the object whose expression holds the call
-    is_direct boolean, -- which is this object
-    is_plain boolean); -- the call is the whole expression, but for casts
-
 -- The same for several, until the session ends: the time of a claim grows with the number of shards of the database.
 CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
@@ -353,8 +342,7 @@ BEGIN
 END;
 $$;
 
--- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function
--- is native already.
+-- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function is native already.
 CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
     RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -534,8 +522,7 @@ BEGIN
 END;
 $$;
 
--- Other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner
--- may draw.
+-- Other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner may draw.
 CREATE OR REPLACE FUNCTION snowflake_internal.adopt_users(
         legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
         RETURNS SETOF record LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
@@ -594,35 +581,6 @@ BEGIN
         INTO seen.before, seen.id, seen.after;
     SELECT d.last_value, d.seqs INTO seen.last_value, seen.seqs FROM snowflake_internal.adopt_drawn(legacy, seq) AS d;
     RETURN seen;
-END;
-$$;
-
--- Refuses a function whose IDs carry another shard or another counter than lastval() % 1024.
-CREATE OR REPLACE FUNCTION snowflake_internal.adopt_judge_fields(
-        legacy regprocedure, shard integer, calls snowflake_internal.observation[], instead text) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    first_shard CONSTANT bigint := (calls[1].id >> 10) & 8191;
-    seen snowflake_internal.observation := calls[1];
-    detail text;
-BEGIN
-    -- All 23 bits: a counter that is wider than its field changes the shard.
-    SELECT c.* INTO seen FROM unnest(calls) AS c
-    ORDER BY (c.id & 8388607) <> ((first_shard << 10) | (c.last_value & 1023)) DESC, c.before LIMIT 1;
-    detail := format('With lastval() = %s it returned %s: shard %s, counter %s.',
-                     seen.last_value, seen.id, (seen.id >> 10) & 8191, seen.id & 1023);
-    IF (seen.id & 8388607) <> ((first_shard << 10) | (seen.last_value & 1023)) THEN
-        RAISE EXCEPTION 'function %: the counter is not lastval() %% 1024', legacy USING
-            ERRCODE = 'invalid_function_definition',
-            DETAIL = detail,
-            HINT = concat_ws(E'\n', 'If its shard is shifted by 10 bits, write nextval(...) % 1024 for the counter, '
-                             'and adopt it then.', instead);
-    ELSIF first_shard <> shard THEN
-        RAISE EXCEPTION 'function %: IDs carry shard %, not %', legacy, first_shard, shard USING
-            ERRCODE = 'invalid_function_definition',
-            DETAIL = detail,
-            HINT = format('If that is its shard: SELECT snowflake_adopt(%L, %s);', legacy, first_shard);
-    END IF;
 END;
 $$;
 
@@ -744,7 +702,8 @@ BEGIN
             DETAIL = format('Asked for is %s.',
                             concat_ws(', ', 'shard ' || shard, 'sequence ' || seq::text, 'epoch_ms ' || epoch_ms)),
             HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT snowflake_attach(%s);',
-                          col.attrelid::regclass, col.attname, snowflake_internal.attach_arguments(
+                          col.attrelid::regclass, col.attname,
+                          snowflake_internal.attach_arguments(
                               col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
     END IF;
     RAISE NOTICE '% is attached already: %', described, old_text;
@@ -839,34 +798,6 @@ BEGIN
             DETAIL = 'An ID is a bigint; integer and smallint columns are made bigint.',
             HINT = format('If it holds whole numbers: ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %2$I::bigint;',
                           tbl, col.attname);
-    END IF;
-END;
-$$;
-
--- Refuses a column that has its values from the column of another table.
--- Of one column only: with several, a column that is NULL for a new row leaves the key unchecked.
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint)
-    RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    key record;
-BEGIN
-    SELECT f.conname, a.attrelid::regclass AS tbl, a.attname, c.relnamespace = r.relnamespace AS is_near INTO key
-    FROM pg_constraint AS f
-    JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = f.confkey[1]
-    JOIN pg_class AS r ON r.oid = f.confrelid
-    JOIN pg_class AS c ON c.oid = f.conrelid
-    WHERE f.conrelid = col.attrelid AND f.contype = 'f' AND f.conparentid = 0 AND f.conkey = ARRAY[col.attnum]
-      AND (f.confrelid, f.confkey[1]) <> (col.attrelid, col.attnum)
-    ORDER BY f.conname COLLATE "C" LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'column % of table % refers to column % of table %',
-            quote_ident(col.attname), col.attrelid::regclass, quote_ident(key.attname), key.tbl USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.',
-                            key.tbl, key.conname),
-            HINT = format('Attach the column that it refers to. That makes this one a bigint, too: '
-                          'SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(key.tbl, key.attname,
-                                                              CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
     END IF;
 END;
 $$;
@@ -1083,8 +1014,7 @@ BEGIN
 END;
 $$;
 
--- Other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with
--- which epoch.
+-- Other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with which epoch.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
     LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
@@ -1136,7 +1066,8 @@ BEGIN
                        SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users(old.seq, scope) AS u
                        WHERE u.is_root AND NOT u.is_native) AS v
                  JOIN pg_class AS c ON c.oid = v.tbl
-                 JOIN pg_class AS o ON o.oid = col.tbl), 'For a sequence of its own:',
+                 JOIN pg_class AS o ON o.oid = col.tbl),
+                'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
                 format('SELECT snowflake_attach(%s);',
@@ -1145,8 +1076,7 @@ BEGIN
 END;
 $$;
 
--- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or
--- that has another epoch.
+-- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or that has another epoch.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_sequence(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
@@ -1197,8 +1127,7 @@ BEGIN
 END;
 $$;
 
--- Makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that
--- may INSERT.
+-- Makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that may INSERT.
 CREATE OR REPLACE FUNCTION snowflake_internal.attach_prepare_sequence(
         scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1285,38 +1214,54 @@ SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
 FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
 $$;
 
--- Statements that save the dependents of the columns, drop them and attach; NULL: nothing can be dropped.
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text)
-    RETURNS text LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
--- If all of it is pasted into psql, the transaction stays open: nothing is lost.
-WITH objects AS (
-    -- An object can be reached on several ways. The longest tells when to drop it: before the objects it depends on.
-    SELECT d.drop_text, max(d.depth) AS depth,
-           -- The pattern by which pg_dump -t selects the object. It has no option for a function, or for a table in a
-           -- publication.
-           CASE WHEN o.type NOT IN ('function', 'procedure', 'publication relation')
-                THEN format('%I.%I', o.object_names[1], o.object_names[2]) END AS pattern,
-           o.type <> 'index' AS is_selected -- comes with its materialized view
-    FROM snowflake_internal.attach_dependents($1) AS d
-    CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, 0) AS o
-    WHERE d.drop_text IS NOT NULL
-    GROUP BY d.drop_text, o.type, o.object_names
+-- Columns that ALTER TABLE cannot change as asked for, one line each.
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass)
+    RETURNS SETOF text
+    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+WITH columns AS MATERIALIZED (
+    SELECT s.*, pg_describe_object('pg_class'::regclass, s.tbl, s.attnum) AS described,
+           c.relkind, c.reloftype, c.relnamespace, a.atttypid, a.attgenerated
+    FROM unnest($1) AS s
+    JOIN pg_class AS c ON c.oid = s.tbl
+    JOIN pg_attribute AS a ON a.attrelid = s.tbl AND a.attnum = s.attnum
+    WHERE s.is_attached OR s.is_narrow
 )
-SELECT concat_ws(E'\n',
-    '-- 1. In a shell, save the definitions of the dropped objects, with owners, privileges and comments:',
-    format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
-           CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
-               string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '')
-                   FILTER (WHERE o.is_selected) END, snowflake_internal.shell_quote(current_database())),
-    '-- 2. Drop it and attach, in one transaction:',
-    'BEGIN;',
-    string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
-    format('SELECT snowflake_attach(%s);', $2),
-    '-- 3. Run from before.sql the statements that create the dropped objects, and no others: the file can have the '
-        'old',
-    '--    DEFAULT, too. REFRESH materialized views. Then COMMIT;')
-FROM objects AS o
-HAVING count(*) > 0
+-- ALTER TABLE cannot change the type here: it is that of a composite type, of a column on another server, ...
+SELECT format('%s is of a typed table: ALTER TYPE %s ALTER ATTRIBUTE %I TYPE bigint CASCADE;', s.described,
+              s.reloftype::regtype, s.column_name)
+FROM columns AS s WHERE s.is_narrow AND s.reloftype <> 0
+UNION ALL
+SELECT format('%s is of a foreign table', s.described) FROM columns AS s WHERE s.is_narrow AND s.relkind = 'f'
+UNION ALL
+SELECT format('%s is of the domain %s', s.described, s.atttypid::regtype)
+FROM columns AS s JOIN pg_type AS t ON t.oid = s.atttypid WHERE s.is_narrow AND t.typtype = 'd'
+UNION ALL
+SELECT format('%s is a generated column', s.described) FROM columns AS s WHERE s.is_narrow AND s.attgenerated <> ''
+UNION ALL
+-- Only its own session can read a temporary table.
+SELECT format('%s is of a temporary table of another session', s.described)
+FROM columns AS s WHERE pg_is_other_temp_schema(s.relnamespace)
+UNION ALL
+-- The type of a column must be changed in all parents at once. With a sequence for each parent, a SELECT from one of them would show IDs of both.
+SELECT format(CASE WHEN s.is_narrow THEN '%s is inherited from several parents'
+                   ELSE '%s is inherited from %s, too: attach both with the same seq' END, s.described, o.root)
+FROM columns AS s
+JOIN unnest($1) AS o ON o.tbl = s.tbl AND o.attnum = s.attnum AND o.root <> s.root
+JOIN pg_attribute AS a ON a.attrelid = o.root AND a.attname = o.column_name
+WHERE s.is_narrow OR $2 IS NULL
+   OR EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, a.attrelid, a.attnum::integer) AS k
+              WHERE k.seq <> $2)
+UNION ALL
+-- A child's own identity takes no DEFAULT from its parent. The sequence of the column's identity is dropped.
+SELECT CASE WHEN u.objid IS NULL THEN format('%s is an identity column', s.described)
+            ELSE format('%s depends on %s', pg_describe_object(u.classid, u.objid, u.objsubid),
+                        pg_describe_object(d.classid, d.objid, 0)) END
+FROM columns AS s
+JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
+                   AND d.classid = 'pg_class'::regclass AND d.deptype = 'i'
+JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
+LEFT JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass AND u.refobjid = q.oid AND u.deptype = 'n'
+WHERE s.is_attached AND (u.objid IS NOT NULL OR s.tbl <> s.root)
 $$;
 
 -- Names the publications of the tables that are to be rewritten, and the transactions with snapshots before that.
@@ -1359,8 +1304,7 @@ BEGIN
 END;
 $$;
 
--- The change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the
--- sessions that must reconnect.
+-- The change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the sessions that must reconnect.
 CREATE FUNCTION snowflake_internal.attach_alter(
         scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1497,81 +1441,6 @@ BEGIN
 END;
 $$;
 
--- The column that a table is partitioned by; an error if that is not the RANGE of one bigint column.
-CREATE OR REPLACE FUNCTION snowflake_internal.partition_key(parent regclass) RETURNS name
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    target record;
-BEGIN
-    IF parent IS NULL THEN
-        RAISE EXCEPTION 'the table of snowflake_create_partitions() must not be null' USING
-            ERRCODE = 'null_value_not_allowed',
-            HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
-    END IF;
-    SELECT k.partstrat, k.partnatts, a.attname, t.typoutput,
-           CASE WHEN k.partnatts = 1 THEN format_type(a.atttypid, a.atttypmod) END AS type INTO target
-    FROM pg_class AS c
-    LEFT JOIN pg_partitioned_table AS k ON k.partrelid = c.oid
-    LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.partattrs[0] AND a.attnum > 0 -- 0: an expression
-    LEFT JOIN pg_type AS t ON t.oid = a.atttypid
-    WHERE c.oid = parent;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'table with OID % does not exist', parent::oid USING
-            ERRCODE = 'undefined_table',
-            HINT = 'Give a table by its name: ''schema.table''::regclass.';
-    ELSIF target.partstrat = 'r' AND target.partnatts = 1
-          AND target.typoutput = 'int8out'::regproc THEN -- or a domain over bigint
-        RETURN target.attname;
-    END IF;
-    RAISE EXCEPTION '% is not partitioned by RANGE of one bigint column',
-        pg_describe_object('pg_class'::regclass, parent, 0) USING
-        ERRCODE = 'wrong_object_type',
-        DETAIL = coalesce('Its partition key is ' || pg_get_partkeydef(parent)
-                          || coalesce(', of type ' || target.type, '') || '.', 'It has no partition key.'),
-        HINT = 'CREATE TABLE ... (id bigint PRIMARY KEY, ...) PARTITION BY RANGE (id);';
-END;
-$$;
-
--- The epoch of a column's IDs: that of its DEFAULT, or epoch_ms where it does not tell; an error if they differ.
-CREATE OR REPLACE FUNCTION snowflake_internal.partition_epoch(parent regclass, key name, epoch_ms bigint) RETURNS bigint
-    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    described CONSTANT text := format('column %I of table %s', key, parent);
-    made bigint[]; -- the epochs of the DEFAULT; NULL: one that is no constant
-    known bigint[];
-BEGIN
-    -- A row that is inserted into a table gets the DEFAULT of that table, and not that of its partition.
-    SELECT array_agg(DISTINCT k.epoch_ms) INTO made
-    FROM pg_partition_ancestors(parent) AS t(tbl)
-    JOIN pg_attribute AS a ON a.attrelid = t.tbl AND a.attname = key
-    CROSS JOIN LATERAL snowflake_internal.call_of('pg_class'::regclass::oid, t.tbl::oid, a.attnum::integer) AS k;
-
-    known := array_remove(made, NULL);
-    IF cardinality(known) > 1 THEN
-        RAISE EXCEPTION '% makes IDs of several epochs', described USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('They are %s; the bounds of a partition are of one.', array_to_string(known, ', ')),
-            HINT = format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...', pg_partition_root(parent), key);
-    ELSIF known[1] <> epoch_ms THEN
-        RAISE EXCEPTION '% makes IDs of another epoch than epoch_ms %', described, epoch_ms USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Its DEFAULT has epoch_ms %s.', known[1]),
-            HINT = 'Leave epoch_ms out.';
-    ELSIF epoch_ms IS NULL AND (made IS NULL OR cardinality(known) < cardinality(made)) THEN
-        RAISE EXCEPTION 'the epoch of % is not known', described USING
-            ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = CASE WHEN made IS NULL THEN 'Its DEFAULT makes no IDs.'
-                          ELSE 'The epoch_ms of its DEFAULT is no constant.' END,
-            HINT = concat_ws(' ', format('Give the epoch of its IDs, for example epoch_ms => %s.',
-                                    snowflake_internal.default_epoch()),
-                             CASE WHEN made IS NULL
-                                 THEN format('If they shall be made here: SELECT snowflake_attach(%L, %L);',
-                                             pg_partition_root(parent), key) END);
-    END IF;
-    RETURN coalesce(epoch_ms, known[1]);
-END;
-$$;
-
 -- The time in which IDs are made.
 CREATE OR REPLACE FUNCTION snowflake_internal.times_of(ids int8range, epoch_ms bigint, OUT from_ts timestamptz,
                                             OUT to_ts timestamptz)
@@ -1699,12 +1568,14 @@ WHEN check_violation THEN
     WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
     RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING ERRCODE = 'check_violation',
         DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
-        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;', format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
+        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
+            format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
             format('SELECT snowflake_create_partitions(%s);', arguments),
             format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
                    'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
                    other, condition, columns, parent),
-            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other), 'COMMIT;');
+            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
+            'COMMIT;');
 END;
 $$;
 

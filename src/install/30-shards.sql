@@ -13,7 +13,9 @@ CREATE TYPE snowflake_internal.call AS (
     classid oid, objid oid, objsubid integer, -- a column (pg_class), a function (pg_proc) or a domain (pg_type)
     schema oid,
     function oid,      -- that it goes through; NULL: none
-    shard integer, seq oid, epoch_ms bigint,
+    shard integer,
+    seq oid,
+    epoch_ms bigint,
     home oid,          -- the schema of the object whose expression holds the call
     is_direct boolean, -- which is this object
     is_plain boolean); -- the call is the whole expression, but for casts
@@ -39,8 +41,7 @@ CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names n
 CREATE FUNCTION snowflake_internal.stored_ms(last_value bigint, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_stored_ms';
 
--- The stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE
--- mode: this does not wait.
+-- The stored value of a sequence; NULL if the caller may not read it, and if somebody holds it in ACCESS EXCLUSIVE mode: this does not wait.
 CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, OUT is_called boolean)
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'snowflake_stored_value';
 

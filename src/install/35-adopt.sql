@@ -88,8 +88,7 @@ BEGIN
 END;
 $$;
 
--- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function
--- is native already.
+-- Keeps others from changing the function, its sequence and its tables, until the transaction ends; false: the function is native already.
 CREATE FUNCTION snowflake_internal.adopt_claim(legacy regprocedure, shard integer, seq regclass, epoch_ms bigint)
     RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

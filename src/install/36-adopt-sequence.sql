@@ -112,8 +112,7 @@ BEGIN
 END;
 $$;
 
--- Other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner
--- may draw.
+-- Other users of the sequence of a function, but for native IDs; whether it is a bigint column, and whether its owner may draw.
 CREATE FUNCTION snowflake_internal.adopt_users(
         legacy regprocedure, seq regclass, OUT description text, OUT is_bigint boolean, OUT may_draw boolean)
         RETURNS SETOF record LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$

@@ -138,7 +138,8 @@ BEGIN
         RAISE EXCEPTION 'function %: the counter is not lastval() %% 1024', legacy USING
             ERRCODE = 'invalid_function_definition',
             DETAIL = detail,
-            HINT = concat_ws(E'\n', 'If its shard is shifted by 10 bits, write nextval(...) % 1024 for the counter, '
+            HINT = concat_ws(E'\n',
+                             'If its shard is shifted by 10 bits, write nextval(...) % 1024 for the counter, '
                              'and adopt it then.', instead);
     ELSIF first_shard <> shard THEN
         RAISE EXCEPTION 'function %: IDs carry shard %, not %', legacy, first_shard, shard USING

@@ -18,8 +18,7 @@ WHERE d.refclassid = $1 AND d.refobjid = $2 AND ($3 = 0 OR d.refobjsubid = $3)
   AND c.relkind IS DISTINCT FROM 't' AND coalesce(t.tgparentid, 0) = 0
 $$;
 
--- The statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must not be
--- dropped.
+-- The statement that drops an object; empty for a part of an object, which is dropped with it; NULL if it must not be dropped.
 CREATE FUNCTION snowflake_internal.drop_text(classid oid, objid oid) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 SELECT CASE

@@ -113,7 +113,8 @@ BEGIN
             DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.',
                             key.tbl, key.conname),
             HINT = format('Attach the column that it refers to. That makes this one a bigint, too: '
-                          'SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(key.tbl, key.attname,
+                          'SELECT snowflake_attach(%s);',
+                          snowflake_internal.attach_arguments(key.tbl, key.attname,
                                                               CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
     END IF;
 END;

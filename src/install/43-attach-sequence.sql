@@ -32,8 +32,7 @@ JOIN pg_class AS c ON c.oid = u.seq AND c.relkind = 'S'
 GROUP BY u.seq
 $$;
 
--- Other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with
--- which epoch.
+-- Other users of a sequence than the columns that are to be attached: columns, views, functions; natively or not, with which epoch.
 CREATE FUNCTION snowflake_internal.attach_users(seq regclass, scope snowflake_internal.attach_member[])
     RETURNS TABLE (described text, tbl regclass, column_name name, is_root boolean, is_native boolean, epoch_ms bigint)
     LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
@@ -117,7 +116,8 @@ BEGIN
                        SELECT 2, u.tbl, u.column_name FROM snowflake_internal.attach_users(old.seq, scope) AS u
                        WHERE u.is_root AND NOT u.is_native) AS v
                  JOIN pg_class AS c ON c.oid = v.tbl
-                 JOIN pg_class AS o ON o.oid = col.tbl), 'For a sequence of its own:',
+                 JOIN pg_class AS o ON o.oid = col.tbl),
+                'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
                 format('SELECT snowflake_attach(%s);',
@@ -126,8 +126,7 @@ BEGIN
 END;
 $$;
 
--- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or
--- that has another epoch.
+-- Refuses a given sequence that the caller may not use, that cannot hold positions, that goes before the table does, or that has another epoch.
 CREATE FUNCTION snowflake_internal.attach_require_sequence(
         scope snowflake_internal.attach_member[], shard integer, seq regclass, epoch_ms bigint) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$

@@ -5,8 +5,7 @@ CREATE FUNCTION snowflake_internal.attach_sequence_name(schema regnamespace, tab
     RETURNS name LANGUAGE c STABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_attach_sequence_name';
 
--- Makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that
--- may INSERT.
+-- Makes the sequence if there is none, gives it the shape for positions, and sees to the privileges of the roles that may INSERT.
 CREATE FUNCTION snowflake_internal.attach_prepare_sequence(
         scope snowflake_internal.attach_member[], seq regclass, is_given boolean) RETURNS regclass
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -112,8 +112,7 @@ UNION ALL
 SELECT format('%s is of a temporary table of another session', s.described)
 FROM columns AS s WHERE pg_is_other_temp_schema(s.relnamespace)
 UNION ALL
--- The type of a column must be changed in all parents at once. With a sequence for each parent, a SELECT from
--- one of them would show IDs of both.
+-- The type of a column must be changed in all parents at once. With a sequence for each parent, a SELECT from one of them would show IDs of both.
 SELECT format(CASE WHEN s.is_narrow THEN '%s is inherited from several parents'
                    ELSE '%s is inherited from %s, too: attach both with the same seq' END, s.described, o.root)
 FROM columns AS s
@@ -164,7 +163,8 @@ SELECT concat_ws(E'\n',
     format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
            CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
                string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '')
-                   FILTER (WHERE o.is_selected) END, snowflake_internal.shell_quote(current_database())),
+                   FILTER (WHERE o.is_selected) END,
+           snowflake_internal.shell_quote(current_database())),
     '-- 2. Drop it and attach, in one transaction:',
     'BEGIN;',
     string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
@@ -176,8 +176,7 @@ FROM objects AS o
 HAVING count(*) > 0
 $$;
 
--- Refuses columns with something in the way of the change; lists all of it, with the statements that drop it and
--- attach.
+-- Refuses columns with something in the way of the change; lists all of it, with the statements that drop it and attach.
 CREATE FUNCTION snowflake_internal.attach_require_clear(
         scope snowflake_internal.attach_member[], seq regclass, arguments text) RETURNS void
     LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$

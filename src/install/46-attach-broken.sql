@@ -1,8 +1,7 @@
 -- Steps of snowflake_attach(): NOTICEs of functions, subscriptions and transactions that may fail or return other
 -- values after the change. The catalogue does not show which are.
 
--- Says which triggers may set the column, and which functions name an integer type beside a table whose column is
--- widened.
+-- Says which triggers may set the column, and which functions name an integer type beside a table whose column is widened.
 CREATE FUNCTION snowflake_internal.attach_tell_broken(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,7 +1,6 @@
 -- Steps of snowflake_attach(): the change itself.
 
--- The change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the
--- sessions that must reconnect.
+-- The change itself: types, NOT NULL and DEFAULT, with a NOTICE before and after each rewriting, and one about the sessions that must reconnect.
 CREATE FUNCTION snowflake_internal.attach_alter(
         scope snowflake_internal.attach_member[], default_text text, validate boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -120,7 +120,8 @@ BEGIN
         pg_describe_object('pg_class'::regclass, parent, 0) USING
         ERRCODE = 'wrong_object_type',
         DETAIL = coalesce('Its partition key is ' || pg_get_partkeydef(parent)
-                          || coalesce(', of type ' || target.type, '') || '.', 'It has no partition key.'),
+                          || coalesce(', of type ' || target.type, '') || '.',
+                          'It has no partition key.'),
         HINT = 'CREATE TABLE ... (id bigint PRIMARY KEY, ...) PARTITION BY RANGE (id);';
 END;
 $$;
@@ -155,7 +156,8 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = CASE WHEN made IS NULL THEN 'Its DEFAULT makes no IDs.'
                           ELSE 'The epoch_ms of its DEFAULT is no constant.' END,
-            HINT = concat_ws(' ', format('Give the epoch of its IDs, for example epoch_ms => %s.',
+            HINT = concat_ws(' ',
+                             format('Give the epoch of its IDs, for example epoch_ms => %s.',
                                     snowflake_internal.default_epoch()),
                              CASE WHEN made IS NULL
                                  THEN format('If they shall be made here: SELECT snowflake_attach(%L, %L);',

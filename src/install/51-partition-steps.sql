@@ -139,12 +139,14 @@ WHEN check_violation THEN
     WHERE a.attrelid = parent AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
     RAISE EXCEPTION 'the default partition % holds rows of the new partitions', other USING ERRCODE = 'check_violation',
         DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
-        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;', format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
+        HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
+            format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
             format('SELECT snowflake_create_partitions(%s);', arguments),
             format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
                    'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
                    other, condition, columns, parent),
-            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other), 'COMMIT;');
+            format('ALTER TABLE %s ATTACH PARTITION %s DEFAULT;', parent, other),
+            'COMMIT;');
 END;
 $$;
 
