@@ -45,7 +45,7 @@ class Sequences:
         return self.source.rows(READ, [self.plain[self.source]])
 
     def write(self, values):
-        """An ordinary sequence continues at that of the same name in the source. New IDs come from a source that makes some."""
+        """An ordinary sequence continues at that of the same name. A source that makes IDs can have made new ones."""
         self.target.rows(SET, [[name for name, _ in values], [value for _, value in values], self.plain[self.target]])
         if self.makes_ids:
             self.target.rows(self.advance)
