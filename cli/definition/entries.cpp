@@ -55,7 +55,7 @@ WHERE acl IS NOT NULL
 AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = catalog AND d.objid = oid AND deptype = 'e')
 ORDER BY 1)";
 
-/* Of all schemas at once: each look at a catalog reads all of it. */
+/* The privileges of all schemas at once, because each look at a catalog reads all of it. */
 void add_privileges(Connection& connection, const std::vector<std::string>& schemas,
                     std::map<std::string, Entries>& entries)
 {
@@ -146,7 +146,7 @@ private:
                                          : at;
     }
 
-    /* Of a heading, and of the schema in it. */
+    /* The schema to which a heading belongs, by its type and by the schema in it. */
     std::string schema_of(const std::string& name, const std::string& type,
                           const std::string& schema)
     {

@@ -9,8 +9,8 @@
 namespace
 {
 
-/* Behind the cast's type: ::character varying(10)[]. The words are in the order in which
- * format_type() writes them. */
+/* Returns the position after the cast's type: ::character varying(10)[]. The words are in the order
+ * in which format_type() writes them. */
 std::size_t end_of_cast(std::string_view sql, std::size_t at)
 {
     at += 2;
@@ -28,7 +28,8 @@ std::size_t end_of_cast(std::string_view sql, std::size_t at)
 
 constexpr std::string_view kArray = "ARRAY[";
 
-/* Behind the elements that begin here; each of them is added. sql is code_of() the text. */
+/* Returns the position after the elements that begin here, and adds each of them. code
+ * is code_of() the text. */
 std::size_t split_elements(std::string_view code, std::size_t begin, std::vector<Range>& elements)
 {
     int depth = 0;

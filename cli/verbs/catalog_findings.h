@@ -9,7 +9,7 @@
 /* Objects of moves and clones that are gone. */
 Result find_leftovers(Connection& connection);
 
-/* Of open shards. */
+/* The indexes of open shards that are not valid. */
 Result find_invalid_indexes(Connection& connection, const Shards& shards);
 
 /* Foreign keys of open shards whose triggers are disabled. */

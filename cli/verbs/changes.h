@@ -33,6 +33,6 @@ std::string read_sql(const std::string& sql, const std::string& file, const std:
 void check_statements(Connection& connection, const std::vector<Change>& changes,
                       const RunOptions& options);
 
-/* Of those with a name. The server computes them, with sha256() of PostgreSQL, so the command needs
- * no library for it. Any server gives the same result. */
+/* Gives a hash to each change with a name. The server computes it, with sha256() of PostgreSQL, so
+ * the command needs no library for it. Any server gives the same result. */
 void add_hashes(Connection& connection, std::vector<Change>& changes);

@@ -21,7 +21,7 @@ struct Side {
 
 using Sides = std::map<std::string, Side>; /* by the ID of the move and the number of the shard */
 
-/* The publishers and the followers of all moves. Of reverse replication the server with the shard
+/* The publishers and the followers of all moves. In reverse replication the server with the shard
  * is the publisher: it is recorded as a move with its sides exchanged. */
 std::pair<Sides, Sides> read_sides(ServerSet& servers)
 {

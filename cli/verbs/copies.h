@@ -20,7 +20,7 @@ struct ComparedCopies {
 
 /* Compares each shard that one of the servers has open or closed with its copy on another one,
  * where that has all rows and follows it: during a move after the copy, and in reverse replication.
- * Shards whose rows cannot be compared are named on the standard error, and are no findings. Also
- * looks for rows that violate a key which leaves the set, in each set that has a record. A
+ * Shards whose rows cannot be compared are named on the standard error, and are no findings. It
+ * looks for rows that violate a key which leaves the set, too, in each set that has a record. A
  * ServerError is thrown, but that of a lock. */
 ComparedCopies compare_copies(ServerSet& servers);

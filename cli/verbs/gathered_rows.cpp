@@ -28,7 +28,7 @@ std::string line_of(const Row& row)
     return line + "\n";
 }
 
-/* Of a table, without those of the shard. */
+/* The columns that a table may have, without the two of the shard. */
 constexpr std::size_t kMaxColumns = 1600 - 2;
 
 /* The server's error would not say which shard has them. */

@@ -72,7 +72,7 @@ std::string shards_sql(Connection& connection, const std::vector<InTransit>& in_
            ") AS m (shard, schema_name) JOIN pg_namespace ON nspname = schema_name";
 }
 
-/* Of a shard in transit one row is shown: where it is open; in the middle of a cutover, where it
+/* A shard in transit is one row: where it is open; in the middle of a cutover, where it
  * was closed; else, if the other server is not asked, the closed copy. The next command is
  * that of the server that is shown, or of the closed copy that only it has a record of. */
 void show_once(Listing& shards)

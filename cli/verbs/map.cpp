@@ -18,8 +18,8 @@
 namespace
 {
 
-/* By the text() of the primary's address. Of several standbys the host is a list, host1,host2, from
- * which PgBouncer takes one after the other for new connections: 1.17 and later. */
+/* By the text() of the primary's address. For several standbys the host is a list, host1,host2,
+ * from which PgBouncer takes one after the other for new connections: 1.17 and later. */
 using Standbys = std::map<std::string, Address>;
 
 struct Known {
@@ -151,7 +151,7 @@ void print_rows(const Map& map, Format format)
     print(table, format);
 }
 
-/* Behind the shard's schema search_path has the extension's, so that its functions need no schema.
+/* The extension's schema stands after the shard's, so that its functions need no schema.
  * A shard can move to any of the servers, and its line keeps the setting, so the answer
  * is for all of them. Where others can create objects, a function of theirs could be called in
  * place of the one that is meant. */

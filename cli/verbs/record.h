@@ -53,7 +53,7 @@ std::map<std::string, Record> read_records(Connection& connection);
  * has an end: has_limit says that lock_timeout is set. A ServerError of 55P03 names the holder. */
 void lock_record(Connection& connection, const Shard& shard, bool has_limit);
 
-/* Of the shard alone. */
+/* The record of one shard. */
 Record read_record(Connection& connection, const Shard& shard);
 
 /* Statements that write it, to be run in the transaction of the change, as the change is run. */

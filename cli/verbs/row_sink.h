@@ -30,5 +30,5 @@ struct RowSink {
 std::vector<std::string> names_behind(std::vector<std::string> names,
                                       const std::vector<Column>& columns);
 
-/* Of all rows of query. */
+/* The columns that stand first in all rows of query. */
 inline const std::vector<std::string> kShardColumns = {"shard", "schema"};

@@ -169,7 +169,7 @@ private:
                            [&](Connection& connection, Work& work) { work_on(connection, work); });
     }
 
-    /* Of the lowest numbers. */
+    /* Takes the shards with the lowest numbers. */
     void choose_canaries()
     {
         each_shard([&](const ShardState& state) {
@@ -234,8 +234,8 @@ private:
             state.error = error.what();
             is_stopped_ = is_stopped_ || dynamic_cast<const WrongForAll*>(&error) != nullptr;
         }
-        /* Also of a transaction that the SQL has left open. Never an error, so the next shard
-         * starts clean. */
+        /* Ends a transaction that the SQL has left open, too. It is never an error, so the next
+         * shard starts clean. */
         connection.rollback();
         connection.label("");
     }
@@ -250,9 +250,9 @@ private:
     std::atomic<bool> is_stopped_ = false;
 };
 
-/* Those that no server has, because one was left out. If none was left out, require_none() throws,
- * and nothing has run. They are "not done" without schema and server, so that the output and the
- * exit code account for every shard that was asked for. */
+/* The shards that no server has, because one was left out. If none was left out, require_none()
+ * throws, and nothing has run. They are "not done" without schema and server, so that the output
+ * and the exit code account for every shard that was asked for. */
 Work missing_of(ServerSet& servers, ShardSet numbers, const std::vector<Work>& work)
 {
     for (const Work& of_server : work)

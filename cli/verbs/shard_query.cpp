@@ -63,7 +63,7 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
             connection.rollback();
             add_error(error.what(), asked.shard);
         }
-        /* Also after an error, because the shards after this one wait for it. */
+        /* The shards after this one wait for it, also after an error. */
         sink_.end(asked.place);
         reopen_if_lost(connection);
     }

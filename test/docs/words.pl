@@ -26,7 +26,6 @@ my $first = qr/$later|(?:Those|Its)\b/;
 my $gap   = qr/[\s*]*/;    # also the * at the beginning of a comment's line
 
 # Their comments are not in order yet.
-my $unchecked = qr{\bcli/(?:verbs|definition)/};
 
 my %comment_of = (
 	cpp => qr{/\*(.*?)\*/|//([^\n]*)|R"(\w*)\((.*?)\)\g{-2}"|"((?:[^"\\\n]|\\.)*)"|'(?:[^'\\\n]|\\.)'}s,
@@ -63,7 +62,7 @@ sub read_file
 		my ($start, $is_literal) = ($-[$group], $group > 2);
 		my $prose = substr($text, $start, $+[$group] - $start);
 		count($name, \$text, $start, $prose, $clause, $is_literal);
-		next if $kind ne 'cpp' || $name =~ $unchecked;
+		next if $kind ne 'cpp';
 		my $begin = $is_literal ? $later : $first;
 		while ($prose =~ /\A$gap\K$begin|[.:?!]\s$gap\K$later/g)
 		{

@@ -307,7 +307,7 @@ sub shape { my ($line) = @_; return $line =~ s/\d+/N/gr }
 
 subtest 'docs/from-one-database.md shows the outputs of such a run' => sub {
 	my $page = slurp_file("$folder/../../docs/from-one-database.md");
-	my @shown = grep { $_ ne '...' } map { split /\n/ } $page =~ /081_from_one_database.pl checks it -->\n```\n(.*?)\n```/sg;
+	my @shown = grep { $_ ne '...' } map { split /\n/ } $page =~ /082_from_one_database.pl checks it -->\n```\n(.*?)\n```/sg;
 	my %shapes = map { (shape($_) => 1) } split /\n/, $printed;
 	cmp_ok(scalar @shown, '>', 10, 'lines');
 	is(join("\n", grep { !$shapes{ shape($_) } } @shown), '', 'of such a run');
