@@ -32,4 +32,4 @@ CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch
 
 -- Bytes of a relation, by its row of pg_class: the relation is neither opened nor locked.
 CREATE FUNCTION snowflake_internal.file_size(tablespace oid, file oid) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_file_size';
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_file_size';
