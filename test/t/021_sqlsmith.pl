@@ -107,6 +107,8 @@ my %values = (
 		(extract(epoch FROM now()) * 1000)::bigint, 9223372036854775807, snowflake_max_id(now())},
 	'text' => q{'', 'text', 'base62', 'id', '1zzz', 'smith.fine', '%s%I', 'a''b "c', repeat('x', 2000)},
 	'text[]' => q{'{}'; '{NULL}'; '{id}'; '{id,caption}'; '[2:2]={id}'; '{{a},{b}}'},
+	'integer[]' => q{'{}'; '{NULL}'; '{7}'; '{7,8}'; '{5,-1,8192}'; '[2:2]={7}'; '{{7,8}}'},
+	'name[]' => q{'{}'; '{NULL}'; '{new}'; '{new,shard5}'; '{a,b,c}'; '[2:2]={new}'; '{{a,b}}'},
 	'bytea' => q{'', '5', '\x00', '\x5047434f50590aff0d0a000000000000000000ffff'},
 	'name' => q{'id', 'id', 'id', 'id', 'id', 'new', 'new', '', 'shard5', 'shard5', 'shard5', 'shard6', 'smith', 'i d',
 		'a''b "c', 'pg_catalog', 'public', 'new', repeat('y', 63)},
