@@ -6,8 +6,8 @@ BEGIN;
 SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE TABLE public_ids.keys (
-    version   text PRIMARY KEY CHECK (version COLLATE "C" ~ '^[a-z]$'),
-    key       bytea NOT NULL CHECK (octet_length(key) = 24),
+    version   text PRIMARY KEY,
+    key       bytea NOT NULL CHECK (public_ids.checked_key(version, key) IS NOT NULL),
     starts_at timestamptz NOT NULL DEFAULT now());
 
 -- The key that started last makes names. All keys read names.

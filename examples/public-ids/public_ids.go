@@ -5,6 +5,7 @@
 package main
 
 import (
+	"crypto/aes"
 	"crypto/cipher"
 	"crypto/des"
 	"encoding/base64"
@@ -21,7 +22,7 @@ import (
 
 var (
 	versionPattern = regexp.MustCompile(`^[a-z]$`)
-	namePattern    = regexp.MustCompile(`^[a-z][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]$`)
+	namePattern    = regexp.MustCompile(`^[a-z]([A-Za-z0-9_-]{21}[AQgw]|[A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])$`)
 )
 
 // PublicIDs makes names and reads them. Goroutines can share it.
@@ -30,13 +31,33 @@ type PublicIDs struct {
 	current string
 }
 
-// NewPublicIDs takes versions, letters from a to z, and keys of 24 bytes. The key of current makes names.
+// The cipher of a key: AES with 32 bytes, 3DES with 24.
+func cipherOf(version string, key []byte) (cipher.Block, error) {
+	if !versionPattern.MatchString(version) || len(key) != 32 && len(key) != 24 {
+		return nil, fmt.Errorf(
+			`key "%s": a version is one letter from a to z, and a key has 32 bytes (AES) or 24 (3DES)`, version)
+	}
+	parts := map[uint64]bool{}
+	for i := 0; i < len(key); i += 8 {
+		parts[binary.BigEndian.Uint64(key[i:])&0xfefefefefefefefe] = true
+	}
+	if len(parts) < len(key)/8 { // 3DES would be DES; random keys have none
+		return nil, fmt.Errorf(`key "%s" is weak: two of its parts of 8 bytes are equal`, version)
+	}
+	if len(key) == 32 {
+		return aes.NewCipher(key)
+	}
+	return des.NewTripleDESCipher(key)
+}
+
+// NewPublicIDs takes versions, letters from a to z, and keys of 32 bytes (AES) or 24 (3DES). The key of current makes
+// names.
 func NewPublicIDs(keys map[string][]byte, current string) (*PublicIDs, error) {
 	ciphers := map[string]cipher.Block{}
 	for version, key := range keys {
-		block, err := des.NewTripleDESCipher(key)
-		if err != nil || !versionPattern.MatchString(version) {
-			return nil, fmt.Errorf(`key "%s": a version is one letter from a to z, and a key has 24 bytes`, version)
+		block, err := cipherOf(version, key)
+		if err != nil {
+			return nil, err
 		}
 		ciphers[version] = block
 	}
@@ -46,18 +67,18 @@ func NewPublicIDs(keys map[string][]byte, current string) (*PublicIDs, error) {
 	return &PublicIDs{ciphers, current}, nil
 }
 
-// NameOf is the public name of an ID.
+// NameOf is the public name of an ID. With AES, 8 zeros fill up the block.
 func (p *PublicIDs) NameOf(id int64) string {
-	block := make([]byte, 8)
+	block := make([]byte, p.ciphers[p.current].BlockSize())
 	binary.BigEndian.PutUint64(block, uint64(id))
 	p.ciphers[p.current].Encrypt(block, block)
 	return p.current + base64.RawURLEncoding.EncodeToString(block)
 }
 
-// IDOf is the ID of a name; of one that was not made with a key of these, some number.
+// IDOf is the ID of a name. One that was not made with a key of these is an error with AES, and some number with 3DES.
 func (p *PublicIDs) IDOf(name string) (int64, error) {
-	if n := utf8.RuneCountInString(name); n != 12 {
-		return 0, fmt.Errorf("a public name has 12 characters, not %d", n)
+	if n := utf8.RuneCountInString(name); n != 23 && n != 12 {
+		return 0, fmt.Errorf("a public name has 23 characters, or 12 with 3DES, not %d", n)
 	}
 	if !namePattern.MatchString(name) {
 		return 0, fmt.Errorf(`not a public name: "%s"`, name)
@@ -70,8 +91,13 @@ func (p *PublicIDs) IDOf(name string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	key.Decrypt(block, block)
-	return int64(binary.BigEndian.Uint64(block)), nil
+	if len(block) == key.BlockSize() {
+		key.Decrypt(block, block)
+		if len(block) == 8 || binary.BigEndian.Uint64(block[8:]) == 0 {
+			return int64(binary.BigEndian.Uint64(block)), nil
+		}
+	}
+	return 0, fmt.Errorf(`not made with key "%s": "%s"`, name[:1], name)
 }
 
 func check(wanted, got string) {

@@ -13,37 +13,59 @@ import struct
 import sys
 
 import cryptography
-from cryptography.hazmat.primitives.ciphers import Cipher, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 try:
     from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
 except ImportError:  # before version 43
     from cryptography.hazmat.primitives.ciphers.algorithms import TripleDES
 
+# By the length of a key: its cipher, and the zeros that fill up the block behind the ID.
+CIPHERS = {32: (algorithms.AES, bytes(8)), 24: (TripleDES, b"")}
+
+
+def check_key(version, key):
+    if not re.fullmatch("[a-z]", version) or len(key) not in CIPHERS:
+        raise ValueError(f'key "{version}": a version is one letter from a to z, '
+                         "and a key has 32 bytes (AES) or 24 (3DES)")
+    parts = [bytes(byte & 0xFE for byte in key[i:i + 8]) for i in range(0, len(key), 8)]
+    if len(set(parts)) < len(parts):  # 3DES would be DES; random keys have none
+        raise ValueError(f'key "{version}" is weak: two of its parts of 8 bytes are equal')
+
 
 class PublicIds:
     def __init__(self, keys, current):
-        """keys: a dict of versions, letters from a to z, to keys of 24 bytes. The key of current makes names."""
-        for version, key in keys.items():
-            if not re.fullmatch("[a-z]", version) or len(key) != 24:
-                raise ValueError(f'key "{version}": a version is one letter from a to z, and a key has 24 bytes')
+        """keys: a dict of versions, letters from a to z, to keys of 32 bytes (AES) or 24 (3DES).
+
+        The key of current makes names.
+        """
         self.current = current
-        self.ciphers = {version: Cipher(TripleDES(key), modes.ECB()) for version, key in keys.items()}
+        self.ciphers = {}
+        for version, key in keys.items():
+            check_key(version, key)
+            algorithm, zeros = CIPHERS[len(key)]
+            self.ciphers[version] = Cipher(algorithm(key), modes.ECB()), zeros
 
     def name_of(self, id):
-        block = self.ciphers[self.current].encryptor().update(struct.pack(">q", id))
+        cipher, zeros = self.ciphers[self.current]
+        block = cipher.encryptor().update(struct.pack(">q", id) + zeros)
         return self.current + base64.urlsafe_b64encode(block).decode().rstrip("=")
 
     def id_of(self, name):
-        """The ID; of a name that was not made with a key of these, some number."""
-        if len(name) != 12:
-            raise ValueError(f"a public name has 12 characters, not {len(name)}")
-        if not re.fullmatch("[a-z][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]", name):
+        """The ID. A name that was not made with a key of these is an error with AES, and some number with 3DES."""
+        if len(name) not in (23, 12):
+            raise ValueError(f"a public name has 23 characters, or 12 with 3DES, not {len(name)}")
+        if not re.fullmatch("[a-z]([A-Za-z0-9_-]{21}[AQgw]|[A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])", name):
             raise ValueError(f'not a public name: "{name}"')
         if name[0] not in self.ciphers:
             raise ValueError(f'no key of version "{name[0]}"')
-        block = base64.urlsafe_b64decode(name[1:] + "=")
-        return struct.unpack(">q", self.ciphers[name[0]].decryptor().update(block))[0]
+        cipher, zeros = self.ciphers[name[0]]
+        block = base64.urlsafe_b64decode(name[1:] + "==")
+        if len(block) == 8 + len(zeros):
+            block = cipher.decryptor().update(block)
+            if block[8:] == zeros:
+                return struct.unpack(">q", block[:8])[0]
+        raise ValueError(f'not made with key "{name[0]}": "{name}"')
 
 
 def check(wanted, got):

@@ -7,36 +7,55 @@
 require 'openssl'
 
 class PublicIds
-  # keys: a Hash of versions, letters from a to z, to keys of 24 bytes. The key of current makes names.
-  def initialize(keys, current)
-    keys.each do |version, key|
-      next if version.match?(/\A[a-z]\z/) && key.bytesize == 24
+  # By the length of a key: its cipher, and the zeros that fill up the block behind the ID.
+  CIPHERS = { 32 => ['aes-256-ecb', "\0".b * 8], 24 => ['des-ede3', ''.b] }.freeze
+  NAME = /\A[a-z]([A-Za-z0-9_-]{21}[AQgw]|[A-Za-z0-9_-]{10}[AEIMQUYcgkosw048])\z/
 
-      raise ArgumentError, "key \"#{version}\": a version is one letter from a to z, and a key has 24 bytes"
-    end
+  # keys: a Hash of versions, letters from a to z, to keys of 32 bytes (AES) or 24 (3DES). That of current makes names.
+  def initialize(keys, current)
+    keys.each { |version, key| check_key(version, key) }
     @keys = keys
     @current = current
   end
 
   def name_of(id)
-    block = crypt(:encrypt, @keys.fetch(@current), [id].pack('q>'))
+    key = @keys.fetch(@current)
+    block = crypt(:encrypt, key, [id].pack('q>') + CIPHERS[key.bytesize].last)
     @current + [block].pack('m0').tr('+/', '-_').delete('=')
   end
 
-  # The ID; of a name that was not made with a key of these, some number.
+  # The ID. A name that was not made with a key of these is an error with AES, and some number with 3DES.
   def id_of(name)
-    raise ArgumentError, "a public name has 12 characters, not #{name.length}" if name.length != 12
-    raise ArgumentError, "not a public name: \"#{name}\"" unless name.match?(/\A[a-z][A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]\z/)
+    if name.length != 23 && name.length != 12
+      raise ArgumentError, "a public name has 23 characters, or 12 with 3DES, not #{name.length}"
+    end
+    raise ArgumentError, "not a public name: \"#{name}\"" unless name.match?(NAME)
 
     key = @keys.fetch(name[0]) { raise ArgumentError, "no key of version \"#{name[0]}\"" }
-    block = "#{name[1..].tr('-_', '+/')}=".unpack1('m0')
-    crypt(:decrypt, key, block).unpack1('q>')
+    zeros = CIPHERS[key.bytesize].last
+    block = name[1..].tr('-_', '+/').unpack1('m')
+    if block.bytesize == 8 + zeros.bytesize
+      block = crypt(:decrypt, key, block)
+      return block.unpack1('q>') if block.byteslice(8..) == zeros
+    end
+    raise ArgumentError, "not made with key \"#{name[0]}\": \"#{name}\""
   end
 
   private
 
+  def check_key(version, key)
+    unless version.match?(/\A[a-z]\z/) && CIPHERS.key?(key.bytesize)
+      raise ArgumentError,
+            "key \"#{version}\": a version is one letter from a to z, and a key has 32 bytes (AES) or 24 (3DES)"
+    end
+    parts = key.unpack('Q>*').map { |part| part & 0xfefefefefefefefe }
+    return if parts.uniq == parts # otherwise 3DES would be DES; random keys have none
+
+    raise ArgumentError, "key \"#{version}\" is weak: two of its parts of 8 bytes are equal"
+  end
+
   def crypt(direction, key, block)
-    cipher = OpenSSL::Cipher.new('des-ede3').public_send(direction)
+    cipher = OpenSSL::Cipher.new(CIPHERS[key.bytesize].first).public_send(direction)
     cipher.key = key
     cipher.padding = 0
     cipher.update(block) + cipher.final

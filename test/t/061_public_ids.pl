@@ -65,7 +65,9 @@ sub runs_file
 my @planted = map { [ split / -> / ] } (
 	'encrypt(bytea, bytea, text) -> bytea', 'decrypt(bytea, bytea, text) -> bytea',
 	'encrypt_block(bytea, bytea) -> bytea', 'decrypt_block(bytea, bytea) -> bytea',
-	'checked_key(text, bytea) -> bytea', 'checked_name(text) -> text', 'int8send(bigint) -> bytea',
+	'checked_key(text, bytea) -> bytea', 'checked_name(text) -> text', 'zeros(bytea) -> bytea',
+	'int8send(bigint) -> bytea', 'repeat(text, integer) -> text', 'substr(bytea, integer) -> bytea',
+	'substring(bit, integer, integer) -> bit', 'length(bytea) -> integer',
 	'encode(bytea, text) -> text', 'decode(text, text) -> bytea', 'translate(text, text, text) -> text',
 	'left(text, integer) -> text', 'substr(text, integer) -> text', 'length(text) -> integer',
 	'octet_length(bytea) -> integer', 'now() -> timestamptz');
@@ -139,12 +141,13 @@ sub sql_answer
 
 subtest 'SQL gives the names of vectors.txt' => sub {
 	is(sql_answer($_), join(' ', @$_), "@$_[0, 1, 3]") foreach @vectors;
-	cmp_ok(scalar(grep { $_->[0] eq 'made' } @vectors), '>=', 20, 'there are names');
-	cmp_ok(scalar(grep { $_->[0] eq 'refused' } @vectors), '>=', 10, 'there are refusals');
+	cmp_ok(scalar(grep { $_->[0] eq 'made' } @vectors), '>=', 40, 'there are names');
+	cmp_ok(scalar(grep { $_->[0] eq 'refused' } @vectors), '>=', 40, 'there are refusals');
 	is(sql(q{SELECT public_ids.name_of(NULL, 'a', '\x00'), public_ids.id_of(NULL, 'a', '\x00')}), '|',
 		'NULL gives NULL');
 };
 
+# Key a is one of AES first, then one of 3DES.
 subtest 'an ID has one name, which leads back to it' => sub {
 	my $seed = rand();
 	sql(qq{
@@ -154,13 +157,48 @@ subtest 'an ID has one name, which leads back to it' => sub {
 			FROM generate_series(1, 10000)
 			UNION SELECT snowflake_encode('2026-01-01', 5, n % 1024) + (n / 1024 << 23)
 			FROM generate_series(0, 9999) AS n;
-		INSERT INTO public_ids.keys (version, key) VALUES ('a', "the ciphers".gen_random_bytes(24));
-		CREATE TABLE names AS SELECT id, public_ids.name_of(id) AS name FROM random_ids;
+		CREATE TABLE names (id bigint, name text);
 	});
-	is(sql(q{SELECT count(*) > 19990, count(DISTINCT name COLLATE "C") = count(*), bool_and(public_ids.id_of(name) = id)
-		FROM names}), 't|t|t', 'of 20,000 IDs, half of them neighbours');
-	is(sql(q{SELECT count(*) FROM names, public_ids.keys AS k WHERE name <> public_ids.name_of(id, version, key)}), '0',
-		'the key of the table and the same key as a parameter give the same names');
+	my %length_of = (32 => 23, 24 => 12);
+	foreach my $bytes (32, 24)
+	{
+		sql(qq{
+			DELETE FROM public_ids.keys;
+			INSERT INTO public_ids.keys (version, key) VALUES ('a', "the ciphers".gen_random_bytes($bytes));
+			TRUNCATE names;
+			INSERT INTO names SELECT id, public_ids.name_of(id) FROM random_ids;
+		});
+		is(sql(q{SELECT count(*) > 19990, count(DISTINCT name COLLATE "C") = count(*),
+			bool_and(public_ids.id_of(name) = id), min(length(name)), max(length(name)) FROM names}),
+			"t|t|t|$length_of{$bytes}|$length_of{$bytes}", "of 20,000 IDs, half of them neighbours: $bytes bytes");
+		is(sql(q{SELECT count(*) FROM names, public_ids.keys AS k WHERE name <> public_ids.name_of(id, version, key)}),
+			'0', "the key of the table and the same key as a parameter give the same names: $bytes bytes");
+	}
+};
+
+subtest 'AES: a name with a changed bit, or of another key, is refused' => sub {
+	sql(q{
+		CREATE FUNCTION id_or_null(name text, key bytea) RETURNS bigint LANGUAGE plpgsql AS $$
+		BEGIN
+			RETURN public_ids.id_of(name, 'a', key);
+		EXCEPTION WHEN invalid_text_representation THEN
+			RETURN NULL;
+		END $$;
+		CREATE TABLE two_keys AS
+			SELECT "the ciphers".gen_random_bytes(32) AS key, "the ciphers".gen_random_bytes(32) AS other;
+	});
+	is(sql(q{
+		SELECT count(DISTINCT changed), count(id_or_null(changed, key)), count(id_or_null(name, key))
+		FROM two_keys, public_ids.name_of(5, 'a', key) AS name,
+			decode(translate(substr(name, 2), '-_', '+/') || '==', 'base64') AS block, generate_series(0, 127) AS bit,
+			encode(set_bit(block, bit, 1 - get_bit(block, bit)), 'base64') AS text,
+			concat('a', translate(text, '+/=', '-_')) AS changed
+	}), '128|0|128', 'each of the 128 bits');
+	is(sql(q{
+		SELECT count(id_or_null(public_ids.name_of(id, 'a', key), key)),
+			count(id_or_null(public_ids.name_of(id, 'a', other), key))
+		FROM two_keys, generate_series(1, 10000) AS id
+	}), '10000|0', '10,000 names of another key');
 };
 
 # --- programs ------------------------------------------------------------------------------------
@@ -168,11 +206,12 @@ subtest 'an ID has one name, which leads back to it' => sub {
 # Names of other IDs and keys than those of the file, and a file with an error.
 my $random = "$files/random.txt";
 append_to_file($random, sql(q{
-	SELECT format('made r %s %s %s', encode(key, 'hex'), id, public_ids.name_of(id, 'r', key))
-	FROM (SELECT "the ciphers".gen_random_bytes(24) AS key OFFSET 0) AS k, (SELECT id FROM random_ids LIMIT 300) AS i
+	SELECT format('made %s %s %s %s', version, encode(key, 'hex'), id, public_ids.name_of(id, version, key))
+	FROM (VALUES ('r', "the ciphers".gen_random_bytes(32)), ('s', "the ciphers".gen_random_bytes(24)))
+		AS k (version, key), (SELECT id FROM random_ids LIMIT 300) AS i
 }) . "\n");
 my $wrong = "$files/wrong.txt";
-append_to_file($wrong, slurp_file("$examples/vectors.txt") =~ s/^(made b \S+ 1) \S+/$1 bAAAAAAAAAAA/mr);
+append_to_file($wrong, slurp_file("$examples/vectors.txt") =~ s/^(made b \S+ 1) \S+/$1 bAAAAAAAAAAAAAAAAAAAAAA/mr);
 
 sub gives_the_same_names
 {
@@ -183,9 +222,9 @@ sub gives_the_same_names
 	is($status, 0, "$language: the program ends with 0") or diag($err);
 	note($out);
 	($status, $out, $err) = run(@command, $random);
-	like($out, qr/: 300 vectors hold\n\z/, "$language gives the names of random IDs") or diag($err);
+	like($out, qr/: 600 vectors hold\n\z/, "$language gives the names of random IDs") or diag($err);
 	($status, $out, $err) = run(@command, $wrong);
-	ok($status == 1 && $err =~ /bAAAAAAAAAAA/, "$language: the program finds a wrong name")
+	ok($status == 1 && $err =~ /bAAAAAAAAAAAAAAAAAAAAAA/, "$language: the program finds a wrong name")
 		or diag("$status: $out$err");
 	return;
 }
@@ -215,9 +254,9 @@ subtest 'programs give the same names' => sub {
 
 # --- keys and rights -----------------------------------------------------------------------------
 
-subtest 'a new key' => sub {
+subtest 'a new key, of AES after one of 3DES' => sub {
 	my $old = sql('SELECT public_ids.name_of(1)');
-	sql(q{INSERT INTO public_ids.keys VALUES ('b', "the ciphers".gen_random_bytes(24), now() + interval '1 day')});
+	sql(q{INSERT INTO public_ids.keys VALUES ('b', "the ciphers".gen_random_bytes(32), now() + interval '1 day')});
 	is(sql('SELECT public_ids.name_of(1)'), $old, 'before its start it makes no names');
 	sql(q{INSERT INTO names SELECT 1, public_ids.name_of(1, version, key) FROM public_ids.keys WHERE version = 'b'});
 	is(sql(q{SELECT public_ids.id_of(name) FROM names WHERE name ~ '^b'}), '1', 'before its start it reads names');
@@ -227,7 +266,9 @@ subtest 'a new key' => sub {
 	is(sql("SELECT public_ids.id_of('$old'), public_ids.id_of('$new')"), '1|1', 'names of both keys are read');
 	sql(q{DELETE FROM public_ids.keys WHERE version = 'a'});
 	is(sqlstate($node, "SELECT public_ids.id_of('$old')"), '22023', 'names of a deleted key are refused');
-	is(sqlstate($node, q{INSERT INTO public_ids.keys VALUES ('c', '\x0102')}), '23514', 'a short key is refused');
+	is(sqlstate($node, q{INSERT INTO public_ids.keys VALUES ('c', '\x0102')}), '22023', 'a short key is refused');
+	is(sqlstate($node, q{INSERT INTO public_ids.keys VALUES ('c', decode(repeat('01', 24), 'hex'))}), '22023',
+		'a weak key is refused');
 	is(sqlstate($node, 'BEGIN; DELETE FROM public_ids.keys; SELECT public_ids.name_of(1)'), '55000',
 		'no key is an error');
 };
@@ -242,7 +283,7 @@ subtest 'rights' => sub {
 		'SELECT count(*) FROM public_ids.keys', 'UPDATE public_ids.keys SET starts_at = now()',
 		'COPY public_ids.keys TO STDOUT', 'CREATE TABLE public_ids.t ()', 'SET ROLE public_ids',
 		q{CREATE OR REPLACE FUNCTION public_ids.encrypt_block(bytea, bytea) RETURNS bytea RETURN $2};
-	like(as('app', 'SELECT public_ids.name_of(1), public_ids.id_of(public_ids.name_of(1))'), qr/^b\S{11}\|1\n?\z/,
+	like(as('app', 'SELECT public_ids.name_of(1), public_ids.id_of(public_ids.name_of(1))'), qr/^b\S{22}\|1\n?\z/,
 		'the application makes and reads names');
 	is(sql(q{SELECT proname FROM pg_proc WHERE pronamespace = 'public_ids'::regnamespace AND prosecdef
 		AND has_function_privilege('stranger', oid, 'EXECUTE')}), '',
@@ -275,7 +316,8 @@ subtest 'the application does not see a key' => sub {
 		'the application sees plans and nested statements');
 	foreach my $call (
 		'SELECT public_ids.name_of(1)',
-		q{SELECT public_ids.id_of('bAAAAAAAAAAA')},
+		'SELECT public_ids.id_of(public_ids.name_of(1))',
+		q{SELECT public_ids.id_of('bAAAAAAAAAAAAAAAAAAAAAA')},
 		q{SELECT public_ids.id_of('bAA')},
 		q{SELECT public_ids.id_of('bAAAAAAAAAAB')},
 		q{SELECT public_ids.id_of('zAAAAAAAAAAA')},
@@ -286,7 +328,8 @@ subtest 'the application does not see a key' => sub {
 		ok(length $shown > 100 && !has_key($shown, $key), $call);
 	}
 	ok(!has_key(slurp_file($node->logfile, $offset), $key), 'the log of the server does not have it');
-	like(as('app', q{SELECT public_ids.id_of('bAA')}), qr/ERROR:  22P02: a public name has 12 characters, not 3\n/,
+	like(as('app', q{SELECT public_ids.id_of('bAA')}),
+		qr/ERROR:  22P02: a public name has 23 characters, or 12 with 3DES, not 3\n/,
 		'a name of a wrong length is an error with a message');
 
 	# docs/public-ids.md says this of a key that is a parameter.
@@ -300,7 +343,7 @@ subtest 'the application does not see a key' => sub {
 };
 
 subtest 'another session does not see a key that is a parameter' => sub {
-	my $key = 'ab' x 24;
+	my $key = unpack 'H*', pack 'C*', 1 .. 32;
 	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=with_key',
 			'-c', "SELECT public_ids.name_of(1, 'b', '\\x$key'), pg_sleep(600)" ], '>', \my $out, '2>', \my $err);
 	my $query = q{SELECT query FROM pg_stat_activity WHERE application_name = 'with_key' AND query <> ''};
