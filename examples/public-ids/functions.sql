@@ -50,7 +50,7 @@ DECLARE
 BEGIN
     IF version COLLATE "C" !~ '^[a-z]$' OR octet_length(key) NOT IN (32, 24) THEN
         RAISE EXCEPTION 'key "%": a version is one letter from a to z, and a key has 32 bytes (AES) or 24 (3DES)', version
-            USING ERRCODE = 'invalid_parameter_value';
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'gen_random_bytes(32) makes a key.';
     END IF;
     bits := ('x' || encode(key, 'hex'))::varbit & repeat('11111110', octet_length(key))::varbit;
     IF substring(bits, 1, 64) IN (substring(bits, 65, 64), substring(bits, 129, 64), substring(bits, 193))
@@ -58,7 +58,7 @@ BEGIN
         OR substring(bits, 129, 64) = substring(bits, 193)
     THEN
         RAISE EXCEPTION 'key "%" is weak: two of its parts of 8 bytes are equal', version
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Make a random key: gen_random_bytes(32).';
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'gen_random_bytes(32) makes a key.';
     END IF;
     RETURN key;
 END $$;
