@@ -2,8 +2,8 @@
 -- How code of a role that is no superuser could run with the rights of this session in a superuser's schema, and the
 -- statement that ends it; NULL if not. writes: also by writes.
 CREATE FUNCTION snowflake_internal.foreign_code(schema oid, writes boolean, OUT problem text, OUT hint text)
-    -- PL/pgSQL keeps the plan: the command asks once for each statement in each shard.
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    -- PL/pgSQL keeps a generic plan; planning takes ten times the rest, and the command asks for each statement in each shard.
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 BEGIN
 WITH RECURSIVE superusers AS (
