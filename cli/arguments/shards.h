@@ -24,8 +24,12 @@ struct ShardArguments {
             "Lists shards: schema, tables, rows (estimate), size, time of the last ID, server.",
             R"(
   snowflake-shard list 'host=db1 dbname=app' 'host=db2 dbname=app'
-  snowflake-shard list --json service=db1 | jq '.[] | select(.size > 1e9)')");
+  snowflake-shard list --json service=db1 | jq '.[] | select(.size > 1e9)'
+  snowflake-shard list --format prometheus @servers.txt > snowflake.prom)");
         verb->add_option("DSN", list.dsns, kServers);
+        verb->add_option("--format", list.format,
+                         "prometheus: metrics of the servers, and of the shards in transit")
+            ->check(CLI::IsMember({"table", "json", "prometheus"}));
     }
 
     void add_clone()
@@ -216,7 +220,7 @@ struct ShardArguments {
     }
 
     CommandLine& line;
-    ServerOptions list;
+    ListOptions list;
     CloneOptions clone;
     RunOptions run;
     QueryOptions query;

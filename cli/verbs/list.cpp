@@ -14,25 +14,11 @@
 #include "postgres/citus.h"
 #include "postgres/servers.h"
 #include "postgres/values.h"
+#include "verbs/listing.h"
 #include "verbs/verbs.h"
 
 namespace
 {
-
-/* A shard on a server. */
-struct Listed {
-    int number;
-    std::string schema;
-    Row row;                                 /* tables, rows, size, last_id_at, server */
-    std::optional<InTransit> transit;        /* by the record of this server */
-    std::string name;                        /* of this server */
-    std::optional<std::int64_t> behind = {}; /* the follower, in bytes */
-    bool is_hidden = false;
-
-    bool is_open() const { return !transit || transit->is_open; }
-};
-
-using Listing = std::vector<Listed>;
 
 /* Shards that a split has left closed are omitted, because the other server lists them. */
 std::vector<InTransit> read_listed(Connection& connection)
@@ -127,12 +113,13 @@ Table table_of(const Listing& shards, bool json)
         if (one.is_hidden)
             continue;
         const bool is_in_transit = one.transit.has_value();
-        Row row = {one.number, one.schema, is_in_transit ? state_of(*one.transit) : "open"};
-        row.insert(row.end(), one.row.begin(), one.row.end());
+        const auto bytes_of = [&](std::optional<std::int64_t> size) {
+            return !size ? Value() : json ? Value(*size) : Value(pretty_size(*size));
+        };
+        Row row = {one.number, one.schema,         one.state(),    one.tables,
+                   one.rows,   bytes_of(one.size), one.last_id_at, one.server};
         row.push_back(is_in_transit ? Value(one.transit->other.text()) : Value());
-        row.push_back(!one.behind ? Value()
-                      : json      ? Value(*one.behind)
-                                  : Value(pretty_size(*one.behind)));
+        row.push_back(bytes_of(one.behind));
         row.push_back(is_in_transit ? text_or_null(one.transit->compared_at) : Value());
         row.push_back(is_in_transit ? Value(next_command(*one.transit)) : Value());
         table.rows.push_back(row);
@@ -143,9 +130,12 @@ Table table_of(const Listing& shards, bool json)
 }
 
 /* Where a terminal would break the rows, the commands stand below the table. */
-void print_for_people(Table table)
+void print_for_people(Table table, const Totals& totals)
 {
     std::string below;
+    for (const auto& [server, total] : totals)
+        below += visible(server) + ": " + count_of(total.shards, "shard") +
+                 (total.size ? ", " + pretty_size(*total.size) : "") + "\n";
     if (table.columns.back() == "next" && is_wider_than_terminal(table)) {
         table.columns.pop_back();
         for (Row& row : table.rows) {
@@ -160,7 +150,7 @@ void print_for_people(Table table)
 
 } // namespace
 
-int list_shards(const ServerOptions& options)
+int list_shards(const ListOptions& options)
 {
     /* Rows are the estimate of the last ANALYZE, and unknown before the first. Rows and size are of
      * this server alone, so they are left out where Citus has the rows on another node.
@@ -186,10 +176,8 @@ int list_shards(const ServerOptions& options)
                                  R"(), citus AS ()" + citus_nodes_sql(connection) +
                                  R"()
             SELECT shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
-                   CASE WHEN node IS NULL THEN )" +
-                                 (options.json ? "coalesce(size, 0)"
-                                               : "pg_size_pretty(coalesce(size, 0))") +
-                                 R"( END, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                   CASE WHEN node IS NULL THEN coalesce(size, 0) END,
+                   to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), (extract(epoch FROM at) * 1000)::bigint,
                    coalesce(node || '/' || current_database(), $1::text)
             FROM shards LEFT JOIN last USING (shard)
             LEFT JOIN tables USING (schema)
@@ -202,9 +190,18 @@ int list_shards(const ServerOptions& options)
         Listing shards;
         for (int i = 0; i < result.rows(); i++) {
             const Row row = row_of(result, i, columns);
+            const auto number_of = [&](int column) {
+                return result.is_null(i, column) ? std::optional<std::int64_t>()
+                                                 : result.number(i, column);
+            };
             Listed one = {static_cast<int>(result.number(i, 0)),
                           result.text(i, 1),
-                          {row.begin() + 2, row.end()},
+                          row[2],
+                          row[3],
+                          number_of(4),
+                          row[5],
+                          number_of(6),
+                          result.text(i, 7),
                           {},
                           connection.address().text()};
             for (const InTransit& transit : in_transit)
@@ -223,9 +220,15 @@ int list_shards(const ServerOptions& options)
     for (const Listing& shards : servers.on_all(list))
         all.insert(all.end(), shards.begin(), shards.end());
     show_once(all);
-    if (options.json)
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < servers.size(); i++)
+        names.push_back(servers[i].connection.address().text());
+    const Totals totals = totals_of(all, names);
+    if (options.json || options.format == "json")
         print(table_of(all, true), Format::json);
+    else if (options.format == "prometheus")
+        print_metrics(all, totals);
     else
-        print_for_people(table_of(all, false));
+        print_for_people(table_of(all, false), totals);
     return servers.exit_code(kDone);
 }

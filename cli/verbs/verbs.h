@@ -14,7 +14,10 @@ struct ServerOptions {
     bool json = false;
 };
 
-int list_shards(const ServerOptions& options);
+struct ListOptions : ServerOptions {
+    std::string format;
+};
+int list_shards(const ListOptions& options);
 
 struct CloneOptions : ServerOptions {
     std::string template_schema;

@@ -10,6 +10,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run;
+use OpenMetrics;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -128,6 +129,21 @@ subtest 'list and map show every shard' => sub {
 	is("$listed->{schema} $listed->{tables}", "insta$shard 4", 'list: schema and number of tables');
 	like($listed->{last_id_at}, qr/^20\d\d-\d\d-\d\dT/, 'list: the time of the last ID');
 	ok($listed->{size} > 0 && $listed->{server} =~ /:\d+\/postgres$/, 'list: size and server');
+	my ($bytes, $largest) = (0, 0);
+	($bytes, $largest) = ($bytes + $_, $_ > $largest ? $_ : $largest) foreach map { $_->{size} } @$rows;
+	my $server = $listed->{server};
+	($status, $out) = run_shard($program, 'list', $node);
+	like($out, qr/^\Q$server\E: ${\($more + 1)} shards, \d+ (?:kB|MB)\n\z/m,
+		'list: the total of the server is the last line');
+	($status, $out) = run_shard($program, 'list', $node, '--format', 'prometheus');
+	my $samples = samples_of($out);
+	is(join(' ', map { sample($samples, "snowflake_$_", server => $server) }
+			qw(shards shards_size_bytes largest_shard_size_bytes)),
+		$more + 1 . " $bytes $largest", 'list: number and sizes as metrics');
+	is(sample($samples, 'snowflake_last_id_timestamp_seconds', server => $server) - 0,
+		$node->safe_psql('postgres', 'SELECT extract(epoch FROM max(last_id_at)) FROM snowflake_sequences') - 0,
+		'list: the time of the last ID as a metric');
+	is(scalar(split /^snowflake/m, $out), 5, 'list: no metric of each shard');
 	like((run_shard($program, 'map', $node, '--format', 'pgbouncer', '--user', 'an app'))[1],
 		qr/\nshard\d+ = host=\S+ port=\d+ dbname=postgres user='an app'\n/, 'map: the user of PgBouncer');
 	($status, $out) = run_shard($program, 'map', $node, '--format', 'pgbouncer');

@@ -11,6 +11,7 @@ use lib $FindBin::RealBin;
 
 use IPC::Run;
 use JSON::PP;
+use OpenMetrics;
 use PoolerTest;
 use PostgreSQL::Test::Utils;
 use ShardTest;
@@ -93,8 +94,13 @@ sql(dsn($lines), 'SELECT snowflake_create_shard(7, \'insta7\')');
 subtest 'a terminal gets no control character, and no line that looks like one of the command' => sub {
 	($status, $out, $err) = run_shard($program, 'list', dsn($quotes), dsn($lines));
 	is("$status $err", '0 ', 'list');
-	is_clean($out, qr/^(?:shard | +[5-7] )/, 'list: a line for each shard, without control characters');
+	my $server = $node->host . ':';
+	is_clean($out, qr/^(?:shard | +[5-7] |\Q$server\E)/, 'list: a line for each shard and server, without control characters');
 	like($out, qr/ \\n\$\(touch.*\\x1B\[31m~ .*\n.*\n.*%41\\n\$snowflake\$ \\x1B\[2J$/m, 'and their escapes');
+	($status, $out) = run_shard($program, 'list', '--format', 'prometheus', dsn($quotes), dsn($lines));
+	my $samples = samples_of($out);
+	is(join(' ', map { sample($samples, 'snowflake_shards', state => 'open', server => $server . $node->port . "/$_") }
+			$quotes, $lines), '2 1', 'metrics have the names of the databases');
 	($status, $rows) = shard_json($program, 'list', dsn($quotes), dsn($lines));
 	is("$rows->[0]{schema}|$rows->[2]{server}", "$hostile|" . join(':', $node->host, $node->port) . "/$lines",
 		'JSON has the names');

@@ -8,6 +8,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use MoveTest;
+use OpenMetrics;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use ShardWriters;
@@ -64,6 +65,12 @@ subtest 'a set is held while clients write' => sub {
 		'list: it follows, the time of the comparison, and the next command');
 	like($shard->{behind}, qr/^\d+$/, 'how far it is behind');
 	like((run_shard($program, 'list', @nodes))[1], qr/\bfollowing\b.* (?:bytes|kB|MB) +\d{4}-\S+Z/, 'the same in the table');
+	($status, $out) = run_shard($program, 'list', @nodes, '--format', 'prometheus');
+	my $samples = samples_of($out);
+	my %labels = (shard => 5, schema => 'insta5', server => $shard->{server}, other => $shard->{other});
+	is(sample($samples, 'snowflake_shard_in_transit', %labels, state => 'following'), 1, 'a metric of the shard in transit');
+	like(sample($samples, 'snowflake_shard_follower_lag_bytes', %labels), qr/^\d+$/, 'and of how far it is behind');
+	is(sample($samples, 'snowflake_shards', server => $shard->{other}, state => 'open'), 0, 'a server without shards');
 	is(findings(), '', 'verify finds nothing');
 	is((run_shard($program, 'verify', '--rows', @nodes))[0], 0, 'nor does verify --rows');
 	my @onlooker = map { $_->connstr('postgres') . ' user=onlooker' } @nodes;
