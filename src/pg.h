@@ -273,6 +273,21 @@ inline bool may_become(Oid role)
 #endif
 }
 
+/* 15.1 gave SetSingleFuncCall() the name that it has in 16. All of 15 have the old name, too. */
+#if PG_VERSION_NUM >= 160000
+constexpr bits32 kRowsAsExpected = MAT_SRF_USE_EXPECTED_DESC;
+inline void begin_rows(FunctionCallInfo call, bits32 flags)
+{
+    InitMaterializedSRF(call, flags);
+}
+#else
+constexpr bits32 kRowsAsExpected = SRF_SINGLE_USE_EXPECTED;
+inline void begin_rows(FunctionCallInfo call, bits32 flags)
+{
+    SetSingleFuncCall(call, flags);
+}
+#endif
+
 /* 17 moved the local transaction ID into a struct. */
 #if PG_VERSION_NUM >= 170000
 inline LocalTransactionId my_lxid()

@@ -58,11 +58,13 @@ List* calls_of_column(const NativeFunctions& natives, const Caller& column)
     List* calls = NIL;
     const HeapTuple tuple = systable_getnext(scan);
     if (HeapTupleIsValid(tuple)) {
-        bool is_null = false;
-        const Datum expression =
-            heap_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(defaults), &is_null);
-        if (!is_null)
-            calls = read_calls(natives, expression);
+        /* Not heap_getattr(): in the headers of some minor versions it calls a function that older
+         * minor versions of the server do not have. */
+        Datum values[Natts_pg_attrdef];
+        bool is_null[Natts_pg_attrdef];
+        heap_deform_tuple(tuple, RelationGetDescr(defaults), values, is_null);
+        if (!is_null[Anum_pg_attrdef_adbin - 1])
+            calls = read_calls(natives, values[Anum_pg_attrdef_adbin - 1]);
     }
     systable_endscan(scan);
     table_close(defaults, AccessShareLock);

@@ -239,7 +239,7 @@ PGDLLEXPORT Datum snowflake_run_as_role(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_columns_as_owner);
 PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
 {
-    InitMaterializedSRF(fcinfo, 0);
+    pg::begin_rows(fcinfo, 0);
     const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     const char* query = text_argument(fcinfo, 1);
     Parameters parameters = parameters_behind(fcinfo, 1);
@@ -265,7 +265,7 @@ PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_rows_as_owner);
 PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
 {
-    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    pg::begin_rows(fcinfo, pg::kRowsAsExpected);
     const char* query = text_argument(fcinfo, 1);
     Parameters parameters = parameters_behind(fcinfo, 1);
     owner::Rights rights = {};
@@ -282,7 +282,7 @@ PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_rows_as_table_owner);
 PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
 {
-    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    pg::begin_rows(fcinfo, pg::kRowsAsExpected);
     const Oid table = PG_GETARG_OID(0);
     const char* query = text_argument(fcinfo, 1);
     SPI_connect();

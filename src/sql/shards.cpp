@@ -156,7 +156,7 @@ PGDLLEXPORT Datum snowflake_stored_ms(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_calls);
 PGDLLEXPORT Datum snowflake_calls(PG_FUNCTION_ARGS)
 {
-    InitMaterializedSRF(fcinfo, 0);
+    pg::begin_rows(fcinfo, 0);
     registry::visit_uses(registry::native_functions(), registry::Depth::through_functions, put_use,
                          fcinfo->resultinfo);
     return Datum{0};
@@ -167,7 +167,7 @@ PG_FUNCTION_INFO_V1(snowflake_call_of);
 PGDLLEXPORT Datum snowflake_call_of(PG_FUNCTION_ARGS)
 {
     const registry::Caller caller = {PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT32(2)};
-    InitMaterializedSRF(fcinfo, 0);
+    pg::begin_rows(fcinfo, 0);
     ListCell* cell = nullptr;
     foreach (cell, registry::uses_of(registry::native_functions(), caller))
         put_use(caller, *static_cast<const registry::Use*>(lfirst(cell)), fcinfo->resultinfo);
