@@ -3,7 +3,15 @@
 #   with_llvm=no     builds and installs no bitcode: for a server with JIT whose clang is not installed
 #   DESTDIR=...      installs below another root
 #
+# In this folder: make -C, not make -f.
+#
 # installcheck may be run by another user than the owner of this folder: sudo -u postgres make installcheck.
+
+# Files are found by wildcards: elsewhere there would be none, and an empty extension.
+HERE := $(dir $(lastword $(MAKEFILE_LIST)))
+ifneq ($(realpath $(HERE)),$(realpath .))
+$(error Build in the folder of the sources: make -C $(HERE))
+endif
 
 EXTENSION = snowflake
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.control)
@@ -43,7 +51,7 @@ PROGRAMS = cli/snowflake-shard test/unit/unit test/model/model test/model/model_
 COMPILED = $(OBJS) $(OBJS:.o=.bc) $(CLI_OBJS) cli/precompiled.h.gch $(UNIT_OBJS) $(MUTATIONS_OBJS) $(filter-out cli/%,$(PROGRAMS))
 WRITE_HEADERS = -MMD -MP -MF $@.d
 
-EXTRA_CLEAN = $(DATA_built) $(PROGRAMS) $(COMPILED) $(COMPILED:=.d) together test/unit/cli test/mutations/cli cli/snowflake-shard.1 $(COMMANDS) tmp_check output_iso
+EXTRA_CLEAN = $(DATA_built) built-for $(PROGRAMS) $(COMPILED) $(COMPILED:=.d) together test/unit/cli test/mutations/cli cli/snowflake-shard.1 $(COMMANDS) tmp_check output_iso
 
 SERVERLESS_GOALS = checkver dist unit model
 
@@ -76,6 +84,15 @@ ifneq ($(TAP_TESTS),)
 installcheck: test/stress/stress
 endif
 
+# The server that the objects are for: they are made anew for another one, also if only its minor version differs. Not the
+# flags: "make install" after "make CXXFLAGS=..." compiles nothing.
+BUILT_FOR = $(VERSION) $(includedir_server)
+ifneq ($(BUILT_FOR),$(shell cat built-for 2>/dev/null))
+.PHONY: built-for
+endif
+built-for:
+	@echo '$(BUILT_FOR)' >$@
+$(OBJS) $(OBJS:.o=.bc): built-for
 $(OBJS): %.o: %.cpp
 	$(COMPILE.cc) $(WRITE_HEADERS) -o $@ $<
 # PGXS gives C++ bitcode no flags of the extension.
