@@ -1,14 +1,12 @@
 /* snowflake-shard: errors of the command line, and the exit code. */
 
-#include <algorithm>
-#include <numeric>
-
 #include "arguments/command_line.h"
 #include "arguments/global.h"
 #include "arguments/moves.h"
 #include "arguments/shards.h"
 #include "base/failure.h"
 #include "base/output.h"
+#include "base/suggestion.h"
 
 namespace
 {
@@ -20,36 +18,6 @@ struct Arguments {
     MoveArguments moves{line};
     GlobalArguments global{line};
 };
-
-/* How many characters are to be inserted, removed or replaced (Levenshtein). */
-std::size_t distance(const std::string& from, const std::string& to)
-{
-    std::vector<std::size_t> row(to.size() + 1);
-    std::iota(row.begin(), row.end(), 0);
-    for (const char c : from) {
-        std::size_t diagonal = row[0]++;
-        for (std::size_t j = 0; j < to.size(); j++) {
-            const std::size_t replaced = diagonal + (c == to[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-        }
-    }
-    return row.back();
-}
-
-/* ", did you mean move?" for moove; "" if none of the words is near. */
-std::string suggestion(const std::string& word, const std::vector<std::string>& words)
-{
-    /* A third of the characters: with more, a short word resembles every other one. */
-    std::size_t least = (word.size() + 1) / 3 + 1;
-    std::string nearest;
-    for (const std::string& candidate : words)
-        if (const std::size_t found = distance(word, candidate); found < least) {
-            least = found;
-            nearest = candidate;
-        }
-    return nearest.empty() ? "" : ", did you mean " + nearest + "?";
-}
 
 /* Options of a group are options of its verb; CLI11 has a group as a subcommand without a name. */
 std::vector<std::string> options_of(const CLI::App& verb)
@@ -122,19 +90,34 @@ std::string wrong_usage(const CLI::App& app, const CLI::ParseError& error,
                      : "--help shows the verbs.");
 }
 
+/* "help move" is "move --help", and "version" is "--version". */
+std::vector<std::string> read_words(int argc, char** argv)
+{
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words[0] == "help") {
+        words.erase(words.begin());
+        words.push_back("--help");
+    } else if (words == std::vector<std::string>{"version"}) {
+        words = {"--version"};
+    }
+    return words;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
     try {
+        const std::vector<std::string> words = read_words(argc, argv);
         Arguments arguments;
         try {
-            arguments.line.app.parse(argc, argv);
+            /* CLI11 takes them from the end. */
+            arguments.line.app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
         } catch (const CLI::ParseError& error) {
             /* CLI11 raises --help and --version as errors with exit code 0; exit() prints their
              * text. */
             if (error.get_exit_code() != 0)
-                throw UsageError(wrong_usage(arguments.line.app, error, {argv + 1, argv + argc}));
+                throw UsageError(wrong_usage(arguments.line.app, error, words));
             return arguments.line.app.exit(error); /* --help, --version */
         }
         arguments.line.check_dsns();

@@ -12,7 +12,7 @@ _snowflake_shard()
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=
     ((COMP_CWORD > 1)) && verb=${COMP_WORDS[1]}
     case $previous in
-    --file | --config | --weights)
+    --file | --config | --weights | --plan | --since)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
@@ -25,6 +25,11 @@ _snowflake_shard()
         return
         ;;
     esac
+    # @FILE has the servers.
+    if [[ $current == @* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -P @ -- "${current#@}")
+        return
+    fi
     local words=("$1") verbs
     [[ -z $verb ]] || words+=("$verb")
     verbs=$(_snowflake_shard_verbs "${words[@]}")
@@ -33,10 +38,10 @@ _snowflake_shard()
         verbs=
     fi
     if [[ -n $verbs ]]; then
-        [[ -n $verb ]] || verbs+=' --help --version'
+        [[ -n $verb ]] || verbs+=' help version --help --version'
         mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
     elif [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$("${words[@]}" --help 2>/dev/null | sed -En 's/^ *(-h, *)?(--[a-z-]+).*/\2/p')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$("${words[@]}" --help 2>/dev/null | sed -En 's/^ {2,12}(-h, *)?(--[a-z-]+).*/\2/p')" -- "$current")
     fi
 }
 complete -F _snowflake_shard snowflake-shard

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "arguments/help.h"
 #include "postgres/dsn.h"
 
 inline const char* const kDescription =
@@ -12,7 +13,7 @@ inline const char* const kDescription =
 inline const char* const kNotes =
     "Connection strings are those of libpq; passwords come from PGPASSWORD, ~/.pgpass or a service "
     "file. Exit codes: 0 done, 1 found something, 2 wrong usage, 3 failed.\n"
-    "snowflake-shard VERB --help shows the options of a verb, with examples.";
+    "snowflake-shard help VERB shows the options of a verb, with examples.";
 
 inline const char* const kServers =
     "connection strings of servers, as for psql: host=db1 dbname=app; @FILE has one in each line, "
@@ -23,6 +24,7 @@ inline const char* const kShards = "shard numbers: 0-1999 or 1,5,7-9";
 struct CommandLine {
     CommandLine()
     {
+        app.formatter(std::make_shared<Help>());
         app.set_version_flag("--version", "snowflake-shard " SNOWFLAKE_VERSION);
         app.require_subcommand(1);
         app.footer(kNotes);

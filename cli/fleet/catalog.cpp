@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/output.h"
+#include "base/suggestion.h"
 #include "fleet/in_transit.h"
 #include "postgres/extension.h"
 #include "postgres/sql_text.h"
@@ -210,11 +211,15 @@ Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
                  const std::string& server)
 {
     std::vector<Shard> found;
-    for (const Shard& shard : shards)
+    std::vector<std::string> schemas;
+    for (const Shard& shard : shards) {
+        schemas.push_back(shard.schema);
         if (shard.schema == schema)
             found.push_back(shard);
+    }
     if (found.empty())
         throw Failure("schema " + visible(schema) + " is no shard of " + server +
+                      schema_suggestion(schema, schemas) +
                       "\nHINT:  snowflake_create_shard() makes a schema a shard.");
     /* A clone or a move could keep only one of the numbers. */
     if (found.size() > 1)

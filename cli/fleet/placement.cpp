@@ -1,6 +1,7 @@
 #include "fleet/placement.h"
 
 #include "base/output.h"
+#include "base/suggestion.h"
 
 ShardsOfServers read_shards(ServerSet& servers)
 {
@@ -55,21 +56,24 @@ void require_none(ServerSet& servers, const ShardSet& missing)
 Template find_template(ServerSet& servers, const ShardsOfServers& shards, const std::string& schema)
 {
     std::string places;
+    std::vector<std::string> schemas;
     std::size_t server = 0;
     int found = 0;
     for (std::size_t i = 0; i < servers.size(); i++)
-        for (const Shard& shard : shards[i])
+        for (const Shard& shard : shards[i]) {
+            schemas.push_back(shard.schema);
             if (shard.schema == schema && (found == 0 || server != i)) {
                 places += (found++ == 0 ? "" : ", ") + servers[i].name();
                 server = i;
             }
+        }
     if (found > 1)
         throw Failure("schema " + visible(schema) + " is a shard of several servers: " + places +
                       "\nHINT:  Give only the server whose schema is the template.");
     /* If there is one server, find_shard() gives the same error and names the server. */
     if (found == 0 && servers.size() > 1)
-        throw Failure("schema " + visible(schema) +
-                      " is a shard of none of the servers\n"
-                      "HINT:  snowflake_create_shard() makes a schema a shard.");
+        throw Failure("schema " + visible(schema) + " is a shard of none of the servers" +
+                      schema_suggestion(schema, schemas) +
+                      "\nHINT:  snowflake_create_shard() makes a schema a shard.");
     return {server, find_shard(shards[server], schema, servers[server].name())};
 }
