@@ -54,6 +54,9 @@ struct ShardArguments {
         CommandLine::add_jobs(verb, clone.jobs, "number of connections (default 1)");
         verb->add_flag("--keep-going", clone.keep_going,
                        "leave out servers that fail: their shards can be made a second time");
+        verb->add_flag("--dry-run", clone.is_dry_run,
+                       "show the shards that would be made; change nothing. Shards that are there "
+                       "are not compared");
     }
 
     void add_run()
@@ -109,6 +112,8 @@ struct ShardArguments {
         verb->add_flag("--no-transaction", run.no_transaction,
                        "one statement by itself: for CREATE INDEX CONCURRENTLY, VACUUM")
             ->excludes(tries);
+        verb->add_flag("--dry-run", run.is_dry_run,
+                       "show the shards in which the SQL would run; change nothing");
     }
 
     void add_query()

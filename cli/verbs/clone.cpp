@@ -5,6 +5,7 @@
  */
 
 #include <algorithm>
+#include <map>
 
 #include "base/output.h"
 #include "base/quoting.h"
@@ -190,6 +191,25 @@ void require_not_in_transit(Connection& connection, const std::vector<std::strin
             throw Failure(describe(one) + " Nothing was made.");
 }
 
+/* The errors of a claim, as far as the catalogue shows them, for --dry-run: a number that another
+ * schema has, and a schema that is there and is not that shard. */
+void require_free(Connection& home, const std::vector<ShardState>& targets)
+{
+    std::map<int, std::string> schemas;
+    for (const Shard& shard : read_shards(home))
+        schemas[shard.number] = shard.schema;
+    for (const auto& [shard, state, error, server, sqlstate] : targets) {
+        const auto found = schemas.find(shard.number);
+        if (found != schemas.end() && found->second != shard.schema)
+            throw Failure("shard " + std::to_string(shard.number) + " is schema " +
+                          visible(found->second) + " on " + home.server() +
+                          ", and cannot be made as schema " + visible(shard.schema));
+        if (found == schemas.end() && state == "there already")
+            throw Failure("schema " + visible(shard.schema) + " is there already on " +
+                          home.server() + ", and is not shard " + std::to_string(shard.number));
+    }
+}
+
 } // namespace
 
 int clone_shards(const CloneOptions& options)
@@ -213,12 +233,18 @@ int clone_shards(const CloneOptions& options)
     require_not_in_transit(home.connection, names);
     const std::vector<Present> present = find_present(servers, shards, home, targets);
     require_constant_calls(source.connection, origin);
-    /* After all checks that only read the catalogue: from here on pg_dump runs, and the copy is
-     * made. */
+    /* After all checks that only read the catalogue: from here on pg_dump runs. */
     Definition definition(source.connection, origin);
     for (const std::string& function : definition.functions_naming_template())
         warn("the text of " + function + " names schema " + visible(origin.schema) +
              ", and does so in every clone");
+    if (options.is_dry_run) {
+        require_free(home.connection, targets);
+        for (ShardState& target : targets)
+            if (target.state == "not done")
+                target.state = "to be made";
+        return servers.exit_code(print_states(targets, options.json));
+    }
     const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
     check_present(present, definition);
     make_clones(home, recipes, sole_owner(source.connection, {origin}), targets);

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iostream>
 #include <list>
 #include <memory>
-#include <mutex>
-
-#include <nlohmann/json.hpp>
 
 #include "base/interrupt.h"
 #include "base/output.h"
@@ -17,6 +13,7 @@
 #include "fleet/placement.h"
 #include "verbs/apply.h"
 #include "verbs/record.h"
+#include "verbs/reporter.h"
 
 namespace
 {
@@ -28,36 +25,6 @@ struct Work {
     std::vector<ShardState> shards;
     /* A pointer, because a std::atomic cannot be moved, and a vector of Work moves its elements. */
     std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
-};
-
-/* Prints the states that are final, a line of JSON each. Each line is flushed, so that a program
- * sees the shards as they are done, and has them if the command is killed. */
-class Reporter
-{
-public:
-    explicit Reporter(bool json) : json_(json) {}
-
-    void print(const ShardState& state)
-    {
-        if (!json_)
-            return;
-        const auto or_null = [](const std::string& text) {
-            return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
-        };
-        const nlohmann::ordered_json line = {
-            {"shard", state.shard.number},         {"schema", or_null(state.shard.schema)},
-            {"server", or_null(state.server)},     {"state", state.state},
-            {"sqlstate", or_null(state.sqlstate)}, {"message", or_null(state.error)}};
-        const std::lock_guard<std::mutex> lock(printing_);
-        /* replace: the messages of libpq are in the encoding of the locale, and text that is not
-         * UTF-8 would be an exception. */
-        std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << std::endl;
-    }
-
-private:
-    const bool json_;
-    std::mutex printing_;
 };
 
 /* A number of two schemas, code that would run with more rights than its owner has, a changed text
@@ -265,6 +232,29 @@ Work missing_of(ServerSet& servers, ShardSet numbers, const std::vector<Work>& w
     return missing;
 }
 
+int end_run(ServerSet& servers, std::vector<ShardState> states, bool json)
+{
+    std::sort(states.begin(), states.end(), [](const ShardState& one, const ShardState& two) {
+        return one.shard.number < two.shard.number;
+    });
+    return servers.exit_code(json ? exit_code_of(states) : print_states(states, false));
+}
+
+/* The states after --dry-run. A shard of a server that was left out stays "not done". */
+std::vector<ShardState> show_due(const std::vector<Work>& work, bool json)
+{
+    Reporter reporter(json);
+    std::vector<ShardState> states;
+    for (const Work& of_server : work)
+        for (ShardState state : of_server.shards) {
+            if (state.state == "not done" && !state.shard.schema.empty())
+                state.state = "to be done";
+            reporter.print(state);
+            states.push_back(state);
+        }
+    return states;
+}
+
 } // namespace
 
 int run_on_shards(const RunOptions& options)
@@ -287,12 +277,10 @@ int run_on_shards(const RunOptions& options)
     /* After those of the servers: on_all_connections() has no connection for it, so nothing runs
      * there. */
     work.push_back(missing_of(servers, numbers, work));
+    if (options.is_dry_run)
+        return end_run(servers, show_due(work, options.json), options.json);
     /* The run ends after the shards that it is at, so that it can say which are done. Not earlier:
      * until here nothing was changed, and Ctrl-C may end the process. */
     note_interrupts();
-    std::vector<ShardState> states = Run(options, changes, work).run(servers);
-    std::sort(states.begin(), states.end(), [](const ShardState& one, const ShardState& two) {
-        return one.shard.number < two.shard.number;
-    });
-    return servers.exit_code(options.json ? exit_code_of(states) : print_states(states, false));
+    return end_run(servers, Run(options, changes, work).run(servers), options.json);
 }

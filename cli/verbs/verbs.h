@@ -25,6 +25,7 @@ struct CloneOptions : ServerOptions {
     std::string schema_pattern;
     std::string to;
     int jobs = 1;
+    bool is_dry_run = false;
 };
 int clone_shards(const CloneOptions& options);
 
@@ -40,6 +41,7 @@ struct RunOptions : ServerOptions {
     int canary = 0;       /* 0: none */
     int max_failures = 1; /* keep_going without this option: any number */
     bool no_transaction = false;
+    bool is_dry_run = false;
 };
 int run_on_shards(const RunOptions& options);
 

@@ -84,12 +84,39 @@ subtest 'each verb has examples in its help, and a completion' => sub {
 		ok($status == 0 && $out =~ /Examples: *\n *snowflake-shard $verb /, "$verb --help has examples");
 		ok(completions('') =~ /\b$verb\b/ && completions($verb, '--j') =~ /^--json\b/,
 			"bash completes $verb and its options");
+		ok(!(grep { length > 100 } split /\n/, $out), "the lines of $verb --help have at most 100 characters");
+		is((run_shard($program, 'help', $verb))[1], $out, "help $verb is the same");
 	}
+	like((run_shard($program, 'help'))[1], qr/^  move +Moves a shard to another server while it is written to\.$/m,
+		'the list of verbs has the first sentence of each');
+	like((run_shard($program, 'version'))[1], qr/^snowflake-shard \d+\.\d+\n$/, 'version');
+	is(completions('list', "\@$FindBin::RealBin/030_cl"), "\@$FindBin::RealBin/030_cli.pl\n", 'bash completes a file behind @');
 	is(completions('global', ''), "add run verify remove\n", 'bash completes the verbs of global');
 	like(completions('global', 'remove', '--'), qr/^--help --json --on --force$/, 'and their options');
 };
 
 my $shard;
+subtest 'clone --dry-run makes nothing' => sub {
+	my @clone = ('clone', $node, '--template', 'insta0', '--dry-run', '--schema');
+	($status, $rows) = shard_json($program, @clone, 'insta{}', '--shards', '0-2');
+	is("$status " . states($rows), '0 there already 0; to be made 1,2', 'it shows the shards that would be made');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname ~ 'insta[12]|snowflake_copy'"), 0,
+		'there are none');
+	($status, $out, $err) = run_shard($program, @clone, 'other{}', '--shards', '0-2');
+	like("$status $err", qr/^3 .*shard 0 is schema insta0 on .*, and cannot be made as schema other0$/s, 'a number that is taken');
+	$node->safe_psql('postgres', 'CREATE SCHEMA other1');
+	($status, $out, $err) = run_shard($program, @clone, 'other{}', '--shards', '1-2');
+	like("$status $err", qr/^3 .*schema other1 is there already on .*, and is not shard 1$/s, 'a schema that is no shard');
+	$node->safe_psql('postgres', 'DROP SCHEMA other1');
+};
+
+subtest 'a schema that is misspelled' => sub {
+	($status, $out, $err) = run_shard($program, 'clone', $node, '--template', 'isnta0', '--shards', '1', '--schema', 'insta{}');
+	like("$status $err", qr/^3 .*schema isnta0 is no shard of .*, did you mean insta0\?\nHINT/s, 'the shard with the same number');
+	($status, $out, $err) = run_shard($program, 'clone', $node, '--template', 'insta1', '--shards', '1', '--schema', 'insta{}');
+	unlike($err, qr/did you mean/, 'another number is no misspelled one');
+};
+
 subtest 'clone makes shards that are as the template' => sub {
 	($status, $rows) =
 		shard_json($program, 'clone', $node, '--template', 'insta0', '--shards', "1-$count", '--schema', 'insta{}');
@@ -254,8 +281,11 @@ subtest 'run changes every shard, and stops at the first error' => sub {
 	my $columns =
 		q{SELECT string_agg(DISTINCT table_schema, ',' ORDER BY table_schema) FROM information_schema.columns
 			WHERE column_name = 'place'};
-	($status, $rows) =
-		shard_json($program, 'run', $node, '--shards', $all, '--sql', 'ALTER TABLE photos ADD COLUMN place text');
+	my @run = ('run', $node, '--shards', $all, '--sql', 'ALTER TABLE photos ADD COLUMN place text');
+	($status, $rows) = shard_json($program, @run, '--dry-run');
+	is("$status " . states($rows), '0 to be done ' . join(',', 0 .. $more), 'run --dry-run: every shard');
+	is($node->safe_psql('postgres', $columns), '', 'run --dry-run: no shard has the column');
+	($status, $rows) = shard_json($program, @run);
 	is("$status " . states($rows), '0 done ' . join(',', 0 .. $more), 'run: every shard');
 	is(scalar(split /,/, $node->safe_psql('postgres', $columns)), $more + 1, 'run: the column is in every shard');
 	$node->safe_psql('postgres', "CREATE TABLE insta3.stone ()");
