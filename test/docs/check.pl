@@ -318,7 +318,7 @@ sub check_synopsis
 {
 	my ($block) = @_;
 	my ($help, $status) = run('snowflake-shard', split(/ /, $block->{verb}), '--help');
-	my @options = grep { $_ ne '--help' } $help =~ s/^Examples:.*//smr =~ /^  +(?:-h,)?(--[a-z-]+)/mg;
+	my @options = grep { $_ ne '--help' } $help =~ s/^Examples:.*//smr =~ /^ {2,12}(?:-h,)?(--[a-z-]+)/mg;
 	my %is_shown = map { ($_ => 1) } $block->{text} =~ /--[a-z-]+/g;
 	my $rows = join '', map { /^\| (`--[^|]*) \|/ ? "$1\n" : '' } read_lines($page);
 	foreach my $option (@options)
