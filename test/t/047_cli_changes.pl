@@ -219,9 +219,9 @@ subtest 'the holder of the lock of a record is named' => sub {
 subtest '--canary changes some shards first, and the others if these are well' => sub {
 	my $fails_in = sub { my ($shards) = @_;
 		"CREATE TABLE canary AS SELECT 1 / (NOT 'x' || current_schema() ~ '^xinsta[$shards]\$')::int AS a" };
-	my @all = ('run', $one, $two, '--shards', 'all', '--canary', 3, '--jobs', 2, '--sql');
-	($status, $rows, $err) = shard_json($program, @all, $fails_in->(1));
-	is("$status " . states($rows), '3 done 0,2; failed 1; not done 3,4,5,6,7,8,20', 'a canary fails: the others are not changed')
+	my @all = ('run', $one, $two, '--shards', 'all', '--canary', 3, '--sql');
+	($status, $rows, $err) = shard_json($program, @all, $fails_in->(2));
+	is("$status " . states($rows), '3 done 0,1; failed 2; not done 3,4,5,6,7,8,20', 'a canary fails: the others are not changed')
 		or diag($err);
 	($status, $rows) = shard_json($program, @all, 'DROP TABLE IF EXISTS canary', '--keep-going');
 	is("$status " . states($rows), '0 done 0,1,2,3,4,5,6,7,8,20', 'none fails: all of both servers are changed');
