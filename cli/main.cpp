@@ -96,7 +96,7 @@ std::vector<std::string> read_words(int argc, char** argv)
     std::vector<std::string> words(argv + 1, argv + argc);
     if (!words.empty() && words[0] == "help") {
         words.erase(words.begin());
-        words.push_back("--help");
+        words.emplace_back("--help");
     } else if (words == std::vector<std::string>{"version"}) {
         words = {"--version"};
     }
