@@ -1214,56 +1214,6 @@ SELECT format('%s is not enabled as usual: ALTER TABLE %s ENABLE TRIGGER %I;',
 FROM snowflake_internal.attach_keys($1) AS f JOIN pg_trigger AS t ON t.tgconstraint = f.oid AND t.tgenabled <> 'O'
 $$;
 
--- Columns that ALTER TABLE cannot change as asked for, one line each.
-CREATE OR REPLACE FUNCTION snowflake_internal.attach_column_obstacles(scope snowflake_internal.attach_member[], seq regclass)
-    RETURNS SETOF text
-    LANGUAGE sql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
-WITH columns AS MATERIALIZED (
-    SELECT s.*, pg_describe_object('pg_class'::regclass, s.tbl, s.attnum) AS described,
-           c.relkind, c.reloftype, c.relnamespace, a.atttypid, a.attgenerated
-    FROM unnest($1) AS s
-    JOIN pg_class AS c ON c.oid = s.tbl
-    JOIN pg_attribute AS a ON a.attrelid = s.tbl AND a.attnum = s.attnum
-    WHERE s.is_attached OR s.is_narrow
-)
--- ALTER TABLE cannot change the type here: it is that of a composite type, of a column on another server, ...
-SELECT format('%s is of a typed table: ALTER TYPE %s ALTER ATTRIBUTE %I TYPE bigint CASCADE;', s.described,
-              s.reloftype::regtype, s.column_name)
-FROM columns AS s WHERE s.is_narrow AND s.reloftype <> 0
-UNION ALL
-SELECT format('%s is of a foreign table', s.described) FROM columns AS s WHERE s.is_narrow AND s.relkind = 'f'
-UNION ALL
-SELECT format('%s is of the domain %s', s.described, s.atttypid::regtype)
-FROM columns AS s JOIN pg_type AS t ON t.oid = s.atttypid WHERE s.is_narrow AND t.typtype = 'd'
-UNION ALL
-SELECT format('%s is a generated column', s.described) FROM columns AS s WHERE s.is_narrow AND s.attgenerated <> ''
-UNION ALL
--- Only its own session can read a temporary table.
-SELECT format('%s is of a temporary table of another session', s.described)
-FROM columns AS s WHERE pg_is_other_temp_schema(s.relnamespace)
-UNION ALL
--- The type of a column must be changed in all parents at once. With a sequence for each parent, a SELECT from one of them would show IDs of both.
-SELECT format(CASE WHEN s.is_narrow THEN '%s is inherited from several parents'
-                   ELSE '%s is inherited from %s, too: attach both with the same seq' END, s.described, o.root)
-FROM columns AS s
-JOIN unnest($1) AS o ON o.tbl = s.tbl AND o.attnum = s.attnum AND o.root <> s.root
-JOIN pg_attribute AS a ON a.attrelid = o.root AND a.attname = o.column_name
-WHERE s.is_narrow OR $2 IS NULL
-   OR EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, a.attrelid, a.attnum::integer) AS k
-              WHERE k.seq <> $2)
-UNION ALL
--- A child's own identity takes no DEFAULT from its parent. The sequence of the column's identity is dropped.
-SELECT CASE WHEN u.objid IS NULL THEN format('%s is an identity column', s.described)
-            ELSE format('%s depends on %s', pg_describe_object(u.classid, u.objid, u.objsubid),
-                        pg_describe_object(d.classid, d.objid, 0)) END
-FROM columns AS s
-JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.tbl AND d.refobjsubid = s.attnum
-                   AND d.classid = 'pg_class'::regclass AND d.deptype = 'i'
-JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'
-LEFT JOIN pg_depend AS u ON u.refclassid = 'pg_class'::regclass AND u.refobjid = q.oid AND u.deptype = 'n'
-WHERE s.is_attached AND (u.objid IS NOT NULL OR s.tbl <> s.root)
-$$;
-
 -- Names the publications of the tables that are to be rewritten, and the transactions with snapshots before that.
 CREATE FUNCTION snowflake_internal.attach_tell_readers(scope snowflake_internal.attach_member[]) RETURNS void
     LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
@@ -2051,8 +2001,7 @@ BEGIN
 END;
 $$;
 
--- As run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its
--- owner.
+-- As run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner.
 CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
 

@@ -112,7 +112,8 @@ UNION ALL
 SELECT format('%s is of a temporary table of another session', s.described)
 FROM columns AS s WHERE pg_is_other_temp_schema(s.relnamespace)
 UNION ALL
--- The type of a column must be changed in all parents at once. With a sequence for each parent, a SELECT from one of them would show IDs of both.
+-- The type of a column must be changed in all parents at once. With a sequence for each parent, a SELECT from
+-- one of them would show IDs of both.
 SELECT format(CASE WHEN s.is_narrow THEN '%s is inherited from several parents'
                    ELSE '%s is inherited from %s, too: attach both with the same seq' END, s.described, o.root)
 FROM columns AS s
