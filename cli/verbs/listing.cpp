@@ -81,12 +81,19 @@ void print_transit(const Listing& shards)
 Totals totals_of(const Listing& shards, const std::vector<std::string>& servers)
 {
     Totals totals;
+    std::map<std::string, std::size_t> places;
+    const auto total_of = [&](const std::string& server) -> Total& {
+        const auto [place, is_new] = places.emplace(server, totals.size());
+        if (is_new)
+            totals.emplace_back(server, Total());
+        return totals[place->second].second;
+    };
     for (const std::string& server : servers)
-        totals[server];
+        total_of(server);
     for (const Listed& shard : shards) {
         if (shard.is_hidden)
             continue;
-        Total& total = totals[shard.server];
+        Total& total = total_of(shard.server);
         total.shards++;
         total.states[shard.state()]++;
         add_sum(total.size, shard.size);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/table.h"
@@ -41,9 +42,10 @@ struct Total {
     std::optional<std::int64_t> last_id_ms{};
 };
 
-using Totals = std::map<std::string, Total>;
+using Totals = std::vector<std::pair<std::string, Total>>;
 
-/* By server. Those of servers without shards are there, too. */
+/* By server, in the order of `servers`, also of those without shards. Nodes of Citus come behind
+ * them. */
 Totals totals_of(const Listing& shards, const std::vector<std::string>& servers);
 
 /* OpenMetrics, in the part that is Prometheus' own text format as well: node_exporter reads only

@@ -104,6 +104,11 @@ subtest 'servers are named by arguments, by a file, or in the environment' => su
 		'#host=nonexistent');
 	($status, $rows) = shard_json($program, 'list', "\@$file");
 	is(names($rows), join(' ', map { "insta$_" } 0 .. 3, 8, 4 .. 7), '@FILE: a server a line, and comments');
+	foreach my $order ([ $one, $two ], [ $two, $one ])
+	{
+		my @totals = (run_shard($program, 'list', @$order))[1] =~ /^\S+:(\d+)\/postgres: \d shards/mg;
+		is("@totals", join(' ', map { $_->port } @$order), 'list: totals in the order of the servers');
+	}
 	{
 		local $ENV{SNOWFLAKE_SERVERS} = $file;
 		is(names((shard_json($program, 'list'))[1]), names($rows), 'SNOWFLAKE_SERVERS names the file');
