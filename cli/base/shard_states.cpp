@@ -18,13 +18,14 @@ int exit_code_of(const std::vector<ShardState>& states)
 
 int print_states(const std::vector<ShardState>& states, bool json)
 {
-    Table table = {{"shard", "schema", "state", "error"}, {}};
+    Table table = {{"shard", "schema", "state", "error", "next"}, {}};
     std::map<std::string, ShardSet> shards;
-    for (const auto& [shard, state, error, server, sqlstate] : states) {
-        shards[state].insert(shard.number);
-        table.rows.push_back({shard.number, shard.schema, state, text_or_null(error)});
-        if (!error.empty())
-            warn(shard.title() + ": " + error);
+    for (const ShardState& one : states) {
+        shards[one.state].insert(one.shard.number);
+        table.rows.push_back({one.shard.number, one.shard.schema, one.state,
+                              text_or_null(one.error), text_or_null(one.next)});
+        if (!one.error.empty())
+            warn(one.shard.title() + ": " + one.error);
     }
     /* Ranges, because a run over thousands of shards must end in a few lines. */
     if (json)

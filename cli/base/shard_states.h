@@ -15,6 +15,7 @@ struct ShardState {
     std::string error;
     std::string server{};
     std::string sqlstate{};
+    std::string next{}; /* the next command of a move or split, if there is one */
 };
 
 /* 3 if a shard has failed or is not done. */

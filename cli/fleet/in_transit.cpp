@@ -147,6 +147,13 @@ std::string state_of(const InTransit& shard)
 namespace
 {
 
+InTransit whole_of(const SplitState& split)
+{
+    InTransit whole = in_transit(split, SplitShard());
+    whole.phase = split.is_under_way() ? Phase::prepared : Phase::moved;
+    return whole;
+}
+
 /* A lost slot cannot be made again: the changes since then are gone. */
 NextOptions options_of(const InTransit& shard)
 {
@@ -158,7 +165,8 @@ NextOptions options_of(const InTransit& shard)
 
 std::string next_command(const InTransit& shard)
 {
-    return command_of(shard, options_of(shard)[0]);
+    const char* const option = options_of(shard)[0];
+    return option == nullptr ? "" : command_of(shard, option);
 }
 
 std::string next_commands(const InTransit& shard)
@@ -181,11 +189,14 @@ std::string next_commands(const InTransit& shard)
     return text;
 }
 
+std::string next_command(const SplitState& split)
+{
+    return next_command(whole_of(split));
+}
+
 std::string next_commands(const SplitState& split)
 {
-    InTransit whole = in_transit(split, SplitShard());
-    whole.phase = split.is_under_way() ? Phase::prepared : Phase::moved;
-    return next_commands(whole);
+    return next_commands(whole_of(split));
 }
 
 std::string describe(const InTransit& shard)

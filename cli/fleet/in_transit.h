@@ -57,8 +57,9 @@ std::string command_of(const SplitState& split, const std::string& option);
 /* The state for list: the shard is open here, is on its way, or has left a closed copy. */
 std::string state_of(const InTransit& shard);
 
-/* The next command, if one alone is to be named. */
+/* The next command, if one alone is to be named; empty if there is none. */
 std::string next_command(const InTransit& shard);
+std::string next_command(const SplitState& split);
 /* All next commands, each with its effect, for a hint. */
 std::string next_commands(const InTransit& shard);
 std::string next_commands(const SplitState& split);

@@ -51,6 +51,8 @@ public:
     const std::string& end_state() const { return end_state_; }
     /* How long writes were blocked, in milliseconds, if execute() has blocked them. */
     std::optional<std::int64_t> pause() const { return pause_; }
+    /* The next command of the set; empty if no record of a move is left. */
+    std::string next();
     /* The last lines of an error: the aliases that are paused. */
     std::string paused() { return cutover_.paused(); }
     /* The times of --rehearse. */
@@ -106,10 +108,13 @@ private:
         end_state_ = state;
         if (!is_equal)
             return kFound;
+        if (is_one_of_many_)
+            return kDone;
+        const std::string next = this->next();
         std::vector<ShardState> states;
         for (const Shard& shard : move_.shards)
-            states.push_back({shard, state, ""});
-        return is_one_of_many_ ? kDone : print_states(states, options_.json);
+            states.push_back({shard, state, "", "", "", next});
+        return print_states(states, options_.json);
     }
 
     const MoveOptions options_;

@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "move/command.h"
 #include "move/verb.h"
+#include "postgres/dsn.h"
 #include "postgres/parallel.h"
 
 namespace
@@ -23,6 +24,7 @@ struct Entry {
     std::vector<std::string> servers; /* which databases they are */
     std::string state = "not begun";
     std::string error{};
+    std::string next{};                     /* command */
     std::optional<std::int64_t> pause = {}; /* milliseconds */
     Laps laps{};                            /* of --rehearse */
     bool has_moved = false;                 /* before this command */
@@ -53,6 +55,8 @@ Entry make_entry(const MoveOptions& options, const ListedSet& one, bool begins)
     if (begins && !one.end_state.empty()) {
         entry.has_moved = true;
         entry.is_taken = !has_routers;
+        entry.next = move_command(one.shards, without_secrets(one.from), without_secrets(one.to),
+                                  "--complete");
         entry.state = has_routers ? entry.state : one.end_state;
     }
     entry.options.from = one.from;
@@ -172,6 +176,16 @@ private:
     std::int64_t bytes_ended_ = 0;
 };
 
+/* A server that cannot be reached does not hide the error. */
+std::string next_after_error(MoveCommand& command)
+{
+    try {
+        return command.next();
+    } catch (const Failure&) {
+        return "";
+    }
+}
+
 void move_one(Entry& entry)
 {
     const Prefix prefix(short_title_of(entry.shards) + ": ");
@@ -184,11 +198,13 @@ void move_one(Entry& entry)
             entry.state = command.end_state();
             entry.pause = command.pause();
             entry.laps = command.laps();
+            entry.next = command.next();
         } catch (const Failure& error) {
             /* The state is not empty if the target is open. paused() asks the consoles, so it is
              * called while the command exists. */
             reached = command.end_state();
             entry.pause = command.pause();
+            entry.next = next_after_error(command);
             throw Failure(error.what() + command.paused());
         }
     } catch (const std::exception& error) {
@@ -223,6 +239,9 @@ void print_rehearsal(const Entries& entries, bool json)
 int print_end(const Entries& entries, const MoveOptions& options)
 {
     Table table = {{"shard", "schema", "state", "pause_ms", "error"}, {}};
+    /* Too wide for a table; list has it. */
+    if (options.json)
+        table.columns.push_back("next");
     bool has_failed = false;
     bool differs = false;
     for (const Entry& entry : entries) {
@@ -230,10 +249,13 @@ int print_end(const Entries& entries, const MoveOptions& options)
          * the exit code is 3, too. */
         has_failed = has_failed || !entry.error.empty() || entry.state == "not begun";
         differs = differs || entry.differs;
-        for (const Shard& shard : entry.shards)
+        for (const Shard& shard : entry.shards) {
             table.rows.push_back({shard.number, shard.schema, entry.state,
                                   entry.pause ? Value(*entry.pause) : Value(),
                                   text_or_null(in_one_line(entry.error))});
+            if (options.json)
+                table.rows.back().push_back(text_or_null(entry.next));
+        }
     }
     if (options.is_rehearsed)
         print_rehearsal(entries, options.json);

@@ -21,6 +21,12 @@ InTransit MoveCommand::in_transit(const Standing& now)
     return ::in_transit(state, phase, from, to);
 }
 
+std::string MoveCommand::next()
+{
+    const Standing now = standing();
+    return now.source || now.target ? next_command(in_transit(now)) : "";
+}
+
 std::string MoveCommand::hint(const Standing& now)
 {
     if (now.source || now.target) {

@@ -60,9 +60,11 @@ Shards SplitCommand::leaving() const
 
 int SplitCommand::end(const std::string& state)
 {
+    const auto now = this->state();
+    const std::string next = now ? next_command(*now) : "";
     std::vector<ShardState> states;
     for (const Shard& shard : leaving())
-        states.push_back({shard, state, ""});
+        states.push_back({shard, state, "", "", "", next});
     return print_states(states, options_.json);
 }
 

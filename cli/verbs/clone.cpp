@@ -198,13 +198,14 @@ void require_free(Connection& home, const std::vector<ShardState>& targets)
     std::map<int, std::string> schemas;
     for (const Shard& shard : read_shards(home))
         schemas[shard.number] = shard.schema;
-    for (const auto& [shard, state, error, server, sqlstate] : targets) {
+    for (const ShardState& target : targets) {
+        const Shard& shard = target.shard;
         const auto found = schemas.find(shard.number);
         if (found != schemas.end() && found->second != shard.schema)
             throw Failure("shard " + std::to_string(shard.number) + " is schema " +
                           visible(found->second) + " on " + home.server() +
                           ", and cannot be made as schema " + visible(shard.schema));
-        if (found == schemas.end() && state == "there already")
+        if (found == schemas.end() && target.state == "there already")
             throw Failure("schema " + visible(shard.schema) + " is there already on " +
                           home.server() + ", and is not shard " + std::to_string(shard.number));
     }

@@ -121,7 +121,7 @@ Table table_of(const Listing& shards, bool json)
         row.push_back(is_in_transit ? Value(one.transit->other.text()) : Value());
         row.push_back(bytes_of(one.behind));
         row.push_back(is_in_transit ? text_or_null(one.transit->compared_at) : Value());
-        row.push_back(is_in_transit ? Value(next_command(*one.transit)) : Value());
+        row.push_back(is_in_transit ? text_or_null(next_command(*one.transit)) : Value());
         table.rows.push_back(row);
     }
     if (!json)

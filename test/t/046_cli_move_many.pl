@@ -50,6 +50,15 @@ sub many
 	return join ', ', $status, map { defined $_->{state} ? "$_->{shard} $_->{state}" : $_->{obstacle} } @$rows;
 }
 
+# The rows of these shards, or all, have a next command like that, or none.
+sub is_next
+{
+	my ($next, $name, @shards) = @_;
+	my @these = grep { my $row = $_; !@shards || grep { $_ == $row->{shard} } @shards } @$rows;
+	my @wrong = grep { $next ? ($_->{next} // '') !~ $next : $_->{next} } @these;
+	return ok(@these && !@wrong, $name) || diag(explain($rows));
+}
+
 sub is_wrong_usage
 {
 	my ($text, @arguments) = @_;
@@ -132,11 +141,15 @@ snowflake-shard: 3 shards have \d+ kB: \Q$target\E needs as much free space besi
 		'and the space that the target needs');
 	is(many('--shards', '0-2', @pair), '0, 0 moved, 1 moved, 2 moved', 'three shards');
 	like(join(' ', map { $_->{pause_ms} } @$rows), qr/^(\d+) \1 \1$/, 'with their pause');
+	is_next(qr/move --shards 0-2 --from '[^']*' --to '[^']*' --complete/, 'and with the next command');
 	is(places(), '3 4 5 6 7|0 1 2|', 'they are there');
 	is(many('--shards', '0-3', @pair), '0, 0 moved, 1 moved, 2 moved, 3 moved', 'the same again, and one more');
 	like($err, qr/^snowflake-shard: 3 shards moved by an earlier command$/m, 'which looks at that one alone');
 	unlike($err, qr/shard [0-2]:/, 'and says nothing of the others');
+	is_next(qr/move --shards 0-2 --from '[^']*' --to '[^']*' --complete/, 'all with the next command', 0 .. 2);
+	is_next(qr/move insta3 --from '[^']*' --to '[^']*' --complete/, 'each set with its own', 3);
 	is(many('--shards', '0-3', @pair, '--complete'), '0, 0 dropped, 1 dropped, 2 dropped, 3 dropped', '--complete');
+	is_next(undef, 'at rest there is none');
 };
 
 subtest 'a server that starts subscriptions slowly is named before the list begins' => sub {

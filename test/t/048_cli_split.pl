@@ -443,9 +443,10 @@ subtest 'a split while clients write' => sub {
 	like($err, qr/slot reader: changes of the shards that leave come from \S+ until the cutover/, 'the slot is named');
 	is($one->safe_psql('postgres', "SELECT count(*) FROM pg_namespace WHERE nspname = 'snowflake_split'"), '0',
 		'and nothing is made');
-	($status, $out, $err) = split_server(@arguments);
+	($status, $rows, $err) = shard_json($program, 'split', @arguments);
 	is($status, 0, 'split') or diag($err);
-	like($out, qr/^3 shards moved: 3-5$/m, 'it names the shards');
+	is(join(' ', map { "$_->{shard} $_->{state}" } @$rows), '3 moved 4 moved 5 moved', 'it names the shards');
+	like($rows->[0]{next}, qr/^snowflake-shard split --from \S+ --standby \S+ --complete$/, 'and the next command');
 	like($err, qr/writes were blocked for \d+ ms/, 'and for how long writes were blocked');
 	like($err, qr/keeps WAL for the standby that was promoted: SELECT pg_drop_replication_slot\('two'\);/,
 		'and the slot that nobody uses any more');

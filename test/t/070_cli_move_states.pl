@@ -215,6 +215,10 @@ sub check_changing
 		is(cell_of($verb, $shard, $result, $records{$state}), $options{end} // $page{$state}{$verb}, "$state, $verb$how")
 			or diag("@{ $lines[$i] }: @$result");
 		isnt(records($shard), $records{$state}, "$state, $verb: the state has gone on");
+		my ($now) = grep { $records{$_} eq records($shard) } @rows;
+		next if $result->[0] != 0 || !defined $now;
+		my ($next) = $page{$now}{list} =~ /, `(--[a-z-]+)`$/;
+		is($result->[1] =~ /"next": "[^"]* (--[a-z-]+)"/ ? $1 : undef, $next, "$state, $verb: the JSON has the next command");
 	}
 	return;
 }
