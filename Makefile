@@ -106,7 +106,12 @@ CLI_PROBE = \#if !__has_include(<CLI/CLI.hpp>) || !__has_include(<nlohmann/json.
 HAS_CLI_HEADERS := $(shell printf '$(CLI_PROBE)\n' | $(CXX) -std=c++17 -I$(includedir) -E -x c++ - >/dev/null 2>&1 && echo yes)
 CLI_MISSING = snowflake-shard is left out: it takes the headers of CLI11, nlohmann-json and libpq (Debian and Ubuntu: libcli11-dev nlohmann-json3-dev libpq-dev)
 # What is shared by all versions of PostgreSQL: /usr/share, not /usr/share/postgresql/15.
-completionsdir = $(shell echo '$(datadir)' | sed 's,/share/.*,/share,')/bash-completion/completions
+sharedir = $(shell echo '$(datadir)' | sed 's,/share/.*,/share,')
+completionsdir = $(sharedir)/bash-completion/completions
+# On Debian and Ubuntu the folder of packages' zsh completions has a name of its own.
+zshdir = $(sharedir)/zsh/$(if $(wildcard /etc/debian_version),vendor-completions,site-functions)
+fishdir = $(sharedir)/fish/vendor_completions.d
+COMPLETIONS = $(completionsdir)/snowflake-shard $(zshdir)/_snowflake-shard $(fishdir)/snowflake-shard.fish
 # A program of an extension goes into bindir, its manual page into mandir. On Debian and Ubuntu these are folders of one version of
 # PostgreSQL, /usr/lib/postgresql/15/bin, where neither a shell nor man looks. So links lead there from /usr/local, to the
 # version that was installed last. "make install localdir=" makes none.
@@ -153,10 +158,12 @@ cli/snowflake-shard.1: cli/snowflake-shard cli/manual.sh
 	cli/manual.sh cli/snowflake-shard $(EXTVERSION) >$@.tmp && mv $@.tmp $@
 
 install-cli: cli
-	$(MKDIR_P) '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(completionsdir)'
+	$(MKDIR_P) $(foreach folder,$(bindir) $(mandir)/man1 $(completionsdir) $(zshdir) $(fishdir),'$(DESTDIR)$(folder)')
 	$(INSTALL_PROGRAM) cli/snowflake-shard '$(DESTDIR)$(PROGRAM_FILE)'
 	$(INSTALL_DATA) cli/snowflake-shard.1 '$(DESTDIR)$(MANUAL_FILE)'
 	$(INSTALL_DATA) cli/snowflake-shard.bash '$(DESTDIR)$(completionsdir)/snowflake-shard'
+	$(INSTALL_DATA) cli/snowflake-shard.zsh '$(DESTDIR)$(zshdir)/_snowflake-shard'
+	$(INSTALL_DATA) cli/snowflake-shard.fish '$(DESTDIR)$(fishdir)/snowflake-shard.fish'
 ifneq ($(localdir),)
 	$(MKDIR_P) '$(dir $(PROGRAM_LINK))' '$(dir $(MANUAL_LINK))'
 	ln -sf '$(PROGRAM_FILE)' '$(PROGRAM_LINK)'
@@ -164,7 +171,7 @@ ifneq ($(localdir),)
 endif
 # A link to another version stays.
 uninstall-cli:
-	rm -f '$(DESTDIR)$(PROGRAM_FILE)' '$(DESTDIR)$(MANUAL_FILE)' '$(DESTDIR)$(completionsdir)/snowflake-shard'
+	rm -f $(foreach file,$(PROGRAM_FILE) $(MANUAL_FILE) $(COMPLETIONS),'$(DESTDIR)$(file)')
 ifneq ($(localdir),)
 	[ "$$(readlink '$(PROGRAM_LINK)')" != '$(PROGRAM_FILE)' ] || rm '$(PROGRAM_LINK)'
 	[ "$$(readlink '$(MANUAL_LINK)')" != '$(MANUAL_FILE)' ] || rm '$(MANUAL_LINK)'

@@ -36,6 +36,20 @@ sub completions
 	return $completed;
 }
 
+# A shell other than bash, with a stub of each function that the completion calls.
+sub completions_of
+{
+	my ($shell, @words) = @_;
+	my $file = "$FindBin::RealBin/../../cli/snowflake-shard.$shell";
+	my %script = (
+		fish => "source $file; complete -C \"\$argv\"",
+		zsh => 'compadd() { shift; print -l -- ${(M)@:#$PREFIX*} }; compset() { [[ $PREFIX == @* ]] }; _files() { print a file };'
+			. "words=(\"\$@\"); CURRENT=\$#; PREFIX=\$words[-1]; source $file");
+	IPC::Run::run([ $shell, $shell eq 'zsh' ? ('-fc', $script{zsh}, 'zsh') : ('--no-config', '-c', $script{fish}), $program, @words ],
+		'>', \my $completed);
+	return join ' ', sort split /\n/, $completed;
+}
+
 subtest 'the exit code says what went wrong' => sub {
 	is((run_shard($program))[0], 2, 'no verb: exit code 2');
 	is((run_shard($program, 'clone', $node, '--template', 'insta0', '--schema', 'x{}', '--shards', '5-4'))[0], 2,
@@ -94,6 +108,20 @@ subtest 'each verb has examples in its help, and a completion' => sub {
 	is(completions('global', ''), "add run verify remove\n", 'bash completes the verbs of global');
 	like(completions('global', 'remove', '--'), qr/^--help --json --on --force$/, 'and their options');
 };
+
+foreach my $shell (qw(zsh fish))
+{
+	subtest "$shell completes verbs, options and files" => sub {
+		plan skip_all => "$shell is not installed" unless grep { -x "$_/$shell" } split /:/, $ENV{PATH};
+		is(completions_of($shell, 'mo'), 'move', 'a verb');
+		is(completions_of($shell, 'global', ''), 'add remove run verify', 'the verbs of global');
+		is(completions_of($shell, 'global', 'remove', '--'), '--force --help --json --on', 'and their options');
+		is(completions_of($shell, 'list', '--format', 'js'), 'json jsonl', 'formats');
+		my $file = "$FindBin::RealBin/030_cli.pl";
+		is(completions_of($shell, 'move', '--plan', $file =~ s/i\.pl$//r), $shell eq 'zsh' ? 'a file' : $file, 'a file');
+		is(completions_of($shell, 'list', "\@" . $file =~ s/i\.pl$//r), $shell eq 'zsh' ? 'a file' : "\@$file", 'a file behind @');
+	};
+}
 
 my $shard;
 subtest 'clone --dry-run makes nothing' => sub {
