@@ -21,7 +21,7 @@ _snowflake_shard()
         return
         ;;
     --format)
-        mapfile -t COMPREPLY < <(compgen -W 'table json jsonl csv pgbouncer plproxy svg prometheus' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'table json jsonl csv pgbouncer plproxy prometheus' -- "$current")
         return
         ;;
     esac

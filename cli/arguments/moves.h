@@ -65,8 +65,8 @@ struct MoveArguments {
             "(default 50MB)")
             ->check(CLI::PositiveNumber);
         verb->add_flag("--keep-going", plan.keep_going, kKeepGoing);
-        verb->add_option("--format", plan.format, "svg: a picture of the servers and the moves")
-            ->check(CLI::IsMember({"table", "json", "svg"}));
+        verb->add_option("--format", plan.format, "json: a file for move --plan")
+            ->check(CLI::IsMember({"table", "json"}));
     }
 
     void add_move()

@@ -200,14 +200,12 @@ struct ShardArguments {
   snowflake-shard map 'host=db1 dbname=app' 'host=db2 dbname=app'
   snowflake-shard map --format pgbouncer 'host=db1 dbname=app' > databases.ini
   snowflake-shard map --format pgbouncer --search-path service=db1 --replicas service=db1b
-  snowflake-shard map --format plproxy service=db1 service=db2 | psql dbname=proxy
-  snowflake-shard map --format svg service=db1 service=db2 > map.svg)");
+  snowflake-shard map --format plproxy service=db1 service=db2 | psql dbname=proxy)");
         verb->add_option("DSN", map.dsns, kServers);
         verb->add_flag("--keep-going", map.keep_going, kKeepGoing);
         verb->add_option("--format", map.format,
-                         "pgbouncer: lines of [databases]; plproxy: SQL for the proxy's database; "
-                         "svg: a picture")
-            ->check(CLI::IsMember({"table", "json", "csv", "pgbouncer", "plproxy", "svg"}));
+                         "pgbouncer: lines of [databases]; plproxy: SQL for the proxy's database")
+            ->check(CLI::IsMember({"table", "json", "csv", "pgbouncer", "plproxy"}));
         verb->add_option("--alias", map.alias,
                          "name of a shard's database in PgBouncer (default shard{})");
         verb->add_option("--user", map.user,

@@ -1,4 +1,4 @@
-/* The servers with their shards and sizes, for plan and for the picture. */
+/* The servers with their shards and sizes, for plan. */
 
 #pragma once
 

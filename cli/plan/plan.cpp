@@ -8,7 +8,6 @@
 
 #include "base/output.h"
 #include "base/shards.h"
-#include "plan/picture.h"
 #include "plan/verb.h"
 #include "plan/weights.h"
 #include "postgres/identity.h"
@@ -215,8 +214,6 @@ int plan_shards(const PlanOptions& options)
     warn_of_global_tables(servers, plan);
     if (options.json || options.format == "json")
         print_json(plan);
-    else if (options.format == "svg")
-        print_picture(plan.distribution, plan.moves);
     else
         print_text(plan, options);
     /* The code is 0 even if the servers cannot be balanced: the plan is the best that was found,

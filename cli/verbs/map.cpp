@@ -7,8 +7,6 @@
 #include "base/output.h"
 #include "base/table.h"
 #include "fleet/catalog.h"
-#include "plan/distribution.h"
-#include "plan/picture.h"
 #include "postgres/citus.h"
 #include "postgres/extension.h"
 #include "postgres/identity.h"
@@ -97,7 +95,7 @@ struct MappedShard {
 using Map = std::vector<MappedShard>;
 
 /* A number that two schemas of one server have is an error in every format, because a router or a
- * program would lead clients to both. The picture shows it. */
+ * program would lead clients to both. */
 Map read_map(ServerSet& servers)
 {
     const auto read = [](Connection& connection) {
@@ -260,10 +258,6 @@ int map_shards(const MapOptions& options)
         throw UsageError(std::string(options.search_path ? "--search-path" : "--replicas") +
                          " needs --format pgbouncer");
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
-    if (format == "svg") {
-        print_picture(read_distribution(servers), {});
-        return servers.exit_code(kDone);
-    }
     const Map map = read_map(servers);
     if (format == "pgbouncer")
         print_pgbouncer(map, options, servers);

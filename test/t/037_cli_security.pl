@@ -341,7 +341,6 @@ END
 		ok($status == 3 && $out eq '' && index($err, $both) >= 0, "@$verb[0, 1] refuses the number")
 			or diag("$status $out$err");
 	}
-	is((run_shard($program, 'map', $super[0], '--format', 'svg'))[0], 0, 'a picture shows it');
 	($status, $out, $err) = run_shard($program, 'move', 'planted', @ways, '--dry-run');
 	isnt($status, 3, 'another shard is not refused') or diag($err);
 	foreach my $times (1, 2)

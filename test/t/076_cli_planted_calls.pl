@@ -181,7 +181,7 @@ my @back = ('insta5', '--from', $super[1], '--to', $super[0]);
 
 subtest 'shards' => sub {
 	is_clean(@$_)
-	  foreach [ 'list', @both ], [ 'map', @both ], [ 'map', '--format', 'svg', @both ], [ 'plan', @both ],
+	  foreach [ 'list', @both ], [ 'map', @both ], [ 'plan', @both ],
 	  [ 'verify', '--full', @both ],
 	  [ 'query', @both, '--sql', 'SELECT id, name FROM users' ],
 	  [ 'query', @both, '--sql', 'SELECT id FROM users', '--then', 'SELECT pg_catalog.count(*) FROM rows' ],
