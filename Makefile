@@ -19,8 +19,8 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" snowflake.contr
 MODULE_big = snowflake
 OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard src/*.cpp src/*/*.cpp)))
 DATA_built = snowflake--$(EXTVERSION).sql
-# Of earlier versions, as they were released, and the updates from each.
-DATA = $(wildcard snowflake--1.0.sql snowflake--*--*.sql)
+# Install scripts of earlier versions, as they were released, and the updates from each.
+DATA = $(sort $(wildcard released/*.sql))
 INSTALL_PARTS = $(sort $(wildcard src/install/*.sql))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
