@@ -144,11 +144,11 @@ cli/%.o: cli/%.cpp cli/precompiled.h.gch
 	$(CLI_COMPILE) -include cli/precompiled.h -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' $(WRITE_HEADERS) -c $< -o $@
 together/%.o: together/%.cpp
 	$(CLI_COMPILE) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' $(WRITE_HEADERS) -c $< -o $@
-# Each file of cli/sql is a text of the program: see cli/sql/sql.h.
+# Each statement of cli/sql is a text of the program: see cli/sql/sql.h.
 CLI_SQL = $(sort $(wildcard cli/sql/*.sql))
 cli/sql/sql.o: $(CLI_SQL)
-	{ for file in $(CLI_SQL); do printf 'extern const char %s_sql[] = R"sql(' $$(basename $$file .sql); cat $$file; echo ')sql";'; done; } | \
-		$(CLI_COMPILE) -x c++ -c - -o $@
+	awk '/^-- name: /{ printf "%sextern const char %s_sql[] = R\"sql(", end, $$3; end = ")sql\";\n"; next } !/^ *--/; END { printf "%s", end }' \
+		$(CLI_SQL) | $(CLI_COMPILE) -x c++ -c - -o $@
 # -MD: its headers are those of the system.
 cli/precompiled.h.gch: cli/precompiled.h
 	$(CLI_COMPILE) $(WRITE_HEADERS:-MMD=-MD) -x c++-header $< -o $@

@@ -4,6 +4,7 @@
 
 #include "postgres/dump.h"
 #include "postgres/sql_text.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -13,59 +14,11 @@ const std::string kType = "; Type: ";
 const std::string kSchema = "; Schema: ";
 const std::string kOwner = "; Owner: ";
 
-/* GRANT and REVOKE statements: one for each privilege that a new object would not have, or would
- * have, in a fixed order. pg_dump leaves out the initial privileges of the schema public, and keeps
- * the order in which privileges were granted. The members of an extension have the privileges that
- * the extension gives them. Core takes acldefault() for an object whose ACL is NULL, so such an
- * object adds none. A privilege that is in the ACL and not in the default, or the other way round,
- * is in one of the two sets: count(*) = 1. An example of the second is EXECUTE on a function,
- * revoked from PUBLIC. */
-const char* const kPrivileges = R"(
-, objects (catalog, oid, schema, name, columns, acl, default_acl) AS (
-    SELECT tableoid, oid, nspname, format('SCHEMA %I', nspname), '', nspacl, acldefault('n', nspowner)
-    FROM pg_namespace
-    UNION ALL
-    SELECT c.tableoid, c.oid, nspname,
-           format('%s %s', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass), '', relacl,
-           acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner)
-    FROM pg_class AS c JOIN schemas ON relnamespace = schema_oid WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
-    UNION ALL
-    SELECT c.tableoid, c.oid, nspname, format('TABLE %s', c.oid::regclass), format(' (%I)', attname), attacl,
-           acldefault('c', relowner)
-    FROM pg_class AS c JOIN schemas ON relnamespace = schema_oid JOIN pg_attribute ON attrelid = c.oid AND NOT attisdropped
-    UNION ALL
-    SELECT p.tableoid, p.oid, nspname, format('ROUTINE %s', p.oid::regprocedure), '', proacl, acldefault('f', proowner)
-    FROM pg_proc AS p JOIN schemas ON pronamespace = schema_oid
-    UNION ALL
-    SELECT t.tableoid, t.oid, nspname, format('TYPE %s', t.oid::regtype), '', typacl, acldefault('T', typowner)
-    FROM pg_type AS t JOIN schemas ON typnamespace = schema_oid
-)
-SELECT format(CASE WHEN is_granted THEN 'GRANT %s%s ON %s TO %s%s;' ELSE 'REVOKE %s%s ON %s FROM %s;' END,
-              privilege_type, columns, name,
-              CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
-              CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END),
-       schema
-FROM objects JOIN schemas ON nspname = schema, LATERAL (
-    SELECT grantee, privilege_type, is_grantable, bool_or(is_there) AS is_granted
-    FROM (SELECT grantee, privilege_type, is_grantable, true AS is_there FROM aclexplode(acl)
-          UNION
-          SELECT grantee, privilege_type, is_grantable, false FROM aclexplode(default_acl)) AS a
-    GROUP BY 1, 2, 3 HAVING count(*) = 1) AS p
-WHERE acl IS NOT NULL
-AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = catalog AND d.objid = oid AND deptype = 'e')
-ORDER BY 1)";
-
 /* The privileges of all schemas at once, because each look at a catalog reads all of it. */
 void add_privileges(Connection& connection, const std::vector<std::string>& schemas,
                     std::map<std::string, Entries>& entries)
 {
-    std::string names;
-    for (const std::string& schema : schemas)
-        names += (names.empty() ? "" : ", ") + connection.literal(schema);
-    const Result rows =
-        connection.query("WITH schemas (schema_oid, nspname) AS (SELECT oid, nspname "
-                         "FROM pg_namespace WHERE nspname IN (" +
-                         names + "))" + kPrivileges);
+    const Result rows = connection.query(privileges_sql, {sql_array(schemas)});
     for (int i = 0; i < rows.rows(); i++)
         entries[rows.text(i, 1)].push_back({"ACL", rows.text(i, 0), rows.text(i, 0) + "\n"});
 }

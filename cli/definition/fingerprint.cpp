@@ -5,8 +5,8 @@
 std::string fingerprint_body(const std::string& schemas, const std::string& result)
 {
     std::string body = fingerprint_sql;
-    body.replace(body.find("@schemas@", body.find("DECLARE")), 9, schemas);
-    return body.replace(body.find("@result@", body.find("BEGIN")), 8, result);
+    body.replace(body.find("@schemas@"), 9, schemas);
+    return body.replace(body.find("@result@"), 8, result);
 }
 
 /* DO has no result, and a function would take the right to make one. A schema that is gone has no

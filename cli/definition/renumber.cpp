@@ -1,37 +1,10 @@
 #include "definition/copy.h"
 
 #include "definition/marks.h"
+#include "sql/sql.h"
 
 namespace
 {
-
-/* The statement that drops an object, the one that makes it again, and the owner's part of its
- * text. Constraints of partitions come after those of their parents, because pg_dump makes the
- * parents first. ONLY: a DEFAULT of a parent would replace those of its children, and each of them
- * has its own row of pg_attrdef. SET DEFAULT of a generated column is an error. A function is
- * replaced, so its owner, its privileges and the objects that call it stay. An inherited constraint
- * (not conislocal) goes and comes with that of its parent; alone it cannot be dropped. The comment
- * of a constraint is lost with it, so it is made again; COMMENT names a table without the word
- * TABLE, and a domain with DOMAIN. */
-const char* const kStatements = R"(
-SELECT oid, '' AS drop, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s;', name, attname, pg_get_expr(adbin, adrelid)) AS make
-FROM (SELECT d.oid, adrelid::regclass AS name, adbin, adrelid, adnum FROM pg_attrdef AS d JOIN pg_class AS c ON c.oid = adrelid
-      WHERE relnamespace = $1::regnamespace) AS d
-JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum WHERE attgenerated = ''
-UNION ALL
-SELECT oid, '', pg_get_functiondef(oid) || ';' FROM pg_proc WHERE pronamespace = $1::regnamespace AND prosqlbody IS NOT NULL
-UNION ALL
-SELECT oid, '', format('ALTER DOMAIN %s SET DEFAULT %s;', oid::regtype, pg_get_expr(typdefaultbin, 0))
-FROM pg_type WHERE typnamespace = $1::regnamespace AND typtype = 'd' AND typdefaultbin IS NOT NULL
-UNION ALL
-SELECT c.oid, format('ALTER %s DROP CONSTRAINT %I;', parent, conname),
-       format('ALTER %s ADD CONSTRAINT %I %s;', parent, conname, pg_get_constraintdef(c.oid)) ||
-       coalesce(format('COMMENT ON CONSTRAINT %I ON %s IS %L;', conname, regexp_replace(parent, '^TABLE ', ''),
-                       obj_description(c.oid, 'pg_constraint')), '')
-FROM pg_constraint AS c, LATERAL (
-    SELECT CASE WHEN contypid = 0 THEN format('TABLE %s', conrelid::regclass) ELSE format('DOMAIN %s', contypid::regtype) END) AS o (parent)
-WHERE connamespace = $1::regnamespace AND contype = 'c' AND (conislocal OR contypid <> 0)
-ORDER BY 1)";
 
 /* The elements of search_path as SQL writes them, and whether one is the name. A comma separates
  * two of them if an even number of quotes follows: otherwise it is in a name. The setting is text,
@@ -64,7 +37,7 @@ std::string checked(const std::string& text)
 
 std::string objects_of(Connection& connection, const Shard& copy)
 {
-    const Result rows = connection.query(kStatements, {copy.quoted});
+    const Result rows = connection.query(renumbering_sql, {copy.quoted});
     std::string drops;
     std::string makes;
     for (int i = 0; i < rows.rows(); i++) {

@@ -10,6 +10,7 @@
 #include "fleet/in_transit.h"
 #include "postgres/extension.h"
 #include "postgres/sql_text.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -104,65 +105,32 @@ std::vector<Shard> read_shards(Connection& connection)
 namespace
 {
 
-/* Shards whose number another shard of the server has, as rows of VALUES; "" if there are none. */
-std::string sharing_a_number(Connection& connection, const std::vector<Shard>& shards)
+/* Shards whose number another shard of the server has. */
+Shards sharing_a_number(const Shards& shards)
 {
     std::map<int, int> counts;
     for (const Shard& shard : shards)
         counts[shard.number]++;
-    std::string rows;
+    Shards sharing;
     for (const Shard& shard : shards)
         if (counts[shard.number] > 1)
-            rows += (rows.empty() ? "(" : ", (") + std::to_string(shard.number) + ", " +
-                    connection.literal(shard.schema) + "::name)";
-    return rows;
-}
-
-/* The number, schema and owner of each shard in the VALUES, and lines with the objects that make
- * its IDs. If there are many, as the columns of all tables, three are named. A column is removed
- * from the shard without its rows: DROP DEFAULT. */
-std::string makers_sql(const std::string& shards)
-{
-    return R"(
-        WITH makers AS (
-            SELECT DISTINCT s.shard, n.nspname, n.nspowner, k.classid, k.objid, k.objsubid
-            FROM (VALUES )" +
-           shards + R"() AS s (shard, schema_name)
-            JOIN pg_namespace AS n ON n.nspname = s.schema_name
-            JOIN snowflake_internal.calls() AS k
-              ON k.schema = n.oid AND k.shard = s.shard AND k.is_direct
-        ), described AS (
-            SELECT m.*, i.type, i.identity, coalesce(c.relowner, p.proowner, t.typowner) AS owner,
-                   CASE WHEN c.oid IS NOT NULL
-                        THEN format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT;', c.oid::regclass, a.attname)
-                        WHEN t.oid IS NOT NULL THEN format('ALTER DOMAIN %s DROP DEFAULT;', i.identity)
-                        ELSE format('DROP %s %s;', upper(i.type), i.identity) END AS removal,
-                   row_number() OVER of_schema AS n, count(*) OVER (PARTITION BY m.shard, m.nspname) AS count
-            FROM makers AS m
-            CROSS JOIN LATERAL pg_identify_object(m.classid, m.objid, m.objsubid) AS i
-            LEFT JOIN pg_class AS c ON m.classid = 'pg_class'::regclass AND c.oid = m.objid
-            LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = m.objsubid
-            LEFT JOIN pg_proc AS p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
-            LEFT JOIN pg_type AS t ON m.classid = 'pg_type'::regclass AND t.oid = m.objid
-            WINDOW of_schema AS (PARTITION BY m.shard, m.nspname ORDER BY m.classid, m.objid, m.objsubid)
-        ), texts (shard, schema, owner, objects) AS (
-        SELECT shard, quote_ident(nspname), quote_ident(pg_get_userbyid(nspowner)),
-               string_agg(format(E'\n    %I: %s %s of role %I. To remove it: %s', nspname, type, identity,
-                                 pg_get_userbyid(owner), removal), '' ORDER BY n) FILTER (WHERE n <= 3)
-               || CASE WHEN max(count) > 3 THEN format(E'\n    %I: and %s more', nspname, max(count) - 3) ELSE '' END
-        FROM described GROUP BY shard, nspname, nspowner)
-        SELECT shard, schema, owner, )" +
-           as_utf8_sql("objects") + " FROM texts ORDER BY 1, 2";
+            sharing.push_back(shard);
+    return sharing;
 }
 
 } // namespace
 
 std::map<int, std::string> find_twice(Connection& connection, const std::vector<Shard>& shards)
 {
-    const std::string sharing = sharing_a_number(connection, shards);
+    const Shards sharing = sharing_a_number(shards);
     if (sharing.empty())
         return {};
-    const Result rows = connection.query(makers_sql(sharing));
+    std::vector<std::string> numbers;
+    for (const Shard& shard : sharing)
+        numbers.push_back(std::to_string(shard.number));
+    const Result rows = connection.query("SELECT shard, schema, owner, " + as_utf8_sql("objects") +
+                                             " FROM (" + makers_sql + ") AS m ORDER BY 1, 2",
+                                         {sql_array(numbers), sql_array(schemas_in(sharing))});
     std::map<int, std::string> schemas;
     std::map<int, std::string> objects;
     for (int i = 0; i < rows.rows(); i++) {

@@ -5,30 +5,14 @@
 #include "fleet/in_transit.h"
 #include "fleet/records.h"
 #include "postgres/skipped.h"
+#include "sql/sql.h"
 
 namespace
 {
 
-/* A row for each problem of the server that follows. The name is that of name_slot(). LEFT JOIN,
- * because a slot that is gone is one. wal_status = 'lost' is looked at before active, because
- * nobody can read such a slot; 'unreserved' says that the next checkpoint can remove WAL that it
- * needs. */
 Result find_broken_following(Connection& connection, const std::string& name)
 {
-    return connection.query(R"(
-        SELECT problem, slot_name
-        FROM (SELECT format('%s_%s', $1::text, oid) AS name FROM pg_database WHERE datname = current_database()) AS n
-        LEFT JOIN pg_replication_slots AS s ON s.slot_name = name
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN slot_name IS NULL THEN 'slot ' || name || ' is gone'
-                        WHEN wal_status = 'lost' THEN 'slot ' || name || ' has lost WAL'
-                        WHEN NOT active THEN 'it does not read slot ' || name
-                        WHEN wal_status = 'unreserved' OR greatest(behind, kept) > 1e9
-                            THEN 'it is behind by ' || pg_size_pretty(behind) || ', and its slot keeps ' || pg_size_pretty(kept) || ' of WAL' END
-            FROM pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) AS behind,
-                 pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) AS kept) AS p (problem)
-        WHERE problem IS NOT NULL)",
-                            {name});
+    return connection.query(broken_following_sql, {name});
 }
 
 /* A slot can survive a failover of its server from 17 on. If there is no physical slot, no standby

@@ -4,32 +4,10 @@
 
 #include "base/output.h"
 #include "postgres/identity.h"
+#include "sql/sql.h"
 
 namespace
 {
-
-/* The problem, and the statement that mends it. $1, $3: how many a publisher and a subscriber take;
- * $2, $4: their names.
- *
- * Workers of parallel queries come and go, and are not counted. A background worker shows the type
- * that its library gives it (bgw_type), so the query names the processes that take none of
- * max_worker_processes. A subscription has a replication origin; before PostgreSQL 18
- * max_replication_slots limits these, too. */
-const char* const kTooFew = R"(
-SELECT format('%s = %s, and %s are in use: %s', name, setting, used, takes),
-       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + needed + 2)
-FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots), $1::bigint, $2),
-             ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication), $1::bigint, $2),
-             ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription), $3::bigint, $4),
-             ('max_worker_processes', (SELECT count(*) FROM pg_stat_activity
-                                       WHERE backend_type !~ '^(client backend|walsender|walwriter|walreceiver|archiver|parallel worker'
-                                                             '|checkpointer|background writer|autovacuum .*|startup|io worker'
-                                                             '|walsummarizer|slotsync worker)$'), $3::bigint, $4),
-             (CASE WHEN current_setting('max_active_replication_origins', true) IS NULL THEN 'max_replication_slots'
-                   ELSE 'max_active_replication_origins' END,
-              (SELECT count(*) FROM pg_replication_origin), $3::bigint, $4)) AS u (name, used, needed, takes)
-CROSS JOIN current_setting(name) AS setting WHERE needed > 0 AND setting::bigint < used + needed
-ORDER BY name, used + needed)";
 
 /* A move takes a slot and a sender, a worker and an origin. The connection that makes the slot is
  * such a sender, too, until the rows are copied; the stream begins later. */
@@ -121,7 +99,7 @@ Obstacles Capacity::find_too_few(int jobs)
             parameters.push_back(takes(moves, side.reverse));
         }
         Connection connection(cluster.dsn);
-        found.read(connection, kTooFew, parameters);
+        found.read(connection, too_few_sql, parameters);
     }
     return found;
 }

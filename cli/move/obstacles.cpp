@@ -14,6 +14,7 @@
 #include "postgres/decoding.h"
 #include "postgres/dump.h"
 #include "postgres/extension.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -46,51 +47,6 @@ FROM pg_locks JOIN pg_class ON pg_class.oid = relation
 WHERE mode = 'AccessExclusiveLock' AND granted AND relnamespace = ANY ($1::regnamespace[])
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 GROUP BY pid)";
-
-/* The definition calls the functions of the extension by their schema, so that must be the same;
- * and it may call functions that an earlier version does not have. max() returns a row also where
- * the extension is missing. $2, $3: version and schema on the source. */
-const char* const kOnTarget = R"(
-SELECT format('extension snowflake is %s, and on the source it is %s in schema %s', there, $2::text, $3::text),
-       'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
-FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing'),
-             bool_and(string_to_array(extversion, '.')::integer[] >= string_to_array($2, '.')::integer[]
-                      AND extnamespace::regnamespace::text = $3)
-      FROM pg_extension WHERE extname = 'snowflake') AS e (there, fits)
-WHERE fits IS NOT TRUE
-UNION ALL
-SELECT format('role %I may not copy rows', current_user), format('GRANT EXECUTE ON FUNCTION %s TO %I;', oid::regprocedure, current_user)
-FROM pg_proc WHERE oid = to_regprocedure('snowflake_internal.copy_rows(regclass, text[], text, bytea)')
-AND NOT has_function_privilege(oid, 'EXECUTE')
-UNION ALL
-SELECT format('schema %I is there already', nspname),
-       CASE WHEN EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = pg_namespace.oid)
-            THEN format('It is not of a move. Decide by SELECT relname, reltuples FROM pg_class WHERE relnamespace = %L::regnamespace;',
-                        quote_ident(nspname))
-            ELSE format('It is empty: DROP SCHEMA %I;', nspname) END
-FROM pg_namespace WHERE nspname = ANY ($1::name[]))";
-
-/* pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the
- * target would be added to them. Only those without a schema count, because that of the shard does
- * not exist yet; and only those of the role of the move, which makes the objects. acldefault()
- * takes 'S' for a foreign server and 's' for a sequence, which pg_default_acl has as 'S'. regrole
- * parses the name as SQL writes it, so it is quoted. */
-const char* const kDefaultPrivileges = R"(
-SELECT DISTINCT format('new %s of role %I %s %s %s by default, and so would those of the shard', kind, current_user,
-                       CASE verb WHEN 'REVOKE' THEN 'give' ELSE 'refuse' END, who, privilege),
-       format('ALTER DEFAULT PRIVILEGES FOR ROLE %I %s %s ON %s %s %s;', current_user, verb, privilege, upper(kind),
-              CASE verb WHEN 'REVOKE' THEN 'FROM' ELSE 'TO' END, who)
-FROM pg_default_acl AS d,
-LATERAL (SELECT acldefault(CASE defaclobjtype WHEN 'S' THEN 's' ELSE defaclobjtype END, defaclrole)) AS b (acl),
-LATERAL ((SELECT 'REVOKE', grantee, privilege_type FROM aclexplode(defaclacl)
-          EXCEPT SELECT 'REVOKE', grantee, privilege_type FROM aclexplode(acl))
-         UNION ALL
-         (SELECT 'GRANT', grantee, privilege_type FROM aclexplode(acl)
-          EXCEPT SELECT 'GRANT', grantee, privilege_type FROM aclexplode(defaclacl))) AS x (verb, grantee, privilege),
-LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequences' WHEN 'f' THEN 'functions'
-                                   WHEN 'T' THEN 'types' WHEN 'n' THEN 'schemas' END,
-                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS w (kind, who)
-WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AND kind IS NOT NULL)";
 
 /* A split on either server is an obstacle. The tables of the source have the triggers of the split,
  * ENABLE ALWAYS, which pg_dump would copy. split --complete would drop the shard on a target whose
@@ -174,7 +130,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
     const std::string names =
         sql_array(replaces_copy ? std::vector<std::string>() : schemas_in(move.shards));
     Obstacles found;
-    found.read(target, kOnTarget, {names, version.text(0, 0), version.text(0, 1)});
+    found.read(target, on_target_sql, {names, version.text(0, 0), version.text(0, 1)});
     if (replaces_copy)
         for (const std::string& dependent : find_dependents(target, move.shards))
             found.add(target.server(), dependent, "Drop it, or move it into the schema.");
@@ -241,7 +197,7 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     found.add(find_on_target(servers, move, workers, tried));
     const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
     found.add(untrusted);
-    found.read(target, kDefaultPrivileges);
+    found.read(target, default_privileges_sql);
     if (is_repeated)
         return found;
     /* It reads all rows, so it comes when nothing else is in the way. */

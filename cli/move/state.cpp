@@ -1,6 +1,7 @@
 #include "move/state.h"
 
 #include "postgres/trust.h"
+#include "sql/sql.h"
 
 std::optional<MoveState> read_state(Connection& connection, const Move& move)
 {
@@ -23,27 +24,7 @@ MoveState require_state(Connection& connection, const Move& move)
 void make_state(Connection& connection, const Move& move, const std::string& id,
                 const Address& other, Step step)
 {
-    /* verify, list and map may be run by any role. */
-    connection.run(move.sql(R"(
-        CREATE SCHEMA @move@;
-        CREATE TABLE @move@.state (
-            id uuid PRIMARY KEY,
-            other text NOT NULL,
-            step text NOT NULL,
-            marker uuid,
-            is_reversible boolean NOT NULL DEFAULT false,
-            is_reverse boolean NOT NULL DEFAULT false,
-            is_equal boolean NOT NULL DEFAULT false,
-            is_held boolean NOT NULL DEFAULT false,
-            compared_at timestamptz,
-            closed_at timestamptz, -- when the fence was raised here
-            -- Positions of the WAL, for those who decode it.
-            at pg_lsn, -- of this server, when the shard was closed or opened here last
-            other_at pg_lsn); -- of the other one, when it was opened there
-        CREATE TABLE @move@.shards (number integer PRIMARY KEY, schema_name name NOT NULL UNIQUE, leaves boolean NOT NULL DEFAULT true);
-        CREATE TABLE @move@.compared (name text PRIMARY KEY); -- tables, in a comparison before the cutover
-        GRANT USAGE ON SCHEMA @move@ TO PUBLIC;
-        GRANT SELECT ON @move@.state, @move@.shards TO PUBLIC)"));
+    connection.run(move.sql(move_record_sql));
     connection.query(move.sql("INSERT INTO @move@.state VALUES "
                               "(coalesce(NULLIF($1, '')::uuid, gen_random_uuid()), $2, $3)"),
                      {id, other.text(), text_of(step)});

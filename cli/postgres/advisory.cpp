@@ -1,31 +1,15 @@
 #include "postgres/advisory.h"
 
+#include "sql/sql.h"
+
 namespace
 {
-
-/* The halves of the key are in classid and objid. A prepared transaction has no pid; its
- * virtualtransaction ends with its XID. A role that may not read the statistics of others sees no
- * backend_start, and a role that was dropped has no name: concat_ws() leaves these out. */
-const char* const kHolders = R"(
-SELECT string_agg(DISTINCT CASE WHEN l.pid IS NULL THEN format('prepared transaction %L', gid)
-                                ELSE concat_ws(', ', 'process ' || l.pid, 'role ' || quote_ident(usename),
-                                               'application ' || NULLIF(application_name, ''),
-                                               'connected since ' || backend_start::timestamp(0)) END, '; '),
-       string_agg(DISTINCT CASE WHEN l.pid IS NULL THEN format('ROLLBACK PREPARED %L;', gid)
-                                ELSE format('SELECT pg_terminate_backend(%s);', l.pid) END, ' ')
-FROM pg_locks AS l CROSS JOIN hashtextextended($1, 0) AS key
-LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
-LEFT JOIN pg_prepared_xacts AS p ON l.pid IS NULL AND p.transaction::text = split_part(l.virtualtransaction, '/', 2)
-WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-AND l.classid::bigint = (key >> 32) & 4294967295 AND l.objid::bigint = key & 4294967295
-AND l.pid IS DISTINCT FROM pg_backend_pid())";
 
 } // namespace
 
 std::string holders_of(Connection& connection, const std::string& name)
 {
-    const Result holders = connection.query(kHolders, {name});
+    const Result holders = connection.query(lock_holders_sql, {name});
     if (holders.is_null(0, 0))
         return "";
     return "\nThe lock is held by " + holders.text(0, 0) +

@@ -1,6 +1,7 @@
 #include "postgres/restore.h"
 
 #include "postgres/error_text.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -17,23 +18,9 @@ void call(Connection& connection, const std::string& function,
 
 } // namespace
 
-/* Row types have the owner of their table, and arrays that of their elements. */
 std::string sole_owner(Connection& connection, const Shards& shards)
 {
-    const Result owner = connection.query(R"(
-        SELECT min(rolname::text) FROM (
-            SELECT nspowner FROM pg_namespace WHERE oid = ANY ($1::regnamespace[])
-            UNION SELECT relowner FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[])
-            UNION SELECT proowner FROM pg_proc WHERE pronamespace = ANY ($1::regnamespace[])
-            UNION SELECT typowner FROM pg_type WHERE typnamespace = ANY ($1::regnamespace[])
-            UNION SELECT oprowner FROM pg_operator WHERE oprnamespace = ANY ($1::regnamespace[])
-            UNION SELECT opcowner FROM pg_opclass WHERE opcnamespace = ANY ($1::regnamespace[])
-            UNION SELECT opfowner FROM pg_opfamily WHERE opfnamespace = ANY ($1::regnamespace[])
-            UNION SELECT collowner FROM pg_collation WHERE collnamespace = ANY ($1::regnamespace[])
-            UNION SELECT stxowner FROM pg_statistic_ext WHERE stxnamespace = ANY ($1::regnamespace[])) AS o (owner)
-        JOIN pg_roles AS r ON r.oid = owner
-        HAVING count(*) = 1 AND NOT bool_or(rolsuper))",
-                                          {schemas_of(shards)});
+    const Result owner = connection.query(sole_owner_sql, {schemas_of(shards)});
     return owner.rows() == 0 ? "" : owner.text(0, 0);
 }
 

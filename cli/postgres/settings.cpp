@@ -1,27 +1,11 @@
 #include "postgres/settings.h"
 
-/* Settings that this server does not have, or does not let us set, are left out. */
+#include "sql/sql.h"
+
 void withstand_settings(Connection& connection)
 {
-    /* An autovacuum that is in the way is ended after deadlock_timeout. With
-     * client_connection_check_interval (14) the backend of a killed command ends also while it
-     * works or waits for a lock; without an answer of a host that has vanished it ends after a
-     * minute (tcp_keepalives_*, tcp_user_timeout). synchronous_commit = on: a step that the command
-     * has seen committed must survive a crash, because the next step on the other server relies on
-     * it. standard_conforming_strings: SQL is written for it. By run(), because a replication
-     * connection has no extended protocol. */
-    connection.run(R"(
-        SELECT set_config(name, s.setting, false)
-        FROM (VALUES ('client_min_messages', 'error'), ('synchronous_commit', 'on'), ('row_security', 'off'),
-                     ('statement_timeout', '0'), ('lock_timeout', '0'), ('transaction_timeout', '0'),
-                     ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),
-                     ('default_transaction_read_only', 'off'), ('default_transaction_isolation', 'read committed'),
-                     ('session_replication_role', 'origin'),
-                     ('standard_conforming_strings', 'on'), ('client_connection_check_interval', '500ms'),
-                     ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
-                     ('tcp_user_timeout', '60s'), ('deadlock_timeout', '10ms')) AS s (name, setting)
-        JOIN pg_settings AS p USING (name)
-        WHERE p.context <> 'superuser' OR has_parameter_privilege(name, 'SET'))");
+    /* By run(), because a replication connection has no extended protocol. */
+    connection.run(session_settings_sql);
 }
 
 void hide_statements(Connection& connection)

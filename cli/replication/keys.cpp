@@ -6,44 +6,10 @@
 #include "cutover/waiting.h"
 #include "postgres/row_text.h"
 #include "postgres/sql_text.h"
+#include "sql/sql.h"
 
 namespace
 {
-
-/* The foreign keys, and the rows that violate them as RI_Initial_Check() finds them: a row with a
- * NULL in the key refers to nothing. Keys that are NOT VALID are made again as they are. The
- * operators are those of the key, whatever the search_path is. Keys with PERIOD (PostgreSQL 18)
- * compare no single rows. Texts: of a query that shows all violations; of one with a row if there
- * is any; of the different values that rows refer to, each as an array; of the rest of a query of
- * those that the other table lacks; and of the rows that have these values. */
-const char* const kKeys = R"(
-SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v',
-       referred, lacking, rows, connamespace::regnamespace
-FROM pg_constraint AS f
-JOIN pg_class AS c ON c.oid = conrelid JOIN pg_class AS p ON p.oid = confrelid
-CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END || conrelid::regclass,
-                           CASE p.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END || confrelid::regclass) AS o (one, other),
-LATERAL (SELECT format('SELECT %s FROM %s AS t WHERE %s AND NOT EXISTS (SELECT FROM %s AS r WHERE %s)',
-                       string_agg(format('t.%I', a.attname), ', ' ORDER BY k.n), one,
-                       string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n), other,
-                       string_agg(format('r.%I OPERATOR(%I.%s) t.%I', r.attname, n.nspname, e.oprname, a.attname), ' AND ' ORDER BY k.n)),
-                format('SELECT DISTINCT ARRAY[%s]::text FROM %s AS t WHERE %s',
-                       string_agg(format('t.%I::text', a.attname), ', ' ORDER BY k.n), one,
-                       string_agg(format('t.%I IS NOT NULL', a.attname), ' AND ' ORDER BY k.n)),
-                format('AS v (value) WHERE NOT EXISTS (SELECT FROM %s AS r WHERE %s)', other,
-                       string_agg(format('r.%I OPERATOR(%I.%s) (value::text[])[%s]::%s', r.attname, m.nspname, s.oprname, k.n,
-                                         format_type(r.atttypid, r.atttypmod)), ' AND ' ORDER BY k.n)),
-                format('SELECT * FROM %s AS r WHERE ARRAY[%s]::text = ANY (', other,
-                       string_agg(format('r.%I::text', r.attname), ', ' ORDER BY k.n))
-         FROM unnest(conkey, confkey, conpfeqop, conppeqop) WITH ORDINALITY AS k (referring, referred, op, same_op, n)
-         JOIN pg_attribute AS a ON a.attrelid = conrelid AND a.attnum = k.referring
-         JOIN pg_attribute AS r ON r.attrelid = confrelid AND r.attnum = k.referred
-         JOIN pg_operator AS e ON e.oid = k.op JOIN pg_namespace AS n ON n.oid = e.oprnamespace
-         JOIN pg_operator AS s ON s.oid = k.same_op JOIN pg_namespace AS m ON m.oid = s.oprnamespace) AS q (violations, referred, lacking, rows)
-WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'f' AND conparentid = 0 AND convalidated
-AND coalesce(to_jsonb(f) ->> 'conperiod', 'false') = 'false'
-AND (p.relnamespace <> ALL ($1::regnamespace[]) OR NOT $2::boolean)
-ORDER BY 1, 2)";
 
 /* The keys whose triggers fire so: O, or A for always. */
 const char* const kLeavingKeys = R"(
@@ -76,7 +42,7 @@ struct Key {
 std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool only_leaving)
 {
     const Result keys =
-        connection.query(kKeys, {schemas_of(shards), only_leaving ? "true" : "false"});
+        connection.query(foreign_keys_sql, {schemas_of(shards), only_leaving ? "true" : "false"});
     std::vector<Key> found;
     for (int i = 0; i < keys.rows(); i++)
         found.emplace_back(keys, i);

@@ -11,6 +11,7 @@
 #include "postgres/parallel.h"
 #include "postgres/row_text.h"
 #include "postgres/settings.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -25,25 +26,6 @@ constexpr std::size_t kLargestPiece = 1023 << 20;
 /* The header of the binary format, without flags and extensions. */
 constexpr std::string_view kHeader("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
 constexpr std::string_view kTrailer("\377\377", 2);
-
-/* Rows are copied in the binary format, which takes less of both servers, if the format of all
- * columns is that of the value alone, in all versions. An OID is in that of an array of a type that
- * a user made, of a composite type and of regclass. Others may have another format in another
- * version of the server or of an extension. An enum is its label, and a domain its type. The size
- * has the TOAST table. */
-const char* const kTables = R"(
-    WITH fixed AS (
-        SELECT unnest(ARRAY[oid, typarray]) AS type FROM pg_type
-        WHERE oid = ANY ('{bool,bytea,int2,int4,int8,float4,float8,numeric,text,varchar,bpchar,date,time,
-                           timetz,timestamp,timestamptz,uuid,json,jsonb,inet,cidr}'::regtype[]))
-    SELECT format('%I.%I', nspname, relname), string_agg(quote_ident(attname), ', ' ORDER BY attnum),
-           coalesce(array_agg(attname ORDER BY attnum) FILTER (WHERE attname IS NOT NULL), '{}'),
-           bool_and(typtype = 'e' OR CASE typtype WHEN 'd' THEN typbasetype ELSE t.oid END IN (TABLE fixed)),
-           coalesce(pg_table_size(c.oid), 0) AS size
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
-    LEFT JOIN (pg_attribute AS a JOIN pg_type AS t ON t.oid = atttypid)
-    ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
-    WHERE c.oid = ANY ($1::oid[]) GROUP BY c.oid, n.oid ORDER BY size DESC, c.oid)";
 
 struct CopiedTable {
     std::string name;
@@ -148,7 +130,7 @@ private:
  * statement late, cannot write to a table of the next one. */
 std::vector<CopiedTable> Job::read_tables(const std::string& oids)
 {
-    const Result rows = source_.query(kTables, {oids});
+    const Result rows = source_.query(copied_tables_sql, {oids});
     const std::vector<std::string> names = texts_of(rows);
     std::vector<CopiedTable> tables;
     for (int i = 0; i < rows.rows(); i++)

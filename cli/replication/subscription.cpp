@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "postgres/dsn.h"
 #include "postgres/security.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -11,25 +12,6 @@ namespace
 /* A condition on the views of statistics, which have no database. */
 const std::string kOfName =
     "subid = (SELECT oid FROM pg_subscription WHERE subname = $1 AND " + kOfDatabase + ")";
-
-/* Rights that this role lacks from PostgreSQL 16 on. The worker may write the rows as this role, so
- * that one has to inherit the rights of the owners (USAGE), too. SET is the right that ALTER ...
- * OWNER TO asks for since 16. Membership in a superuser would give away the whole server, so the
- * hint never grants it. */
-const char* const kRights = R"(
-SELECT format('role %I may not make a subscription', current_user),
-       format('GRANT pg_create_subscription TO %I;', current_user)
-WHERE NOT pg_has_role('pg_create_subscription', 'USAGE')
-UNION ALL
-SELECT format('role %I may make no schema in database %I', current_user, current_database()),
-       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
-WHERE NOT has_database_privilege(current_database(), 'CREATE')
-UNION ALL
-SELECT format('role %I may not make objects of role %I, and write to them', current_user, rolname),
-       CASE WHEN rolsuper THEN format('Connect as a superuser. Or give %s, and the other objects of role %I, to a role that is no superuser.', object, rolname)
-            ELSE format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE;', rolname, current_user) END
-FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (rolname)
-WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET')))";
 
 } // namespace
 
@@ -118,7 +100,7 @@ Obstacles find_missing_rights(Connection& subscriber, const Owners& owners, cons
                      "superuser may",
                  "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
     Obstacles found;
-    found.read(subscriber, kRights, {owners.names, owners.objects});
+    found.read(subscriber, subscription_rights_sql, {owners.names, owners.objects});
     /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string
      * itself: one in the ~/.pgpass of the server does not count. */
     if (!has_password(dsn))

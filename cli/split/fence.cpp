@@ -6,31 +6,13 @@
 #include "split/session.h"
 #include "sql/sql.h"
 
-/* The tables have OIDs of sequences, because a standby has the same ones. CREATE SCHEMA without IF
- * NOT EXISTS: a schema of this name that another role has made is an error, and is not used.
- * verify, list and map may be run by any role. */
 void make_split(Connection& old, const Address& new_server, const std::vector<SplitShard>& shards)
 {
     std::string rows;
     for (const SplitShard& shard : shards)
         rows += (rows.empty() ? "(" : ", (") + std::to_string(shard.number) + ", " +
                 old.literal(shard.schema) + ", " + (shard.leaves ? "true)" : "false)");
-    old.run(R"(
-        CREATE SCHEMA snowflake_split;
-        CREATE TABLE snowflake_split.state (
-            id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-            old_server text NOT NULL,
-            new_server text NOT NULL,
-            step text NOT NULL DEFAULT 'prepared',
-            is_new boolean NOT NULL DEFAULT false,
-            home text,
-            seal uuid,
-            standby_start text);
-        CREATE TABLE snowflake_split.shards (number integer NOT NULL, schema_name name PRIMARY KEY, leaves boolean NOT NULL);
-        GRANT USAGE ON SCHEMA snowflake_split TO PUBLIC;
-        GRANT SELECT ON snowflake_split.state, snowflake_split.shards TO PUBLIC;
-        INSERT INTO snowflake_split.shards VALUES )" +
-            rows);
+    old.run(split_record_sql + ("INSERT INTO snowflake_split.shards VALUES " + rows));
     old.query("INSERT INTO snowflake_split.state (old_server, new_server) VALUES ($1, $2)",
               {old.address().text(), new_server.text()});
     make_fence(old, split_fence(), split_sql);

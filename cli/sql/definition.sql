@@ -1,3 +1,4 @@
+-- name: definition
 -- The rows of the catalogue that define shards, as texts without OIDs: two shards with the same texts have the same dump, but for their names and
 -- numbers. $1: OIDs of schemas. Rows: the place of the schema in $1, the kind of the text, the text. Kind FUNCTION, PROCEDURE or COMMENT: as that
 -- entry of a dump. SQL: names schemas and numbers as SQL does. Empty: names no other object.
@@ -181,3 +182,96 @@ UNION ALL
 SELECT n, '', jsonb_build_array(classid, objid)::text FROM members
 WHERE classid NOT IN ('pg_class'::regclass, 'pg_type'::regclass, 'pg_proc'::regclass, 'pg_statistic_ext'::regclass, 'pg_default_acl'::regclass,
     'pg_publication_namespace'::regclass)
+
+-- name: dependents
+-- Members are the objects of the schemas, and those dropped with them: row types, constraints, TOAST tables, rows of a publication. deptype
+-- i, a, P and S are those that DROP follows without CASCADE. A relation of another schema is no member, even if DROP TABLE of a parent
+-- takes it along: a partition there is a dependent, by deptype a.
+--
+-- A foreign key depends on the columns of the table and on the index of the key. The row of the index is left out, so that it is named
+-- once.
+--
+-- MATERIALIZED, because pg_identify_object() could be called for each row of pg_depend otherwise: there may be a million, and objects that
+-- are being dropped can make it an error.
+WITH RECURSIVE members AS (
+    SELECT 'pg_namespace'::regclass::oid AS classid, unnest($1::regnamespace[])::oid AS objid
+    UNION
+    SELECT d.classid, d.objid
+    FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
+    WHERE (m.classid = 'pg_namespace'::regclass OR d.deptype IN ('i', 'a', 'P', 'S'))
+    AND NOT EXISTS (SELECT FROM pg_class AS c
+                    WHERE d.classid = c.tableoid AND d.objid = c.oid
+                    AND relnamespace <> ALL ($1::regnamespace[] || 'pg_toast'::regnamespace))
+), dependents AS MATERIALIZED (
+    SELECT d.* FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
+    WHERE d.deptype IN ('n', 'a') AND (d.classid, d.objid) NOT IN (TABLE members)
+)
+SELECT DISTINCT pg_describe_object(classid, objid, objsubid) || ' needs ' || pg_describe_object(refclassid, refobjid, 0)
+FROM dependents WHERE (pg_identify_object(refclassid, refobjid, 0)).type NOT LIKE '%index'
+
+-- name: privileges
+-- GRANT and REVOKE statements: one for each privilege that a new object would not have, or would have, in a fixed order. pg_dump leaves out
+-- the initial privileges of the schema public, and keeps the order in which privileges were granted. The members of an extension have the
+-- privileges that the extension gives them. Core takes acldefault() for an object whose ACL is NULL, so such an object adds none. A
+-- privilege that is in the ACL and not in the default, or the other way round, is in one of the two sets: count(*) = 1. An example of the
+-- second is EXECUTE on a function, revoked from PUBLIC.
+WITH schemas (schema_oid, nspname) AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[])),
+objects (catalog, oid, schema, name, columns, acl, default_acl) AS (
+    SELECT tableoid, oid, nspname, format('SCHEMA %I', nspname), '', nspacl, acldefault('n', nspowner)
+    FROM pg_namespace
+    UNION ALL
+    SELECT c.tableoid, c.oid, nspname,
+           format('%s %s', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass), '', relacl,
+           acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner)
+    FROM pg_class AS c JOIN schemas ON relnamespace = schema_oid WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+    UNION ALL
+    SELECT c.tableoid, c.oid, nspname, format('TABLE %s', c.oid::regclass), format(' (%I)', attname), attacl,
+           acldefault('c', relowner)
+    FROM pg_class AS c JOIN schemas ON relnamespace = schema_oid JOIN pg_attribute ON attrelid = c.oid AND NOT attisdropped
+    UNION ALL
+    SELECT p.tableoid, p.oid, nspname, format('ROUTINE %s', p.oid::regprocedure), '', proacl, acldefault('f', proowner)
+    FROM pg_proc AS p JOIN schemas ON pronamespace = schema_oid
+    UNION ALL
+    SELECT t.tableoid, t.oid, nspname, format('TYPE %s', t.oid::regtype), '', typacl, acldefault('T', typowner)
+    FROM pg_type AS t JOIN schemas ON typnamespace = schema_oid
+)
+SELECT format(CASE WHEN is_granted THEN 'GRANT %s%s ON %s TO %s%s;' ELSE 'REVOKE %s%s ON %s FROM %s;' END,
+              privilege_type, columns, name,
+              CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
+              CASE WHEN is_grantable THEN ' WITH GRANT OPTION' END),
+       schema
+FROM objects JOIN schemas ON nspname = schema, LATERAL (
+    SELECT grantee, privilege_type, is_grantable, bool_or(is_there) AS is_granted
+    FROM (SELECT grantee, privilege_type, is_grantable, true AS is_there FROM aclexplode(acl)
+          UNION
+          SELECT grantee, privilege_type, is_grantable, false FROM aclexplode(default_acl)) AS a
+    GROUP BY 1, 2, 3 HAVING count(*) = 1) AS p
+WHERE acl IS NOT NULL
+AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = catalog AND d.objid = oid AND deptype = 'e')
+ORDER BY 1
+
+-- name: renumbering
+-- The statement that drops an object, the one that makes it again, and the owner's part of its text. Constraints of partitions come after
+-- those of their parents, because pg_dump makes the parents first. ONLY: a DEFAULT of a parent would replace those of its children, and
+-- each of them has its own row of pg_attrdef. SET DEFAULT of a generated column is an error. A function is replaced, so its owner, its
+-- privileges and the objects that call it stay. An inherited constraint (not conislocal) goes and comes with that of its parent; alone it
+-- cannot be dropped. The comment of a constraint is lost with it, so it is made again; COMMENT names a table without the word TABLE, and a
+-- domain with DOMAIN.
+SELECT oid, '' AS drop, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s;', name, attname, pg_get_expr(adbin, adrelid)) AS make
+FROM (SELECT d.oid, adrelid::regclass AS name, adbin, adrelid, adnum FROM pg_attrdef AS d JOIN pg_class AS c ON c.oid = adrelid
+      WHERE relnamespace = $1::regnamespace) AS d
+JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum WHERE attgenerated = ''
+UNION ALL
+SELECT oid, '', pg_get_functiondef(oid) || ';' FROM pg_proc WHERE pronamespace = $1::regnamespace AND prosqlbody IS NOT NULL
+UNION ALL
+SELECT oid, '', format('ALTER DOMAIN %s SET DEFAULT %s;', oid::regtype, pg_get_expr(typdefaultbin, 0))
+FROM pg_type WHERE typnamespace = $1::regnamespace AND typtype = 'd' AND typdefaultbin IS NOT NULL
+UNION ALL
+SELECT c.oid, format('ALTER %s DROP CONSTRAINT %I;', parent, conname),
+       format('ALTER %s ADD CONSTRAINT %I %s;', parent, conname, pg_get_constraintdef(c.oid)) ||
+       coalesce(format('COMMENT ON CONSTRAINT %I ON %s IS %L;', conname, regexp_replace(parent, '^TABLE ', ''),
+                       obj_description(c.oid, 'pg_constraint')), '')
+FROM pg_constraint AS c, LATERAL (
+    SELECT CASE WHEN contypid = 0 THEN format('TABLE %s', conrelid::regclass) ELSE format('DOMAIN %s', contypid::regtype) END) AS o (parent)
+WHERE connamespace = $1::regnamespace AND contype = 'c' AND (conislocal OR contypid <> 0)
+ORDER BY 1

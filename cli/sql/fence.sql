@@ -1,3 +1,4 @@
+-- name: fence
 -- The fence of a move and of a split: see cutover/fence.h and cutover/sequences.h. @record@ is the schema of their record, whose table
 -- shards has the columns number, schema_name and leaves; @trigger@ is the name of the triggers.
 

@@ -1,3 +1,4 @@
+-- name: fingerprint
 -- The body of a function, or of DO: see definition/fingerprint.h. @schemas@: an expression, the OIDs of the schemas; @result@: a statement
 -- that takes the variable fingerprint.
 --

@@ -1,3 +1,4 @@
+-- name: split
 -- How a split closes and opens its shards, over fence.sql.
 
 -- pg_create_physical_replication_slot() is not undone by a rollback, and reopen() leaves the slot. So the next close() uses the slot that

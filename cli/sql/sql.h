@@ -1,8 +1,72 @@
-/* The files of this folder as texts: fence.sql is fence_sql. The Makefile makes them. */
+/* The statements of this folder as texts of the program: after "-- name: fence" comes fence_sql.
+ * The Makefile makes them, without the comments. */
 
 #pragma once
 
+/* definition.sql */
 extern const char definition_sql[];
+extern const char dependents_sql[];
+extern const char privileges_sql[];
+extern const char renumbering_sql[];
+
+/* fence.sql */
 extern const char fence_sql[];
+
+/* findings.sql */
+extern const char leftovers_sql[];
+extern const char invalid_indexes_sql[];
+extern const char id_columns_sql[];
+extern const char other_ids_sql[];
+
+/* fingerprint.sql */
 extern const char fingerprint_sql[];
+
+/* fleet.sql */
+extern const char makers_sql[];
+extern const char broken_following_sql[];
+extern const char locked_schemas_sql[];
+
+/* global.sql */
+extern const char unpublishable_sql[];
+extern const char table_objects_sql[];
+
+/* obstacles.sql */
+extern const char too_few_sql[];
+extern const char written_expressions_sql[];
+extern const char on_target_sql[];
+extern const char default_privileges_sql[];
+extern const char other_readers_sql[];
+
+/* plproxy.sql */
+extern const char plproxy_sql[];
+
+/* records.sql */
+extern const char move_record_sql[];
+extern const char split_record_sql[];
+
+/* replicable.sql */
+extern const char not_replicable_sql[];
+extern const char without_equality_sql[];
+extern const char hashed_enums_sql[];
+
+/* rights.sql */
+extern const char owners_sql[];
+extern const char not_as_owner_sql[];
+extern const char worker_code_sql[];
+extern const char sole_owner_sql[];
+extern const char subscription_rights_sql[];
+
+/* rows.sql */
+extern const char foreign_keys_sql[];
+extern const char copied_tables_sql[];
+
+/* sessions.sql */
+extern const char lock_holders_sql[];
+extern const char session_settings_sql[];
+
+/* split.sql */
 extern const char split_sql[];
+
+/* split_obstacles.sql */
+extern const char on_old_server_sql[];
+extern const char on_standby_sql[];

@@ -11,6 +11,7 @@
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/servers.h"
+#include "sql/sql.h"
 #include "verbs/verbs.h"
 
 namespace
@@ -214,39 +215,17 @@ void print_plproxy(const Map& map, const std::string& cluster)
     std::string tag = "$snowflake$";
     for (int i = 2; (name + partitions).find(tag) != std::string::npos; i++)
         tag = "$snowflake" + std::to_string(i) + "$";
-    /* The SQL is run again after each move, so it makes the difference between the options that are
-     * there and the wanted ones: ADD, SET or DROP. Other options, such as connection_lifetime,
-     * stay. The order is by the length of the name first, because PL/Proxy wants the partitions in
-     * the order of their numbers: p2 before p10. A DO block is one transaction, so no session sees
-     * a part of the change. */
-    std::cout
-        << R"(-- For the proxy's database, which has the extension plproxy; to be run again after a move.
--- Partition n is shard n: RUN ON snowflake_shard(id). RUN ON ALL runs once on each server.
-DO )" << tag
-        << R"(
-DECLARE
-    cluster CONSTANT name := )"
-        << "'" + name + "'"
-        << R"(;
-    changes text;
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_foreign_server WHERE srvname = cluster) THEN
-        EXECUTE format('CREATE SERVER %I FOREIGN DATA WRAPPER plproxy OPTIONS (p0 '''')', cluster);
-    END IF;
-    SELECT string_agg(CASE WHEN n.option IS NULL THEN format('DROP %I', o.option)
-                           WHEN o.option IS NULL THEN format('ADD %I %L', n.option, n.value)
-                           ELSE format('SET %I %L', n.option, n.value) END, ', '
-                      ORDER BY length(n.option), n.option) INTO changes
-    FROM (VALUES
-)" << partitions
-        << R"(
-    ) AS n (option, value)
-    FULL JOIN (SELECT (pg_options_to_table(srvoptions)).option_name AS option
-               FROM pg_foreign_server WHERE srvname = cluster) AS o ON o.option = n.option
-    WHERE n.option IS NOT NULL OR o.option ~ '^p[0-9]+$';
-    EXECUTE format('ALTER SERVER %I OPTIONS (%s)', cluster, changes);
-END )" << tag
-        << ";\n";
+    /* From the end to the beginning, so that no mark is looked for in a value. */
+    std::string sql = plproxy_sql;
+    const std::vector<std::pair<std::string, std::string>> values = {
+        {"@end@", tag}, {"@partitions@", partitions}, {"@cluster@", name}, {"@begin@", tag}};
+    for (const auto& [mark, value] : values)
+        sql.replace(sql.find(mark), mark.size(), value);
+    std::cout << "-- For the proxy's database, which has the extension plproxy; to be run again "
+                 "after a move.\n"
+                 "-- Partition n is shard n: RUN ON snowflake_shard(id). RUN ON ALL runs once on "
+                 "each server.\n"
+              << sql;
 }
 
 } // namespace

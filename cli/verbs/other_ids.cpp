@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "postgres/parallel.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -29,27 +30,12 @@ struct IdColumn {
 };
 using IdColumns = std::vector<IdColumn>;
 
-/* Only tables of open shards, with a DEFAULT of the shard of their own schema. A column of a domain
- * over bigint is one, too, also of a domain over such a domain. Partitions are left out, because
- * count_other_ids() reads them with their parent. */
 IdColumns read_columns(Connection& connection, const Shards& shards)
 {
     std::map<std::pair<std::string, int>, const Shard*> open;
     for (const Shard& shard : shards)
         open[{shard.oid, shard.number}] = &shard;
-    const Result rows = connection.query(R"(
-        WITH RECURSIVE bigints (typ) AS (
-            SELECT 'bigint'::regtype::oid
-            UNION ALL
-            SELECT t.oid FROM pg_type AS t JOIN bigints ON t.typbasetype = typ)
-        SELECT c.relnamespace, k.shard, c.oid, a.attnum, format('%I.%I', n.nspname, c.relname), quote_ident(a.attname)
-        FROM snowflake_internal.calls() AS k
-        JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
-        JOIN bigints ON typ = a.atttypid
-        WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND k.shard IS NOT NULL
-        ORDER BY 5, 6)");
+    const Result rows = connection.query(id_columns_sql);
     IdColumns columns;
     for (int i = 0; i < rows.rows(); i++) {
         const auto shard = open.find({rows.text(i, 0), static_cast<int>(rows.number(i, 1))});
@@ -60,16 +46,6 @@ IdColumns read_columns(Connection& connection, const Shards& shards)
     return columns;
 }
 
-/* IDs of other shards in columns of tables, of their children and partitions: the place of the
- * column from 1 on, how many there are and the smallest, if there are any. A query of these tables
- * would run code of their owners while it is planned, so other_ids() reads each of them. Those of a
- * subscription are left out: the rows may have been made at the other side. With
- * publish_via_partition_root the subscription has the parent alone, so nothing below such a table
- * is read, either. The column is looked up by its name, because a child may have it at another
- * attnum. Partitioned and foreign tables have no rows here, and temporary ones may be of another
- * session: other_ids() raises an error for these. OFFSET 0: the catalogues are large, and each is
- * read by its index. MATERIALIZED, because the planner could call it before it joins pg_class.
- * UNION, because a table may have several parents. */
 Result count_other_ids(Connection& connection, const IdColumns& columns, bool is_full)
 {
     std::string tables;
@@ -81,30 +57,8 @@ Result count_other_ids(Connection& connection, const IdColumns& columns, bool is
         numbers += separator + column.number;
         shards += separator + std::to_string(column.shard->number);
     }
-    return connection.query(
-        R"(
-        WITH RECURSIVE columns AS MATERIALIZED (
-            SELECT place, k.tbl, k.shard, name
-            FROM unnest($1::oid[], $2::integer[], $3::integer[]) WITH ORDINALITY AS k (tbl, attnum, shard, place)
-            CROSS JOIN LATERAL (SELECT attname FROM pg_attribute AS a
-                                WHERE attrelid = k.tbl AND a.attnum = k.attnum AND NOT attisdropped OFFSET 0) AS a (name)),
-        tables (place, tbl) AS (
-            SELECT place, tbl FROM columns
-            UNION
-            SELECT place, i.inhrelid FROM pg_inherits AS i JOIN tables ON i.inhparent = tbl
-            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = tbl)),
-        readable AS MATERIALIZED (
-            SELECT place, t.tbl, a.attnum, k.shard
-            FROM tables AS t
-            JOIN columns AS k USING (place)
-            CROSS JOIN LATERAL (SELECT FROM pg_class
-                                WHERE oid = t.tbl AND relkind = 'r' AND relpersistence <> 't' OFFSET 0) AS c
-            CROSS JOIN LATERAL (SELECT attnum FROM pg_attribute WHERE attrelid = t.tbl AND attname = k.name OFFSET 0) AS a
-            WHERE NOT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = t.tbl))
-        SELECT place, sum(o.count), min(o.smallest)
-        FROM readable CROSS JOIN LATERAL snowflake_internal.other_ids(tbl, attnum, shard, $4::integer) AS o
-        GROUP BY place HAVING sum(o.count) > 0 ORDER BY place)",
-        {tables + "}", numbers + "}", shards + "}", is_full ? "0" : std::to_string(kSample)});
+    return connection.query(other_ids_sql, {tables + "}", numbers + "}", shards + "}",
+                                            is_full ? "0" : std::to_string(kSample)});
 }
 
 /* The search in one server, over several connections. Each takes the next columns. */

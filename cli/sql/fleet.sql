@@ -1,0 +1,67 @@
+-- name: makers
+-- The number, schema and owner of each shard, and lines with the objects that make its IDs. $1, $2: their numbers and
+-- schemas. If there are many, as the columns of all tables, three are named. A column is removed from the shard without its rows: DROP
+-- DEFAULT.
+WITH makers AS (
+    SELECT DISTINCT s.shard, n.nspname, n.nspowner, k.classid, k.objid, k.objsubid
+    FROM unnest($1::integer[], $2::name[]) AS s (shard, schema_name)
+    JOIN pg_namespace AS n ON n.nspname = s.schema_name
+    JOIN snowflake_internal.calls() AS k
+      ON k.schema = n.oid AND k.shard = s.shard AND k.is_direct
+), described AS (
+    SELECT m.*, i.type, i.identity, coalesce(c.relowner, p.proowner, t.typowner) AS owner,
+           CASE WHEN c.oid IS NOT NULL
+                THEN format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT;', c.oid::regclass, a.attname)
+                WHEN t.oid IS NOT NULL THEN format('ALTER DOMAIN %s DROP DEFAULT;', i.identity)
+                ELSE format('DROP %s %s;', upper(i.type), i.identity) END AS removal,
+           row_number() OVER of_schema AS n, count(*) OVER (PARTITION BY m.shard, m.nspname) AS count
+    FROM makers AS m
+    CROSS JOIN LATERAL pg_identify_object(m.classid, m.objid, m.objsubid) AS i
+    LEFT JOIN pg_class AS c ON m.classid = 'pg_class'::regclass AND c.oid = m.objid
+    LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = m.objsubid
+    LEFT JOIN pg_proc AS p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
+    LEFT JOIN pg_type AS t ON m.classid = 'pg_type'::regclass AND t.oid = m.objid
+    WINDOW of_schema AS (PARTITION BY m.shard, m.nspname ORDER BY m.classid, m.objid, m.objsubid)
+)
+SELECT shard, quote_ident(nspname) AS schema, quote_ident(pg_get_userbyid(nspowner)) AS owner,
+       string_agg(format(E'\n    %I: %s %s of role %I. To remove it: %s', nspname, type, identity,
+                         pg_get_userbyid(owner), removal), '' ORDER BY n) FILTER (WHERE n <= 3)
+       || CASE WHEN max(count) > 3 THEN format(E'\n    %I: and %s more', nspname, max(count) - 3) ELSE '' END AS objects
+FROM described GROUP BY shard, nspname, nspowner
+
+-- name: broken_following
+-- A row for each problem of the server that follows. The name is that of name_slot(). LEFT JOIN, because a slot that is gone is one.
+-- wal_status = 'lost' is looked at before active, because nobody can read such a slot; 'unreserved' says that the next checkpoint can
+-- remove WAL that it needs.
+SELECT problem, slot_name
+FROM (SELECT format('%s_%s', $1::text, oid) AS name FROM pg_database WHERE datname = current_database()) AS n
+LEFT JOIN pg_replication_slots AS s ON s.slot_name = name
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN slot_name IS NULL THEN 'slot ' || name || ' is gone'
+                WHEN wal_status = 'lost' THEN 'slot ' || name || ' has lost WAL'
+                WHEN NOT active THEN 'it does not read slot ' || name
+                WHEN wal_status = 'unreserved' OR greatest(behind, kept) > 1e9
+                    THEN 'it is behind by ' || pg_size_pretty(behind) || ', and its slot keeps ' || pg_size_pretty(kept) || ' of WAL' END
+    FROM pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) AS behind,
+         pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) AS kept) AS p (problem)
+WHERE problem IS NOT NULL
+
+-- name: locked_schemas
+-- Locks on a schema (DROP SCHEMA), on a table, an index, a TOAST table and its index: REINDEX locks these. A statement of another role is
+-- seen with the rights of pg_read_all_stats; an idle session shows its last one.
+WITH of_schemas AS (
+    SELECT coalesce(t.relnamespace, l.objid) AS schema, l.pid
+    FROM pg_locks AS l
+    LEFT JOIN pg_index AS i ON i.indexrelid = l.relation
+    LEFT JOIN pg_class AS t ON coalesce(i.indrelid, l.relation) IN (t.oid, t.reltoastrelid)
+    WHERE l.mode = 'AccessExclusiveLock' AND l.pid IS DISTINCT FROM pg_backend_pid()
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND (l.locktype = 'relation' OR l.locktype = 'object' AND l.classid = 'pg_namespace'::regclass)),
+holders AS (
+    SELECT DISTINCT schema,
+           CASE WHEN s.pid IS NULL THEN 'a prepared transaction (SELECT * FROM pg_prepared_xacts)'
+                ELSE concat('process ', s.pid, ' (role ' || quote_ident(usename) || ')',
+                            ': ' || NULLIF(NULLIF(regexp_replace(left(query, 200), '\s+', ' ', 'g'), ''), '<insufficient privilege>')) END AS holder
+    FROM of_schemas AS s LEFT JOIN pg_stat_activity AS a ON a.pid = s.pid
+    WHERE schema IS NOT NULL)
+SELECT schema, string_agg(holder, '; ' ORDER BY holder) AS holders FROM holders GROUP BY schema

@@ -1,0 +1,82 @@
+-- name: owners
+-- The roles that own the shard and its objects, each with one of these for the hint. By name, because a role has another OID on the
+-- subscriber. A role that is missing there is found by the trial of the definition. The owner of the database is the only member of
+-- pg_database_owner, which owns schema public.
+SELECT coalesce(array_agg(rolname), '{}'), coalesce(array_agg(object), '{}') FROM (
+    SELECT rolname, min(pg_describe_object(class, object, 0)) AS object FROM (
+        SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END, 'pg_namespace'::regclass, n.oid
+        FROM pg_namespace AS n JOIN pg_database ON datname = current_database() WHERE n.oid = ANY ($1::regnamespace[])
+        UNION SELECT relowner, 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[])
+        UNION SELECT stxowner, 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxnamespace = ANY ($1::regnamespace[])
+        UNION SELECT proowner, 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = ANY ($1::regnamespace[])
+        UNION SELECT typowner, 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = ANY ($1::regnamespace[])) AS o (owner, class, object)
+    JOIN pg_roles ON pg_roles.oid = owner GROUP BY rolname) AS owners
+
+-- name: not_as_owner
+-- The worker of a table whose owner lacks a right would fail as that owner, and so it does under forced row security
+-- (TargetPrivilegesCheck()): the reason, and the statement that mends it.
+SELECT reason, statement
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace CROSS JOIN quote_ident(pg_get_userbyid(relowner)) AS owner,
+LATERAL (SELECT string_agg(privilege, ', ') FROM unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE}'::text[]) AS privilege
+         WHERE NOT has_table_privilege(relowner, c.oid, privilege)) AS p (missing),
+LATERAL (SELECT format('row security is forced on table %s', c.oid::regclass),
+                format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', c.oid::regclass)
+         WHERE relrowsecurity AND relforcerowsecurity
+         UNION ALL
+         SELECT format('the owner of table %s may not use its schema', c.oid::regclass), format('GRANT USAGE ON SCHEMA %I TO %s;', nspname, owner)
+         WHERE NOT has_schema_privilege(relowner, n.oid, 'USAGE')
+         UNION ALL
+         SELECT format('the owner of table %s lacks %s on it', c.oid::regclass, missing), format('GRANT %s ON %s TO %s;', missing, c.oid::regclass, owner)
+         WHERE missing IS NOT NULL) AS r (reason, statement)
+WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' ORDER BY c.oid::regclass::text LIMIT 1
+
+-- name: worker_code
+-- The expressions that a worker evaluates for each row. An operator stands for its function.
+WITH expressions AS (
+    SELECT k.tableoid, k.oid FROM pg_constraint AS k WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'c'
+    UNION ALL
+    SELECT i.tableoid, i.oid FROM pg_index AS x JOIN pg_class AS i ON i.oid = indexrelid
+    WHERE relnamespace = ANY ($1::regnamespace[]) AND (indexprs IS NOT NULL OR indpred IS NOT NULL)
+    UNION ALL
+    SELECT d.tableoid, d.oid FROM pg_attrdef AS d JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+    JOIN pg_class AS c ON c.oid = adrelid WHERE relnamespace = ANY ($1::regnamespace[]) AND attgenerated = 's')
+SELECT format('function %s of role %I', p.oid::regprocedure, min(rolname)), min(pg_describe_object(e.tableoid, e.oid, 0))
+FROM expressions AS e JOIN pg_depend AS d ON d.classid = e.tableoid AND d.objid = e.oid
+LEFT JOIN pg_operator AS o ON refclassid = 'pg_operator'::regclass AND o.oid = refobjid
+JOIN pg_proc AS p ON p.oid = CASE WHEN refclassid = 'pg_proc'::regclass THEN refobjid ELSE oprcode END
+JOIN pg_roles AS r ON r.oid = proowner
+WHERE NOT rolsuper AND rolname <> current_user
+GROUP BY p.oid ORDER BY 1
+
+-- name: sole_owner
+-- Row types have the owner of their table, and arrays that of their elements.
+SELECT min(rolname::text) FROM (
+    SELECT nspowner FROM pg_namespace WHERE oid = ANY ($1::regnamespace[])
+    UNION SELECT relowner FROM pg_class WHERE relnamespace = ANY ($1::regnamespace[])
+    UNION SELECT proowner FROM pg_proc WHERE pronamespace = ANY ($1::regnamespace[])
+    UNION SELECT typowner FROM pg_type WHERE typnamespace = ANY ($1::regnamespace[])
+    UNION SELECT oprowner FROM pg_operator WHERE oprnamespace = ANY ($1::regnamespace[])
+    UNION SELECT opcowner FROM pg_opclass WHERE opcnamespace = ANY ($1::regnamespace[])
+    UNION SELECT opfowner FROM pg_opfamily WHERE opfnamespace = ANY ($1::regnamespace[])
+    UNION SELECT collowner FROM pg_collation WHERE collnamespace = ANY ($1::regnamespace[])
+    UNION SELECT stxowner FROM pg_statistic_ext WHERE stxnamespace = ANY ($1::regnamespace[])) AS o (owner)
+JOIN pg_roles AS r ON r.oid = owner
+HAVING count(*) = 1 AND NOT bool_or(rolsuper)
+
+-- name: subscription_rights
+-- Rights that this role lacks from PostgreSQL 16 on. The worker may write the rows as this role, so that one has to inherit the rights of
+-- the owners (USAGE), too. SET is the right that ALTER ... OWNER TO asks for since 16. Membership in a superuser would give away the whole
+-- server, so the hint never grants it.
+SELECT format('role %I may not make a subscription', current_user),
+       format('GRANT pg_create_subscription TO %I;', current_user)
+WHERE NOT pg_has_role('pg_create_subscription', 'USAGE')
+UNION ALL
+SELECT format('role %I may make no schema in database %I', current_user, current_database()),
+       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+UNION ALL
+SELECT format('role %I may not make objects of role %I, and write to them', current_user, rolname),
+       CASE WHEN rolsuper THEN format('Connect as a superuser. Or give %s, and the other objects of role %I, to a role that is no superuser.', object, rolname)
+            ELSE format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE;', rolname, current_user) END
+FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (rolname)
+WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET'))

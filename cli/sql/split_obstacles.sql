@@ -1,0 +1,109 @@
+-- name: on_old_server
+-- Rows are obstacles: the problem, and the remedy. $1: schemas of the shards; $2: seconds of --timeout.
+--
+-- Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner, --complete those of the owner of the schema. USAGE of
+-- pg_has_role() is to have them without SET ROLE.
+--
+-- Unlogged: the indexes of a table and its TOAST table are as it is, and a partitioned table has no file.
+--
+-- Transactions: the fence waits for those that have written, so only those with an XID are told. Other databases have no locks on the
+-- shards. Prepared transactions, logical slots and subscriptions are those of all databases, because the promotion takes the whole cluster
+-- along. The slots of global tables stay where these are written: on the old server. The other slots of this database are made on the new
+-- server, too, see make_slots().
+--
+-- Settings: that of a role or a database takes precedence over the one of ALTER SYSTEM, which protects the new server until it is opened.
+-- CASE keeps the cast to boolean from the values of other settings, where it would be an error: the conditions of WHERE have no order. The
+-- cast reads F or no as the server does.
+WITH shards AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[]))
+SELECT format('role %I may make no schema in database %I', current_user, current_database()),
+       format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+UNION ALL
+SELECT format('role %I may make no replication slot, which the cutover needs', current_user), format('ALTER ROLE %I REPLICATION;', current_user)
+FROM pg_roles WHERE rolname = current_user AND NOT rolsuper AND NOT rolreplication
+UNION ALL
+SELECT format('max_replication_slots = %s, all in use; the cutover needs one more', n), format('ALTER SYSTEM SET max_replication_slots = %s; and restart the server, or drop a slot that nobody uses', n::integer + 1)
+FROM current_setting('max_replication_slots') AS n WHERE n::integer <= (SELECT count(*) FROM pg_replication_slots)
+UNION ALL
+SELECT format('role %I is no member of role %I, who owns shards, or tables of them', current_user, rolname),
+       CASE WHEN rolsuper THEN 'Split the server as a superuser.' ELSE format('GRANT %I TO %I%s;', rolname, current_user,
+                  CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN ' WITH INHERIT TRUE' END) END
+FROM (SELECT relowner FROM pg_class JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'p', 'S')
+      UNION SELECT nspowner FROM pg_namespace JOIN shards USING (oid)) AS o (owner)
+JOIN pg_roles ON pg_roles.oid = owner WHERE NOT pg_has_role(owner, 'USAGE')
+UNION ALL
+SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), format('ALTER %s %s SET LOGGED;',
+       CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
+FROM pg_class AS c JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'S') AND relpersistence = 'u'
+UNION ALL
+SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
+       format('SELECT pg_terminate_backend(%s); or wait', pid)
+FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = current_database() AND backend_xid IS NOT NULL
+AND age > make_interval(secs => $2::double precision)
+UNION ALL
+SELECT format('transaction %L of database %I is prepared, and would be prepared on both servers', gid, database),
+       format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
+FROM pg_prepared_xacts
+UNION ALL
+SELECT format('logical slot %s of database %I would be on this server alone', slot_name, database),
+       format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
+FROM pg_replication_slots
+WHERE slot_type = 'logical' AND NOT starts_with(slot_name, 'snowflake_global_')
+AND (database <> current_database() OR slot_name ~ '^(snowflake_|pg_[0-9]+_sync_)')
+UNION ALL
+SELECT format('subscription %I of database %I would be on both servers', subname, datname),
+       format('ALTER SUBSCRIPTION %I DISABLE; in database %I. After the split, %s', subname, datname,
+              CASE WHEN starts_with(subname, 'snowflake_global_') THEN 'snowflake-shard global add gives the new server a slot of its own'
+                   ELSE 'pg_copy_logical_replication_slot() makes a slot for the new server' END)
+FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subenabled
+UNION ALL
+SELECT format('%s has default_transaction_read_only = off, so it could draw IDs on the standby before that is opened', place),
+       format('ALTER %s RESET default_transaction_read_only;', place)
+FROM pg_db_role_setting CROSS JOIN unnest(setconfig) AS c LEFT JOIN pg_roles AS r ON r.oid = setrole LEFT JOIN pg_database AS d ON d.oid = setdatabase,
+     concat_ws(' ', format('ROLE %s', CASE WHEN setrole = 0 THEN 'ALL' ELSE quote_ident(rolname) END), 'IN DATABASE ' || quote_ident(datname)) AS place
+WHERE (datname IS NULL OR datname = current_database())
+AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_part(c, '=', 2)::boolean END
+
+-- name: on_standby
+-- $1: the system identifier, $2: the database's OID, $3: the timeline of the old server, $4: how many logical slots it is to get.
+--
+-- One that is not in recovery gets that obstacle alone: it has no receiver, so HAVING leaves it out, and pg_is_wal_replay_paused() would be
+-- an error there, which CASE prevents. reset_val, because this session has set the parameter itself. The rights are in the catalogs that
+-- came by the WAL, so the GRANT is for the server of --from. has_parameter_privilege() is there from PostgreSQL 15 on, the oldest version
+-- of the extension.
+SELECT 'it is no standby of the server: its system identifier is ' || system_identifier || ', not ' || $1::text,
+       'Give the standby of the server of --from as --standby; pg_basebackup makes one.'
+FROM pg_control_system() WHERE system_identifier::text <> $1
+UNION ALL
+SELECT 'it is another database: ' || current_database(), 'Give the same dbname in --from and --standby.'
+FROM pg_database WHERE datname = current_database() AND oid::text <> $2
+UNION ALL
+SELECT 'it is no standby: it is not in recovery', 'Give a server that follows that of --from as --standby.'
+WHERE NOT pg_is_in_recovery()
+UNION ALL
+SELECT 'it does not stream WAL: pg_stat_wal_receiver has ' || coalesce(max(format('status %s on timeline %s', status, received_tli)), 'no row'),
+       'Its log says why; look at primary_conninfo.'
+FROM pg_stat_wal_receiver
+HAVING pg_is_in_recovery() AND pg_has_role('pg_read_all_stats', 'USAGE') AND count(*) FILTER (WHERE status = 'streaming' AND received_tli::text = $3) = 0
+UNION ALL
+SELECT format('max_replication_slots = %s, and %s are in use: it is to have %s more', most, used, $4::integer),
+       format('ALTER SYSTEM SET max_replication_slots = %s; and restart it', used + $4::integer)
+FROM current_setting('max_replication_slots') AS most, (SELECT count(*) FROM pg_replication_slots) AS s (used)
+WHERE $4::integer > 0 AND most::integer < used + $4::integer
+UNION ALL
+SELECT 'recovery_min_apply_delay = ' || current_setting('recovery_min_apply_delay'), 'ALTER SYSTEM RESET recovery_min_apply_delay; SELECT pg_reload_conf();'
+WHERE current_setting('recovery_min_apply_delay') <> '0'
+UNION ALL
+SELECT 'its replay is paused', 'SELECT pg_wal_replay_resume();'
+WHERE CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() END
+UNION ALL
+SELECT 'default_transaction_read_only = on: it could not be written to after the promotion', 'ALTER SYSTEM RESET default_transaction_read_only; or remove it from postgresql.conf, and SELECT pg_reload_conf();'
+FROM pg_settings WHERE name = 'default_transaction_read_only' AND reset_val = 'on'
+UNION ALL
+SELECT format('role %I may not call %s', current_user, f), format('GRANT EXECUTE ON FUNCTION %s TO %I; on the server of --from', f, current_user)
+FROM unnest('{pg_promote(boolean\, integer),pg_reload_conf()}'::text[]) AS f WHERE NOT has_function_privilege('pg_catalog.' || f, 'EXECUTE')
+UNION ALL
+SELECT format('role %I may not set default_transaction_read_only by ALTER SYSTEM', current_user),
+       format('GRANT ALTER SYSTEM ON PARAMETER default_transaction_read_only TO %I; on the server of --from', current_user)
+WHERE NOT has_parameter_privilege('default_transaction_read_only', 'ALTER SYSTEM')
