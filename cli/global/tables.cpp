@@ -85,8 +85,7 @@ std::string table_name(Connection& connection, const std::string& given)
         if (name.rows() > 0)
             return name.text(0, 0);
     } catch (const ServerError& error) {
-        const std::string invalid_parameter = "22023";
-        if (error.sqlstate != invalid_parameter)
+        if (error.sqlstate != kInvalidParameter)
             throw;
     }
     throw UsageError("\"" + visible(given) + "\" is no name of a table with its schema" +
@@ -182,12 +181,11 @@ std::string choose_role(Connection& connection, const std::string& tables)
 
 void run_as(Connection& connection, const std::string& role, const std::string& sql)
 {
-    const std::string insufficient_privilege = "42501";
     try {
         connection.query("SELECT snowflake_internal.run_as_role($1, $2)", {role, sql});
     } catch (const ServerError& error) {
         std::string text = without_text(error.what(), sql.substr(0, sql.find('\n')));
-        if (error.sqlstate == insufficient_privilege)
+        if (error.sqlstate == kInsufficientPrivilege)
             text += "\nThe SQL works with the rights of role " + visible(role) + ".";
         if (error.sqlstate == kUndefinedTable)
             text += "\nHINT:  Write names with their schema: public.filters.";

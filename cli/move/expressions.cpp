@@ -10,7 +10,8 @@ namespace
 /* A name that is not found. Other errors are of the rows that are tried, and no obstacle. */
 bool is_of_name(const ServerError& error)
 {
-    for (const char* const sqlstate : {"42883", "42P01", "42703", "42704", "3F000"})
+    for (const char* const sqlstate : {kUndefinedFunction, kUndefinedTable, kUndefinedColumn,
+                                       kUndefinedObject, kUndefinedSchema})
         if (error.sqlstate == sqlstate)
             return true;
     return false;

@@ -16,6 +16,7 @@
 #include "base/failure.h"
 #include "base/quoting.h"
 #include "postgres/notices.h"
+#include "postgres/sqlstate.h"
 
 /* Others were in the way until the deadline. At the cutover, move and split then open the source
  * again, and try three times. */
@@ -33,12 +34,6 @@ struct ServerError : Failure {
     }
     std::string sqlstate;
 };
-
-/* SQLSTATEs of a lock that was not had in time, and of a deadlock with a session that takes the
- * same locks in another order. */
-inline const std::string kLockTimeout = "55P03";
-inline const std::string kDeadlock = "40P01";
-inline const std::string kUndefinedTable = "42P01";
 
 /* The rows of a statement. All values are the server's text: t and f for a boolean, "" for NULL
  * (is_null() tells it from an empty text). number() throws a std::exception if the text is no

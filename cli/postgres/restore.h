@@ -9,8 +9,7 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* The SQLSTATE of an expression that calls a function of another role, and the remedy. */
-inline const std::string kForeignCode = "2F003";
+/* The remedy of kForeignCode. */
 inline const std::string kOneOwner = "Give all objects of the shard to one role that is no "
                                      "superuser, and this works with its rights; "
                                      "or to the role that connects.";

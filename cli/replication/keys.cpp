@@ -24,8 +24,6 @@ constexpr auto kMostTime = std::chrono::seconds(30);
 /* More are not sent to the other server. */
 constexpr int kMostValues = 100000;
 constexpr int kShown = 10;
-const char* const kQueryCanceled = "57014";
-const char* const kInsufficientPrivilege = "42501";
 
 struct Key {
     Key(const Result& keys, int i)

@@ -154,7 +154,7 @@ private:
                 return "GRANT CREATE ON SCHEMA " + target_.identifier(schema) +
                        " TO ...; on the source, to the owner of this object; or move the shard as "
                        "a superuser.";
-        if (error.sqlstate == "42501")
+        if (error.sqlstate == kInsufficientPrivilege)
             return "Grant the right there, to this role or to the owner of the object; or move the "
                    "shard as a superuser.";
         if (statement.kind == Kind::subscription)

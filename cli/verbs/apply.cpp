@@ -12,11 +12,6 @@
 namespace
 {
 
-/* Errors of run_in_shard(): a statement that cannot run in a function (active_sql_transaction), and
- * one that would end the transaction (invalid_transaction_termination). */
-const std::string kActiveTransaction = "25001";
-const std::string kEndsTransaction = "2D000";
-
 const std::string kEmptyPath = "SET search_path = ''";
 
 /* The server may have committed before the connection was lost, so "failed" would be a guess. An
@@ -115,13 +110,12 @@ bool run_once(Connection& connection, const Shard& shard, const Change& change,
     return true;
 }
 
-/* Others were in the way: lock_not_available (lock_timeout, NOWAIT), deadlock_detected and
- * serialization_failure. The transaction was rolled back, so a second try repeats nothing. Outside
+/* Others were in the way. The transaction was rolled back, so a second try repeats nothing. Outside
  * of a transaction a statement that failed can have left something, as CREATE INDEX CONCURRENTLY
  * does, so it is not tried again. */
 bool may_pass(const ServerError& error, const RunOptions& options)
 {
-    const std::set<std::string> kPassing = {"55P03", "40P01", "40001"};
+    const std::set<std::string> kPassing = {kLockTimeout, kDeadlock, kSerializationFailure};
     return !options.no_transaction && kPassing.count(error.sqlstate) > 0;
 }
 

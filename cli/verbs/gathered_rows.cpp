@@ -49,7 +49,8 @@ void require_possible(const std::vector<Column>& columns)
 /* A table of another kind can be made neither on a standby nor without the right. */
 std::string then_error(const ServerError& error)
 {
-    const bool is_refused = error.sqlstate == "25006" || error.sqlstate == "42501";
+    const bool is_refused =
+        error.sqlstate == kReadOnlyTransaction || error.sqlstate == kInsufficientPrivilege;
     return std::string("--then: ") + error.what() +
            (is_refused ? "\nHINT:  --at names another server for the temporary table." : "");
 }

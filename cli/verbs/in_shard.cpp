@@ -108,12 +108,11 @@ std::string missing_right(Connection& connection, const Shard& shard)
  * another schema in each shard that lacks one of that name. */
 std::string explained(const ServerError& error, Connection& connection, const Shard& shard)
 {
-    const std::string undefined_function = "42883";
     std::string text = without_text(error.what(), "DECLARE snowflake_rows ");
     if (connection.is_alive() &&
-        (error.sqlstate == undefined_function || error.sqlstate == kUndefinedTable))
+        (error.sqlstate == kUndefinedFunction || error.sqlstate == kUndefinedTable))
         text += missing_right(connection, shard);
-    if (connection.is_alive() && ((error.sqlstate == undefined_function &&
+    if (connection.is_alive() && ((error.sqlstate == kUndefinedFunction &&
                                    text.find("function snowflake_") != std::string::npos) ||
                                   (error.sqlstate == kUndefinedTable &&
                                    text.find("relation \"snowflake_") != std::string::npos)))

@@ -10,8 +10,6 @@
 namespace
 {
 
-const std::string kQueryCanceled = "57014";
-
 struct Settled {
     std::int64_t all;  /* of all sequences, the smallest */
     std::int64_t goal; /* the largest, but not ahead of the clock */
