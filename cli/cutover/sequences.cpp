@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "postgres/advisory.h"
 #include "postgres/settings.h"
@@ -107,7 +108,7 @@ void mark_sequences(Connection& connection, const Fence& fence, bool leave)
         {text_of(leave)}));
     Progress progress("closed sequences of " + connection.server(), sequences.size());
     for (const std::string& sequence : sequences) {
-        lock_and_run(connection, Clock::now() + std::chrono::minutes(1), [&] {
+        lock_and_run(connection, Clock::now() + timeouts::kPatientLock, [&] {
             connection.run("SET LOCAL synchronous_commit = off");
             connection.query(fence.sql("SELECT @record@.mark($1)"), {sequence});
         });

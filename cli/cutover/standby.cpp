@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/interrupt.h"
+#include "base/timeouts.h"
 #include "cutover/waiting.h"
 
 /* synchronous_standby_names is "a, b", "2 (a, b)", "FIRST 2 (a, b)" or "ANY 2 (a, b)". A standby
@@ -29,9 +30,10 @@ std::function<void()> tell_of_standby(const Connection& connection)
         try {
             if (*observer == nullptr)
                 *observer =
-                    std::make_unique<Connection>(connection.dsn_of_server() + " connect_timeout=2");
+                    std::make_unique<Connection>(connection.dsn_of_server() + " connect_timeout=" +
+                                                 std::to_string(timeouts::kObserver.count()));
             const Watch watch(**observer,
-                              late_at(**observer, Clock::now() + std::chrono::seconds(1)));
+                              late_at(**observer, Clock::now() + timeouts::kObserverAnswer));
             const Result waits = (*observer)->query(
                 "SELECT current_setting('synchronous_standby_names') FROM pg_stat_activity "
                 "WHERE pid = $1 AND wait_event = 'SyncRep'",

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "postgres/settings.h"
 
 namespace
@@ -45,9 +46,6 @@ std::string holder_sql(bool has_age)
              FROM (SELECT) AS one LEFT JOIN pg_stat_activity AS a ON a.pid = h.pid, LATERAL (SELECT xact_start) AS t (begin))
         END)";
 }
-
-/* Longest lock wait; other sessions queue behind ours. */
-constexpr auto kLongestWait = std::chrono::milliseconds(1000);
 
 } // namespace
 
@@ -197,7 +195,8 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
 {
     /* The lock timeout is short, and a pause of the same length follows: while we wait for a lock,
      * clients queue behind us; between two tries they continue. */
-    for (auto wait = std::chrono::milliseconds(50);; wait = std::min(2 * wait, kLongestWait)) {
+    for (auto wait = std::chrono::milliseconds(50);;
+         wait = std::min(2 * wait, timeouts::kOneLock)) {
         try {
             connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = " +
                            std::to_string(wait.count()));

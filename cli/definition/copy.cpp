@@ -1,5 +1,6 @@
 #include "definition/copy.h"
 
+#include "base/timeouts.h"
 #include "definition/marks.h"
 #include "postgres/advisory.h"
 #include "postgres/restore.h"
@@ -52,9 +53,9 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     shard_.schema = shard_.quoted = "snowflake_copy_" + process + "_1";
     /* The advisory lock ends with the session, also if the command is killed, so a copy without a
      * holder is a leftover. It is taken first: without it, the copy of another command that is at
-     * work would be dropped. A copy is there for some seconds. */
+     * work would be dropped. */
     connection_.run("SET client_min_messages = error");
-    lock_by_name(connection_, "snowflake-shard copy", "copying a shard", std::chrono::minutes(1));
+    lock_by_name(connection_, "snowflake-shard copy", "copying a shard", timeouts::kCopyLock);
     for (const std::string& left : texts_of(connection_.query(
              "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern})))
         drop_schema(connection_, left);

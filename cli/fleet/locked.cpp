@@ -1,6 +1,7 @@
 #include "fleet/locked.h"
 
 #include "base/quoting.h"
+#include "base/timeouts.h"
 #include "postgres/sql_text.h"
 #include "sql/sql.h"
 
@@ -14,8 +15,8 @@ Locked find_locked(Connection& connection)
     return locked;
 }
 
-std::string lock_timeout_sql(const std::string& timeout, bool is_local)
+std::string lock_timeout_sql(std::chrono::milliseconds timeout, bool is_local)
 {
-    return "SELECT set_config('lock_timeout', '" + timeout + "', " + (is_local ? "true" : "false") +
-           ") WHERE current_setting('lock_timeout') = '0'";
+    return "SELECT set_config('lock_timeout', '" + milliseconds_of(timeout) + "', " +
+           (is_local ? "true" : "false") + ") WHERE current_setting('lock_timeout') = '0'";
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timeouts.h"
 #include "postgres/connection.h"
 
 /* The locks by the OID of the schema: "locked by process 4711 (role app): TRUNCATE photos". */
@@ -15,4 +16,4 @@ Locked find_locked(Connection& connection);
 
 /* A wait for a lock, where the session has no lock_timeout of its own: a statement, without
  * PGOPTIONS, a role or a database with one. is_local: for the transaction. */
-std::string lock_timeout_sql(const std::string& timeout, bool is_local);
+std::string lock_timeout_sql(std::chrono::milliseconds timeout, bool is_local);

@@ -10,6 +10,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/session.h"
@@ -217,7 +218,7 @@ private:
         lock_and_change(writer_, [&] {
             writer_.run("LOCK TABLE " + only(added) + " IN SHARE MODE");
             flusher.run("SELECT pg_logical_emit_message(true, 'snowflake', '')");
-            await_follower(writer_, follower, subscription.slot, std::chrono::seconds(10));
+            await_follower(writer_, follower, subscription.slot, timeouts::kLockedCatchUp);
             require_equal(follower, added);
             refresh(follower, subscription, false);
         });

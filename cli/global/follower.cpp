@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/timeouts.h"
 #include "global/tables.h"
 #include "cutover/waiting.h"
 #include "postgres/settings.h"
@@ -147,7 +148,7 @@ void note_change(Connection& follower, const Subscription& subscription, const s
 
 void drop_subscription(Connection& follower, const Subscription& subscription)
 {
-    drop_subscription(follower, subscription.quoted, Clock::now() + std::chrono::seconds(10));
+    drop_subscription(follower, subscription.quoted, Clock::now() + timeouts::kTableLock);
 }
 
 /* The function has the rights of the role that writes. Without EXECUTE for PUBLIC no other role can

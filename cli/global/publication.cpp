@@ -1,5 +1,6 @@
 #include "global/publication.h"
 
+#include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "postgres/trust.h"
 #include "replication/publication.h"
@@ -109,7 +110,7 @@ void drop_slot(Connection& writer, const std::string& slot)
     if (!has(slots_of_followers(writer), slot))
         return;
     try {
-        drop_slot(writer, slot, Clock::now() + std::chrono::seconds(10),
+        drop_slot(writer, slot, Clock::now() + timeouts::kGlobalSlotReader,
                   "backend_type <> 'walsender'");
     } catch (const ServerError&) {
         const Result other = writer.query(R"(

@@ -14,22 +14,20 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/session.h"
 #include "global/tables.h"
 #include "cutover/waiting.h"
 #include "postgres/settings.h"
+#include "postgres/sql_text.h"
 #include "replication/publication.h"
 #include "replication/slot.h"
 #include "verbs/changes.h"
 
 namespace
 {
-
-/* The waits before the tables are locked, and when the writer has the change. */
-constexpr auto kCatchUp = std::chrono::seconds(60);
-constexpr auto kPatience = std::chrono::seconds(10);
 
 /* A follower and its subscription when the command began. */
 struct Follower {
@@ -121,7 +119,8 @@ private:
     {
         change_ = {observer_.query("SELECT gen_random_uuid()").text(0, 0), sql_};
         for (const Follower& follower : followers_) /* nobody waits meanwhile */
-            await_follower(observer_, follower.connection, follower.subscription.slot, kCatchUp);
+            await_follower(observer_, follower.connection, follower.subscription.slot,
+                           timeouts::kCatchUp);
         try {
             lock_and_run_naming(writer_, Clock::now() + timeout(), [&] {
                 for (const Follower& follower : followers_)
@@ -131,7 +130,8 @@ private:
                                 " IN SHARE ROW EXCLUSIVE MODE");
                 await_all_rows();
                 for (const Follower& follower : followers_) {
-                    follower.connection.run("BEGIN; SET LOCAL lock_timeout = '1s'");
+                    follower.connection.run("BEGIN; SET LOCAL lock_timeout = " +
+                                            milliseconds_of(timeouts::kOneLock));
                     change(follower);
                 }
                 run_with_owner(writer_, publication.oids);
@@ -226,7 +226,7 @@ private:
         }
         if (follower.subscription.change == change_.id)
             return false;
-        lock_and_run_naming(follower.connection, Clock::now() + kPatience, [&] {
+        lock_and_run_naming(follower.connection, Clock::now() + timeouts::kTableLock, [&] {
             change(follower);
             require_equal(follower);
         });

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "definition/restored.h"
 #include "fleet/catalog.h"
@@ -73,7 +74,7 @@ PendingChange change_of(const std::string& comment)
 
 void lock_and_change(Connection& connection, const std::function<void()>& change)
 {
-    lock_and_run_naming(connection, Clock::now() + std::chrono::seconds(10), change);
+    lock_and_run_naming(connection, Clock::now() + timeouts::kTableLock, change);
 }
 
 std::string table_name(Connection& connection, const std::string& given)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/output.h"
 #include "base/table.h"
+#include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "global/follower.h"
 #include "global/publication.h"
@@ -19,9 +20,6 @@
 
 namespace
 {
-
-/* A worker that has ended is started again after wal_retrieve_retry_interval, by default 5 s. */
-constexpr auto kRestart = std::chrono::seconds(8);
 
 struct Findings {
     void add(Connection& server, const std::string& kind, const std::string& object,
@@ -124,7 +122,7 @@ private:
      * that has failed meanwhile will do so again. */
     bool is_read()
     {
-        const Clock::time_point deadline = Clock::now() + kRestart;
+        const Clock::time_point deadline = Clock::now() + timeouts::kWorkerRestart;
         const std::int64_t failures = count_failures(follower_, subscription_.name);
         for (Pause pause;; pause()) {
             if (::is_read(writer_, subscription_.slot))

@@ -1,7 +1,9 @@
 #include "base/output.h"
 #include "base/quoting.h"
+#include "base/timeouts.h"
 #include "move/obstacles.h"
 #include "postgres/row_text.h"
+#include "postgres/sql_text.h"
 #include "sql/sql.h"
 
 namespace
@@ -24,8 +26,8 @@ Obstacles find_unqualified_names(Connection& source, const Shards& shards)
     const Result expressions = source.query(written_expressions_sql, {schemas_of(shards)});
     Obstacles found;
     for (int i = 0; i < expressions.rows(); i++) {
-        source.run("BEGIN READ ONLY; SET LOCAL row_security = off; SET LOCAL statement_timeout = "
-                   "'10s'");
+        source.run("BEGIN READ ONLY; SET LOCAL row_security = off; SET LOCAL statement_timeout = " +
+                   milliseconds_of(timeouts::kExpression));
         try {
             read_rows(source, expressions.text(i, 0), expressions.text(i, 2), 1);
         } catch (const ServerError& error) {

@@ -2,6 +2,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "move/fingerprint.h"
 #include "replication/keys.h"
@@ -50,7 +51,7 @@ void require_slot(Connection& source, const Move& move)
 
 void drop_unread_slot(Connection& publisher, const Move& move)
 {
-    drop_slot(publisher, move.slot, Clock::now() + std::chrono::seconds(5), "");
+    drop_slot(publisher, move.slot, Clock::now() + timeouts::kSlotReader, "");
 }
 
 void await_replication(Servers& servers, const Move& move, const std::function<bool()>& is_done)

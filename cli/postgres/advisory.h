@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "base/timeouts.h"
 #include "postgres/connection.h"
 
 /* More lines for an error: the sessions that hold the lock, and the statements that end them; empty
@@ -16,8 +17,8 @@ std::string holders_of(Connection& connection, const std::string& name);
  * server, until its connection ends. A Failure if others still have it after the timeout: "another
  * snowflake-shard is <doing>: it has locked <name> ...", with the holders. */
 void lock_by_name(Connection& connection, const std::string& name, const std::string& doing,
-                  std::chrono::milliseconds timeout = std::chrono::seconds(5));
+                  std::chrono::milliseconds timeout = timeouts::kCommandLock);
 /* Several, in their order. */
 void lock_by_names(Connection& connection, const std::vector<std::string>& names,
                    const std::string& doing,
-                   std::chrono::milliseconds timeout = std::chrono::seconds(5));
+                   std::chrono::milliseconds timeout = timeouts::kCommandLock);

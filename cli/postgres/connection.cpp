@@ -8,6 +8,7 @@
 
 #include <poll.h>
 
+#include "base/timeouts.h"
 #include "postgres/dsn.h"
 #include "postgres/error_text.h"
 
@@ -136,11 +137,11 @@ void Connection::require_own_session(std::int64_t process) const
 }
 
 /* A statement that was given up shall not go on without us. The request is sent by a thread, which
- * would end with the program. A server that hangs delays the end by one second only. */
+ * would end with the program. */
 Connection::~Connection()
 {
     if (cancel_.valid())
-        cancel_.wait_for(std::chrono::seconds(1));
+        cancel_.wait_for(timeouts::kCancel);
 }
 
 Result Connection::query(const std::string& sql, const std::vector<std::string>& parameters)

@@ -1,5 +1,7 @@
 #include "postgres/identity.h"
 
+#include "base/timeouts.h"
+
 Identity identify(Connection& connection)
 {
     /* The times are numbers of seconds: the text of a timestamptz depends on the TimeZone and the
@@ -21,7 +23,8 @@ bool is_address_of(const Address& address, Connection& connection)
     if (address == connection.address())
         return true;
     try {
-        Connection there(connection.dsn_to(address) + " connect_timeout=5");
+        Connection there(connection.dsn_to(address) +
+                         " connect_timeout=" + std::to_string(timeouts::kAddress.count()));
         return is_same_server(connection, there);
     } catch (const Failure&) {
         return false;

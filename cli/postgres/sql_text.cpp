@@ -60,6 +60,11 @@ std::string milliseconds_of(double seconds)
     return std::to_string(std::max(1L, std::lround(seconds * 1000)));
 }
 
+std::string milliseconds_of(std::chrono::milliseconds time)
+{
+    return std::to_string(time.count());
+}
+
 std::string is_utf8_sql(const std::string& name)
 {
     return "(getdatabaseencoding() <> 'SQL_ASCII' OR " + name + R"( ~ E'^('

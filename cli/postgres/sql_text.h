@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,7 @@ std::string code_of(std::string sql);
 
 /* A time as a value of lock_timeout; never 0, which is none. */
 std::string milliseconds_of(double seconds);
+std::string milliseconds_of(std::chrono::milliseconds time);
 
 /* The bytes from begin to the one before end. */
 struct Range {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "postgres/row_text.h"
 #include "replication/digests.h"
 #include "replication/parts.h"
@@ -77,7 +78,7 @@ private:
         std::future<Digests> reading;
         for (std::size_t i = 0; i < batches.size(); i++) {
             const Digests here = i == 0 ? read_digests(publisher_, batches[0]) : reading.get();
-            await_follower(publisher_, follower_, slot_, kCatchUp);
+            await_follower(publisher_, follower_, slot_, timeouts::kCatchUp);
             if (i + 1 < batches.size())
                 reading = start_reading(publisher_, batches[i + 1]);
             const Digests there = read_digests(follower_, batches[i]);

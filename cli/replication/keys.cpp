@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "postgres/row_text.h"
 #include "postgres/sql_text.h"
@@ -20,7 +21,6 @@ WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'f' AND convalidated
 AND p.relnamespace <> ALL ($1::regnamespace[]) AND tgenabled = $2
 ORDER BY 1)";
 
-constexpr auto kMostTime = std::chrono::seconds(30);
 /* More are not sent to the other server. */
 constexpr int kMostValues = 100000;
 constexpr int kShown = 10;
@@ -101,14 +101,14 @@ UncheckedKeys::~UncheckedKeys()
                            : "; nor were " + count_of(foreign_.size() - 1, "more key") + ", of " +
                                  count_of(schemas_.size(), "shard")));
     if (!late_.empty())
-        warn(count_of(late_.size(), "foreign key") +
-             " could not be checked within 30 s, or because of locks");
+        warn(count_of(late_.size(), "foreign key") + " could not be checked within " +
+             std::to_string(timeouts::kKeys.count()) + " s, or because of locks");
 }
 
 Obstacles find_broken_references(Connection& connection, const Shards& shards,
                                  UncheckedKeys& unchecked, bool only_leaving)
 {
-    const Clock::time_point deadline = Clock::now() + kMostTime;
+    const Clock::time_point deadline = Clock::now() + timeouts::kKeys;
     Obstacles found;
     for (const Key& key : read_keys(connection, shards, only_leaving))
         try {
@@ -128,7 +128,7 @@ Obstacles find_broken_references(Connection& connection, const Shards& shards,
 Obstacles find_missing_references(Connection& source, Connection& target, const Shards& shards,
                                   UncheckedKeys& unchecked)
 {
-    const Clock::time_point deadline = Clock::now() + kMostTime;
+    const Clock::time_point deadline = Clock::now() + timeouts::kKeys;
     Obstacles found;
     for (const Key& key : read_keys(source, shards, true))
         try {

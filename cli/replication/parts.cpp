@@ -3,6 +3,7 @@
 #include <future>
 
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "postgres/row_text.h"
 #include "replication/slot.h"
 
@@ -97,7 +98,7 @@ Comparison::Comparison(Connection& publisher, Connection& follower, const std::s
 void Comparison::read(const std::string& slot)
 {
     Parts before = read_parts(publisher_, table_, sql_);
-    await_follower(publisher_, follower_, slot, kCatchUp);
+    await_follower(publisher_, follower_, slot, timeouts::kCatchUp);
     Parts copy = read_parts(follower_, table_, sql_);
     Parts after = read_parts(publisher_, table_, sql_);
     const auto numbers = numbers_of({&before, &copy, &after});

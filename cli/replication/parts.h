@@ -10,9 +10,6 @@
 
 #include "postgres/connection.h"
 
-/* How long a copy that lags is waited for, each time that it is read. */
-constexpr auto kCatchUp = std::chrono::seconds(60);
-
 /* The rows of a table are put into 65536 parts by a hash of the key, or of the row if there is
  * none: a row that is written to makes one part uncertain, however many rows the table has. */
 struct Part {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/timeouts.h"
 #include "postgres/restore.h"
 #include "postgres/security.h"
 #include "postgres/settings.h"
+#include "postgres/sql_text.h"
 #include "replication/subscription.h"
 
 namespace
@@ -56,11 +58,9 @@ public:
     }
 
 private:
-    /* The trial must not hold up clients of the target, which queue behind a statement that waits.
-     */
     void begin()
     {
-        target_.run("BEGIN; SET LOCAL lock_timeout = '100ms'");
+        target_.run("BEGIN; SET LOCAL lock_timeout = " + milliseconds_of(timeouts::kTrialLock));
         hide_statements(target_);
     }
 

@@ -5,16 +5,12 @@
 #include <poll.h>
 
 #include "base/match.h"
+#include "base/timeouts.h"
 #include "postgres/dsn.h"
 #include "postgres/error_text.h"
 
 namespace
 {
-
-/* PgBouncer answers every command but PAUSE at once, so one that is silent for five seconds hangs.
- * The second is the same time for connect_timeout. */
-constexpr auto kPatience = std::chrono::seconds(5);
-const char* const kPatienceInSeconds = "5";
 
 /* The column by its name, because versions of PgBouncer differ in their columns; empty if there is
  * none. */
@@ -56,8 +52,8 @@ void PgBouncer::connect()
     check_dsn(pooler_.console, "--pgbouncer");
     /* The connection string may have another time. */
     const char* keys[] = {"connect_timeout", "dbname", "fallback_application_name", nullptr};
-    const char* values[] = {kPatienceInSeconds, pooler_.console.c_str(), "snowflake-shard",
-                            nullptr};
+    const std::string patience = std::to_string(timeouts::kPooler.count());
+    const char* values[] = {patience.c_str(), pooler_.console.c_str(), "snowflake-shard", nullptr};
     handle_.reset(PQconnectdbParams(keys, values, 1));
     if (PQstatus(handle_.get()) != CONNECTION_OK)
         throw Failure(trimmed(PQerrorMessage(handle_.get())));
@@ -65,7 +61,7 @@ void PgBouncer::connect()
 
 Result PgBouncer::run(const std::string& command)
 {
-    return run(command, Clock::now() + kPatience);
+    return run(command, Clock::now() + timeouts::kPooler);
 }
 
 /* PgBouncer may have been restarted, and a console waits for its PAUSE for ever. */
@@ -192,7 +188,7 @@ Aliases PgBouncer::find_paused()
 
 void PgBouncer::require_answer(Clock::time_point deadline)
 {
-    run("SHOW VERSION", std::min(deadline, Clock::now() + kPatience));
+    run("SHOW VERSION", std::min(deadline, Clock::now() + timeouts::kPooler));
 }
 
 void PgBouncer::pause(Clock::time_point deadline)

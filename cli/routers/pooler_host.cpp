@@ -3,13 +3,12 @@
 #include "base/failure.h"
 #include "base/files.h"
 #include "base/quoting.h"
+#include "base/timeouts.h"
 #include "postgres/process.h"
 
 namespace
 {
 
-/* Clients are held while a file is replaced. */
-constexpr auto kPatience = std::chrono::seconds(10);
 /* Others can change the file while it is replaced. */
 constexpr int kTries = 5;
 
@@ -49,7 +48,7 @@ std::string PoolerHost::run(const std::string& file, const std::string& script,
                                 script);
     try {
         return run_shell_with(command_ + " " + shell_quoted(there), input,
-                              Clock::now() + kPatience);
+                              Clock::now() + timeouts::kPoolerFile);
     } catch (const Failure& error) {
         throw Failure(file + ", by " + command_ + ": the command " + error.what());
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timeouts.h"
 #include "cutover/cutover.h"
 #include "fleet/records.h"
 #include "postgres/obstacles.h"
@@ -58,11 +59,10 @@ private:
     int end(const std::string& state);
     std::string tell_of_writes() const;
 
-    /* The opening of the shards, on either side, is not given up because --timeout is short: with a
-     * thousand of them it takes longer, and they would stay closed. */
+    /* Of the shards, on either side. */
     Clock::time_point deadline_of_opening() const
     {
-        return Clock::now() + std::max<Clock::duration>(std::chrono::seconds(60), limits_.timeout);
+        return Clock::now() + std::max<Clock::duration>(timeouts::kOpening, limits_.timeout);
     }
 
     /* The order of the members matters: servers_ takes the locks, and the record that shards_ and

@@ -2,6 +2,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "fleet/in_transit.h"
 #include "cutover/dependents.h"
 #include "cutover/unwritten.h"
@@ -13,10 +14,6 @@
 
 namespace
 {
-
-/* Longest wait for other sessions, in tries of a second at most: clients queue behind a lock that
- * is waited for. After that the command ends, and can be repeated. */
-constexpr auto kPatience = std::chrono::minutes(1);
 
 /* Returns how many shards were dropped. All dependents are looked for before the first DROP, which
  * would drop them by its CASCADE. A schema that is gone has been dropped by an earlier command.
@@ -52,7 +49,7 @@ std::size_t drop_closed_shards(Connection& connection)
     Progress progress("rest of " + connection.server(), static_cast<std::size_t>(rest.rows()));
     for (int i = 0; i < rest.rows(); i++, progress.step()) {
         stop_if_interrupted();
-        lock_and_run_naming(connection, Clock::now() + kPatience,
+        lock_and_run_naming(connection, Clock::now() + timeouts::kPatientLock,
                             [&] { connection.run("DROP SCHEMA " + rest.text(i, 2) + " CASCADE"); });
     }
     return static_cast<std::size_t>(rest.rows());
@@ -77,12 +74,12 @@ void SplitCommand::remove_fence(Connection& connection)
     Progress progress("triggers of " + connection.server(), tables.size());
     for (const std::string& table : tables) {
         stop_if_interrupted();
-        lock_and_run_naming(connection, Clock::now() + kPatience,
+        lock_and_run_naming(connection, Clock::now() + timeouts::kPatientLock,
                             [&] { connection.run("DROP TRIGGER snowflake_split ON " + table); });
         progress.step();
     }
     drop_slot(connection);
-    lock_and_run_naming(connection, Clock::now() + kPatience,
+    lock_and_run_naming(connection, Clock::now() + timeouts::kPatientLock,
                         [&] { connection.run("DROP SCHEMA snowflake_split CASCADE"); });
 }
 

@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "base/shard_states.h"
+#include "base/timeouts.h"
 #include "fleet/in_transit.h"
 #include "fleet/published.h"
 #include "postgres/identity.h"
@@ -149,7 +150,7 @@ void SplitCommand::keep_options()
 void SplitCommand::make_triggers()
 {
     try {
-        ::make_triggers(old_, split_fence(), std::chrono::minutes(1));
+        ::make_triggers(old_, split_fence(), timeouts::kPatientLock);
     } catch (const Late& late) {
         /* The error is not Late: no deadline of the cutover has passed, and somebody has to end a
          * transaction. */

@@ -4,15 +4,14 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "base/timeouts.h"
 #include "cutover/lag.h"
 #include "cutover/waiting.h"
+#include "postgres/sql_text.h"
 #include "split/session.h"
 
 namespace
 {
-
-/* A reload takes milliseconds. */
-constexpr auto kPatience = std::chrono::seconds(5);
 
 /* RESET, because our session has set another value, whose source would be shown; the ROLLBACK
  * brings that back. A standby takes no ALTER ROLE, and gets it by the WAL. */
@@ -30,7 +29,7 @@ std::string describe_setting(Connection& standby)
                                     WHEN 'user' THEN format('ROLE %I', session_user)
                                     WHEN 'database user' THEN format('ROLE %I IN DATABASE %I', session_user, current_database()) END) AS p (place)
         WHERE name = 'default_transaction_read_only')",
-                                     {std::to_string(kPatience.count())});
+                                     {std::to_string(timeouts::kReload.count())});
     standby.rollback();
     return row.text(0, 0);
 }
@@ -44,7 +43,7 @@ void await_setting(Connection& standby, const std::string& value)
     const std::string sql =
         "SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only'";
     standby.query("SELECT pg_reload_conf()");
-    const Clock::time_point deadline = Clock::now() + kPatience;
+    const Clock::time_point deadline = Clock::now() + timeouts::kReload;
     while (standby.query(sql).text(0, 0) != value) {
         if (Clock::now() > deadline)
             throw Late(standby.server() + " still has " + describe_setting(standby));
@@ -151,7 +150,8 @@ void make_slots(Connection& old, Connection& promoted)
     const Result slots = old.query(kSlots);
     for (int i = 0; i < slots.rows(); i++) {
         try {
-            promoted.run("BEGIN; SET LOCAL statement_timeout = '2s'");
+            promoted.run("BEGIN; SET LOCAL statement_timeout = " +
+                         milliseconds_of(timeouts::kSlot));
             promoted.query(R"(
                 SELECT pg_create_logical_replication_slot($1, $2, false, $3)
                 WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1))",

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/timeouts.h"
 #include "postgres/parallel.h"
 #include "sql/sql.h"
 
@@ -161,7 +162,7 @@ private:
 void begin_reading(Connection& connection)
 {
     connection.run("SET row_security = off; SET default_transaction_read_only = on; " +
-                   lock_timeout_sql("10s", false));
+                   lock_timeout_sql(timeouts::kReadLock, false));
 }
 
 OtherIds find_other_ids(Connection& connection, const Shards& shards, const VerifyOptions& options,

@@ -1,5 +1,7 @@
 #include "verbs/owner_session.h"
 
+#include "base/timeouts.h"
+
 #include <chrono>
 #include <csignal>
 #include <future>
@@ -10,8 +12,6 @@
 
 namespace
 {
-
-constexpr auto kGrace = std::chrono::seconds(2);
 
 /* By connection string. A process can be there twice only for two servers of one string. */
 using Sessions = std::map<std::string, std::multiset<int>>;
@@ -39,7 +39,7 @@ void terminate_all()
         for (const auto& [dsn, processes] : sessions)
             ends.push_back(std::async(std::launch::async, terminate, dsn, processes));
     }
-    const Clock::time_point deadline = Clock::now() + kGrace;
+    const Clock::time_point deadline = Clock::now() + timeouts::kOwnerCode;
     for (const std::future<void>& end : ends)
         end.wait_until(deadline);
 }
@@ -91,7 +91,7 @@ void OwnerSession::begin_statement()
 {
     if (timeout_ > 0)
         deadline_ =
-            Clock::now() + kGrace +
+            Clock::now() + timeouts::kOwnerCode +
             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_));
 }
 
@@ -105,6 +105,6 @@ void OwnerSession::check()
         was_ended_ = true;
         deadline_.reset();
     } catch (const Failure&) {
-        deadline_ = Clock::now() + kGrace;
+        deadline_ = Clock::now() + timeouts::kOwnerCode;
     }
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/timeouts.h"
 #include "postgres/advisory.h"
+#include "postgres/sql_text.h"
 
 namespace
 {
@@ -108,7 +110,7 @@ void lock_record(Connection& connection, const Shard& shard, bool has_limit)
 {
     const std::string name = "snowflake_changes " + shard.schema;
     if (!has_limit)
-        connection.run("SET LOCAL lock_timeout = '1min'");
+        connection.run("SET LOCAL lock_timeout = " + milliseconds_of(timeouts::kChangeLock));
     connection.run("SAVEPOINT snowflake_shard");
     try {
         connection.query("SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1, "

@@ -1,5 +1,6 @@
 #include "verbs/shard_query.h"
 
+#include "base/timeouts.h"
 #include "fleet/locked.h"
 #include "postgres/cursor.h"
 #include "postgres/row_text.h"
@@ -29,7 +30,7 @@ std::string ShardQuery::beginning() const
     if (options_.statement_timeout > 0)
         sql +=
             "SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout) + "; ";
-    return sql + lock_timeout_sql("10s", true) + "; SELECT pg_backend_pid()";
+    return sql + lock_timeout_sql(timeouts::kReadLock, true) + "; SELECT pg_backend_pid()";
 }
 
 namespace
