@@ -68,10 +68,10 @@ def bound(shards, seconds=10):
 
 def bound_of_standbys(shards):
     """The same for standbys, as jobs.py has written it: a standby that shows the ID has the rows up to it."""
-    def settled(shard):
+    def written(shard):
         return router.rows(f"{shard}_ro", "SELECT id FROM settled")[0][0]
 
-    return smallest(*ask(shards, settled))
+    return smallest(*ask(shards, written))
 
 
 def main(users):
