@@ -33,24 +33,48 @@ std::string checked_name(const std::string& name)
     return name;
 }
 
-/* Numbers by their value, as the tools that number files have them: V2__a.sql comes before
- * V10__a.sql. All else by its bytes, so that all machines agree. A number is written with the
+/* As the tools that number files order them. Numbers by their value: V2__a.sql comes before
+ * V10__a.sql. A version before those that continue it: V1__a.sql before V1.1__a.sql and
+ * V1_1__a.sql. All else by its bytes, so that all machines agree. A number is written with the
  * number of its digits in front; a name has at most 255 bytes. */
 std::string key_of(const std::string& name)
 {
     std::string key;
-    for (std::size_t i = 0; i < name.size();) {
-        const std::size_t end = std::min(name.find_first_not_of("0123456789", i), name.size());
+    const std::size_t length = name.rfind(".sql");
+    for (std::size_t i = 0; i < length;) {
+        const std::size_t end = std::min(name.find_first_not_of("0123456789", i), length);
         if (end > i) {
             const std::size_t start = std::min(name.find_first_not_of('0', i), end);
             key += "0" + std::string(1, static_cast<char>(end - start)) +
                    name.substr(start, end - start);
             i = end;
+        } else if (name.compare(i, 2, "__") == 0) {
+            key += '\1';
+            i += 2;
         } else {
             key += name[i++];
         }
     }
     return key;
+}
+
+/* Files that Flyway (U1__a.sql, R__a.sql) and golang-migrate (1_a.down.sql) do not run once, in the
+ * order of their names. */
+void require_versioned(const std::string& name)
+{
+    const bool is_undo = name.size() > 1 && name[0] == 'U' && name[1] >= '0' && name[1] <= '9' &&
+                         name.find("__") != std::string::npos;
+    const std::size_t down = name.rfind(".down.sql");
+    const bool is_down = down != std::string::npos && down + 9 == name.size();
+    if (is_undo || is_down)
+        throw UsageError("file " + name +
+                         " undoes a change by its name\nHINT:  Take such files out of the folder: "
+                         "each of its files is run once, in the order of the names.");
+    if (name.rfind("R__", 0) == 0)
+        throw UsageError("file " + name +
+                         " is repeatable by its name: to be run after all others, and again when "
+                         "it has changed\nHINT:  Take it out of the folder, and run it with --file "
+                         "after the others.");
 }
 
 /* Hidden files are those of editors. A file that is added later is made, too, also if files after
@@ -61,8 +85,10 @@ std::vector<std::string> list_files(const std::string& folder)
     std::error_code error;
     for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
         const std::string name = file.path().filename().string();
-        if (file.path().extension() == ".sql" && name[0] != '.')
-            names.push_back(name);
+        if (file.path().extension() != ".sql" || name[0] == '.')
+            continue;
+        require_versioned(name);
+        names.push_back(name);
     }
     if (error)
         throw UsageError("cannot read folder " + folder + ": " + error.message());
