@@ -93,36 +93,8 @@ struct MoveArguments {
                          "file that plan --json has written; - is the standard input");
         line.add_dsn(verb, "--from", move.from, "connection string of its server");
         line.add_dsn(verb, "--to", move.to, "connection string of its new server");
-        verb->add_option("--together", move.together,
-                         "shards of a list that move as one set, at most (default 50)")
-            ->check(CLI::Range(1, 8192));
-        CommandLine::add_bytes(verb, "--together-size", move.together_size,
-                               "size of a set of several shards, at most (default 50GB)");
-        CommandLine::add_jobs(
-            verb, move.jobs,
-            "number of sets that move at a time, each between other databases (default 1)");
-        CommandLine::add_jobs(verb, move.copy_jobs,
-                              "number of tables that a move copies at a time; each takes a "
-                              "connection to both servers (default 2)",
-                              "--copy-jobs");
-        CommandLine::add_jobs(verb, move.index_jobs,
-                              "number of large indexes that a move builds at a time; each takes "
-                              "maintenance_work_mem of the target (default 2)",
-                              "--index-jobs");
-        auto* kind = verb->add_option_group("kind");
-        kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
-        kind->add_flag("--hold", move.is_held,
-                       "end when the target follows and all rows were compared");
-        kind->add_flag("--rehearse", move.is_rehearsed,
-                       "--hold, and a report with the expected pause and the commands of the day");
-        kind->add_flag("--cutover", move.is_cut_over, "let a move that is held go on to its end");
-        kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
-        kind->add_flag("--abort", move.is_aborted, "undo a move, up to the cutover");
-        kind->add_flag("--undo", move.is_undone,
-                       "move a shard back that was moved with --reversible");
-        kind->add_flag("--complete", move.is_completed,
-                       "after a move: drop the old rows, and stop reverse replication");
-        kind->require_option(0, 1);
+        add_work(verb);
+        add_kinds(verb);
         verb->add_flag("--reversible", move.is_reversible,
                        "let the old rows follow the new ones, until --undo or --complete");
         line.add_dsn(verb, "--source", move.source,
@@ -139,6 +111,45 @@ struct MoveArguments {
         CommandLine::add_bytes(
             verb, "--verify", move.verify_size,
             "compare all rows of tables up to this size, others by number (default 1GB)");
+    }
+
+    /* How many shards, tables and indexes at a time. */
+    void add_work(CLI::App* verb)
+    {
+        verb->add_option("--together", move.together,
+                         "shards of a list that move as one set, at most (default 50)")
+            ->check(CLI::Range(1, 8192));
+        CommandLine::add_bytes(verb, "--together-size", move.together_size,
+                               "size of a set of several shards, at most (default 50GB)");
+        CommandLine::add_jobs(
+            verb, move.jobs,
+            "number of sets that move at a time, each between other databases (default 1)");
+        CommandLine::add_jobs(verb, move.copy_jobs,
+                              "number of tables that a move copies at a time; each takes a "
+                              "connection to both servers (default 2)",
+                              "--copy-jobs");
+        CommandLine::add_jobs(verb, move.index_jobs,
+                              "number of large indexes that a move builds at a time; each takes "
+                              "maintenance_work_mem of the target (default 2)",
+                              "--index-jobs");
+    }
+
+    void add_kinds(CLI::App* verb)
+    {
+        auto* kind = verb->add_option_group("kind");
+        kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
+        kind->add_flag("--hold", move.is_held,
+                       "end when the target follows and all rows were compared");
+        kind->add_flag("--rehearse", move.is_rehearsed,
+                       "--hold, and a report with the expected pause and the commands of the day");
+        kind->add_flag("--cutover", move.is_cut_over, "let a move that is held go on to its end");
+        kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
+        kind->add_flag("--abort", move.is_aborted, "undo a move, up to the cutover");
+        kind->add_flag("--undo", move.is_undone,
+                       "move a shard back that was moved with --reversible");
+        kind->add_flag("--complete", move.is_completed,
+                       "after a move: drop the old rows, and stop reverse replication");
+        kind->require_option(0, 1);
     }
 
     void add_split()

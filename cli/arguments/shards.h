@@ -89,6 +89,12 @@ struct ShardArguments {
             ->excludes(sql)
             ->excludes(file)
             ->excludes(once);
+        add_tries(verb);
+    }
+
+    /* How the SQL is run, and when run stops. */
+    void add_tries(CLI::App* verb)
+    {
         CommandLine::add_jobs(verb, run.jobs, "number of connections to each server (default 1)");
         CommandLine::add_seconds(verb, "--lock-timeout", run.lock_timeout,
                                  "how long a statement may wait for a lock: 500ms, 10s, 2min");

@@ -84,6 +84,9 @@ private:
     void prepare_cutover();
     void cut_over_in_turn(std::optional<Connection>& snapshot);
     int finish(std::optional<Connection>& snapshot);
+    std::string tell_of_late_change();
+    std::vector<std::string> compare_as_opened(std::optional<Connection>& snapshot);
+    int end_source(const std::string& rest, bool was_compared);
     void remove_copy(const Standing& now);
     void drop_closed(Connection& closed);
 

@@ -154,12 +154,43 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
     open_target(target, move, fence, deadline, is_reversible, cutover.is_final);
 }
 
+/* One try. Returns for how many milliseconds writes were blocked.
+ *
+ * The definition is compared before the fence, because after it there is no time for pg_dump.
+ * pg_dump runs only if the fingerprint has changed since the copy. note_fingerprint() comes first,
+ * because a change during the dump makes another one. After the fence it is computed once. */
+std::int64_t try_cutover(Servers& servers, const Move& move, Connection& snapshot,
+                         Connection& keeper, Cutover& cutover)
+{
+    auto& [source, target] = servers;
+    const Limits& limits = cutover.limits;
+    const MoveState state = require_state(source, move);
+    if (state.step != Step::fenced) {
+        warn("source: triggers of the fence");
+        make_triggers(source, move.fence(), limits.timeout);
+        note_fingerprint(source, move);
+        /* Between a move and its undo there may be weeks, and another pg_dump. */
+        if (!is_untouched(source, move))
+            require_same_definition(source, move, archive_of(source, move));
+    }
+    /* A change that comes after it, even while the target is closed, is one for reverse
+     * replication, too. */
+    if (state.is_reversible)
+        note_fingerprint(target, opposite(move));
+    FenceTry fence = {state.step == Step::fenced, state.marker, Clock::now()};
+    if (fence.stands)
+        fence.start -= time_since_closing(source, move);
+    begin_opening(target, move, limits.deadline());
+    cut_over_by(limits.deadline(), servers, move, snapshot, keeper, cutover, fence,
+                state.is_reversible);
+    const std::int64_t blocked = milliseconds_since(fence.start);
+    warn("writes were blocked for " + std::to_string(blocked) + " ms");
+    return blocked;
+}
+
 } // namespace
 
-/* The definition is compared before the fence, because after it there is no time for pg_dump.
- * pg_dump runs only if the fingerprint has changed since the copy. note_fingerprint() comes first,
- * because a change during the dump makes another one. After the fence it is computed once. After
- * the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
+/* After the COMMIT was sent, its Watch throws no Late, so the fence may be lowered for it. */
 std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, Cutover& cutover)
 {
     Connection& source = servers.source;
@@ -169,29 +200,7 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
     Connection keeper(source.dsn_of_server());
     std::int64_t blocked = 0;
     CutoverSteps steps;
-    steps.close = [&] {
-        const MoveState state = require_state(source, move);
-        if (state.step != Step::fenced) {
-            warn("source: triggers of the fence");
-            make_triggers(source, move.fence(), limits.timeout);
-            note_fingerprint(source, move);
-            /* Between a move and its undo there may be weeks, and another pg_dump. */
-            if (!is_untouched(source, move))
-                require_same_definition(source, move, archive_of(source, move));
-        }
-        /* A change that comes after it, even while the target is closed, is one for reverse
-         * replication, too. */
-        if (state.is_reversible)
-            note_fingerprint(target, opposite(move));
-        FenceTry fence = {state.step == Step::fenced, state.marker, Clock::now()};
-        if (fence.stands)
-            fence.start -= time_since_closing(source, move);
-        begin_opening(target, move, limits.deadline());
-        cut_over_by(limits.deadline(), servers, move, snapshot, keeper, cutover, fence,
-                    state.is_reversible);
-        blocked = milliseconds_since(fence.start);
-        warn("writes were blocked for " + std::to_string(blocked) + " ms");
-    };
+    steps.close = [&] { blocked = try_cutover(servers, move, snapshot, keeper, cutover); };
     steps.open_again = [&] {
         lower_fence(source, move, limits.deadline());
         cutover.routers.resume();

@@ -166,6 +166,36 @@ void MoveCommand::cut_over_in_turn(std::optional<Connection>& snapshot)
     pause_ = cut_over(session_.servers, move_, *snapshot, cutover_);
 }
 
+/* The fence stops no DDL. Before the opening a change is an error: require_no_change(). Returns the
+ * words for the last line. */
+std::string MoveCommand::tell_of_late_change()
+{
+    if (!has_changed(source_, move_))
+        return "";
+    warn(source_.server() + ": the definition of the shard has been changed since it was " +
+         "closed. The change is not on " + target_.server() + ".\nHINT:  Make it there, too.");
+    return ", changed after it was closed";
+}
+
+/* Returns the differences of the rows as of the opening. snapshot: of the target; none if an
+ * earlier command has opened it. */
+std::vector<std::string> MoveCommand::compare_as_opened(std::optional<Connection>& snapshot)
+{
+    std::vector<std::string> differences;
+    if (snapshot) {
+        warn("both: comparing rows");
+        differences = compare_rows(source_, *snapshot, move_.shards, options_.verify_size);
+    } else if (standing().is_undo()) {
+        warn("the rows are not compared: the target was opened by a command that ended then");
+    } else {
+        warn("rows that were written after the comparison before the cutover are not compared: the "
+             "target was opened by a command that ended then");
+    }
+    for (const std::string& difference : differences)
+        warn(visible(difference));
+    return differences;
+}
+
 /* The target is open. The rows are compared also if clients are not led there: they can be compared
  * in this command alone. */
 int MoveCommand::finish(std::optional<Connection>& snapshot)
@@ -182,26 +212,9 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     } catch (const Failure&) {
         not_led = std::current_exception();
     }
-    /* The fence stops no DDL. Before the opening it is an error: require_no_change(). */
-    std::string rest;
-    if (has_changed(source_, move_)) {
-        warn(source_.server() + ": the definition of the shard has been changed since it was " +
-             "closed. The change is not on " + target_.server() + ".\nHINT:  Make it there, too.");
-        rest = ", changed after it was closed";
-    }
+    std::string rest = tell_of_late_change();
     mark_sequences(source_, move_.fence(), true);
-    std::vector<std::string> differences;
-    if (snapshot) {
-        warn("both: comparing rows");
-        differences = compare_rows(source_, *snapshot, move_.shards, options_.verify_size);
-    } else if (standing().is_undo()) {
-        warn("the rows are not compared: the target was opened by a command that ended then");
-    } else {
-        warn("rows that were written after the comparison before the cutover are not compared: the "
-             "target was opened by a command that ended then");
-    }
-    for (const std::string& difference : differences)
-        warn(visible(difference));
+    const bool is_equal = compare_as_opened(snapshot).empty();
     if (not_led)
         std::rethrow_exception(not_led);
     if (const std::string positions = write_positions(session_.servers, move_); !positions.empty())
@@ -213,8 +226,14 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
     drop_subscription(target_, move_, limits_.deadline());
     end_check_of_replicated_rows(target_, move_.shards, limits_.deadline());
     drop_slot_and_publication(source_, move_, limits_.deadline());
-    if (!differences.empty())
+    if (!is_equal)
         rest += ", rows differ";
+    return end_source(rest, snapshot && is_equal);
+}
+
+/* The source follows the target, or is at its end. rest: words for the last line. */
+int MoveCommand::end_source(const std::string& rest, bool was_compared)
+{
     std::string problem;
     if (const auto source = standing().source; source && source->is_reversible) {
         problem = make_reverse(session_.servers, move_, on_source_, routers_.routing(), limits_);
@@ -227,7 +246,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
      * at moved and the target has a record: --resume goes on. The other way round, a fenced source
      * and no record on the target would look as if the target's database was lost, and --resume
      * would refuse to go on. */
-    write_moved(source_, move_, snapshot && differences.empty());
+    write_moved(source_, move_, was_compared);
     drop_state(target_, move_, limits_);
     if (problem.empty())
         return end(done() + rest, rest.empty());

@@ -117,6 +117,27 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     return found;
 }
 
+/* A trial of the definition on the target. tried gets it if there is no obstacle. */
+Obstacles try_on_target(Servers& servers, const Move& move, const Workers& workers,
+                        bool replaces_copy, std::shared_ptr<const Tried>& tried)
+{
+    auto& [source, target] = servers;
+    try {
+        auto read = std::make_shared<const Tried>(source, move.shards);
+        Obstacles found = try_definition(source, target, move.shards, read->archive, move.name,
+                                         workers.dsn, replaces_copy);
+        if (found.empty())
+            tried = std::move(read);
+        return found;
+    } catch (const ServerError&) {
+        throw; /* a server that does not answer is no obstacle */
+    } catch (const Failure& error) {
+        return {{source.server(), error.what(),
+                 "A move needs a working pg_dump and pg_restore, and the right to lock and read "
+                 "the shard."}};
+    }
+}
+
 /* The obstacles on the target. */
 Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers,
                          std::shared_ptr<const Tried>& tried)
@@ -148,21 +169,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
     if (found.empty() && !tried)
-        try {
-            auto read = std::make_shared<const Tried>(source, move.shards);
-            found = try_definition(source, target, move.shards, read->archive, move.name,
-                                   workers.dsn, replaces_copy);
-            if (found.empty())
-                tried = std::move(read);
-            /* A server that does not answer is no obstacle. pg_dump or pg_restore that fails is
-             * one. */
-        } catch (const ServerError&) {
-            throw;
-        } catch (const Failure& error) {
-            found.add(source.server(), error.what(),
-                      "A move needs a working pg_dump and pg_restore, and the right to lock and "
-                      "read the shard.");
-        }
+        found = try_on_target(servers, move, workers, replaces_copy, tried);
     return found;
 }
 

@@ -148,76 +148,82 @@ void print_for_people(Table table, const Totals& totals)
     std::cout << below;
 }
 
+/* Rows are the estimate of the last ANALYZE, and unknown before the first. Rows and size are of
+ * this server alone, so they are left out where Citus has the rows on another node.
+ *
+ * A partitioned table is counted once, without its partitions. Its reltuples count their rows
+ * again, so only tables with rows are added up; reltuples = -1 is a table that was never
+ * analyzed. */
+std::string listing_sql(Connection& connection, const std::vector<InTransit>& in_transit)
+{
+    return "WITH shards AS (" + shards_sql(connection, in_transit) + R"(), last AS (
+            SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
+            FROM snowflake_internal.sequences() GROUP BY shard
+        ), tables AS (
+            SELECT relnamespace AS schema,
+                   count(*) FILTER (WHERE NOT relispartition) AS tables,
+                   sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows
+            FROM pg_class WHERE relkind IN ('r', 'p') GROUP BY relnamespace
+        ), sizes AS ()" +
+           sizes_sql("SELECT schema FROM shards") + "), citus AS (" + citus_nodes_sql(connection) +
+           R"()
+        SELECT shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
+               CASE WHEN node IS NULL THEN coalesce(size, 0) END,
+               to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), (extract(epoch FROM at) * 1000)::bigint,
+               coalesce(node || '/' || current_database(), $1::text)
+        FROM shards LEFT JOIN last USING (shard)
+        LEFT JOIN tables USING (schema)
+        LEFT JOIN sizes USING (schema)
+        LEFT JOIN citus USING (schema)
+        ORDER BY shard, schema_name)";
+}
+
+/* The shards of a server. */
+Listing read_listing(Connection& connection)
+{
+    warn_of_citus(connection);
+    warn_of_unread_records(connection);
+    const std::string name = connection.address().text();
+    const std::vector<InTransit> in_transit = read_listed(connection);
+    const Result result = connection.query(listing_sql(connection, in_transit), {name});
+    const std::vector<Column> columns = columns_of(result);
+    const auto lags = read_lags(connection);
+    Listing shards;
+    for (int i = 0; i < result.rows(); i++) {
+        const Row row = row_of(result, i, columns);
+        const auto number_of = [&](int column) {
+            return result.is_null(i, column) ? std::optional<std::int64_t>()
+                                             : result.number(i, column);
+        };
+        Listed one = {static_cast<int>(result.number(i, 0)),
+                      result.text(i, 1),
+                      row[2],
+                      row[3],
+                      number_of(4),
+                      row[5],
+                      number_of(6),
+                      result.text(i, 7),
+                      {},
+                      name};
+        for (const InTransit& transit : in_transit)
+            if (transit.shard.number == one.number && transit.shard.schema == one.schema)
+                one.transit = transit;
+        if (one.transit && lags.count(one.transit->record) > 0)
+            one.behind = lags.at(one.transit->record);
+        shards.push_back(one);
+    }
+    return shards;
+}
+
 } // namespace
 
 int list_shards(const ListOptions& options)
 {
-    /* Rows are the estimate of the last ANALYZE, and unknown before the first. Rows and size are of
-     * this server alone, so they are left out where Citus has the rows on another node.
-     *
-     * A partitioned table is counted once, without its partitions. Its reltuples count their rows
-     * again, so only tables with rows are added up; reltuples = -1 is a table that was never
-     * analyzed. */
-    const auto list = [&](Connection& connection) {
-        warn_of_citus(connection);
-        warn_of_unread_records(connection);
-        const std::vector<InTransit> in_transit = read_listed(connection);
-        const Result result =
-            connection.query("WITH shards AS (" + shards_sql(connection, in_transit) +
-                                 R"(), last AS (
-                SELECT shard, max(last_id_at) AT TIME ZONE 'UTC' AS at
-                FROM snowflake_internal.sequences() GROUP BY shard
-            ), tables AS (
-                SELECT relnamespace AS schema,
-                       count(*) FILTER (WHERE NOT relispartition) AS tables,
-                       sum(reltuples) FILTER (WHERE relkind = 'r' AND reltuples >= 0)::bigint AS rows
-                FROM pg_class WHERE relkind IN ('r', 'p') GROUP BY relnamespace
-            ), sizes AS ()" + sizes_sql("SELECT schema FROM shards") +
-                                 R"(), citus AS ()" + citus_nodes_sql(connection) +
-                                 R"()
-            SELECT shard, schema_name, coalesce(tables, 0), CASE WHEN node IS NULL THEN rows END,
-                   CASE WHEN node IS NULL THEN coalesce(size, 0) END,
-                   to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), (extract(epoch FROM at) * 1000)::bigint,
-                   coalesce(node || '/' || current_database(), $1::text)
-            FROM shards LEFT JOIN last USING (shard)
-            LEFT JOIN tables USING (schema)
-            LEFT JOIN sizes USING (schema)
-            LEFT JOIN citus USING (schema)
-            ORDER BY shard, schema_name)",
-                             {connection.address().text()});
-        const std::vector<Column> columns = columns_of(result);
-        const auto lags = read_lags(connection);
-        Listing shards;
-        for (int i = 0; i < result.rows(); i++) {
-            const Row row = row_of(result, i, columns);
-            const auto number_of = [&](int column) {
-                return result.is_null(i, column) ? std::optional<std::int64_t>()
-                                                 : result.number(i, column);
-            };
-            Listed one = {static_cast<int>(result.number(i, 0)),
-                          result.text(i, 1),
-                          row[2],
-                          row[3],
-                          number_of(4),
-                          row[5],
-                          number_of(6),
-                          result.text(i, 7),
-                          {},
-                          connection.address().text()};
-            for (const InTransit& transit : in_transit)
-                if (transit.shard.number == one.number && transit.shard.schema == one.schema)
-                    one.transit = transit;
-            if (one.transit && lags.count(one.transit->record) > 0)
-                one.behind = lags.at(one.transit->record);
-            shards.push_back(one);
-        }
-        return shards;
-    };
     /* Always goes on without a server that fails: the rows of the others are right by themselves.
      * The exit code is 3. */
     ServerSet servers(options.dsns, Access::reads, true);
     Listing all;
-    for (const Listing& shards : servers.on_all(list))
+    for (const Listing& shards : servers.on_all(read_listing))
         all.insert(all.end(), shards.begin(), shards.end());
     show_once(all);
     std::vector<std::string> names;

@@ -109,9 +109,9 @@ Ids read_pages(Session& session)
     return ids;
 }
 
-void use(Session& session)
+// Returns the IDs of the new rows.
+Ids use_ids(Session& session)
 {
-    session.run(kTable);
     auto ids = insert(session, "by libpq", 25);
     check_increasing(ids, "INSERT");
     check(ids[0] >= std::int64_t{1} << 53,
@@ -130,6 +130,13 @@ void use(Session& session)
         SELECT id FROM photos
         WHERE snowflake_between(id, '2024-02-29 12:00+00', '2024-02-29 12:01+00'))") == old,
           "2024-02-29 12:00 has other IDs");
+    return ids;
+}
+
+void use(Session& session)
+{
+    session.run(kTable);
+    const Ids ids = use_ids(session);
 
     // A row comes from a server whose clock is a second fast. Then the sequence is reset, by the
     // statements of Rails' reset_pk_sequence!.
