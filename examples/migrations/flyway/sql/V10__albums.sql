@@ -1,0 +1,3 @@
+CREATE TABLE albums (
+    id    bigint PRIMARY KEY DEFAULT next_id(),
+    title text NOT NULL);

@@ -1,0 +1,1 @@
+ALTER TABLE photos ALTER slug SET NOT NULL;

@@ -1,0 +1,1 @@
+UPDATE "photos" SET "slug" = lower("caption") WHERE "slug" IS NULL;

@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "photos" ALTER COLUMN "slug" SET NOT NULL;

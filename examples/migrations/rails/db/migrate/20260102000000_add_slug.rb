@@ -1,0 +1,5 @@
+class AddSlug < ActiveRecord::Migration[6.1]
+  def change
+    add_column :photos, :slug, :text
+  end
+end
