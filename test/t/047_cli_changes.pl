@@ -123,7 +123,8 @@ subtest 'files of migration tools' => sub {
 	$folder = PostgreSQL::Test::Utils::tempdir;
 	file("$_.sql", "COMMENT ON TABLE first IS '$_'") foreach qw(V2__b V10__c V002__a V1.10__e V1.9__d V1__z V1_1__y);
 	is((run_shard($program, @run, '--dir', $folder))[1], "8 shards done: 0-7\n", 'numbers count by their value');
-	like(in_shards('SELECT snowflake_changes()'), qr/,V1__z\.sql,V1\.9__d\.sql,V1\.10__e\.sql,V1_1__y\.sql,V002__a\.sql,V2__b\.sql,V10__c\.sql\} /,
+	like(in_shards('SELECT snowflake_changes()'),
+		qr/,V1__z\.sql,V1\.9__d\.sql,V1\.10__e\.sql,V1_1__y\.sql,V002__a\.sql,V2__b\.sql,V10__c\.sql\} /,
 		'in this order');
 	file('V11.sql', 'CREATE TABLE eleventh ()');
 	foreach my $case ([ "--\n-- Raw Python operation\n--\n/* THIS OPERATION CANNOT BE WRITTEN AS SQL */;" => qr/has comments alone/ ],
@@ -139,7 +140,8 @@ subtest 'files of migration tools' => sub {
 	{
 		file($case->[0], 'DROP TABLE first');
 		($status, $out, $err) = run_shard($program, @run, '--dir', $folder);
-		ok($status == 2 && $out eq '' && $err =~ /file \Q$case->[0] $case->[1]\E by its name/, $case->[0]) or diag("$status $out$err");
+		ok($status == 2 && $out eq '' && $err =~ /file \Q$case->[0] $case->[1]\E by its name/, $case->[0])
+		  or diag("$status $out$err");
 		unlink "$folder/$case->[0]";
 	}
 	is(in_shards(q{SELECT to_regclass('eleventh') IS NULL}), join(' ', ('t') x 8), 'found before anything runs');

@@ -1,7 +1,7 @@
-# docs/migrations.md with the files of examples/migrations: Django, Prisma and Flyway by snowflake-shard run --dir, Alembic
-# and Active Record by themselves. Each makes a table, a column, changes of rows and an index in 20 shards, fails in shard 7
-# and continues, meets a clone, and continues after a squash. The commands are those of the page. Of Prisma and Flyway it needs
-# the files alone.
+# docs/migrations.md with the files of examples/migrations: Django, Prisma and Flyway by snowflake-shard run --dir,
+# Alembic and Active Record by themselves. Each makes a table, a column, values of rows and an index in 20 shards, fails
+# in shard 7 and continues, changes a clone, and continues after a squash. The commands are those of the page.
+# Prisma and Flyway need not be installed: their files are enough.
 
 use strict;
 use warnings;
@@ -84,9 +84,9 @@ sub blocks_of
 sub in_shards
 {
 	my ($sql, @shards) = @_;
-	my ($first, $second) = map { join ";\n", @$_ } map { [ map { "SET search_path = insta$_;\n$sql" } @$_ ] }
-	  ([ grep { $_ < 20 } @shards ], [ grep { $_ == 20 } @shards ]);
-	return join "\n", grep { $_ ne '' } map { $node->safe_psql(@$_) } ([ $databases[0], $first ], [ $databases[1], $second ]);
+	my @script = ('', '');
+	$script[ $_ == 20 ] .= "SET search_path = insta$_;\n$sql;\n" foreach @shards;
+	return join "\n", grep { $_ ne '' } map { $node->safe_psql($databases[$_], $script[$_]) } 0, 1;
 }
 
 sub one_each
@@ -96,20 +96,22 @@ sub one_each
 }
 
 # What the application does before the second step, and before the third one.
-sub insert_rows { in_shards("SET ROLE app; INSERT INTO photos (user_id, caption) VALUES (1, 'Photo')", 0 .. 19); return }
-sub insert_without_slug { in_shards("SET ROLE app; INSERT INTO photos (user_id, caption) VALUES (2, 'Late')", 7); return }
+sub insert_rows { return insert("photos (user_id, caption) VALUES (1, 'Photo')", 0 .. 19) }
+sub insert_without_slug { return insert("photos (user_id, caption) VALUES (2, 'Late')", 7) }
+sub insert { my ($row, @shards) = @_; return in_shards("SET ROLE app; INSERT INTO $row", @shards) }
 
 # After all steps.
 sub check_shards
 {
 	is(in_shards('SELECT slug, (id >> 10) & 8191, id > 1::bigint << 53 FROM photos WHERE user_id = 1', 0 .. 19),
 		join("\n", map { "photo|$_|t" } 0 .. 19), 'rows, with IDs of their shards');
-	in_shards("SET ROLE app; INSERT INTO albums (title, place) VALUES ('new', 'here')", 0 .. 20);
-	is(in_shards('SELECT (id >> 10) & 8191, id > 1::bigint << 53 FROM albums', 0 .. 20), join("\n", map { "$_|t" } 0 .. 20),
-		'those of the new table, too');
-	is(in_shards(q{SELECT indisvalid FROM pg_index WHERE indexrelid = 'photos_user'::regclass}, 0 .. 20), one_each('t', 0 .. 20),
-		'the index');
-	is(in_shards(q{SELECT DISTINCT relowner::regrole FROM pg_class WHERE relnamespace = current_schema()::regnamespace}, 0 .. 20),
+	insert("albums (title, place) VALUES ('new', 'here')", 0 .. 20);
+	is(in_shards('SELECT (id >> 10) & 8191, id > 1::bigint << 53 FROM albums', 0 .. 20),
+		join("\n", map { "$_|t" } 0 .. 20), 'those of the new table, too');
+	is(in_shards(q{SELECT indisvalid FROM pg_index WHERE indexrelid = 'photos_user'::regclass}, 0 .. 20),
+		one_each('t', 0 .. 20), 'the index');
+	my $of_shard = 'relnamespace = current_schema()::regnamespace';
+	is(in_shards("SELECT DISTINCT relowner::regrole FROM pg_class WHERE $of_shard", 0 .. 20),
 		one_each('app', 0 .. 20), 'all of it belongs to the owner of the shards');
 	does('diff', 'snowflake-shard diff @servers --template insta0', "20 shards compared with insta0, different: none\n");
 	does('verify', 'snowflake-shard verify @servers', "21 shards on 2 servers, 0 findings\n");
@@ -127,12 +129,18 @@ sub check_keys
 	return;
 }
 
-# The files of a step of the three tools that run --dir takes: photos; slug and fill_slug; not null; albums; index; place.
-my %files = (
-	django => [ [qw(0001_photos)], [qw(0002_slug 0003_fill_slug)], [qw(0004_slug_not_null)], [qw(0005_albums)], [qw(0006_index)], [qw(0007_place)] ],
-	prisma => [ map { [ map { "2026010${_}000000_" . (qw(photos slug fill_slug slug_not_null albums index place))[ $_ - 1 ] } @$_ ] }
-		  [1], [ 2, 3 ], [4], [5], [6], [7] ],
-	flyway => [ [qw(V1__photos)], [qw(V1.1__slug V2__fill_slug)], [qw(V3__slug_not_null)], [qw(V10__albums)], [], [qw(V11__place)] ]);
+# The files of each step, of the tools whose files run --dir takes. Django and Prisma print that of the index, too.
+my @steps = ('photos', 'slug fill_slug', 'slug_not_null', 'albums', 'index', 'place');
+my %numbers = (
+	django => [ map { "000${_}_" } 1 .. 7 ],
+	prisma => [ map { "2026010${_}000000_" } 1 .. 7 ],
+	flyway => [ map { "V${_}__" } 1, 1.1, 2, 3, 10, '', 11 ]);
+my %files;
+foreach my $tool (keys %numbers)
+{
+	my @left = @{ $numbers{$tool} };
+	$files{$tool} = [ map { [ map { shift(@left) . $_ } split / / ] } @steps ];
+}
 
 sub provide
 {
@@ -185,10 +193,11 @@ sub run_folder
 }
 
 subtest 'Django' => sub {
-	plan skip_all => 'python3-django or python3-psycopg2 is not installed' unless python_with('django', 'psycopg2');
+	plan skip_all => 'python3-django or python3-psycopg2 is not installed'
+	  unless python_with('django', 'psycopg2');
 	run_folder('django');
 	check_keys();
-	in_shards("SET ROLE app; INSERT INTO albums_photos (album_id, photo_id) SELECT a.id, p.id FROM albums AS a, photos AS p WHERE user_id = 1", 3);
+	insert('albums_photos (album_id, photo_id) SELECT a.id, p.id FROM albums AS a, photos AS p WHERE user_id = 1', 3);
 	is(in_shards('SELECT (id >> 10) & 8191 FROM albums_photos', 3), 3, 'a table of a ManyToManyField');
 	append_to_file('photos/migrations/0008_python.py', q{
 from django.db import migrations, models
@@ -198,7 +207,8 @@ class Migration(migrations.Migration):
     operations = [migrations.AddField("Album", "year", models.IntegerField(null=True)),
                   migrations.RunPython(lambda apps, editor: None)]
 });
-	is((run('./print-sql', '0008_python'))[2], "0008_python: a step of it is Python\n", 'RunPython is refused, also beside other steps');
+	is((run('./print-sql', '0008_python'))[2], "0008_python: a step of it is Python\n",
+		'RunPython is refused, also beside other steps');
 	unlink 'photos/migrations/0008_python.py';
 	my $models = does('makemigrations', 'python3 manage.py makemigrations --check --dry-run 2>&1 | tail -n 1');
 	is($models, "No changes detected\n", 'the models are those of the migrations');
@@ -231,7 +241,8 @@ sub run_natively
 	is(in_shards($record, 0 .. 19), one_each(6, 0 .. 19), 'all of them');
 	does('a clone', $clone);
 	is(in_shards($record, 20), '', 'its version table is empty');
-	like(does('without a stamp', "$again || true"), qr/^shard 20: .*relation "photos" already exists/ms, 'all would be made again');
+	like(does('without a stamp', "$again || true"), qr/^shard 20: .*relation "photos" already exists/ms,
+		'all would be made again');
 	does('a stamp', $stamp);
 	does('a squash', $squash);
 	is(in_shards($record, 0 .. 20), one_each(7, 0 .. 20), 'a step after it');
@@ -240,7 +251,8 @@ sub run_natively
 }
 
 subtest 'Alembic' => sub {
-	plan skip_all => 'python3-alembic or python3-psycopg2 is not installed' unless python_with('alembic', 'psycopg2');
+	plan skip_all => 'python3-alembic or python3-psycopg2 is not installed'
+	  unless python_with('alembic', 'psycopg2');
 	run_natively('Alembic', 'SELECT version_num::int FROM alembic_version', 'PGUSER=app alembic -x shards=20 upgrade head');
 	does('autogenerate', 'PGUSER=app alembic -x shards=0 revision --autogenerate --rev-id 0008 -m check');
 	like(slurp_file(glob 'versions/0008*'), qr/upgrade\(\):\n(?: +#.*\n)* +pass$/m, 'the models are those of the migrations');
@@ -248,7 +260,9 @@ subtest 'Alembic' => sub {
 
 subtest 'Rails' => sub {
 	plan skip_all => 'ruby-activerecord, ruby-pg or rake is not installed'
-	  unless has_program('ruby') && has_program('rake') && (run('ruby', '-e', 'require "active_record"; gem "pg"'))[0] == 0;
+	  unless has_program('ruby')
+	  && has_program('rake')
+	  && (run('ruby', '-e', 'require "active_record"; gem "pg"'))[0] == 0;
 	run_natively('Rails', 'SELECT substr(max(version), 8, 1) FROM schema_migrations HAVING count(*) > 0',
 		"PGUSER=app rake 'shards:migrate[20]'");
 };
