@@ -3,8 +3,8 @@
 # Packages that a script needs: a part of lib.sh.
 
 # need_packages PACKAGE=PROBE...: installs the packages whose probe is not there, and ends the script if it cannot.
-# A probe is a program, a file (/...) or a module of Perl (perl:...) or Python (python:...), so that every system that has
-# them passes.
+# A probe is a program, a file (/...) or a module of Perl (perl:...), Python (python:...) or Ruby (ruby:...), so that every
+# system that has them passes.
 need_packages() {
     local item missing
     list_missing "$@"
@@ -71,6 +71,7 @@ is_there() {
     case $1 in
     /*) [[ -e $1 ]] ;;
     perl:*) perl -M"${1#perl:}" -e 1 >/dev/null 2>&1 ;;
+    ruby:*) as_ordinary_user ruby -e "require '${1#ruby:}'" >/dev/null 2>&1 ;;
     python:*) as_ordinary_user python3 -c "import ${1#python:}" >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null ;;
     esac
