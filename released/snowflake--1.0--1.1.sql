@@ -71,6 +71,12 @@ DROP FUNCTION snowflake_internal.check_functions();
 DROP FUNCTION snowflake_internal.check_referrers();
 DROP FUNCTION snowflake_internal.checked_calls();
 
+CREATE FUNCTION snowflake_internal.prefix() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+SELECT format('%I.', n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+WHERE e.extname = 'snowflake' AND n.nspname <> 'public'
+$$;
+
 CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_encode';
 
@@ -182,11 +188,10 @@ BEGIN
         END IF;
         RAISE EXCEPTION 'function % exists already', present.function USING ERRCODE = 'duplicate_function',
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
-                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard,
-                                      present.epoch_ms) END,
+                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
             HINT = CASE WHEN present.shard IS NULL
-                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).',
-                                    present.function, shard)
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT %ssnowflake_adopt(%L, %s).',
+                                    snowflake_internal.prefix(), present.function, shard)
                         ELSE 'Choose another schema.' END;
     END IF;
 
@@ -400,7 +405,7 @@ BEGIN
                    WHERE k.seq = $3) THEN
         RAISE EXCEPTION 'the schema of function % or sequence % was renamed meanwhile', legacy, seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            HINT = format('Try again: SELECT snowflake_adopt(%L, %s);', legacy, shard);
+            HINT = format('Try again: SELECT %ssnowflake_adopt(%L, %s);', snowflake_internal.prefix(), legacy, shard);
     END IF;
     -- If no native ID can be made now, this is the error, and not the first INSERT.
     EXECUTE format('SELECT %I.%I()', old.nspname, old.proname);
@@ -423,12 +428,12 @@ BEGIN
             RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
                 quote_ident(col.column_name), col.tbl, col.obstacle USING
                 HINT = CASE WHEN col.is_own
-                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;',
-                                        seq, col.column_name, more, col.tbl)
+                            THEN format('SELECT %ssnowflake_advance(%L, max(%I)%s) FROM %s;',
+                                        snowflake_internal.prefix(), seq, col.column_name, more, col.tbl)
                             -- In a query by another role code of the table's owner would run with that role's rights.
                             ELSE format('Ask that role for max(%I). If new IDs must be above it: '
-                                        'SELECT snowflake_advance(%L, ...%s);',
-                                        col.column_name, seq, more) END;
+                                        'SELECT %ssnowflake_advance(%L, ...%s);',
+                                        col.column_name, snowflake_internal.prefix(), seq, more) END;
             CONTINUE;
         END IF;
         SELECT e.largest INTO newest FROM snowflake_internal.column_end(col.tbl, col.attnum, 9223372036854775807) AS e;
@@ -459,14 +464,12 @@ BEGIN
     ELSIF cardinality(found) = 0 AND seq IS NOT NULL THEN
         RAISE EXCEPTION 'function % does not draw from sequence %', legacy, seq USING
             ERRCODE = 'invalid_function_definition',
-            DETAIL = format('lastval() was %s after a call, and is not the currval() of this sequence.',
-                            calls[2].last_value);
+            DETAIL = format('lastval() was %s after a call, and is not the currval() of this sequence.', calls[2].last_value);
     ELSIF cardinality(found) = 0 THEN
         RAISE EXCEPTION 'function % draws from no sequence of schema %', legacy, schema USING
             ERRCODE = 'invalid_function_definition',
-            DETAIL = format('lastval() was %s after a call, and is the currval() of none of them.',
-                            calls[2].last_value),
-            HINT = format('Give the sequence by name: SELECT snowflake_adopt(%L, %s, seq => ...);', legacy, shard);
+            DETAIL = format('lastval() was %s after a call, and is the currval() of none of them.', calls[2].last_value),
+            HINT = format('Give the sequence by name: SELECT %ssnowflake_adopt(%L, %s, seq => ...);', snowflake_internal.prefix(), legacy, shard);
     ELSIF cardinality(found) > 1 THEN
         RAISE EXCEPTION 'function % draws from several sequences', legacy USING
             ERRCODE = 'invalid_function_definition',
@@ -488,11 +491,10 @@ CREATE OR REPLACE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, sh
 DECLARE
     shape CONSTANT pg_sequence := (SELECT s FROM pg_sequence AS s WHERE s.seqrelid = seq);
     -- It changes the sequence for the old function, too: that must not make IDs after that.
-    hint CONSTANT text := CASE WHEN shape.seqcycle THEN
-            E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n'
-            ELSE '' END
-        || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
-                  seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
+    hint CONSTANT text := concat(CASE WHEN shape.seqcycle THEN
+            E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n' END,
+        format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT %ssnowflake_adopt(%L, %s%s); COMMIT;', seq,
+               snowflake_internal.prefix(), legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END));
     listed text;
     all_bigint boolean;
     barred text;
@@ -511,11 +513,9 @@ BEGIN
         RAISE EXCEPTION 'sequence % is used by others than function %', seq, legacy USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Numbers above 2^50 would go to: %s.', listed),
-            HINT = 'Give each of them a sequence of its own.'
-                   || CASE WHEN all_bigint
-                       THEN format(' Or accept such numbers there: SELECT snowflake_adopt(%L, %s, seq => %L);',
-                                   legacy, shard, seq)
-                           ELSE '' END;
+            HINT = concat('Give each of them a sequence of its own.', CASE WHEN all_bigint THEN
+                format(' Or accept such numbers there: SELECT %ssnowflake_adopt(%L, %s, seq => %L);',
+                       snowflake_internal.prefix(), legacy, shard, seq) END);
     END IF;
     -- ALTER SEQUENCE takes ShareRowExclusiveLock, for which nextval() waits. This one changes nothing.
     EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);
@@ -701,10 +701,9 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Asked for is %s.',
                             concat_ws(', ', 'shard ' || shard, 'sequence ' || seq::text, 'epoch_ms ' || epoch_ms)),
-            HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT snowflake_attach(%s);',
-                          col.attrelid::regclass, col.attname,
-                          snowflake_internal.attach_arguments(
-                              col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
+            HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT %ssnowflake_attach(%s);',
+                          col.attrelid::regclass, col.attname, snowflake_internal.prefix(),
+                          snowflake_internal.attach_arguments(col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
     END IF;
     RAISE NOTICE '% is attached already: %', described, old_text;
     RETURN true;
@@ -722,7 +721,7 @@ BEGIN
     IF tbl IS NULL OR column_name IS NULL THEN
         RAISE EXCEPTION 'table and column of snowflake_attach() must not be null' USING
             ERRCODE = 'null_value_not_allowed',
-            HINT = 'SELECT snowflake_attach(''schema.table'', ''column'');';
+            HINT = format('SELECT %ssnowflake_attach(''schema.table'', ''column'');', snowflake_internal.prefix());
     END IF;
     SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
     IF NOT FOUND THEN
@@ -781,8 +780,8 @@ BEGIN
         RAISE EXCEPTION 'column % of table % is that of its parent %', quote_ident(col.attname), tbl, parent USING
             ERRCODE = 'wrong_object_type',
             DETAIL = format('%s %s %s.', tbl, CASE WHEN is_partition THEN 'is a partition of' ELSE 'inherits from' END, parent),
-            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);',
-                          parent, col.attname);
+            HINT = format('Attach the parent, and all below it with it: SELECT %ssnowflake_attach(%L, %L);',
+                          snowflake_internal.prefix(), parent, col.attname);
     ELSIF col.attgenerated <> '' THEN
         RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
             ERRCODE = 'generated_always',
@@ -829,21 +828,20 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
                             array_to_string(epochs, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
-                          snowflake_internal.attach_arguments(
-                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
+            HINT = format('Say which: SELECT %ssnowflake_attach(%s, epoch_ms => ...);', snowflake_internal.prefix(),
+                          snowflake_internal.attach_arguments(tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
     ELSIF given IS NULL AND cardinality(shards) > 1 THEN
         RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It makes IDs of the shards %s.', array_to_string(shards, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s);',
+            HINT = format('Say which: SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
                           snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
     ELSIF given IS NULL AND shards IS NULL THEN
         RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Nothing in it makes IDs yet.',
-            HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
-                   || CASE WHEN is_temporary THEN ''
-                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
+            HINT = format('With n from 0 to 8191: SELECT %1$ssnowflake_attach(%2$L, %3$L, shard => n);'
+                          || CASE WHEN is_temporary THEN '' ELSE ' or, for the schema, SELECT %1$ssnowflake_create_shard(n, %4$L);' END,
+                          snowflake_internal.prefix(), tbl, col.attname, schema);
     END IF;
     shard := coalesce(given, shards[1]);
     epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
@@ -1057,7 +1055,7 @@ BEGIN
                  WHERE q.seqrelid = old.seq
                    AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
                 -- Columns of other schemas are of other shards.
-                (SELECT string_agg(format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(
+                (SELECT string_agg(format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(), snowflake_internal.attach_arguments(
                                        v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
                                        old.seq, attach_require_unshared.epoch_ms)),
                                    E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C")
@@ -1070,7 +1068,7 @@ BEGIN
                 'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
-                format('SELECT snowflake_attach(%s);',
+                format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
                        snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
     END IF;
 END;
@@ -1121,7 +1119,7 @@ BEGIN
             DETAIL = format('It is %s in %s, and would be %s here. With two epochs, '
                             'one sequence can make the same ID twice.',
                             other.epoch_ms, other.described, epoch_ms),
-            HINT = format('SELECT snowflake_attach(%s);',
+            HINT = format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
                           snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
     END IF;
 END;
@@ -1415,7 +1413,8 @@ BEGIN
     IF from_ts IS NULL OR to_ts IS NULL OR step IS NULL THEN
         RAISE EXCEPTION 'from_ts, to_ts and step of snowflake_create_partitions() must not be null' USING
             ERRCODE = 'null_value_not_allowed',
-            HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
+            HINT = format('SELECT %ssnowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');',
+                          snowflake_internal.prefix());
     ELSIF NOT isfinite(from_ts) OR NOT isfinite(to_ts) OR from_ts >= to_ts THEN
         RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'from_ts must be before to_ts, and both must be finite.',
@@ -1520,7 +1519,7 @@ WHEN check_violation THEN
         DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
         HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
             format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
-            format('SELECT snowflake_create_partitions(%s);', arguments),
+            format('SELECT %ssnowflake_create_partitions(%s);', snowflake_internal.prefix(), arguments),
             format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
                    'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
                    other, condition, columns, parent),
@@ -1612,8 +1611,8 @@ FROM shards WHERE shard NOT BETWEEN 0 AND 8191
 UNION ALL
 SELECT 'error', format('setting %s', s.name),
        format('it is %s, the shard of schema %s', s.shard, string_agg(DISTINCT k.schema COLLATE "C", ', ')),
-       'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards '
-       'does not show.'
+       format('snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM %ssnowflake_shards '
+              'does not show.', snowflake_internal.prefix())
 FROM snowflake_internal.shard_settings() AS s JOIN shards AS k USING (shard)
 GROUP BY s.name, s.shard
 $$;
@@ -1769,9 +1768,9 @@ SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END, (pg_identify_object('p
        || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
        CASE WHEN lead > reach
             THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %1$s WHERE %2$I > '
-                        'snowflake_max_id(now(), %3$s) AND snowflake_shard(%2$I) = %4$s;', tbl, a.attname,
-                        epoch_ms, shard)
-            ELSE format('SELECT snowflake_advance(%L, %s%s);', seq, id,
+                        '%5$ssnowflake_max_id(now(), %3$s) AND %5$ssnowflake_shard(%2$I) = %4$s;', tbl, a.attname,
+                        epoch_ms, shard, snowflake_internal.prefix())
+            ELSE format('SELECT %ssnowflake_advance(%L, %s%s);', snowflake_internal.prefix(), seq, id,
                         CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END) END
 FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
 UNION ALL
@@ -1791,7 +1790,7 @@ SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',
               s.seqrelid::regclass, v.last_value,
               CASE WHEN v.last_value < 1::bigint << 53 THEN 'a position of native IDs' ELSE 'an ID' END),
-       format('SELECT snowflake_attach(%s%s);',
+       format('SELECT %ssnowflake_attach(%s%s);', snowflake_internal.prefix(),
               snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid, nullif(e.epoch_ms, snowflake_internal.default_epoch())),
               CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct
                                     AND k.shard IS NOT NULL) THEN ', shard => ...' END)
@@ -1835,7 +1834,7 @@ WITH foreigners AS MATERIALIZED (
 SELECT 'notice', p.oid::regprocedure::text,
        coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
                 || ' calls it, and it is not native', 'it is a PL/pgSQL function, with the duplicates of that scheme'),
-       format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
+       format('SELECT %ssnowflake_adopt(%L, shard => ...);', snowflake_internal.prefix(), p.oid::regprocedure)
 FROM foreigners AS p
 LEFT JOIN called AS c ON c.function = p.oid
 LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
@@ -2046,3 +2045,259 @@ CREATE FUNCTION snowflake_internal.settled_id(shard integer, seq regclass, epoch
 -- Bytes of a relation, by its row of pg_class: the relation is neither opened nor locked.
 CREATE FUNCTION snowflake_internal.file_size(tablespace oid, file oid) RETURNS bigint
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_file_size';
+
+-- Statements in hints name the schema of the extension.
+CREATE OR REPLACE FUNCTION snowflake_internal.require_reach(tbl regclass, column_name name, largest bigint, epoch_ms bigint)
+    RETURNS void LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    max_drift bigint;
+    max_lead bigint;
+    lead bigint;
+BEGIN
+    -- A number that is no ID of this epoch can be far in the future, read as one. With its sequence behind
+    -- such a number the generator would refuse each INSERT until the clock has reached it.
+    SELECT min(p.setting::bigint) FILTER (WHERE p.name = 'snowflake.max_drift'),
+           min(p.setting::bigint) FILTER (WHERE p.name = 'snowflake.max_lead')
+    INTO max_drift, max_lead FROM pg_settings AS p;
+    lead := (largest >> 23) + epoch_ms - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    IF largest > 0 AND max_drift >= 0 AND lead > greatest(max_drift, max_lead) THEN
+        RAISE EXCEPTION 'column % of table % holds %: new IDs cannot be above that',
+            quote_ident(column_name), tbl, largest USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.',
+                            lead, max_drift),
+            HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > %ssnowflake_max_id(now(), %s);',
+                          tbl, column_name, snowflake_internal.prefix(), epoch_ms);
+    END IF;
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_judge_fields(
+        legacy regprocedure, shard integer, calls snowflake_internal.observation[], instead text) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    first_shard CONSTANT bigint := (calls[1].id >> 10) & 8191;
+    seen snowflake_internal.observation := calls[1];
+    detail text;
+BEGIN
+    -- All 23 bits: a counter that is wider than its field changes the shard.
+    SELECT c.* INTO seen FROM unnest(calls) AS c
+    ORDER BY (c.id & 8388607) <> ((first_shard << 10) | (c.last_value & 1023)) DESC, c.before LIMIT 1;
+    detail := format('With lastval() = %s it returned %s: shard %s, counter %s.',
+                     seen.last_value, seen.id, (seen.id >> 10) & 8191, seen.id & 1023);
+    IF (seen.id & 8388607) <> ((first_shard << 10) | (seen.last_value & 1023)) THEN
+        RAISE EXCEPTION 'function %: the counter is not lastval() %% 1024', legacy USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = detail,
+            HINT = concat_ws(E'\n',
+                             'If its shard is shifted by 10 bits, write nextval(...) % 1024 for the counter, '
+                             'and adopt it then.', instead);
+    ELSIF first_shard <> shard THEN
+        RAISE EXCEPTION 'function %: IDs carry shard %, not %', legacy, first_shard, shard USING
+            ERRCODE = 'invalid_function_definition',
+            DETAIL = detail,
+            HINT = format('If that is its shard: SELECT %ssnowflake_adopt(%L, %s);', snowflake_internal.prefix(), legacy, first_shard);
+    END IF;
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.adopt_attach_text(
+        legacy regprocedure, shard integer, seq regclass, epoch_ms bigint, calls snowflake_internal.observation[])
+        RETURNS text
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    statements text;
+BEGIN
+    -- Not the last call: see adopt_judge().
+    IF (SELECT max(c.id >> 23) FROM unnest(calls[:cardinality(calls) - 1]) AS c)
+       > floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - epoch_ms THEN
+        RETURN 'Its IDs are larger than native ones of today: a column of them cannot go on with native IDs.';
+    END IF;
+    -- Two schemas cannot have one shard: snowflake_attach() asks for it then.
+    SELECT string_agg(format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(), snowflake_internal.attach_arguments(
+                          c.tbl, c.attname, CASE WHEN c.is_one_schema THEN shard END, seq, epoch_ms)),
+                      E'\n' ORDER BY c.tbl::text COLLATE "C", c.attnum) INTO statements
+    FROM (SELECT t.oid::regclass AS tbl, a.attname, a.attnum,
+                 min(t.relnamespace) OVER () = max(t.relnamespace) OVER () AS is_one_schema
+          FROM pg_depend AS d
+          JOIN pg_attrdef AS f ON f.oid = d.objid
+          JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attinhcount = 0
+          JOIN pg_class AS t ON t.oid = a.attrelid AND t.relpersistence <> 't'
+          WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = legacy) AS c;
+    RETURN concat_ws(E'\n',
+        'A column whose DEFAULT calls it can be attached: its IDs stay, and new ones are above them. '
+        'If its IDs are milliseconds << 23 of another epoch, give that as epoch_ms.',
+        coalesce(statements, format('SELECT %ssnowflake_attach(table, column, %s);', snowflake_internal.prefix(),
+                                    concat_ws(', ', 'shard => ' || shard, 'seq => ' || quote_literal(seq::text),
+                                              'epoch_ms => ' || epoch_ms))));
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_own_ids(col pg_catalog.pg_attribute, shard integer, epoch_ms bigint)
+    RETURNS void LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    key record;
+BEGIN
+    SELECT f.conname, a.attrelid::regclass AS tbl, a.attname, c.relnamespace = r.relnamespace AS is_near INTO key
+    FROM pg_constraint AS f
+    JOIN pg_attribute AS a ON a.attrelid = f.confrelid AND a.attnum = f.confkey[1]
+    JOIN pg_class AS r ON r.oid = f.confrelid
+    JOIN pg_class AS c ON c.oid = f.conrelid
+    WHERE f.conrelid = col.attrelid AND f.contype = 'f' AND f.conparentid = 0 AND f.conkey = ARRAY[col.attnum]
+      AND (f.confrelid, f.confkey[1]) <> (col.attrelid, col.attnum)
+    ORDER BY f.conname COLLATE "C" LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'column % of table % refers to column % of table %',
+            quote_ident(col.attname), col.attrelid::regclass, quote_ident(key.attname), key.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.',
+                            key.tbl, key.conname),
+            HINT = format('Attach the column that it refers to. That makes this one a bigint, too: '
+                          'SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
+                          snowflake_internal.attach_arguments(key.tbl, key.attname,
+                                                              CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
+    END IF;
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_known_epoch(
+        scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint, arguments text) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    old record;
+BEGIN
+    SELECT s.tbl, s.column_name, p.oid::regprocedure AS function,
+           p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND NOT p.proretset AS is_adoptable
+    INTO old
+    FROM snowflake_internal.attach_old_defaults(scope) AS s
+    -- The functions of PostgreSQL itself are not in pg_depend.
+    JOIN pg_depend AS d ON d.classid = s.classid AND d.objid = s.objid AND d.refclassid = 'pg_proc'::regclass
+    JOIN pg_proc AS p ON p.oid = d.refobjid
+    WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, s.tbl::oid, s.attnum::integer))
+    ORDER BY s.tbl <> scope[1].tbl, s.tbl::text COLLATE "C", p.pronargs, p.oid
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the epoch of the IDs in column % of table % is not known',
+            quote_ident(old.column_name), old.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Its DEFAULT calls function %s, whose IDs may count from another epoch than %s. '
+                            'IDs of two epochs in one column are not in order.',
+                            old.function, epoch_ms),
+            HINT = concat_ws(' ',
+                CASE WHEN old.is_adoptable THEN
+                    format('SELECT %ssnowflake_adopt(%L, shard => %s) finds the epoch out, and makes the function native for '
+                           'all columns that use it.', snowflake_internal.prefix(), old.function, shard) END,
+                format('To attach only this column, name the epoch of its IDs: '
+                       'SELECT %ssnowflake_attach(%s, epoch_ms => ...);', snowflake_internal.prefix(), arguments));
+    END IF;
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_clear_text(scope snowflake_internal.attach_member[], arguments text)
+    RETURNS text LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+-- If all of it is pasted into psql, the transaction stays open: nothing is lost.
+WITH objects AS (
+    -- An object can be reached on several ways. The longest tells when to drop it: before the objects it depends on.
+    SELECT d.drop_text, max(d.depth) AS depth,
+           -- The pattern by which pg_dump -t selects the object. It has no option for a function, or for a table in a
+           -- publication.
+           CASE WHEN o.type NOT IN ('function', 'procedure', 'publication relation')
+                THEN format('%I.%I', o.object_names[1], o.object_names[2]) END AS pattern,
+           o.type <> 'index' AS is_selected -- comes with its materialized view
+    FROM snowflake_internal.attach_dependents($1) AS d
+    CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, 0) AS o
+    WHERE d.drop_text IS NOT NULL
+    GROUP BY d.drop_text, o.type, o.object_names
+)
+SELECT concat_ws(E'\n',
+    '-- 1. In a shell, save the definitions of the dropped objects, with owners, privileges and comments:',
+    format('--    pg_dump --schema-only --strict-names%s -f before.sql %s',
+           CASE WHEN bool_and(o.pattern IS NOT NULL) THEN
+               string_agg(DISTINCT ' -t ' || snowflake_internal.shell_quote(o.pattern) COLLATE "C", '')
+                   FILTER (WHERE o.is_selected) END,
+           snowflake_internal.shell_quote(current_database())),
+    '-- 2. Drop it and attach, in one transaction:',
+    'BEGIN;',
+    string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
+    format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(), $2),
+    '-- 3. Run from before.sql the statements that create the dropped objects, and no others: the file can have the '
+        'old',
+    '--    DEFAULT, too. REFRESH materialized views. Then COMMIT;')
+FROM objects AS o
+HAVING count(*) > 0
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.partition_key(parent regclass) RETURNS name
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    target record;
+BEGIN
+    IF parent IS NULL THEN
+        RAISE EXCEPTION 'the table of snowflake_create_partitions() must not be null' USING
+            ERRCODE = 'null_value_not_allowed',
+            HINT = format('SELECT %ssnowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');',
+                          snowflake_internal.prefix());
+    END IF;
+    SELECT k.partstrat, k.partnatts, a.attname, t.typoutput,
+           CASE WHEN k.partnatts = 1 THEN format_type(a.atttypid, a.atttypmod) END AS type INTO target
+    FROM pg_class AS c
+    LEFT JOIN pg_partitioned_table AS k ON k.partrelid = c.oid
+    LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.partattrs[0] AND a.attnum > 0 -- 0: an expression
+    LEFT JOIN pg_type AS t ON t.oid = a.atttypid
+    WHERE c.oid = parent;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'table with OID % does not exist', parent::oid USING
+            ERRCODE = 'undefined_table',
+            HINT = 'Give a table by its name: ''schema.table''::regclass.';
+    ELSIF target.partstrat = 'r' AND target.partnatts = 1
+          AND target.typoutput = 'int8out'::regproc THEN -- or a domain over bigint
+        RETURN target.attname;
+    END IF;
+    RAISE EXCEPTION '% is not partitioned by RANGE of one bigint column',
+        pg_describe_object('pg_class'::regclass, parent, 0) USING
+        ERRCODE = 'wrong_object_type',
+        DETAIL = coalesce('Its partition key is ' || pg_get_partkeydef(parent)
+                          || coalesce(', of type ' || target.type, '') || '.',
+                          'It has no partition key.'),
+        HINT = 'CREATE TABLE ... (id bigint PRIMARY KEY, ...) PARTITION BY RANGE (id);';
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.partition_epoch(parent regclass, key name, epoch_ms bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE CALLED ON NULL INPUT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    described CONSTANT text := format('column %I of table %s', key, parent);
+    made bigint[]; -- the epochs of the DEFAULT; NULL: one that is no constant
+    known bigint[];
+BEGIN
+    -- A row that is inserted into a table gets the DEFAULT of that table, and not that of its partition.
+    SELECT array_agg(DISTINCT k.epoch_ms) INTO made
+    FROM pg_partition_ancestors(parent) AS t(tbl)
+    JOIN pg_attribute AS a ON a.attrelid = t.tbl AND a.attname = key
+    CROSS JOIN LATERAL snowflake_internal.call_of('pg_class'::regclass::oid, t.tbl::oid, a.attnum::integer) AS k;
+
+    known := array_remove(made, NULL);
+    IF cardinality(known) > 1 THEN
+        RAISE EXCEPTION '% makes IDs of several epochs', described USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('They are %s; the bounds of a partition are of one.', array_to_string(known, ', ')),
+            HINT = format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT ...', pg_partition_root(parent), key);
+    ELSIF known[1] <> epoch_ms THEN
+        RAISE EXCEPTION '% makes IDs of another epoch than epoch_ms %', described, epoch_ms USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Its DEFAULT has epoch_ms %s.', known[1]),
+            HINT = 'Leave epoch_ms out.';
+    ELSIF epoch_ms IS NULL AND (made IS NULL OR cardinality(known) < cardinality(made)) THEN
+        RAISE EXCEPTION 'the epoch of % is not known', described USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = CASE WHEN made IS NULL THEN 'Its DEFAULT makes no IDs.'
+                          ELSE 'The epoch_ms of its DEFAULT is no constant.' END,
+            HINT = concat_ws(' ',
+                             format('Give the epoch of its IDs, for example epoch_ms => %s.', snowflake_internal.default_epoch()),
+                             CASE WHEN made IS NULL
+                                 THEN format('If they shall be made here: SELECT %ssnowflake_attach(%L, %L);', snowflake_internal.prefix(),
+                                             pg_partition_root(parent), key) END);
+    END IF;
+    RETURN coalesce(epoch_ms, known[1]);
+END;
+$$;

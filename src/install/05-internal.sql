@@ -13,6 +13,13 @@ CREATE FUNCTION snowflake_internal.default_epoch() RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     RETURN 1314220021721;
 
+-- For the statements in hints: the extension's schema, unless that is public. A function with a search_path does not know its caller's.
+CREATE FUNCTION snowflake_internal.prefix() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+SELECT format('%I.', n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+WHERE e.extname = 'snowflake' AND n.nspname <> 'public'
+$$;
+
 -- Public functions for the bodies in text. The owner of the extension's schema can rename it, so no body may name it.
 
 CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint

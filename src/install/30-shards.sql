@@ -176,11 +176,10 @@ BEGIN
         END IF;
         RAISE EXCEPTION 'function % exists already', present.function USING ERRCODE = 'duplicate_function',
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
-                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard,
-                                      present.epoch_ms) END,
+                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
             HINT = CASE WHEN present.shard IS NULL
-                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT snowflake_adopt(%L, %s).',
-                                    present.function, shard)
+                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT %ssnowflake_adopt(%L, %s).',
+                                    snowflake_internal.prefix(), present.function, shard)
                         ELSE 'Choose another schema.' END;
     END IF;
 

@@ -91,8 +91,8 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Read as an ID it is of a time %s ms from now; snowflake.max_drift is %s ms.',
                             lead, max_drift),
-            HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > snowflake_max_id(now(), %s);',
-                          tbl, column_name, epoch_ms);
+            HINT = format('Give other numbers to the rows of SELECT * FROM %s WHERE %I > %ssnowflake_max_id(now(), %s);',
+                          tbl, column_name, snowflake_internal.prefix(), epoch_ms);
     END IF;
 END;
 $$;

@@ -175,7 +175,7 @@ BEGIN
                    WHERE k.seq = $3) THEN
         RAISE EXCEPTION 'the schema of function % or sequence % was renamed meanwhile', legacy, seq USING
             ERRCODE = 'object_not_in_prerequisite_state',
-            HINT = format('Try again: SELECT snowflake_adopt(%L, %s);', legacy, shard);
+            HINT = format('Try again: SELECT %ssnowflake_adopt(%L, %s);', snowflake_internal.prefix(), legacy, shard);
     END IF;
     -- If no native ID can be made now, this is the error, and not the first INSERT.
     EXECUTE format('SELECT %I.%I()', old.nspname, old.proname);
@@ -198,12 +198,12 @@ BEGIN
             RAISE NOTICE 'column % of table % was not looked at for IDs ahead of the clock: %',
                 quote_ident(col.column_name), col.tbl, col.obstacle USING
                 HINT = CASE WHEN col.is_own
-                            THEN format('SELECT snowflake_advance(%L, max(%I)%s) FROM %s;',
-                                        seq, col.column_name, more, col.tbl)
+                            THEN format('SELECT %ssnowflake_advance(%L, max(%I)%s) FROM %s;',
+                                        snowflake_internal.prefix(), seq, col.column_name, more, col.tbl)
                             -- In a query by another role code of the table's owner would run with that role's rights.
                             ELSE format('Ask that role for max(%I). If new IDs must be above it: '
-                                        'SELECT snowflake_advance(%L, ...%s);',
-                                        col.column_name, seq, more) END;
+                                        'SELECT %ssnowflake_advance(%L, ...%s);',
+                                        col.column_name, snowflake_internal.prefix(), seq, more) END;
             CONTINUE;
         END IF;
         SELECT e.largest INTO newest FROM snowflake_internal.column_end(col.tbl, col.attnum, 9223372036854775807) AS e;

@@ -18,14 +18,12 @@ BEGIN
     ELSIF cardinality(found) = 0 AND seq IS NOT NULL THEN
         RAISE EXCEPTION 'function % does not draw from sequence %', legacy, seq USING
             ERRCODE = 'invalid_function_definition',
-            DETAIL = format('lastval() was %s after a call, and is not the currval() of this sequence.',
-                            calls[2].last_value);
+            DETAIL = format('lastval() was %s after a call, and is not the currval() of this sequence.', calls[2].last_value);
     ELSIF cardinality(found) = 0 THEN
         RAISE EXCEPTION 'function % draws from no sequence of schema %', legacy, schema USING
             ERRCODE = 'invalid_function_definition',
-            DETAIL = format('lastval() was %s after a call, and is the currval() of none of them.',
-                            calls[2].last_value),
-            HINT = format('Give the sequence by name: SELECT snowflake_adopt(%L, %s, seq => ...);', legacy, shard);
+            DETAIL = format('lastval() was %s after a call, and is the currval() of none of them.', calls[2].last_value),
+            HINT = format('Give the sequence by name: SELECT %ssnowflake_adopt(%L, %s, seq => ...);', snowflake_internal.prefix(), legacy, shard);
     ELSIF cardinality(found) > 1 THEN
         RAISE EXCEPTION 'function % draws from several sequences', legacy USING
             ERRCODE = 'invalid_function_definition',
@@ -78,11 +76,10 @@ CREATE FUNCTION snowflake_internal.adopt_lock(legacy regprocedure, shard integer
 DECLARE
     shape CONSTANT pg_sequence := (SELECT s FROM pg_sequence AS s WHERE s.seqrelid = seq);
     -- It changes the sequence for the old function, too: that must not make IDs after that.
-    hint CONSTANT text := CASE WHEN shape.seqcycle THEN
-            E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n'
-            ELSE '' END
-        || format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT snowflake_adopt(%L, %s%s); COMMIT;',
-                  seq, legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END);
+    hint CONSTANT text := concat(CASE WHEN shape.seqcycle THEN
+            E'-- If the function has nextval() without % 1024, write that first: the sequence will not cycle any more.\n' END,
+        format('BEGIN; ALTER SEQUENCE %s AS bigint INCREMENT BY 1 NO MAXVALUE; SELECT %ssnowflake_adopt(%L, %s%s); COMMIT;', seq,
+               snowflake_internal.prefix(), legacy, shard, CASE WHEN is_given THEN format(', seq => %L', seq) END));
     listed text;
     all_bigint boolean;
     barred text;
@@ -101,11 +98,9 @@ BEGIN
         RAISE EXCEPTION 'sequence % is used by others than function %', seq, legacy USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Numbers above 2^50 would go to: %s.', listed),
-            HINT = 'Give each of them a sequence of its own.'
-                   || CASE WHEN all_bigint
-                       THEN format(' Or accept such numbers there: SELECT snowflake_adopt(%L, %s, seq => %L);',
-                                   legacy, shard, seq)
-                           ELSE '' END;
+            HINT = concat('Give each of them a sequence of its own.', CASE WHEN all_bigint THEN
+                format(' Or accept such numbers there: SELECT %ssnowflake_adopt(%L, %s, seq => %L);',
+                       snowflake_internal.prefix(), legacy, shard, seq) END);
     END IF;
     -- ALTER SEQUENCE takes ShareRowExclusiveLock, for which nextval() waits. This one changes nothing.
     EXECUTE format('ALTER SEQUENCE %s CACHE %s', seq, shape.seqcache);

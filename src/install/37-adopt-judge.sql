@@ -145,7 +145,7 @@ BEGIN
         RAISE EXCEPTION 'function %: IDs carry shard %, not %', legacy, first_shard, shard USING
             ERRCODE = 'invalid_function_definition',
             DETAIL = detail,
-            HINT = format('If that is its shard: SELECT snowflake_adopt(%L, %s);', legacy, first_shard);
+            HINT = format('If that is its shard: SELECT %ssnowflake_adopt(%L, %s);', snowflake_internal.prefix(), legacy, first_shard);
     END IF;
 END;
 $$;
@@ -164,7 +164,7 @@ BEGIN
         RETURN 'Its IDs are larger than native ones of today: a column of them cannot go on with native IDs.';
     END IF;
     -- Two schemas cannot have one shard: snowflake_attach() asks for it then.
-    SELECT string_agg(format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(
+    SELECT string_agg(format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(), snowflake_internal.attach_arguments(
                           c.tbl, c.attname, CASE WHEN c.is_one_schema THEN shard END, seq, epoch_ms)),
                       E'\n' ORDER BY c.tbl::text COLLATE "C", c.attnum) INTO statements
     FROM (SELECT t.oid::regclass AS tbl, a.attname, a.attnum,
@@ -177,7 +177,7 @@ BEGIN
     RETURN concat_ws(E'\n',
         'A column whose DEFAULT calls it can be attached: its IDs stay, and new ones are above them. '
         'If its IDs are milliseconds << 23 of another epoch, give that as epoch_ms.',
-        coalesce(statements, format('SELECT snowflake_attach(table, column, %s);',
+        coalesce(statements, format('SELECT %ssnowflake_attach(table, column, %s);', snowflake_internal.prefix(),
                                     concat_ws(', ', 'shard => ' || shard, 'seq => ' || quote_literal(seq::text),
                                               'epoch_ms => ' || epoch_ms))));
 END;

@@ -131,10 +131,9 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Asked for is %s.',
                             concat_ws(', ', 'shard ' || shard, 'sequence ' || seq::text, 'epoch_ms ' || epoch_ms)),
-            HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT snowflake_attach(%s);',
-                          col.attrelid::regclass, col.attname,
-                          snowflake_internal.attach_arguments(
-                              col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
+            HINT = format('To change it: ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT; SELECT %ssnowflake_attach(%s);',
+                          col.attrelid::regclass, col.attname, snowflake_internal.prefix(),
+                          snowflake_internal.attach_arguments(col.attrelid::regclass, col.attname, shard, seq, epoch_ms));
     END IF;
     RAISE NOTICE '% is attached already: %', described, old_text;
     RETURN true;

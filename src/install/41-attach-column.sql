@@ -11,7 +11,7 @@ BEGIN
     IF tbl IS NULL OR column_name IS NULL THEN
         RAISE EXCEPTION 'table and column of snowflake_attach() must not be null' USING
             ERRCODE = 'null_value_not_allowed',
-            HINT = 'SELECT snowflake_attach(''schema.table'', ''column'');';
+            HINT = format('SELECT %ssnowflake_attach(''schema.table'', ''column'');', snowflake_internal.prefix());
     END IF;
     SELECT * INTO rel FROM pg_class AS c WHERE c.oid = tbl;
     IF NOT FOUND THEN
@@ -70,8 +70,8 @@ BEGIN
         RAISE EXCEPTION 'column % of table % is that of its parent %', quote_ident(col.attname), tbl, parent USING
             ERRCODE = 'wrong_object_type',
             DETAIL = format('%s %s %s.', tbl, CASE WHEN is_partition THEN 'is a partition of' ELSE 'inherits from' END, parent),
-            HINT = format('Attach the parent, and all below it with it: SELECT snowflake_attach(%L, %L);',
-                          parent, col.attname);
+            HINT = format('Attach the parent, and all below it with it: SELECT %ssnowflake_attach(%L, %L);',
+                          snowflake_internal.prefix(), parent, col.attname);
     ELSIF col.attgenerated <> '' THEN
         RAISE EXCEPTION 'column % of table % is a generated column', quote_ident(col.attname), tbl USING
             ERRCODE = 'generated_always',
@@ -113,7 +113,7 @@ BEGIN
             DETAIL = format('A DEFAULT would make IDs that are not in table %s. Foreign key %I allows no others.',
                             key.tbl, key.conname),
             HINT = format('Attach the column that it refers to. That makes this one a bigint, too: '
-                          'SELECT snowflake_attach(%s);',
+                          'SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
                           snowflake_internal.attach_arguments(key.tbl, key.attname,
                                                               CASE WHEN key.is_near THEN shard END, NULL, epoch_ms));
     END IF;
@@ -147,21 +147,20 @@ BEGIN
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It makes IDs of shard %s with epoch_ms %s.', array_to_string(shards, ', '),
                             array_to_string(epochs, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s, epoch_ms => ...);',
-                          snowflake_internal.attach_arguments(
-                              tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
+            HINT = format('Say which: SELECT %ssnowflake_attach(%s, epoch_ms => ...);', snowflake_internal.prefix(),
+                          snowflake_internal.attach_arguments(tbl, col.attname, coalesce(given, shards[1]), NULL, NULL));
     ELSIF given IS NULL AND cardinality(shards) > 1 THEN
         RAISE EXCEPTION 'schema % has more than one shard', quote_ident(schema) USING
             ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It makes IDs of the shards %s.', array_to_string(shards, ', ')),
-            HINT = format('Say which: SELECT snowflake_attach(%s);',
+            HINT = format('Say which: SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
                           snowflake_internal.attach_arguments(tbl, col.attname, shards[1], NULL, given_epoch));
     ELSIF given IS NULL AND shards IS NULL THEN
         RAISE EXCEPTION 'schema % has no shard', quote_ident(schema) USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Nothing in it makes IDs yet.',
-            HINT = format('With n from 0 to 8191: SELECT snowflake_attach(%L, %L, shard => n);', tbl, col.attname)
-                   || CASE WHEN is_temporary THEN ''
-                           ELSE format(' or, for the schema, SELECT snowflake_create_shard(n, %L);', schema) END;
+            HINT = format('With n from 0 to 8191: SELECT %1$ssnowflake_attach(%2$L, %3$L, shard => n);'
+                          || CASE WHEN is_temporary THEN '' ELSE ' or, for the schema, SELECT %1$ssnowflake_create_shard(n, %4$L);' END,
+                          snowflake_internal.prefix(), tbl, col.attname, schema);
     END IF;
     shard := coalesce(given, shards[1]);
     epoch_ms := coalesce(given_epoch, epochs[1], snowflake_internal.default_epoch());
@@ -195,10 +194,10 @@ BEGIN
                             old.function, epoch_ms),
             HINT = concat_ws(' ',
                 CASE WHEN old.is_adoptable THEN
-                    format('SELECT snowflake_adopt(%L, shard => %s) finds the epoch out, '
-                           'and makes the function native for all columns that use it.', old.function, shard) END,
+                    format('SELECT %ssnowflake_adopt(%L, shard => %s) finds the epoch out, and makes the function native for '
+                           'all columns that use it.', snowflake_internal.prefix(), old.function, shard) END,
                 format('To attach only this column, name the epoch of its IDs: '
-                       'SELECT snowflake_attach(%s, epoch_ms => ...);', arguments));
+                       'SELECT %ssnowflake_attach(%s, epoch_ms => ...);', snowflake_internal.prefix(), arguments));
     END IF;
 END;
 $$;

@@ -107,7 +107,7 @@ BEGIN
                  WHERE q.seqrelid = old.seq
                    AND NOT snowflake_internal.holds_position(q.seqtypid, q.seqincrement, q.seqmax)),
                 -- Columns of other schemas are of other shards.
-                (SELECT string_agg(format('SELECT snowflake_attach(%s);', snowflake_internal.attach_arguments(
+                (SELECT string_agg(format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(), snowflake_internal.attach_arguments(
                                        v.tbl, v.column_name, CASE WHEN c.relnamespace = o.relnamespace THEN shard END,
                                        old.seq, attach_require_unshared.epoch_ms)),
                                    E'\n' ORDER BY v.position, v.tbl::text COLLATE "C", v.column_name COLLATE "C")
@@ -120,7 +120,7 @@ BEGIN
                 'For a sequence of its own:',
                 -- DROP DEFAULT would leave the default of a domain.
                 format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT NULL;', col.tbl, col.column_name),
-                format('SELECT snowflake_attach(%s);',
+                format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
                        snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, NULL, epoch_ms)));
     END IF;
 END;
@@ -171,7 +171,7 @@ BEGIN
             DETAIL = format('It is %s in %s, and would be %s here. With two epochs, '
                             'one sequence can make the same ID twice.',
                             other.epoch_ms, other.described, epoch_ms),
-            HINT = format('SELECT snowflake_attach(%s);',
+            HINT = format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(),
                           snowflake_internal.attach_arguments(col.tbl, col.column_name, shard, seq, other.epoch_ms));
     END IF;
 END;

@@ -169,7 +169,7 @@ SELECT concat_ws(E'\n',
     '-- 2. Drop it and attach, in one transaction:',
     'BEGIN;',
     string_agg(o.drop_text, E'\n' ORDER BY o.depth DESC, o.drop_text COLLATE "C"),
-    format('SELECT snowflake_attach(%s);', $2),
+    format('SELECT %ssnowflake_attach(%s);', snowflake_internal.prefix(), $2),
     '-- 3. Run from before.sql the statements that create the dropped objects, and no others: the file can have the '
         'old',
     '--    DEFAULT, too. REFRESH materialized views. Then COMMIT;')

@@ -99,7 +99,8 @@ BEGIN
     IF parent IS NULL THEN
         RAISE EXCEPTION 'the table of snowflake_create_partitions() must not be null' USING
             ERRCODE = 'null_value_not_allowed',
-            HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
+            HINT = format('SELECT %ssnowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');',
+                          snowflake_internal.prefix());
     END IF;
     SELECT k.partstrat, k.partnatts, a.attname, t.typoutput,
            CASE WHEN k.partnatts = 1 THEN format_type(a.atttypid, a.atttypmod) END AS type INTO target
@@ -157,10 +158,9 @@ BEGIN
             DETAIL = CASE WHEN made IS NULL THEN 'Its DEFAULT makes no IDs.'
                           ELSE 'The epoch_ms of its DEFAULT is no constant.' END,
             HINT = concat_ws(' ',
-                             format('Give the epoch of its IDs, for example epoch_ms => %s.',
-                                    snowflake_internal.default_epoch()),
+                             format('Give the epoch of its IDs, for example epoch_ms => %s.', snowflake_internal.default_epoch()),
                              CASE WHEN made IS NULL
-                                 THEN format('If they shall be made here: SELECT snowflake_attach(%L, %L);',
+                                 THEN format('If they shall be made here: SELECT %ssnowflake_attach(%L, %L);', snowflake_internal.prefix(),
                                              pg_partition_root(parent), key) END);
     END IF;
     RETURN coalesce(epoch_ms, known[1]);

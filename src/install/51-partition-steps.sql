@@ -36,7 +36,8 @@ BEGIN
     IF from_ts IS NULL OR to_ts IS NULL OR step IS NULL THEN
         RAISE EXCEPTION 'from_ts, to_ts and step of snowflake_create_partitions() must not be null' USING
             ERRCODE = 'null_value_not_allowed',
-            HINT = 'SELECT snowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');';
+            HINT = format('SELECT %ssnowflake_create_partitions(''schema.table'', ''2024-01-01'', ''2025-01-01'', ''1 month'');',
+                          snowflake_internal.prefix());
     ELSIF NOT isfinite(from_ts) OR NOT isfinite(to_ts) OR from_ts >= to_ts THEN
         RAISE EXCEPTION 'there is no time from % to %', from_ts, to_ts USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'from_ts must be before to_ts, and both must be finite.',
@@ -141,7 +142,7 @@ WHEN check_violation THEN
         DETAIL = format('They are those of SELECT * FROM %s WHERE %s.', other, condition),
         HINT = concat_ws(E'\n', 'Move them:', 'BEGIN;',
             format('ALTER TABLE %s DETACH PARTITION %s;', parent, other),
-            format('SELECT snowflake_create_partitions(%s);', arguments),
+            format('SELECT %ssnowflake_create_partitions(%s);', snowflake_internal.prefix(), arguments),
             format('WITH moved AS (DELETE FROM %s WHERE %s RETURNING %s) '
                    'INSERT INTO %s (%3$s) SELECT %3$s FROM moved;',
                    other, condition, columns, parent),

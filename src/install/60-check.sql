@@ -66,8 +66,8 @@ FROM shards WHERE shard NOT BETWEEN 0 AND 8191
 UNION ALL
 SELECT 'error', format('setting %s', s.name),
        format('it is %s, the shard of schema %s', s.shard, string_agg(DISTINCT k.schema COLLATE "C", ', ')),
-       'snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM snowflake_shards '
-       'does not show.'
+       format('snowflake_next_id() and the schema make the same IDs. Set a number that SELECT shard FROM %ssnowflake_shards '
+              'does not show.', snowflake_internal.prefix())
 FROM snowflake_internal.shard_settings() AS s JOIN shards AS k USING (shard)
 GROUP BY s.name, s.shard
 $$;

@@ -50,9 +50,9 @@ SELECT CASE WHEN lead > 0 THEN 'error' ELSE 'notice' END, (pg_identify_object('p
        || CASE WHEN lead > 0 THEN format(' and %s ms ahead of the clock', lead) ELSE '' END,
        CASE WHEN lead > reach
             THEN format('New IDs cannot be above it. Give other numbers to the rows of SELECT * FROM %1$s WHERE %2$I > '
-                        'snowflake_max_id(now(), %3$s) AND snowflake_shard(%2$I) = %4$s;', tbl, a.attname,
-                        epoch_ms, shard)
-            ELSE format('SELECT snowflake_advance(%L, %s%s);', seq, id,
+                        '%5$ssnowflake_max_id(now(), %3$s) AND %5$ssnowflake_shard(%2$I) = %4$s;', tbl, a.attname,
+                        epoch_ms, shard, snowflake_internal.prefix())
+            ELSE format('SELECT %ssnowflake_advance(%L, %s%s);', snowflake_internal.prefix(), seq, id,
                         CASE WHEN epoch_ms <> snowflake_internal.default_epoch() THEN format(', %s', epoch_ms) END) END
 FROM above JOIN pg_attribute AS a ON a.attrelid = tbl AND a.attnum = objsubid, settings
 UNION ALL
@@ -72,7 +72,7 @@ SELECT DISTINCT ON (f.oid) 'error', (pg_identify_object('pg_class'::regclass, c.
        format('its DEFAULT is nextval() of sequence %s, which holds %s, %s: new values are the numbers after it',
               s.seqrelid::regclass, v.last_value,
               CASE WHEN v.last_value < 1::bigint << 53 THEN 'a position of native IDs' ELSE 'an ID' END),
-       format('SELECT snowflake_attach(%s%s);',
+       format('SELECT %ssnowflake_attach(%s%s);', snowflake_internal.prefix(),
               snowflake_internal.attach_arguments(c.oid, a.attname, NULL, s.seqrelid, nullif(e.epoch_ms, snowflake_internal.default_epoch())),
               CASE WHEN NOT EXISTS (SELECT FROM calls AS k WHERE k.schema = c.relnamespace AND k.is_direct
                                     AND k.shard IS NOT NULL) THEN ', shard => ...' END)

@@ -22,7 +22,7 @@ WITH foreigners AS MATERIALIZED (
 SELECT 'notice', p.oid::regprocedure::text,
        coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
                 || ' calls it, and it is not native', 'it is a PL/pgSQL function, with the duplicates of that scheme'),
-       format('SELECT snowflake_adopt(%L, shard => ...);', p.oid::regprocedure)
+       format('SELECT %ssnowflake_adopt(%L, shard => ...);', snowflake_internal.prefix(), p.oid::regprocedure)
 FROM foreigners AS p
 LEFT JOIN called AS c ON c.function = p.oid
 LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
