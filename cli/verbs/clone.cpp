@@ -19,6 +19,7 @@
 #include "postgres/identity.h"
 #include "postgres/restore.h"
 #include "verbs/clones.h"
+#include "verbs/counted_keys.h"
 #include "verbs/verbs.h"
 
 namespace
@@ -239,6 +240,7 @@ int clone_shards(const CloneOptions& options)
     for (const std::string& function : definition.functions_naming_template())
         warn("the text of " + function + " names schema " + visible(origin.schema) +
              ", and does so in every clone");
+    warn_of_counted_keys(source.connection, origin);
     if (options.is_dry_run) {
         require_free(home.connection, targets);
         for (ShardState& target : targets)
