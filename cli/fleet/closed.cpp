@@ -12,7 +12,7 @@ namespace
  * it would lose the changes after that. */
 const char* const kWriters = R"(
 SELECT format('subscription %I writes to table %s, and the fence does not stop its worker', subname, min(srrelid::regclass::text)),
-       format('ALTER SUBSCRIPTION %I DISABLE; docs/moves.md (Subscriptions that write to a shard) says how it goes on at the target', subname)
+       format('ALTER SUBSCRIPTION %I DISABLE; docs/move-needs.md (Subscriptions that write to a shard) says how it goes on at the target', subname)
 FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
 JOIN pg_class AS c ON c.oid = srrelid JOIN pg_namespace AS n ON n.oid = relnamespace
 WHERE subenabled AND subname <> $2 AND nspname = ANY ($1::name[])

@@ -16,7 +16,7 @@ void tell_of_readers(Servers& servers, const Shards& shards)
         const Result readers = server.query(other_readers_sql, {schemas_of(shards)});
         if (readers.rows() > 0)
             warn(server.server() + ": " + visible(readers.text(0, 0)) + ": " + text +
-                 " (docs/consume.md, Logical decoding)");
+                 " (docs/change-data.md)");
     };
     auto& [source, target] = servers;
     tell(source, "changes of the shard come from there until the cutover, and then from " +

@@ -155,7 +155,7 @@ void Routers::tell_of_disconnected(const Connection& source, const Connection& t
             ". Clients are disconnected when they are led from PostgreSQL " +
             std::to_string(source.version() / 10000) + " to " +
             std::to_string(target.version() / 10000) + ": " + why +
-            "\nHINT:  They have to connect again: docs/moves.md#pgbouncer-126.";
+            "\nHINT:  They have to connect again: docs/pgbouncer.md#pgbouncer-126.";
         const Prefix none("");
         if (!why.empty() && is_first_time(text))
             warn(text);

@@ -77,5 +77,5 @@ void tell_of_both_servers(Connection& old, Connection& standby)
     for (const std::string& slot : logical_slots(old))
         warn("slot " + slot + ": changes of the shards that leave come from " + old.server() +
              " until the cutover, and then from a slot of this name that " + standby.server() +
-             " gets (docs/consume.md, Logical decoding)");
+             " gets (docs/change-data.md)");
 }

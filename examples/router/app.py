@@ -26,7 +26,7 @@ import psycopg
 FILTERS = ("plain", "lo-fi", "sutro")  # as in global.sql
 
 # Texts of PgBouncer when it ends a connection while no transaction is open, so that the statement can be repeated:
-# docs/moves.md#pgbouncer-126, docs/application.md#a-login-that-pgbouncer-takes-for-failed.
+# docs/pgbouncer.md#pgbouncer-126, docs/application.md#a-login-that-pgbouncer-takes-for-failed.
 NOT_BEGUN = ("database removed", "server login has been failing")
 
 

@@ -235,7 +235,7 @@ subtest 'extensions in the template' => sub {
 		'clone: after the statements of the hint');
 };
 
-subtest 'one shard comes from a backup of the whole database, as docs/scale-out.md says' => sub {
+subtest 'one shard comes from a backup of the whole database, as docs/backup.md says' => sub {
 	my $backup = PostgreSQL::Test::Utils::tempdir() . '/app.dump';
 	my $count =
 		q{SELECT (SELECT count(*) FROM insta5.photos), (SELECT count(*) FROM insta5.comments), (SELECT count(*)
@@ -260,9 +260,9 @@ subtest 'one shard comes from a backup of the whole database, as docs/scale-out.
 	unlike((run_shard($program, 'verify', $node))[1], qr/insta5/, 'and nothing when it is gone');
 };
 
-subtest 'an earlier state comes beside the live shard, as docs/scale-out.md says' => sub {
+subtest 'an earlier state comes beside the live shard, as docs/backup.md says' => sub {
 	$node->safe_psql('postgres', 'CREATE DATABASE recovered TEMPLATE postgres');
-	my $page = slurp_file("$FindBin::RealBin/../../docs/scale-out.md");
+	my $page = slurp_file("$FindBin::RealBin/../../docs/backup.md");
 	my ($statements, $dump) = $page =~ /<<'SQL'\n(ALTER SCHEMA insta5.*?\n)SQL\n(pg_dump .*?)\n/s
 	  or die 'the page has other commands';
 	$node->safe_psql('recovered', $statements);

@@ -45,7 +45,7 @@ is((run_shard($program, 'clone', $old->connstr('app'), qw(--template insta0 --sh
 my $pooler = new_pooler((run_shard($program, 'map', '--format', 'pgbouncer', $old->connstr('app')))[1]
 	=~ s/^(shard2 = .*)$/$1 connect_query='SET search_path = insta2'/mr);
 
-# docs/moves.md#pgbouncer-126
+# docs/pgbouncer.md#pgbouncer-126
 my ($pooler_version) = console($pooler, 'SHOW VERSION') =~ /^PgBouncer (\d+\.\d+)/;
 my ($major, $minor) = split /\./, $pooler_version;
 my $keeps_settings = $major > 1 || $minor >= 26;

@@ -1,4 +1,4 @@
-# examples/from-one-database as docs/from-one-database.md shows it: the tables of a database become those of shards on
+# examples/from-one-database as docs/distribute-users.md shows it: the tables of a database become those of shards on
 # another server, while an application writes. No acknowledged write is lost or doubled, no row is in a wrong shard: after
 # the cutover, after an undo, and after commands that were killed. script/test --faults: a million rows over 16 shards.
 
@@ -305,8 +305,8 @@ subtest 'from the cutover to shards on their own' => sub {
 # Without numbers.
 sub shape { my ($line) = @_; return $line =~ s/\d+/N/gr }
 
-subtest 'docs/from-one-database.md shows the outputs of such a run' => sub {
-	my $page = slurp_file("$folder/../../docs/from-one-database.md");
+subtest 'docs/distribute-users.md shows the outputs of such a run' => sub {
+	my $page = slurp_file("$folder/../../docs/distribute-users.md");
 	my @shown = grep { $_ ne '...' } map { split /\n/ } $page =~ /082_from_one_database.pl checks it -->\n```\n(.*?)\n```/sg;
 	my %shapes = map { (shape($_) => 1) } split /\n/, $printed;
 	cmp_ok(scalar @shown, '>', 10, 'lines');

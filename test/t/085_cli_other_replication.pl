@@ -43,7 +43,7 @@ sub await_events
 	return;
 }
 
-# As docs/moves.md has it.
+# As docs/move-needs.md has it.
 sub lead_feed
 {
 	my ($from, $to) = @_;
