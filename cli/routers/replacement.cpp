@@ -138,10 +138,11 @@ std::vector<FileProblem> find_problems(const std::string& file)
     std::vector<FileProblem> found;
     /* rename() needs the right to write to the folder, and none on the file. */
     if (access(folder_of(path).c_str(), W_OK | X_OK) != 0)
-        found.push_back({path + " cannot be replaced: user " + name_of_user(geteuid()) +
-                             " may not write to " + folder_of(path),
-                         "Put the aliases into a file in a folder of that user, and let "
-                         "PgBouncer's configuration %include it: docs/pgbouncer.md has the steps."});
+        found.push_back(
+            {path + " cannot be replaced: user " + name_of_user(geteuid()) + " may not write to " +
+                 folder_of(path),
+             "Put the aliases into a file in a folder of that user, and let "
+             "PgBouncer's configuration %include it: docs/pgbouncer.md has the steps."});
     if (geteuid() != 0 && (old.st_uid != geteuid() || !is_of_our_groups(old.st_gid)))
         found.push_back({path + " cannot be replaced: it belongs to " + name_of_user(old.st_uid) +
                              ":" + name_of_group(old.st_gid) + ", and user " +

@@ -61,7 +61,7 @@ subtest 'a subscription that writes to the shard' => sub {
 	publish(1);
 	$one->safe_psql('postgres', subscription(''));
 	await_events($one, 100);
-	like(move($one, $two, '--dry-run'), qr/^1 \S+: $feed\n    HINT:  ALTER SUBSCRIPTION feed DISABLE; docs\/moves\.md/,
+	like(move($one, $two, '--dry-run'), qr/^1 \S+: $feed\n    HINT:  ALTER SUBSCRIPTION feed DISABLE; docs\/move-needs\.md/,
 		'it is an obstacle');
 	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION feed DISABLE');
 	publish(101);
