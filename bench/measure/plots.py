@@ -15,10 +15,6 @@ set tics nomirror
 def write_plots(results, folder):
     bars(results, f"{folder}/bench-time.svg", "ns a key, one session (logarithmic)", "time", "one key", log=True)
     bars(results, f"{folder}/bench-index.svg", "MB of the primary key", "index", "size of the primary key")
-    for measure, name in (("one sequence", "one"), ("many sequences", "many")):
-        lines(results, f"{folder}/bench-rate-{name}.svg", f"keys a second, {measure}, by clients", "rate", measure)
-    lines(results, f"{folder}/bench-insert.svg", "transactions of one INSERT a second, by clients", "INSERT", "transactions")
-    lines(results, f"{folder}/bench-p99.svg", "ms of an INSERT, 99th percentile, by clients", "INSERT", "p99")
 
 
 def color(subject):
@@ -42,23 +38,6 @@ set yrange [{len(summaries) - 0.4}:-0.6]
 unset key
 plot $data using (0.5*($2+{floor})):0:({floor}):2:($0-0.35):($0+0.35):4:ytic(3) with boxxyerror lc rgb variable, \\
      $data using 2:0:5 with labels left offset 0.5
-"""
-    draw(script)
-
-
-def lines(results, file, title, topic, measure):
-    summaries = [s for s in results.summaries() if (s.topic, s.measure) == (topic, measure)]
-    subjects = list(dict.fromkeys(s.subject for s in summaries))
-    blocks = ["\n".join([f'"{subject}"'] + [f"{s.parameter} {s.median}" for s in summaries if s.subject == subject])
-              for subject in subjects]
-    script = STYLE.format(height=380, file=file) + "$data << END\n" + "\n\n\n".join(blocks) + f"""
-END
-set title '{title}'
-set logscale x 2
-set yrange [0:*]
-set format y '%.0s%c'
-set key outside right
-plot for [i=0:{len(subjects) - 1}] $data index i using 1:2 with linespoints lw 2 pt 7 ps 0.6 title columnheader(1)
 """
     draw(script)
 

@@ -1,4 +1,4 @@
-"""The report on the terminal; docs/benchmark.md shows it."""
+"""The report on the terminal; docs/benchmark.md has its medians."""
 
 HEADINGS = {
     "time": "Time of a key, one session",
