@@ -170,11 +170,6 @@ Shards find_missing(const Shards& open, const Shards& shards)
     return missing;
 }
 
-Shard find_shard(Connection& connection, const std::string& schema)
-{
-    return find_shard(read_shards(connection), schema, connection.server());
-}
-
 Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
                  const std::string& server)
 {

@@ -34,8 +34,7 @@ void require_one_schema_each(Connection& connection, const std::vector<Shard>& s
 /* The shards that are not among the open ones. */
 Shards find_missing(const Shards& open, const Shards& shards);
 
-/* The one shard of a schema. Failure if the schema is no open shard, or has several numbers. */
-Shard find_shard(Connection& connection, const std::string& schema);
-/* The same among these open shards of a server. */
+/* The one shard of a schema, among these open shards of a server. Failure if the schema is none of
+ * them, or has several numbers. */
 Shard find_shard(const std::vector<Shard>& shards, const std::string& schema,
                  const std::string& server);
