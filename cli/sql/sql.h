@@ -17,6 +17,7 @@ extern const char leftovers_sql[];
 extern const char invalid_indexes_sql[];
 extern const char id_columns_sql[];
 extern const char other_ids_sql[];
+extern const char counted_keys_sql[];
 
 /* fingerprint.sql */
 extern const char fingerprint_sql[];

@@ -240,7 +240,7 @@ int clone_shards(const CloneOptions& options)
     for (const std::string& function : definition.functions_naming_template())
         warn("the text of " + function + " names schema " + visible(origin.schema) +
              ", and does so in every clone");
-    warn_of_counted_keys(source.connection, origin);
+    warn_of(find_counted_keys(source.connection, {origin}));
     if (options.is_dry_run) {
         require_free(home.connection, targets);
         for (ShardState& target : targets)

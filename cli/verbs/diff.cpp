@@ -82,7 +82,7 @@ int diff_shards(const DiffOptions& options)
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const ShardsOfServers all = read_shards(servers);
     const Template home = find_template(servers, all, options.template_schema);
-    warn_of_counted_keys(servers[home.server].connection, home.shard);
+    warn_of(find_counted_keys(servers[home.server].connection, {home.shard}));
     const ShardsOfServers shards = choose_others(servers, all, home, options.shards);
     Table table = {{"shard", "schema", "server", "change", "object", "statement"}, {}};
     ShardSet numbers;

@@ -15,6 +15,7 @@
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
 #include "verbs/catalog_findings.h"
+#include "verbs/counted_keys.h"
 #include "verbs/copies.h"
 #include "verbs/other_ids.h"
 #include "verbs/verbs.h"
@@ -27,6 +28,7 @@ struct Report {
     std::vector<Shard> shards;
     std::vector<int> settings; /* of snowflake.shard, if they make IDs here */
     Locked locked{};           /* shards whose IDs were not all looked at */
+    std::vector<CountedKey> counted{};
     /* The hint is the statement or command that mends it, or that shows the facts to decide by. */
     Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
@@ -65,6 +67,7 @@ Report verify_server(Connection& connection, const VerifyOptions& options, Progr
     report.findings.rows.insert(report.findings.rows.end(), ids.findings.begin(),
                                 ids.findings.end());
     report.locked = std::move(ids.locked);
+    report.counted = find_counted_keys(connection, shards);
     add_rows(report.findings, find_invalid_indexes(connection, shards));
     add_rows(report.findings, find_disabled_keys(connection, shards));
     add_rows(report.findings, find_leftovers(connection));
@@ -113,6 +116,21 @@ void find_numbers_twice(std::vector<Report>& reports)
     }
 }
 
+std::vector<CountedKey> add_up(const std::vector<Report>& reports)
+{
+    std::map<std::string, CountedKey> keys;
+    for (const Report& report : reports)
+        for (const CountedKey& key : report.counted) {
+            const auto [place, is_new] = keys.emplace(key.column, key);
+            if (!is_new)
+                place->second.shards += key.shards;
+        }
+    std::vector<CountedKey> all;
+    for (const auto& [column, key] : keys)
+        all.push_back(key);
+    return all;
+}
+
 } // namespace
 
 int verify_shards(const VerifyOptions& options)
@@ -128,6 +146,7 @@ int verify_shards(const VerifyOptions& options)
     /* After all servers, because it compares them. A server that has failed is not in the reports,
      * and the exit code is 3 then. */
     find_numbers_twice(reports);
+    warn_of(add_up(reports));
     ComparedCopies copies;
     if (options.rows)
         copies = compare_copies(servers);

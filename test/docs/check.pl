@@ -230,7 +230,7 @@ sub check_error_texts
 		my $text = $1;
 		if ($section eq 'Messages')
 		{
-			$sources //= join('', map { "$_\n" } map { read_lines($_) } glob 'cli/*.cpp cli/*/*.cpp cli/*/*.h') =~ s/"\s+"//gr;
+			$sources //= join('', map { "$_\n" } map { read_lines($_) } glob 'cli/*.cpp cli/*/*.cpp cli/*/*.h cli/sql/*.sql') =~ s/"\s+"//gr;
 			foreach my $part (split / ?… ?/, $text)
 			{
 				fail($i + 1, "no source of snowflake-shard has this message: $part") if index($sources, $part) < 0;

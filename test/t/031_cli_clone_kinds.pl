@@ -332,6 +332,7 @@ subtest 'keys that each shard counts from 1 are named' => sub {
 	is($of->($err), '"A".id likes.id parts.id', 'clone');
 	(undef, undef, $err) = run_shard($program, 'diff', @keys, '--shards', '311');
 	is($of->($err), '"A".id likes.id parts.id', 'diff');
+	like((run_shard($program, 'verify', $node))[2], qr/^snowflake-shard: each shard counts likes\.id from 1, in 2 shards: /m, 'verify');
 	foreach my $statement ($err =~ /run in each shard: (.*)/g)
 	{
 		my ($status, undef, $problem) =
@@ -340,6 +341,7 @@ subtest 'keys that each shard counts from 1 are named' => sub {
 	}
 	my ($status, undef, $after) = run_shard($program, 'diff', @keys, '--shards', '311');
 	is("$status $after", '0 ', 'none is left after the statements that it gives');
+	unlike((run_shard($program, 'verify', $node))[2], qr/counts likes\.id/, 'and none for verify');
 };
 
 $node->stop;
