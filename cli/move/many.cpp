@@ -241,7 +241,7 @@ int print_end(const Entries& entries, const MoveOptions& options)
     Table table = {{"shard", "schema", "state", "pause_ms", "error"}, {}};
     /* Too wide for a table; list has it. */
     if (options.json)
-        table.columns.push_back("next");
+        table.columns.emplace_back("next");
     bool has_failed = false;
     bool differs = false;
     for (const Entry& entry : entries) {
