@@ -43,6 +43,7 @@ subtest 'transactions that are waited for' => sub {
 	my $pid = $open->query_safe('SELECT pg_backend_pid()');
 	is($one->safe_psql('postgres', 'SELECT pid, gid, state, age > interval \'0\' FROM insta5.drawing'),
 		"|of nobody||t\n$pid||idle in transaction|t", 'a prepared one, and one of a session');
+	$open->query_safe('ROLLBACK');    # a session ends after its psql
 	$open->quit;
 	$one->safe_psql('postgres', "ROLLBACK PREPARED 'of nobody'");
 	is($one->safe_psql('postgres', 'SELECT count(*) FROM insta5.drawing'), '0', 'none after their end');
