@@ -120,8 +120,9 @@ sub seen_before
 sub positions
 {
 	my ($from, $to) = map { $_->port } @_;
-	return $move_error =~ m{changes of the shard: on \S+:$from/postgres before (\S+), on \S+:$to/postgres from (\S+) on}
-	  or diag($move_error);
+	my @positions = $move_error =~ m{changes of the shard: on \S+:$from/postgres before (\S+), on \S+:$to/postgres from (\S+) on};
+	diag($move_error) if !@positions;
+	return @positions;
 }
 
 # The shard has moved; follows: it has reverse replication. The reader ends with the source, and begins with the target.
