@@ -133,10 +133,11 @@ sub try_stall
 	  if $stalled && $run->{status} ne 0 && $run->{err} !~ m{\Q$fleet->{dir}/$stalled\E};
 	push @faults, $self->come_to_rest($run, 1);
 	$self->end_writer($writer, \@faults);
-	# Once a standby may be promoted, the old server cannot open again before the standby has answered.
+	# Once a standby may be promoted, the old server cannot open again before the standby has answered; nor while the COMMIT that
+	# opens the target has no answer, because nobody knows then whether it is open.
 	my $verb = $self->{verb}{name};
 	my $closed = $verb =~ /split/ ? qr/^(?:one|two)$/ : $verb =~ /undo/ ? qr/^two$/ : qr/^one$/;
-	my $longest = $blocked_at_most + (($stalled // '') =~ $closed ? $stall : 0);
+	my $longest = $blocked_at_most + (($stalled // '') =~ $closed || $gap =~ /: COMMIT / ? $stall : 0);
 	push @faults, sprintf('writes were blocked for %.1f s', $writer->longest_pause())
 	  if $writer && $writer->longest_pause() > $longest;
 	return $stalled ? \@faults : undef;
