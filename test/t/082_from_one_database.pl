@@ -247,6 +247,18 @@ subtest 'writers that do not end, a cutover, and an undo' => sub {
 	like($said, qr/^$_: \d+ rows, equal$/m, $_) foreach qw(comments filters likes photos users);
 	await_writes();
 	is(faults('old'), $none, 'the undo loses nothing');
+	# An abort that ends between two tables: a table that is detached then refers to one that is not.
+	in_new(q{
+		CREATE FUNCTION public.stop() RETURNS event_trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			IF (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('public.comments')) < 2 THEN
+				RAISE 'stopped between two tables';
+			END IF;
+		END $$;
+		CREATE EVENT TRIGGER stop ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION public.stop()});
+	my ($stopped, $why) = distribute('abort');
+	like("$stopped $why", qr/^3 .*stopped between two tables/s, 'abort stops between two tables');
+	in_new('DROP EVENT TRIGGER stop; DROP FUNCTION public.stop');
 	kill_and_repeat('abort');
 	is(in_new(join ' UNION ALL ', map { "SELECT id FROM insta$_.photos" } 0 .. $shards - 1), '', 'the shards are empty');
 };
