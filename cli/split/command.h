@@ -59,7 +59,7 @@ private:
     int end(const std::string& state);
     std::string tell_of_writes() const;
 
-    /* The opening is that of the shards, on either side. */
+    /* The deadline for opening the shards of either server. */
     Clock::time_point deadline_of_opening() const
     {
         return Clock::now() + std::max<Clock::duration>(timeouts::kOpening, limits_.timeout);

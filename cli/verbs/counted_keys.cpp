@@ -18,7 +18,7 @@ void warn_of(const std::vector<CountedKey>& keys)
     for (const CountedKey& key : keys)
         warn("each shard counts " + visible(key.column) + " from 1" +
              (key.shards > 1 ? ", in " + std::to_string(key.shards) + " shards" : "") +
-             ": two shards have the same keys, and no shard is in them.\nHINT:  If other shards or "
-             "programs keep this key, run in each shard: " +
+             ": rows of two shards have equal keys, and a key does not tell its shard.\nHINT:  If "
+             "other shards or programs keep this key, run in each shard: " +
              visible(key.statement));
 }
