@@ -96,21 +96,23 @@ GROUP BY place HAVING sum(o.count) > 0 ORDER BY place
 -- name: counted_keys
 -- Keys of schemas that a sequence counts: column, the statement that makes its keys IDs, in how many schemas it is there. $1: OIDs of
 -- schemas. A DEFAULT with nextval() depends on its sequence, and so does one that makes IDs: those are left out. Partitions have the keys
--- of their parent.
+-- of their parent. It begins with the sequences, because most columns have none.
+WITH counted (tbl, attnum) AS MATERIALIZED (
+    SELECT f.adrelid, f.adnum
+    FROM pg_sequence AS s
+    JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.seqrelid AND d.classid = 'pg_attrdef'::regclass
+    JOIN pg_attrdef AS f ON f.oid = d.objid
+    UNION
+    SELECT attrelid, attnum FROM pg_attribute WHERE attidentity <> '')
 SELECT format('%I.%I', c.relname, a.attname),
        format('SELECT %s.snowflake_attach(%L, %L);', e.extnamespace::regnamespace, format('%I', c.relname), a.attname),
        count(*)
-FROM pg_class AS c
-JOIN pg_attribute AS a ON a.attrelid = c.oid
+FROM counted AS k
+JOIN pg_class AS c ON c.oid = k.tbl
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.attnum
 JOIN pg_extension AS e ON e.extname = 'snowflake'
-WHERE c.relnamespace = ANY ($1::oid[]) AND NOT c.relispartition AND a.attnum > 0 AND a.attinhcount = 0
+WHERE c.relnamespace = ANY ($1::oid[]) AND NOT c.relispartition AND a.attinhcount = 0
   AND EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisunique AND i.indnkeyatts = 1
               AND i.indkey[0] = a.attnum)
-  AND (a.attidentity <> ''
-       OR EXISTS (SELECT FROM pg_attrdef AS f
-                  JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-                      AND d.refclassid = 'pg_class'::regclass
-                  JOIN pg_sequence AS s ON s.seqrelid = d.refobjid
-                  WHERE f.adrelid = c.oid AND f.adnum = a.attnum))
   AND NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass, c.oid, a.attnum))
 GROUP BY c.relname, a.attname, e.extnamespace ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"
