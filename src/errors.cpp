@@ -15,6 +15,11 @@ const char* name_of(Oid relation)
     return quote_qualified_identifier(schema, name);
 }
 
+const char* name_of_role(Oid role)
+{
+    return quote_identifier(GetUserNameFromId(role, false));
+}
+
 void require_ordinary_table(Relation relation)
 {
     if (relation->rd_rel->relkind != RELKIND_RELATION)
@@ -43,6 +48,16 @@ const char* date_of(UnixMs time)
         return psprintf("Unix millisecond %lld", static_cast<long long>(raw(time)));
     EncodeDateTime(&parts, microseconds, false, 0, nullptr, USE_ISO_DATES, text);
     return psprintf("%s UTC", text);
+}
+
+void runs_with_rights_of(Oid function, Oid role)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
+             errmsg("function %s would run with the rights of role %s",
+                    format_procedure_qualified(function), name_of_role(role)),
+             errdetail("An expression of the shard calls it while an object is made. Another role "
+                       "can have chosen it.")));
 }
 
 void shard_out_of_range(std::int32_t shard)

@@ -12,6 +12,7 @@ namespace snowflake::errors
 
 /* Schema-qualified and quoted, so that it can be pasted into a statement. */
 const char* name_of(Oid relation);
+const char* name_of_role(Oid role); /* quoted */
 
 /* 42809; 42501 if a policy may hide rows from this user, also with row_security = off. */
 void require_ordinary_table(Relation relation);
@@ -24,6 +25,9 @@ constexpr long long number(std::int64_t value)
 {
     return value;
 }
+
+/* 2F003: an expression calls a function that another role can have chosen. */
+[[noreturn]] void runs_with_rights_of(Oid function, Oid role);
 
 [[noreturn]] void shard_out_of_range(std::int32_t shard);                 /* 22003 */
 [[noreturn]] void before_epoch(UnixMs time, Epoch epoch);                 /* 22008 */

@@ -225,11 +225,12 @@ PGDLLEXPORT Datum snowflake_is_callers(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_run_as_role);
 PGDLLEXPORT Datum snowflake_run_as_role(PG_FUNCTION_ARGS)
 {
-    const char* statements = text_argument(fcinfo, 1);
+    char* statements = text_to_cstring(PG_GETARG_TEXT_PP(1));
     const Oid role = get_role_oid(NameStr(*PG_GETARG_NAME(0)), false);
     owner::Rights rights = {};
     owner::become_role(rights, role);
-    run(statements, true);
+    owner_plan::guard(
+        role, [](void* argument) { run(static_cast<const char*>(argument), true); }, statements);
     owner::become_again(rights);
     PG_RETURN_VOID();
 }

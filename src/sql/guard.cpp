@@ -17,6 +17,7 @@
  * The hook is silent in a security-restricted operation, where PostgreSQL works as the owner of an
  * index or a materialized view, and in event triggers, which only superusers can make.
  */
+#include "errors.h"
 #include "pg.h"
 
 using namespace snowflake;
@@ -73,13 +74,7 @@ void check_access(ObjectAccessType access, Oid catalog, Oid object, int part, vo
     if (access != OAT_FUNCTION_EXECUTE || !OidIsValid(guarded_role) || event_triggers > 0 ||
         GetUserId() != guarded_role || InSecurityRestrictedOperation() || is_harmless(object))
         return;
-    ereport(ERROR,
-            (errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
-             errmsg("function %s would run with the rights of role %s",
-                    format_procedure_qualified(object),
-                    quote_identifier(GetUserNameFromId(guarded_role, false))),
-             errdetail("An expression of the shard calls it while an object is made. Another role "
-                       "can have chosen it.")));
+    errors::runs_with_rights_of(object, guarded_role);
 }
 
 bool is_event_trigger(Oid function)

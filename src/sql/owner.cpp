@@ -1,4 +1,5 @@
 #include "owner.h"
+#include "errors.h"
 #include "registry/caches.h"
 
 using namespace snowflake;
@@ -41,11 +42,6 @@ Owned lock_schema(Oid schema)
     return owned;
 }
 
-const char* role_name(Oid role)
-{
-    return quote_identifier(GetUserNameFromId(role, false));
-}
-
 /* It reads no catalogue: an error may be under way. */
 void tell_role(void* argument)
 {
@@ -78,7 +74,7 @@ void begin(owner::Rights& rights, const char* search_path)
 
 void become_owner(owner::Rights& rights, Oid role, const char* object)
 {
-    rights.role = role_name(role);
+    rights.role = errors::name_of_role(role);
     rights.object = object;
     rights.callback = {error_context_stack, tell_role, &rights};
     error_context_stack = &rights.callback;
@@ -139,6 +135,16 @@ Oid owner::of_table(Oid table)
     return owner;
 }
 
+Oid owner::of_function(Oid function)
+{
+    const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for function %u", function);
+    const Oid owner = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->proowner;
+    ReleaseSysCache(tuple);
+    return owner;
+}
+
 void owner::become_in_schema(Rights& rights, Oid schema)
 {
     const Owned owned = lock_schema(schema);
@@ -167,8 +173,8 @@ void owner::become_role(Rights& rights, Oid role)
 {
     if (!pg::may_become(role))
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("role %s may not act as role %s", role_name(GetUserId()),
-                               role_name(role))));
+                        errmsg("role %s may not act as role %s", errors::name_of_role(GetUserId()),
+                               errors::name_of_role(role))));
     begin(rights, "");
     become_owner(rights, role, "the objects");
 }

@@ -44,6 +44,7 @@ void become_role(Rights& rights, Oid role);
 void become_again(const Rights& rights);
 
 Oid of_table(Oid table); /* 42P01; the caller holds a lock on it */
+Oid of_function(Oid function);
 
 /* Whether SQL in the schema has the caller's rights, as text that cannot run in a function has. */
 bool is_callers(Oid schema);

@@ -12,25 +12,24 @@ struct Expected {
     Oid owner;
 };
 
+/* What a query reads, as look_at() finds it. */
 struct Seen {
     Expected expected;
     bool has_table;
+    Oid foreign; /* the first table of another owner */
 };
 
 Expected expected = {};
+Oid guarded_owner = InvalidOid; /* invalid: outside of guard() */
+int foreign_plans = 0; /* queries with tables of others that are planned, one in the other */
 planner_hook_type previous_hook = nullptr;
+object_access_hook_type previous_access_hook = nullptr;
 bool is_installed = false;
 
-void require_owner(Oid table, const Seen& seen)
+void note_owner(Oid table, Seen& seen)
 {
-    const Oid owner = owner::of_table(table);
-    if (owner != seen.expected.owner)
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("table %s belongs to role %s, and the query works with the rights of "
-                        "role %s",
-                        errors::name_of(table), quote_identifier(GetUserNameFromId(owner, false)),
-                        quote_identifier(GetUserNameFromId(seen.expected.owner, false)))));
+    if (!OidIsValid(seen.foreign) && owner::of_table(table) != seen.expected.owner)
+        seen.foreign = table;
 }
 
 /* The planner reads the children of a table, too (expand_inherited_rtentry()). Catalogues and their
@@ -40,12 +39,12 @@ void look_at_table(const RangeTblEntry* entry, Seen& seen)
     if (entry->relid < FirstNormalObjectId)
         return;
     seen.has_table = seen.has_table || entry->relid == seen.expected.table;
-    require_owner(entry->relid, seen);
+    note_owner(entry->relid, seen);
     if (!entry->inh)
         return;
     ListCell* cell = nullptr;
     foreach (cell, find_all_inheritors(entry->relid, AccessShareLock, nullptr))
-        require_owner(lfirst_oid(cell), seen);
+        note_owner(lfirst_oid(cell), seen);
 }
 
 /* query_tree_walker() visits range tables only where it is asked to, so they are visited here. */
@@ -70,32 +69,85 @@ void look_at_first(Query* query)
 {
     if (!OidIsValid(expected.table))
         return;
-    Seen seen = {expected, false};
+    Seen seen = {expected, false, InvalidOid};
     expected = {};
     look_at(reinterpret_cast<Node*>(query), &seen);
+    if (OidIsValid(seen.foreign))
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("table %s belongs to role %s, and the query works with the rights of "
+                        "role %s",
+                        errors::name_of(seen.foreign),
+                        errors::name_of_role(owner::of_table(seen.foreign)),
+                        errors::name_of_role(seen.expected.owner))));
     if (!seen.has_table)
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("the query does not read table %s: its name has changed",
                                errors::name_of(seen.expected.table))));
 }
 
+bool is_guarded()
+{
+    return OidIsValid(guarded_owner) && GetUserId() == guarded_owner;
+}
+
+bool reads_foreign_table(Query* query)
+{
+    Seen seen = {{InvalidOid, guarded_owner}, false, InvalidOid};
+    look_at(reinterpret_cast<Node*>(query), &seen);
+    return OidIsValid(seen.foreign);
+}
+
 /* 19 has given the hook one more argument. */
 template <typename... Others>
-PlannedStmt* plan(Query* query, Others... others)
+PlannedStmt* plan_by_next(Query* query, Others... others)
 {
-    look_at_first(query);
     return previous_hook != nullptr ? previous_hook(query, others...)
                                     : standard_planner(query, others...);
 }
 
-/* Installs the hook in the first session that needs it, and for its rest: no preloaded library is
- * needed. */
+template <typename... Others>
+PlannedStmt* plan(Query* query, Others... others)
+{
+    look_at_first(query);
+    if (!is_guarded() || !reads_foreign_table(query))
+        return plan_by_next(query, others...);
+    PlannedStmt* planned = nullptr;
+    foreign_plans++;
+    PG_TRY();
+    {
+        planned = plan_by_next(query, others...);
+    }
+    PG_FINALLY();
+    {
+        foreign_plans--;
+    }
+    PG_END_TRY();
+    return planned;
+}
+
+/* The planner calls this before it runs a function of a constant expression (evaluate_expr()). */
+void check_access(ObjectAccessType access, Oid catalog, Oid object, int part, void* argument)
+{
+    if (previous_access_hook != nullptr)
+        previous_access_hook(access, catalog, object, part, argument);
+    if (access != OAT_FUNCTION_EXECUTE || foreign_plans == 0 || !is_guarded())
+        return;
+    const Oid owner = owner::of_function(object);
+    if (owner != guarded_owner && !superuser_arg(owner))
+        errors::runs_with_rights_of(object, guarded_owner);
+}
+
+/* Installs the hooks in the first session that needs them, and for its rest: no preloaded library
+ * is needed. */
 void install()
 {
     if (is_installed)
         return;
     previous_hook = planner_hook;
     planner_hook = plan;
+    previous_access_hook = object_access_hook;
+    object_access_hook = check_access;
     is_installed = true;
 }
 
@@ -112,6 +164,25 @@ void owner_plan::expect(Oid table, Oid owner, void (*work)(void*), void* argumen
     PG_FINALLY();
     {
         expected = {};
+    }
+    PG_END_TRY();
+}
+
+void owner_plan::guard(Oid owner, void (*work)(void*), void* argument)
+{
+    install();
+    const Oid owner_before = guarded_owner;
+    const int plans_before = foreign_plans;
+    PG_TRY();
+    {
+        guarded_owner = owner;
+        foreign_plans = 0;
+        work(argument);
+    }
+    PG_FINALLY();
+    {
+        guarded_owner = owner_before;
+        foreign_plans = plans_before;
     }
     PG_END_TRY();
 }

@@ -55,7 +55,7 @@ namespace
     ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                     errmsg("permission denied for sequence %s", errors::name_of(sequence)),
                     errhint("GRANT SELECT ON SEQUENCE %s TO %s;", errors::name_of(sequence),
-                            quote_identifier(GetUserNameFromId(GetUserId(), false)))));
+                            errors::name_of_role(GetUserId()))));
 }
 
 [[noreturn]] void makes_no_ids_here(Oid sequence, const char* detail)
