@@ -120,18 +120,26 @@ Archive::Archive(const Connection& connection, const std::vector<std::string>& s
     options.insert(options.end(), {"--section=pre-data", "--section=post-data", "--format=custom",
                                    "--compress=0", "--file=" + archive_.path()});
     run_pg_dump(connection, options);
+    pre_data_ = read_items("pre-data");
+    post_data_ = read_items("post-data");
+    std::vector<Item> all = pre_data_;
+    all.insert(all.end(), post_data_.begin(), post_data_.end());
+    text_ = sql(all);
+}
+
+const std::vector<Archive::Item>& Archive::items(Section section) const
+{
+    return section == Section::pre_data ? pre_data_ : post_data_;
 }
 
 /* Lines: 2917; 2606 17296 CONSTRAINT insta5 bookings bookings_pkey app. pg_restore writes a newline
  * in a name as a space, so each line is an item, and no name can add one to the list. A line that
  * begins with ; is a comment. The title is only shown, so an owner with a space in its name does no
  * harm. */
-std::vector<Archive::Item> Archive::items(Section section) const
+std::vector<Archive::Item> Archive::read_items(const std::string& section) const
 {
-    std::istringstream lines(run_program(
-        pg_restore_,
-        {"--list", section == Section::pre_data ? "--section=pre-data" : "--section=post-data",
-         archive_.path()}));
+    std::istringstream lines(
+        run_program(pg_restore_, {"--list", "--section=" + section, archive_.path()}));
     std::vector<Item> items;
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);
@@ -139,8 +147,10 @@ std::vector<Archive::Item> Archive::items(Section section) const
         char semicolon = 0;
         if (words >> item.id >> semicolon >> item.catalog >> item.object) {
             std::getline(words >> std::ws, item.title);
-            item.is_schema =
-                item.title.rfind("SCHEMA - ", 0) == 0 || item.title.rfind("ACL - SCHEMA ", 0) == 0;
+            item.kind = item.title.rfind("SCHEMA - ", 0) == 0 ? Item::Kind::schema
+                        : item.title.rfind("ACL - SCHEMA ", 0) == 0
+                            ? Item::Kind::privileges_of_schema
+                            : Item::Kind::other;
             const std::size_t schema = item.title.find(" " + schema_ + " ");
             if (!schema_.empty() && schema != std::string::npos)
                 item.title.erase(schema, schema_.size() + 1);
@@ -151,23 +161,22 @@ std::vector<Archive::Item> Archive::items(Section section) const
     return items;
 }
 
-std::string Archive::text() const
-{
-    std::vector<Item> all = items(Section::pre_data);
-    const std::vector<Item> rest = items(Section::post_data);
-    all.insert(all.end(), rest.begin(), rest.end());
-    return sql(all);
-}
-
 /* pg_restore writes privileges after everything else. But ALTER ... OWNER TO needs CREATE on the
  * schema for the new owner, if this role is no superuser. */
 std::string Archive::sql(const std::vector<Item>& items) const
 {
-    std::vector<Item> schemas;
-    std::vector<Item> rest;
-    for (const Item& item : items)
-        (item.is_schema ? schemas : rest).push_back(item);
-    const std::string text = body(schemas) + body(rest);
+    std::vector<Item> first;
+    std::vector<Item> rest = items;
+    if (std::any_of(items.begin(), items.end(), [](const Item& item) {
+            return item.kind == Item::Kind::privileges_of_schema;
+        })) {
+        const auto begin_of_rest =
+            std::stable_partition(rest.begin(), rest.end(),
+                                  [](const Item& item) { return item.kind != Item::Kind::other; });
+        first.assign(rest.begin(), begin_of_rest);
+        rest.erase(rest.begin(), begin_of_rest);
+    }
+    const std::string text = body(first) + body(rest);
     return text.empty() ? "" : kSettings + text;
 }
 

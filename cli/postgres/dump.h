@@ -54,23 +54,28 @@ public:
         std::uint32_t catalog; /* OID of the system catalogue; 0: the item is no object */
         std::uint32_t object;
         std::string title; /* FUNCTION next_id(); of several schemas FUNCTION insta5 next_id() */
-        bool is_schema;    /* or the privileges of one */
+        enum class Kind { schema, privileges_of_schema, other } kind;
     };
 
     Archive(const Connection& connection, const std::vector<std::string>& schemas);
 
     /* The items in the order in which they are to be made. */
-    std::vector<Item> items(Section section) const;
+    const std::vector<Item>& items(Section section) const;
     /* The items in their order, but first the schemas with their privileges, and last all other
      * privileges. "" for none. */
     std::string sql(const std::vector<Item>& items) const;
     /* All of it. */
-    std::string text() const;
+    const std::string& text() const { return text_; }
 
 private:
+    std::vector<Item> read_items(const std::string& section) const;
     std::string body(const std::vector<Item>& items) const;
 
     const std::string schema_;     /* if there is one */
     const std::string pg_restore_; /* its path */
     const NamelessFile archive_;
+    /* Each question to pg_restore takes as long as ten statements. */
+    std::vector<Item> pre_data_;
+    std::vector<Item> post_data_;
+    std::string text_;
 };

@@ -211,14 +211,17 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
                                                "DROP SCHEMA " + copies + move + " CASCADE;"});
     Trial trial(target, schemas, sole_owner(source, shards));
     std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
+    bool is_all = true;
     for (const Archive::Item& item : archive.items(Archive::Section::post_data))
-        if (item.title.rfind("MATERIALIZED VIEW DATA", 0) != 0) /* it can take long */
+        if (item.title.rfind("MATERIALIZED VIEW DATA", 0) != 0)
             items.push_back(item);
+        else
+            is_all = false; /* it can take long */
     /* The definition is tried as a whole, because most definitions can be made. Only if it cannot,
      * pg_restore is run for each item, to name those that fail. If none does, a lock was in the
      * way, or an item fails only after others: the second try tells. */
     std::vector<Statement> whole = statements;
-    whole.push_back({Kind::object, "definition", archive.sql(items)});
+    whole.push_back({Kind::object, "definition", is_all ? archive.text() : archive.sql(items)});
     if (trial.find_first(whole).empty())
         return {};
     for (const Archive::Item& item : items)
