@@ -16,7 +16,32 @@ void call(Connection& connection, const std::string& function,
     }
 }
 
+ServerError with_remedy(const ServerError& error, const std::string& sole_owner)
+{
+    return {error.what() + ("\nHINT:  " + remedy_of_foreign_code(sole_owner)), error.sqlstate};
+}
+
+void run_as(Connection& connection, const std::string& role, const std::string& sql)
+{
+    try {
+        call(connection, "run_as_role($1, $2)", {role, sql});
+    } catch (const ServerError& error) {
+        if (error.sqlstate == kForeignCode)
+            throw with_remedy(error, role);
+        throw;
+    }
+}
+
 } // namespace
+
+std::string remedy_of_foreign_code(const std::string& sole_owner)
+{
+    if (sole_owner.empty())
+        return "Give all objects of the shard to one role that is no superuser, and this works "
+               "with its rights; or to the role that connects.";
+    return "A table to which a foreign key of the shard leads has an expression with this "
+           "function, such as that of an index. Drop the expression there, or the key.";
+}
 
 std::string sole_owner(Connection& connection, const Shards& shards)
 {
@@ -47,9 +72,9 @@ void restore(Connection& connection, const std::string& sql, const std::string& 
         if (error.sqlstate != kForeignCode)
             throw;
         if (sole_owner.empty())
-            throw ServerError(error.what() + ("\nHINT:  " + kOneOwner), kForeignCode);
+            throw with_remedy(error, sole_owner);
         connection.run("ROLLBACK TO snowflake_restore");
-        call(connection, "run_as_role($1, $2)", {sole_owner, sql});
+        run_as(connection, sole_owner, sql);
     }
     connection.run("RELEASE snowflake_restore");
 }

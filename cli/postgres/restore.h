@@ -9,10 +9,8 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* The remedy of kForeignCode. */
-inline const std::string kOneOwner = "Give all objects of the shard to one role that is no "
-                                     "superuser, and this works with its rights; "
-                                     "or to the role that connects.";
+/* The remedy of kForeignCode; sole_owner is that of restore(). */
+std::string remedy_of_foreign_code(const std::string& sole_owner);
 
 /* The role that owns the schemas and all objects in them, without quotes; empty if there are
  * several, or if it is a superuser. */

@@ -148,7 +148,7 @@ private:
                    "for connections from this server the method scram-sha-256. Or connect as a "
                    "superuser.";
         if (error.sqlstate == kForeignCode)
-            return kOneOwner;
+            return remedy_of_foreign_code(sole_owner_);
         for (const std::string& schema : schemas_)
             if (message_of(error) == "permission denied for schema " + schema)
                 return "GRANT CREATE ON SCHEMA " + target_.identifier(schema) +

@@ -18,6 +18,7 @@
  * index or a materialized view, and in event triggers, which only superusers can make.
  */
 #include "errors.h"
+#include "owner.h"
 #include "pg.h"
 
 using namespace snowflake;
@@ -42,16 +43,10 @@ bool is_installed = false;
 
 bool is_harmless(Oid function)
 {
-    const HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for function %u", function);
-    const auto* row = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
+    const Oid owner = owner::of_function(function);
     /* PostgreSQL's own functions are of a superuser, who may be the guarded role. */
-    const bool is_harmless = superuser_arg(row->proowner)
-                                 ? row->provolatile == PROVOLATILE_IMMUTABLE
-                                 : row->proowner == guarded_role;
-    ReleaseSysCache(tuple);
-    return is_harmless;
+    return superuser_arg(owner) ? func_volatile(function) == PROVOLATILE_IMMUTABLE
+                                : owner == guarded_role;
 }
 
 /* The hook comes when the row is written, for a function that is replaced, too (ProcedureCreate()).
