@@ -60,7 +60,8 @@ END
 	$? = $status;
 }
 
-# Each statement can be on either server. One that fails is repeated with the same last ID.
+# Each statement can be on either server. One that fails is repeated with the same last ID. Only the numbers are of the
+# statement: psql also prints notifications, because PgBouncer gives it connections on which feed.py has run LISTEN.
 my ($last, @seen) = (0);
 
 sub ask
@@ -68,16 +69,15 @@ sub ask
 	my ($sql) = @_;
 	my ($out, $err);
 	my $is_done = IPC::Run::run([ 'psql', '-XAtq', '-d', shard5_of($pooler), '-c', $sql ], '>', \$out, '2>', \$err);
-	return $is_done ? $out : undef;
+	return $is_done ? [ $out =~ /^(\d+)$/mg ] : undef;
 }
 
 sub consume
 {
 	my $settled = ask('SELECT insta5.settled_id()') // return;
-	chomp $settled;
-	my $rows = ask("SELECT id FROM insta5.rows WHERE id > $last AND id <= $settled ORDER BY id") // return;
-	push @seen, split /\n/, $rows;
-	$last = $settled;
+	my $rows = ask("SELECT id FROM insta5.rows WHERE id > $last AND id <= $settled->[0] ORDER BY id") // return;
+	push @seen, @$rows;
+	$last = $settled->[0];
 	return;
 }
 
