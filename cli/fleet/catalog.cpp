@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/output.h"
+#include "base/quoting.h"
 #include "base/suggestion.h"
 #include "fleet/in_transit.h"
 #include "postgres/extension.h"
@@ -87,6 +88,15 @@ Shards find_unreadable(Connection& connection)
     for (int i = 0; i < rows.rows(); i++)
         unreadable.push_back({static_cast<int>(rows.number(i, 0)), rows.text(i, 1)});
     return unreadable;
+}
+
+std::string claim_sql(const Connection& connection, const Shards& shards)
+{
+    std::vector<std::string> numbers;
+    for (const Shard& shard : shards)
+        numbers.push_back(std::to_string(shard.number));
+    return "SELECT snowflake_internal.claim_shards(" + connection.literal(sql_array(numbers)) +
+           ", " + connection.literal(sql_array(schemas_in(shards))) + ")";
 }
 
 std::vector<Shard> read_shards(Connection& connection)

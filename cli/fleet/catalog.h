@@ -21,6 +21,10 @@ std::vector<Shard> read_shards(Connection& connection);
  * its owner is not UTF-8. The name is escaped. */
 Shards find_unreadable(Connection& connection);
 
+/* A SELECT that locks these numbers and the names of these schemas, until a transaction block or
+ * else the session ends. It is an error if another schema makes IDs of one of the numbers. */
+std::string claim_sql(const Connection& connection, const Shards& shards);
+
 /* The numbers that several open shards of a server have. A text names the schemas and the objects
  * that make the IDs, each with its owner, and the statement that removes the object: any role that
  * may create a table can plant one. The catalogs are read once more, and only if there are such

@@ -3,6 +3,7 @@
 #include "base/output.h"
 #include "cutover/lag.h"
 #include "cutover/waiting.h"
+#include "fleet/catalog.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/indexes.h"
@@ -89,7 +90,7 @@ void Copy::begin()
 }
 
 /* One transaction, so a command that is killed leaves nothing, or tables with a record that says
- * that they are a copy without an end: then they are dropped here. claim_shards() keeps other
+ * that they are a copy without an end: then they are dropped here. claim_sql() keeps other
  * schemas of the target from the numbers until the COMMIT. The subscription is a trial: the rows
  * may take hours. */
 void Copy::make_tables()
@@ -102,7 +103,7 @@ void Copy::make_tables()
         target_.run("DROP SCHEMA " + move_.quoted() + ", " + move_.name + " CASCADE");
     }
     if (move_.has_ids)
-        claim_shards(target_, move_);
+        target_.query(claim_sql(target_, move_.shards));
     restore(target_, definition, owner_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
     make_fence(target_, move_);

@@ -35,13 +35,6 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
     connection.run(move.sql("INSERT INTO @move@.shards VALUES ") + rows);
 }
 
-void claim_shards(Connection& target, const Move& move)
-{
-    for (const Shard& shard : move.shards)
-        target.query("SELECT snowflake_internal.claim_shard($1::integer, $2)",
-                     {std::to_string(shard.number), shard.schema});
-}
-
 void write_step(Connection& connection, const Move& move, Step step, const std::string& marker)
 {
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULLIF($2, '')::uuid, "

@@ -23,10 +23,6 @@ MoveState require_state(Connection& connection, const Move& move);
 void make_state(Connection& connection, const Move& move, const std::string& id,
                 const Address& other, Step step);
 
-/* Locks the numbers and the names of the schemas until the transaction ends; an error if another
- * schema has one of the numbers. */
-void claim_shards(Connection& target, const Move& move);
-
 /* Runs in the transaction that does the step, if there is one. The marker is erased if none is
  * given. */
 void write_step(Connection& connection, const Move& move, Step step,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/timeouts.h"
+#include "fleet/catalog.h"
 #include "postgres/restore.h"
 #include "postgres/security.h"
 #include "postgres/settings.h"
@@ -180,6 +181,11 @@ Statement subscription_of(Connection& subscriber, const std::string& name, const
             how_to_connect(dsn)};
 }
 
+Statement claim_of(Connection& target, const Shards& shards)
+{
+    return {Kind::shard, short_title_of(shards), claim_sql(target, shards) + ";"};
+}
+
 } // namespace
 
 Obstacles try_subscription(Connection& subscriber, const std::string& name, const std::string& dsn)
@@ -195,21 +201,20 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
 {
     if (Obstacles found = find_missing_crl(target, source_dsn); !found.empty())
         return found;
-    const std::vector<std::string> schemas = schemas_in(shards);
     std::vector<Statement> statements;
     std::string copies;
-    for (const Shard& shard : shards) {
-        const std::string number = std::to_string(shard.number);
+    for (const Shard& shard : shards)
         copies += shard.quoted + ", ";
-        statements.push_back({Kind::shard, "shard " + number,
-                              "SELECT snowflake_internal.claim_shard(" + number + ", " +
-                                  target.literal(shard.schema) + ");"});
-    }
-    statements.push_back(subscription_of(target, move, source_dsn));
     if (replaces_copy)
-        statements.insert(statements.begin(), {Kind::shard, "closed copy",
-                                               "DROP SCHEMA " + copies + move + " CASCADE;"});
-    Trial trial(target, schemas, sole_owner(source, shards));
+        statements.push_back(
+            {Kind::shard, "closed copy", "DROP SCHEMA " + copies + move + " CASCADE;"});
+    std::vector<Statement> whole = statements;
+    whole.push_back(claim_of(target, shards));
+    for (const Shard& shard : shards)
+        statements.push_back(claim_of(target, {shard}));
+    for (std::vector<Statement>* const some : {&whole, &statements})
+        some->push_back(subscription_of(target, move, source_dsn));
+    Trial trial(target, schemas_in(shards), sole_owner(source, shards));
     std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
     bool is_all = true;
     for (const Archive::Item& item : archive.items(Archive::Section::post_data))
@@ -220,7 +225,6 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
     /* The definition is tried as a whole, because most definitions can be made. Only if it cannot,
      * pg_restore is run for each item, to name those that fail. If none does, a lock was in the
      * way, or an item fails only after others: the second try tells. */
-    std::vector<Statement> whole = statements;
     whole.push_back({Kind::object, "definition", is_all ? archive.text() : archive.sql(items)});
     if (trial.find_first(whole).empty())
         return {};

@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "base/output.h"
-#include "base/quoting.h"
 #include "definition/marks.h"
+#include "fleet/catalog.h"
 #include "postgres/restore.h"
 
 namespace
@@ -54,14 +54,10 @@ std::vector<std::unique_ptr<Connection>> connect(const Server& home, std::size_t
  * number or name waits until the session ends. */
 void claim(Connection& connection, const Batch& batch)
 {
-    std::vector<std::string> numbers;
-    std::vector<std::string> schemas;
-    for (const ShardState* target : batch) {
-        numbers.push_back(std::to_string(target->shard.number));
-        schemas.push_back(target->shard.schema);
-    }
-    connection.query("SELECT snowflake_internal.claim_shards($1, $2)",
-                     {sql_array(numbers), sql_array(schemas)});
+    Shards shards;
+    for (const ShardState* target : batch)
+        shards.push_back(target->shard);
+    connection.query(claim_sql(connection, shards));
 }
 
 bool is_claimed(Connection& connection, const Batch& batch)

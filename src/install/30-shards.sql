@@ -33,7 +33,8 @@ CREATE FUNCTION snowflake_internal.call_of(classid oid, objid oid, objsubid inte
 CREATE FUNCTION snowflake_internal.claim_shard(shard integer, schema_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shard';
 
--- The same for several, until the session ends: the time of a claim grows with the number of shards of the database.
+-- The same for several: the time of a claim grows with the number of shards of the database. Without a transaction block they are locked
+-- until the session ends.
 CREATE FUNCTION snowflake_internal.claim_shards(shards integer[], schema_names name[]) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_claim_shards';
 

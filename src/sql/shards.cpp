@@ -186,7 +186,8 @@ PGDLLEXPORT Datum snowflake_claim_shard(PG_FUNCTION_ARGS)
 }
 
 /* snowflake_internal.claim_shards(shards integer[], schema_names name[]) returns void; 2202E for
- * arrays of two lengths */
+ * arrays of two lengths. In a transaction block the claims last until it ends, else until the
+ * session ends. */
 PG_FUNCTION_INFO_V1(snowflake_claim_shards);
 PGDLLEXPORT Datum snowflake_claim_shards(PG_FUNCTION_ARGS)
 {
@@ -202,7 +203,8 @@ PGDLLEXPORT Datum snowflake_claim_shards(PG_FUNCTION_ARGS)
     if (count != schema_count)
         ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                         errmsg("each shard needs one schema name")));
-    claim_shards(Keeper::session, shards, schemas, count);
+    claim_shards(IsTransactionBlock() ? Keeper::transaction : Keeper::session, shards, schemas,
+                 count);
     PG_RETURN_VOID();
 }
 

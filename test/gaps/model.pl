@@ -35,7 +35,7 @@ my %outside = (
 
 my $reads_only = qr/^\w+: (?:snowflake_\w+: )?(?:(?:SELECT|WITH|SHOW|COMMIT)\b| *\(\d)/;
 my $calls = qr/\b(?:snowflake_move_N|snowflake_split)\.(?!missing_triggers|read_sequences|sequences_of|fingerprint)\w+\(
-	| \b(?:claim_shard|copy_rows|lock_sequence|setval|pg_promote|pg_reload_conf|pg_terminate_backend)\(
+	| \b(?:claim_shards|copy_rows|lock_sequence|setval|pg_promote|pg_reload_conf|pg_terminate_backend)\(
 	| \bpg_(?:drop|create_logical|create_physical)_replication_slot\( | \bpg_replication_origin_advance\(/x;
 
 sub changes
@@ -52,7 +52,7 @@ sub changing
 	{
 		if (my ($server) = $gap =~ /^(\w+): ROLLBACK (?:TO subscription|\()/)
 		{
-			pop @kept while @kept && $kept[-1] =~ /^$server: .*(?:claim_shard|run_guarded|CREATE SUBSCRIPTION)/;
+			pop @kept while @kept && $kept[-1] =~ /^$server: .*(?:claim_shards|run_guarded|CREATE SUBSCRIPTION)/;
 		}
 		elsif (changes($gap)) { push @kept, $gap }
 	}
