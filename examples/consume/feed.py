@@ -30,8 +30,9 @@ def main():
     news = []
     while True:
         try:
-            # Behind PgBouncer each transaction can have another server connection, without the statements prepared before.
-            with psycopg.connect(autocommit=True, prepare_threshold=None) as connection:
+            # Behind PgBouncer each transaction can have another server connection, without the statements prepared before. In a
+            # database of encoding SQL_ASCII texts would be bytes without a client_encoding.
+            with psycopg.connect(autocommit=True, prepare_threshold=None, client_encoding="utf8") as connection:
                 connection.add_notify_handler(news.append)
                 connection.execute("LISTEN insta5_photos")
                 while True:

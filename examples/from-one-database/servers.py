@@ -27,7 +27,9 @@ class Server:
         """Each name is qualified; values are written in the same way by both servers."""
         settings = ["search_path=", "lock_timeout=200ms", "extra_float_digits=1", "datestyle=ISO", "timezone=UTC"]
         settings += ["intervalstyle=postgres", "bytea_output=hex"]
-        return psycopg.connect(self.dsn, autocommit=True, options="".join(f" -c {setting}" for setting in settings))
+        # In a database of encoding SQL_ASCII texts would be bytes without a client_encoding.
+        return psycopg.connect(self.dsn, autocommit=True, client_encoding="utf8",
+                               options="".join(f" -c {setting}" for setting in settings))
 
     def rows(self, statement, parameters=None):
         return self.connection.execute(statement, parameters).fetchall()
