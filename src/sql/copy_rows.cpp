@@ -74,13 +74,16 @@ PG_FUNCTION_INFO_V1(snowflake_copy_rows);
 PGDLLEXPORT Datum snowflake_copy_rows(PG_FUNCTION_ARGS)
 {
     PreventCommandIfReadOnly("snowflake_internal.copy_rows()");
-    const Relation table = table_open(PG_GETARG_OID(0), RowExclusiveLock);
+    const Oid oid = PG_GETARG_OID(0);
+    LockRelationOid(oid, RowExclusiveLock);
+    const Oid owner = owner::of_table(oid); /* 42P01, where table_open() has an internal error */
+    const Relation table = table_open(oid, NoLock);
     errors::require_ordinary_table(table);
     List* columns = names_of(PG_GETARG_ARRAYTYPE_P(1));
     char* format = text_to_cstring(PG_GETARG_TEXT_PP(2));
     const bytea* rows = PG_GETARG_BYTEA_PP(3);
     owner::Rights rights = {};
-    owner::become_role(rights, table->rd_rel->relowner);
+    owner::become_role(rights, owner);
     /* The setting lasts until become_again(). owner::set() is not used: only a superuser may set
      * it. */
     set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
