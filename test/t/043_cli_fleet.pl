@@ -1,6 +1,6 @@
 # snowflake-shard over several servers: how they are named, a database that is given twice, standbys, a server
 # that is down, a shard that is moving. A verb does what it says on all servers, or says on which it did not.
-# 047_cli_changes.pl has the changes that run records.
+# 047_cli_run.pl has the changes that run records.
 
 use strict;
 use warnings;

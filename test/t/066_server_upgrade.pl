@@ -62,7 +62,7 @@ my %real = (
 
 # The blocks of the page below a heading: pairs of commands and the output that is shown.
 my $page = slurp_file("$FindBin::RealBin/../../docs/upgrade.md");
-my $mark = qr/<!-- not run: two versions of PostgreSQL; test\/t\/066_upgrade\.pl runs it -->/;
+my $mark = qr/<!-- not run: two versions of PostgreSQL; test\/t\/066_server_upgrade\.pl runs it -->/;
 
 sub blocks_of
 {

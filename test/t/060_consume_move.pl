@@ -84,23 +84,26 @@ sub consume
 my @move = ('move', 'insta5', '--from', $nodes[0], '--to', $nodes[1], '--pgbouncer', $pooler->{dsn}, '--config', $pooler->{file});
 foreach my $step ([ '--reversible' ], [ '--undo', '--reversible' ], [ '--undo' ])
 {
-	# The third one goes back from the second: its servers are those of the second, exchanged twice.
-	my @line = @$step == 1 && $step->[0] eq '--undo' ? @move[ 0, 1, 2, 5, 4, 3, 6 .. $#move ] : @move;
-	my ($out, $err) = ('', '');
-	my $run = IPC::Run::start([ shard_command($program, @line, @$step) ], '<', \undef, '>', \$out, '2>', \$err);
-	consume() while goes_on($run);
-	$run->finish;
-	is($run->result(0), 0, "move @$step") or diag("$out$err");
-	consume() foreach 1 .. 5;
+	subtest "the consumer reads over move @$step" => sub {
+		# The third one goes back from the second: its servers are those of the second, exchanged twice.
+		my @line = @$step == 1 && $step->[0] eq '--undo' ? @move[ 0, 1, 2, 5, 4, 3, 6 .. $#move ] : @move;
+		my ($out, $err) = ('', '');
+		my $run = IPC::Run::start([ shard_command($program, @line, @$step) ], '<', \undef, '>', \$out, '2>', \$err);
+		consume() while goes_on($run);
+		$run->finish;
+		is($run->result(0), 0, 'exit status') or diag("$out$err");
+		consume() foreach 1 .. 5;
+	};
 }
-$writers->signal('TERM');
-$writers->finish;
-consume();
 
-my @rows = split /\n/, $nodes[1]->safe_psql('postgres', 'SELECT id FROM insta5.rows ORDER BY id');
-cmp_ok(scalar @rows, '>', 1000, scalar(@rows) . ' rows were written');
-is(join(' ', @seen) eq join(' ', @rows) ? '' : scalar(@seen) . ' of ' . scalar(@rows), '',
-	'the consumer has got all of them once, in their order');
+subtest 'the consumer has each row once' => sub {
+	$writers->signal('TERM');
+	$writers->finish;
+	consume();
+	my @rows = split /\n/, $nodes[1]->safe_psql('postgres', 'SELECT id FROM insta5.rows ORDER BY id');
+	cmp_ok(scalar @rows, '>', 1000, scalar(@rows) . ' rows were written');
+	is(join(' ', @seen) eq join(' ', @rows) ? '' : scalar(@seen) . ' of ' . scalar(@rows), '', 'all of them, in their order');
+};
 
 my $home = $nodes[1];
 

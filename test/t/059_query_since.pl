@@ -1,6 +1,6 @@
 # snowflake-shard query --since: each run prints what is new in all shards. It is killed at random under load: the file that it
 # appends to has each row once. What it refuses; a shard that waits too long; rights of the owner; an extension of an earlier
-# version; several sequences. 089_since_kinds.pl has the kinds of tables.
+# version; several sequences. 089_query_since_kinds.pl has the kinds of tables.
 #
 #   SNOWFLAKE_TEST_CYCLES   the number of kills (50)
 #   SNOWFLAKE_TEST_SEED     as an earlier run has printed it
