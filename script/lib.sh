@@ -190,7 +190,7 @@ run_logged() {
 }
 
 progress=last_line
-progress_interval=300
+progress_interval=60
 step= # the name of the step for last_line
 
 last_line() {
