@@ -78,6 +78,9 @@ Obstacles find_obstacles(Entries& entries, const MoveOptions& options)
             if (entries[i].has_moved)
                 continue;
             const Prefix prefix(short_title_of(entries[i].shards) + ": ");
+            if (entries.size() > 1)
+                warn("looking for obstacles, set " + std::to_string(i + 1) + " of " +
+                     std::to_string(entries.size()));
             MoveCommand command = command_of(entries[i], entries[i].options);
             for (Obstacle& obstacle : command.find_obstacles(capacity)) {
                 obstacle.server = short_title_of(entries[i].shards) + ", " + obstacle.server;

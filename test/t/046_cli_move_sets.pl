@@ -222,6 +222,8 @@ subtest 'a move that fails does not stop the others' => sub {
 		'4,6 4,6 4,6 4,6 5 5 5 5',
 		'one set at a time on a server that is spelled in two ways')
 		or diag($err);
+	is(join(' ', sort $err =~ /^snowflake-shard: shards? (\S+: looking for obstacles, set .*)/mg),
+		'4,6: looking for obstacles, set 1 of 2 5: looking for obstacles, set 2 of 2', 'each set is named before its look');
 	like($err, qr/^snowflake-shard: 1 of 2 sets have ended, (\d+ kB) of .*(?s:.*)^snowflake-shard: 2 of 2 sets have ended, (\d+ kB) of \2$/m,
 		'how much of the list is done');
 	is(places(), '7|0 1 2 3 4 6|5', 'as it is written');
