@@ -117,23 +117,28 @@ void check_sequence(Oid sequence)
         permission_denied(sequence);
 }
 
-/* SQLSTATE 25006 as for a draw. */
-void check_open(Oid sequence, const Stored& stored)
+/* SQLSTATE 25006 as for a draw. Returns the last value of the sequence. */
+std::int64_t check_open(Oid sequence)
 {
     const HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
     if (!HeapTupleIsValid(tuple))
         elog(ERROR, "cache lookup failed for sequence %u", sequence);
     const auto* form = reinterpret_cast<Form_pg_sequence>(GETSTRUCT(tuple));
-    const bool closed = is_closed(form->seqmin, form->seqmax);
-    const bool citus = is_citus_copy(form->seqmin, form->seqmax);
-    const bool at_end = stored.value >= form->seqmax && stored.is_called;
+    const std::int64_t last = form->seqmax;
+    const bool closed = is_closed(form->seqmin, last);
+    const bool citus = is_citus_copy(form->seqmin, last);
     ReleaseSysCache(tuple);
     if (closed)
         makes_no_ids_here(sequence, "Its MINVALUE and MAXVALUE leave no value to be drawn, as "
                                     "snowflake-shard move sets them when a shard has left.");
     if (citus)
         makes_no_ids_here(sequence, "It is the copy of a sequence on a Citus worker.");
-    if (at_end)
+    return last;
+}
+
+void check_not_at_end(Oid sequence, const Stored& stored, std::int64_t last)
+{
+    if (stored.value >= last && stored.is_called)
         makes_no_ids_here(sequence, "It is at its end, as snowflake-shard split leaves it where a "
                                     "shard has left.");
 }
@@ -160,7 +165,9 @@ Id id_at(Position position, Epoch epoch, Shard shard)
  * an asynchronous commit. If a crash took the position back, later draws could be at or below it.
  * So the result is made durable as the ID of a draw is.
  *
- * ACCESS SHARE: RowExclusiveLock would make two consumers wait for each other.
+ * ACCESS SHARE: RowExclusiveLock would make two consumers wait for each other. ALTER SEQUENCE does
+ * not wait for it. So the bounds are read before the page: snowflake-shard sets the position of a
+ * sequence before the bounds that open it are committed.
  */
 Id settled_id(Oid sequence, Epoch epoch, Shard shard)
 {
@@ -170,11 +177,12 @@ Id settled_id(Oid sequence, Epoch epoch, Shard shard)
         snapshot_is_older();
     LockRelationOid(sequence, AccessShareLock);
     check_sequence(sequence);
+    const std::int64_t last = check_open(sequence);
     Stored stored = {};
     XLogRecPtr record = InvalidXLogRecPtr;
     if (!registry::peek_sequence(sequence, &stored, &record))
         cannot_be_read(sequence);
-    check_open(sequence, stored);
+    check_not_at_end(sequence, stored, last);
     wait_for_draws(sequence);
     const Start start = start_of(stored, epoch);
     make_durable(record, ms_of(start.position) > clock::now());
