@@ -144,7 +144,7 @@ struct MoveArguments {
                        "--hold, and a report with the expected pause and the commands of the day");
         kind->add_flag("--cutover", move.is_cut_over, "let a move that is held go on to its end");
         kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
-        kind->add_flag("--abort", move.is_aborted, "undo a move, up to the cutover");
+        kind->add_flag("--abort", move.is_aborted, "undo a move, until the target is open");
         kind->add_flag("--undo", move.is_undone,
                        "move a shard back that was moved with --reversible");
         kind->add_flag("--complete", move.is_completed,

@@ -178,9 +178,10 @@ std::string next_commands(const InTransit& shard)
         {"--cutover", "opens the target and closes the source"},
         {"--abort", "undoes the " + what},
         {"--undo", shard.set.size() > 1 ? "moves the shards back" : "moves the shard back"},
-        {"--complete", shard.motion() == Motion::reverse ? "stops reverse replication"
-                       : is_move                         ? "drops the closed copy"
-                                                         : "drops closed rows and the triggers"}};
+        {"--complete", shard.motion() == Motion::reverse
+                           ? "stops reverse replication, and drops the old rows for good"
+                       : is_move ? "drops the closed copy"
+                                 : "drops closed rows and the triggers"}};
     std::string text;
     for (const char* const option : options_of(shard))
         if (option != nullptr)
@@ -221,7 +222,7 @@ std::string describe(const InTransit& shard)
 
 void require_unmoved(ServerSet& servers, const ShardSet& shards)
 {
-    /* A shard at rest is passed over: its old rows only wait to be dropped. Reverse replication
+    /* Shards at rest are skipped: only their old rows are left, to be dropped. Reverse replication
      * counts, because its worker fails at a column that one side lacks. Both servers know of a
      * move: the target's record says that it is open, and the one that follows says nothing of an
      * undo. */

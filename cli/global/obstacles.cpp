@@ -36,7 +36,8 @@ Obstacles find_in_table(Connection& writer, Connection& follower, const Subscrip
     }
     found.read(follower, R"(
         SELECT format('table %s: subscription %I writes to it', $1::regclass, subname),
-               format('DROP SUBSCRIPTION %I;', subname)
+               format('Take the table out of its publication (%s). Then: ALTER SUBSCRIPTION %I REFRESH PUBLICATION;',
+                      array_to_string(subpublications, ', '), subname)
         FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid = srsubid
         WHERE srrelid = $1::regclass AND NOT starts_with(subname, 'snowflake_global_'))",
                {table});

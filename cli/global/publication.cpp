@@ -19,7 +19,10 @@ SELECT format('publication %I is of role %I, which is neither this role nor a su
 FROM pg_publication WHERE pubname = $1 AND NOT )" +
            is_trusted("pubowner") + R"(
 UNION ALL
-SELECT format('publication %I is for all tables, or for all tables of a schema', pubname), format('DROP PUBLICATION %I;', pubname)
+SELECT format('publication %I is for all tables, or for all tables of a schema', pubname),
+       CASE WHEN puballtables THEN format('DROP PUBLICATION %I;', pubname)
+            ELSE (SELECT format('ALTER PUBLICATION %I DROP TABLES IN SCHEMA %s;', pubname, string_agg(pnnspid::regnamespace::text, ', '))
+                  FROM pg_publication_namespace WHERE pnpubid = p.oid) END
 FROM pg_publication AS p WHERE pubname = $1 AND )" +
            kIsForAll + R"(
 UNION ALL

@@ -23,19 +23,32 @@ std::optional<Server> connect_writer(const GlobalOptions& options, bool may_lack
     }
 }
 
+[[noreturn]] void no_follower()
+{
+    throw UsageError("no follower is given\nHINT:  --on takes the server where the tables are "
+                     "written, and then one or more other servers.");
+}
+
+/* An empty list would be read from the file of SNOWFLAKE_SERVERS. */
+std::vector<std::string> followers_of(const GlobalOptions& options)
+{
+    if (options.on.size() < 2)
+        no_follower();
+    return {options.on.begin() + 1, options.on.end()};
+}
+
 } // namespace
 
 GlobalSession::GlobalSession(const GlobalOptions& options, bool may_lack_writer)
     : given_writer_(connect_writer(options, may_lack_writer)),
-      servers_({options.on.begin() + 1, options.on.end()}, Access::writes, false),
+      servers_(followers_of(options), Access::writes, false),
       writer_(given_writer_ ? &given_writer_->connection : nullptr)
 {
     for (std::size_t i = 0; i < servers_.size(); i++)
         if (!writer_ || !is_same_server(*writer_, servers_[i].connection))
             followers_.push_back(&servers_[i].connection);
     if (followers_.empty())
-        throw UsageError("no follower is given\nHINT:  --on takes the server where the tables are "
-                         "written, and then one or more other servers.");
+        no_follower();
     lock();
 }
 

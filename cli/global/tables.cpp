@@ -115,7 +115,7 @@ Obstacles find_unpublishable(Connection& writer, const std::string& table)
         if (table.compare(0, shard.quoted.size() + 1, shard.quoted + ".") == 0)
             found.add(writer.server(),
                       "table " + visible(table) + " is of shard " + std::to_string(shard.number),
-                      "ALTER TABLE " + visible(table) + " SET SCHEMA public;");
+                      "Name a table of another schema: a global table belongs to no shard.");
     return found;
 }
 

@@ -81,6 +81,15 @@ private:
         return "--on " + shell_quoted(printed_dsn(writer_.address(), writer_.dsn())) + " " +
                shell_quoted(printed_dsn(follower_.address(), follower_.dsn()));
     }
+    /* The removal of the last follower takes the publication away, and with it their names. */
+    std::string all_tables() const
+    {
+        std::string names;
+        for (const std::string& table : publication_.tables)
+            names += shell_quoted(table) + " ";
+        return names;
+    }
+
     std::string add_command(const std::string& tables) const
     {
         return "snowflake-shard global add " + tables + servers();
@@ -112,7 +121,7 @@ private:
             add("slot", "slot " + subscription_.slot,
                 "it is not on " + writer_.server() + ", or has lost WAL: changes are missing here",
                 "snowflake-shard global remove " + servers() + "; make the rows equal; " +
-                    add_command(""));
+                    add_command(all_tables()));
             return false;
         }
         return subscription_.is_enabled && is_read();
@@ -216,7 +225,7 @@ void check_writer(Connection& writer, const Publication& publication, Findings& 
     const Subscription subscription = find_subscription(writer);
     if (!subscription.name.empty())
         findings.add(writer, "subscription", "subscription " + subscription.name,
-                     "it follows, though the tables are written here",
+                     "this server publishes the global tables, and must not subscribe to them",
                      subscription.problem.empty() ? "" : subscription.problem[0].hint);
 }
 

@@ -11,10 +11,10 @@
 #include "move/reverse.h"
 #include "postgres/identity.h"
 
-/* Ends a move before the cutover. The shards are where they were; if they have come from the
- * target, that follows them on. Clients come first: the fence is lowered and they are let go before
- * anything is removed. The record on the source is removed or reset last, so an --abort that was
- * killed can be given again. */
+/* Ends a move before the target is open. The shards are where they were. If an undo ends here, the
+ * target of the move stays open, and the source continues to follow it. Clients come first: the
+ * fence is lowered and they are let go before anything is removed. The record on the source is
+ * removed or reset last, so an --abort that was killed can be given again. */
 int MoveCommand::abort(const Standing& now)
 {
     require_same_servers(now);

@@ -44,7 +44,7 @@ int MoveCommand::go_on()
         const std::string to = without_secrets(options_.to);
         throw Failure(error.of_undo +
                       "\nHINT:  " + move_command(move_.shards, to, from, "--complete") +
-                      " stops reverse replication. Then " +
+                      " stops reverse replication, and drops the rows that followed. Then " +
                       move_command(move_.shards, from, to, "") + " moves the " +
                       (move_.is_one() ? "shard" : "shards") + " back, with a copy of the rows.");
     } catch (const std::exception& error) {
@@ -186,10 +186,10 @@ std::vector<std::string> MoveCommand::compare_as_opened(std::optional<Connection
         warn("both: comparing rows");
         differences = compare_rows(source_, *snapshot, move_.shards, options_.verify_size);
     } else if (standing().is_undo()) {
-        warn("the rows are not compared: the target was opened by a command that ended then");
+        warn("the rows are not compared: the earlier command ended when it had opened the target");
     } else {
-        warn("rows that were written after the comparison before the cutover are not compared: the "
-             "target was opened by a command that ended then");
+        warn("rows that were written after the first comparison are not compared: the earlier "
+             "command ended when it had opened the target");
     }
     for (const std::string& difference : differences)
         warn(visible(difference));

@@ -98,7 +98,7 @@ Obstacles find_missing_rights(Connection& subscriber, const Owners& owners, cons
         return {{subscriber.server(),
                  "role " + name + " may not make a subscription: before PostgreSQL 16 only a " +
                      "superuser may",
-                 "Connect to that server as a superuser, or ALTER ROLE " + name + " SUPERUSER;"}};
+                 "Connect to that server as a superuser."}};
     Obstacles found;
     found.read(subscriber, subscription_rights_sql, {owners.names, owners.objects});
     /* password_required is true, so libpqrcv_check_conninfo() looks for the password in the string

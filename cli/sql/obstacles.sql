@@ -5,7 +5,7 @@
 -- the query names the processes that take none of max_worker_processes. A subscription has a replication origin; before PostgreSQL 18
 -- max_replication_slots limits these, too.
 SELECT format('%s = %s, and %s are in use: %s', name, setting, used, takes),
-       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + needed + 2)
+       format('ALTER SYSTEM SET %s = %s; and restart the server, after its hot standbys', name, used + needed + 2)
 FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots), $1::bigint, $2),
              ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication), $1::bigint, $2),
              ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription), $3::bigint, $4),
@@ -47,7 +47,7 @@ ORDER BY tbl, title
 -- The definition calls the functions of the extension by their schema, so that must be the same; and it may call functions that an earlier
 -- version does not have. max() returns a row also where the extension is missing. $2, $3: version and schema on the source.
 SELECT format('extension snowflake is %s, and on the source it is %s in schema %s', there, $2::text, $3::text),
-       'CREATE EXTENSION snowflake; or ALTER EXTENSION snowflake UPDATE; or ... SET SCHEMA'
+       format('CREATE EXTENSION snowflake SCHEMA %1$s; or ALTER EXTENSION snowflake UPDATE; to have it in schema %1$s, use another database', $3::text)
 FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::regnamespace)), 'missing'),
              bool_and(string_to_array(extversion, '.')::integer[] >= string_to_array($2, '.')::integer[]
                       AND extnamespace::regnamespace::text = $3)

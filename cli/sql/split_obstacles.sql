@@ -47,10 +47,13 @@ SELECT format('transaction %L of database %I is prepared, and would be prepared 
 FROM pg_prepared_xacts
 UNION ALL
 SELECT format('logical slot %s of database %I would be on this server alone', slot_name, database),
-       format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name)
+       CASE WHEN starts_with(slot_name, 'snowflake_move_')
+            THEN format('End its move first: snowflake-shard list, with database %I, prints the next command', database)
+            WHEN slot_name ~ '^pg_[0-9]+_sync_' THEN 'Wait until its subscriber has copied the table'
+            ELSE format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name) END
 FROM pg_replication_slots
 WHERE slot_type = 'logical' AND NOT starts_with(slot_name, 'snowflake_global_')
-AND (database <> current_database() OR slot_name ~ '^(snowflake_|pg_[0-9]+_sync_)')
+AND (database <> current_database() OR slot_name ~ '^(snowflake_|pg_[0-9]+_sync_)' AND NOT starts_with(slot_name, 'snowflake_move_'))
 UNION ALL
 SELECT format('subscription %I of database %I would be on both servers', subname, datname),
        format('ALTER SUBSCRIPTION %I DISABLE; in database %I. After the split, %s', subname, datname,

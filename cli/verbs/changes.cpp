@@ -123,8 +123,9 @@ std::vector<Change> read_changes(const RunOptions& options)
 {
     if (options.no_transaction && (!options.once.empty() || !options.folder.empty()))
         throw UsageError("a change is recorded in the transaction that makes it, and "
-                         "--no-transaction has none\nHINT:  Write a statement that can be run "
-                         "again, such as CREATE INDEX CONCURRENTLY IF NOT EXISTS, without --once.");
+                         "--no-transaction has none\nHINT:  Run it without --once. After an error, "
+                         "DROP INDEX CONCURRENTLY IF EXISTS removes the index that a failed CREATE "
+                         "INDEX CONCURRENTLY has left.");
     if (options.folder.empty())
         return {{options.once.empty() ? "" : checked_name(options.once),
                  read_sql(options.sql, options.file, "--sql, --file or --dir"), ""}};

@@ -178,7 +178,6 @@ std::string pooler_line(const std::string& alias, const Address& place, const st
  * pooling PgBouncer would run DISCARD ALL between two clients, which resets it. */
 void print_pgbouncer(const Map& map, const MapOptions& options, ServerSet& servers)
 {
-    require_one_place_each(map);
     const std::string user = options.user.empty() ? "" : " user=" + pooler_value(options.user);
     const std::string more = options.search_path ? further_search_path(servers) : "";
     const Standbys standbys = find_standbys(servers, options.replicas);
@@ -203,7 +202,6 @@ void print_pgbouncer(const Map& map, const MapOptions& options, ServerSet& serve
  * number itself. */
 void print_plproxy(const Map& map, const std::string& cluster)
 {
-    require_one_place_each(map);
     std::string partitions = "        ('modular_mapping', '1')";
     int next = 0;
     for (const MappedShard& shard : map)
@@ -238,6 +236,8 @@ int map_shards(const MapOptions& options)
                          " needs --format pgbouncer");
     ServerSet servers(options.dsns, Access::reads, options.keep_going);
     const Map map = read_map(servers);
+    if (format != "table") /* people see both places; a router reads one of them */
+        require_one_place_each(map);
     if (format == "pgbouncer")
         print_pgbouncer(map, options, servers);
     else if (format == "plproxy")

@@ -123,7 +123,8 @@ private:
                                 count_of(static_cast<std::size_t>(ids.number(i, 1)), "ID") +
                                     " not of shard " + shard + ", the smallest is " +
                                     ids.text(i, 2),
-                                "SELECT * FROM " + column.table + " WHERE (" + column.name +
+                                "SELECT * FROM " + column.table + " WHERE " + column.name +
+                                    " >= 9007199254740992 AND (" + column.name +
                                     " >> 10) & 8191 <> " + shard + ";"});
         }
     }

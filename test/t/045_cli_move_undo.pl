@@ -90,7 +90,7 @@ subtest 'the source follows the target' => sub {
 	($status, $out, $err) =
 		run_shard($program, 'clone', $nodes[1], '--template', 'insta5', '--shards', '6', '--schema', 'insta{}');
 	like("$status $err",
-		qr/^3 .*schema insta5, has reverse replication\nHINT: .* --complete stops reverse replication\. .*Nothing was made/,
+		qr/^3 .*schema insta5, has reverse replication\nHINT: .* --complete stops reverse replication, and drops the old rows for good\. .*Nothing was made/,
 		'clone refuses a template with triggers of a move');
 	is(sqlstate($nodes[0], "INSERT INTO insta5.log (v) VALUES ('x')"), '25006', 'the source is closed');
 	$nodes[1]->safe_psql('postgres', 'INSERT INTO insta5.empty DEFAULT VALUES; INSERT INTO insta5.empty DEFAULT VALUES');

@@ -184,7 +184,33 @@ subtest 'a split that ends before the bounds of its sequences' => sub {
 	like($split->{err}, qr/the definitions of shard 2, schema insta2 on \S+ and \S+ differ: one of them was changed since the promotion/,
 		'and of DDL since then, on either server');
 	is((run_shard($program, 'verify', $one, $two))[0], 0, 'verify finds nothing');
+	is((run_shard($program, 'split', @servers, '--complete'))[0], 0, '--complete');
+	$two->stop;
+	make_real_shard($one, 'postgres', $_, "insta$_") foreach 2, 3;
+};
+
+subtest 'the old server is lost after the promotion: the statements of docs/move-failures.md' => sub {
+	my $two = new_standby($one, 'alone');
+	my $dir = PostgreSQL::Test::Utils::tempdir_short();
+	my %nodes = (one => $one, two => $two);
+	mkdir "$dir/$_" foreach keys %nodes;
+	my $proxy = Proxy->new(map { $_ => { listen => "$dir/$_/.s.PGSQL.5432",
+				upstream => $nodes{$_}->host . '/.s.PGSQL.' . $nodes{$_}->port } } keys %nodes);
+	my $run = Command::run($proxy, [ $program, 'split', '--from', "host=$dir/one port=5432 dbname=postgres",
+			'--standby', "host=$dir/two port=5432 dbname=postgres", '--shards', '2,3' ], sub {
+		my ($server, $gap, undef, $run) = @_;
+		kill 'KILL', $run->{pid} if $gap =~ /^two: SELECT snowflake_split\.end_sequences/;
+		return 0; });
+	is($run->{status}, 'signal 9', 'the command was killed before the opening') or diag($run->{err});
+	$one->stop('immediate');
+	is(open_shards($two), '()', 'no shard is open');
+	my $page = slurp_file("$FindBin::RealBin/../../docs/move-failures.md");
+	my ($sql) = $page =~ /^## The old server is lost for good\n.*?^```sql\n(.*?)^```$/ms;
+	my ($status, undef, $error) = $two->psql('postgres', $sql, on_error_stop => 1);
+	is($status, 0, 'the statements') or diag($error);
+	is(open_shards($two), '(2,3)', 'the shards that leave are open');
+	await('the server can be written to', sub { $two->safe_psql('postgres', 'SHOW default_transaction_read_only') eq 'off' });
+	ok($two->safe_psql('postgres', q{INSERT INTO insta3.users (name) VALUES ('new') RETURNING id}) > 0, 'a row');
 	$two->stop;
 };
-$one->stop;
 done_testing();

@@ -204,11 +204,11 @@ subtest 'a slot that is lost' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'moved');
 	$lose->($two, $one);
 	$shown = shown();
-	like($shown, qr/^open, reverse replication lost: .* --complete\n.* --complete stops reverse replication\./,
+	like($shown, qr/^open, reverse replication lost: .* --complete\n.* --complete stops reverse replication, and drops the old rows for good\./,
 		'of reverse replication: list and verify name --complete');
 	unlike($shown, qr/--undo/, 'and not --undo');
 	is_refused([ @nodes, '--undo' ],
-		qr/is gone, or .*\nHINT: .* --complete stops reverse replication\. Then .* moves the shard back, with a copy/, '--undo');
+		qr/is gone, or .*\nHINT: .* --complete stops reverse replication, and drops the rows that followed\. Then .* moves the shard back, with a copy/, '--undo');
 	unlike($move_error, qr/--abort/, 'names no --abort');
 	moves([ @nodes, '--complete' ], 'dropped', '--complete');
 };

@@ -156,7 +156,7 @@ subtest '--undo that is not possible' => sub {
 	is($status, 3, 'after a change of the definition on the target: exit code 3');
 	unlike($err, qr/--abort/, 'the error names no --abort');
 	my @commands =
-		$err =~ /HINT:  (snowflake-shard .*?) stops reverse replication\. Then (snowflake-shard .*?) moves the shard/;
+		$err =~ /HINT:  (snowflake-shard .*?) stops reverse replication, and drops the rows that followed\. Then (snowflake-shard .*?) moves the shard/;
 	is(scalar @commands, 2, 'and two commands') or diag($err);
 	foreach my $command (@commands)
 	{
