@@ -147,6 +147,9 @@ SELECT snowflake_internal.run_guarded($$ SET search_path = ''; CREATE TABLE regr
     b integer GENERATED ALWAYS AS (length(word)) STORED, word text REFERENCES public.regress_secret, c regress_shard.checked DEFAULT 'x');
     CREATE INDEX ON regress_shard.made (regress_shard.f(a)); DROP TABLE regress_shard.made $$);
 SELECT snowflake_internal.run_guarded('CREATE TABLE regress_shard.made (a regress_shard.checked[] DEFAULT ''{1}'')');
+-- The parser reads such a literal, too.
+SELECT * FROM snowflake_internal.rows_as_table_owner(:users, $$ SELECT count('{1}'::regress_shard.checked[]) FROM regress_shard.users $$) AS r (a text);
+SELECT * FROM snowflake_internal.rows_as_table_owner(:users, $$ SELECT count('{1}'::regress_shard.queried[]) FROM regress_shard.users $$) AS r (a text);
 SELECT snowflake_internal.run_guarded('CREATE TABLE regress_shard.made (); CREATE TABLE regress_shard.other_made (a regress_shard.queried[] DEFAULT ''{1}'')');
 SELECT to_regclass('regress_shard.made') IS NULL AS is_rolled_back;
 SELECT snowflake_internal.run_as_role('regress_hostile', 'CREATE TABLE regress_shard.as_owner (a regress_shard.checked[] DEFAULT ''{1}'', b regress_shard.queried[] DEFAULT ''{1}'')');

@@ -66,6 +66,7 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     try {
         connection_.run("BEGIN;" + renaming(shard.quoted, away));
         restore(connection_, dump, sole_owner_);
+        require_no_gained_rights(connection_, sql_array({shard.quoted}));
         connection_.run(renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
                         privileges + "COMMIT");
     } catch (const ServerError& error) {

@@ -29,6 +29,28 @@ std::int64_t size_of(Connection& target, const Move& move)
     return size.number(0, 0);
 }
 
+/* Those of the shards, and of the record. */
+std::string schemas_of_move(const Move& move)
+{
+    std::vector<std::string> schemas = {move.name};
+    for (const Shard& shard : move.shards)
+        schemas.push_back(shard.quoted);
+    return sql_array(schemas);
+}
+
+/* In the transaction that makes the schemas: until its COMMIT nobody can exchange their names. */
+MadeTables made_tables(Connection& target, const Move& move)
+{
+    const Result tables = target.query(R"(
+        SELECT format('%I.%I', nspname, relname), c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+        WHERE n.oid = ANY ($1::regnamespace[]) AND relkind = 'r')",
+                                       {move.schemas()});
+    MadeTables made;
+    for (int i = 0; i < tables.rows(); i++)
+        made[tables.text(i, 0)] = tables.text(i, 1);
+    return made;
+}
+
 /* All rows of the snapshot are there. */
 bool has_copy(Connection& target, const Move& move)
 {
@@ -63,6 +85,7 @@ private:
     const std::string owner_;
     std::optional<Archive> read_; /* if the definition has changed since it was tried */
     const Archive* archive_ = nullptr;
+    MadeTables made_;
     std::optional<SlotWithSnapshot> slot_;
 };
 
@@ -105,6 +128,8 @@ void Copy::make_tables()
     if (move_.has_ids)
         target_.query(claim_sql(target_, move_.shards));
     restore(target_, definition, owner_);
+    require_no_gained_rights(target_, move_.schemas());
+    made_ = made_tables(target_, move_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
     make_fence(target_, move_);
     close_target(target_, move_, source_.server());
@@ -122,7 +147,8 @@ void Copy::copy_rows(int jobs)
                                         {move_.schemas()});
     std::string rewritten;
     try {
-        rewritten = ::copy_rows(source_, target_, tables.text(0, 0), slot_->snapshot(), jobs);
+        rewritten =
+            ::copy_rows(source_, target_, tables.text(0, 0), made_, slot_->snapshot(), jobs);
     } catch (const ServerError&) {
         require_noted_definition(); /* of a table that is gone, for example */
         throw;
@@ -156,6 +182,8 @@ void Copy::finish(int index_jobs)
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     if (const std::string definition = archive_->sql(rest); !definition.empty())
         restore(target_, definition, owner_);
+    /* The triggers of the fence are of this command. */
+    require_no_gained_rights(target_, schemas_of_move(move_));
     target_.run(analysis);
     check_replicated_rows(target_, move_.shards);
     write_step(target_, move_, Step::ready);

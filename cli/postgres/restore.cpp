@@ -32,7 +32,35 @@ void run_as(Connection& connection, const std::string& role, const std::string& 
     }
 }
 
+/* schemas: an array of OIDs. */
+void require_none_gained(Connection& connection, const std::string& relations,
+                         const std::string& schemas)
+{
+    const Result gained = connection.query(gained_rights_sql, {relations, schemas});
+    if (gained.rows() > 0)
+        throw ServerError("ERROR:  " + gained.text(0, 0) + "\nHINT:  " + gained.text(0, 1),
+                          kGainedRight);
+}
+
 } // namespace
+
+/* By pg_depend, whose index leads to the relations of a schema. In a trial a schema can be missing.
+ */
+void require_no_gained_rights(Connection& connection, const std::string& schemas)
+{
+    const Result made = connection.query(R"(
+        WITH schemas AS MATERIALIZED (SELECT ARRAY(SELECT to_regnamespace(n)::oid FROM unnest($1::text[]) AS n) AS oids)
+        SELECT ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass
+                     AND refobjid = ANY ((SELECT oids FROM schemas)::oid[]) AND classid = 'pg_class'::regclass), oids
+        FROM schemas)",
+                                         {schemas});
+    require_none_gained(connection, made.text(0, 0), made.text(0, 1));
+}
+
+void require_no_gained_rights_of(Connection& connection, const std::string& tables)
+{
+    require_none_gained(connection, tables, "{}");
+}
 
 std::string remedy_of_foreign_code(const std::string& sole_owner)
 {

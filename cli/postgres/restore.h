@@ -25,6 +25,14 @@ struct Functions {
 /* The functions of a schema, whose name is as SQL writes it. */
 Functions functions_of(Connection& connection, const std::string& schema);
 
+/* After restore(), in the same transaction: throws a ServerError (kGainedRight) if the owner of a
+ * new relation has got what that role may not make: a child of another role's table, a foreign key
+ * without REFERENCES, a trigger without EXECUTE, a foreign table without USAGE. restore() makes
+ * them with the rights of the caller. schemas: new ones, an array of names as SQL writes them;
+ * tables: an array of OIDs. */
+void require_no_gained_rights(Connection& connection, const std::string& schemas);
+void require_no_gained_rights_of(Connection& connection, const std::string& tables);
+
 /* Runs in a transaction of the caller. Statements that evaluate expressions of the shard with
  * functions of other roles are run by the sole owner, and are an error if there is none. sql: as a
  * whole, or a part that pg_restore has written. The error does not repeat it. replaced: where the

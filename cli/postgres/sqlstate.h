@@ -11,6 +11,7 @@ constexpr const char* kUndefinedSchema = "3F000";
 constexpr const char* kSerializationFailure = "40001";
 constexpr const char* kDeadlock = "40P01"; /* with a session that takes locks in another order */
 constexpr const char* kInsufficientPrivilege = "42501";
+constexpr const char* kGainedRight = "SF001"; /* of this command: see restore.h */
 constexpr const char* kUndefinedColumn = "42703";
 constexpr const char* kUndefinedObject = "42704";
 constexpr const char* kUndefinedFunction = "42883";

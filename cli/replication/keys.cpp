@@ -29,12 +29,13 @@ struct Key {
     Key(const Result& keys, int i)
         : table(keys.text(i, 0)), name(keys.text(i, 1)), other(keys.text(i, 2)),
           violations(keys.text(i, 3)), one_violation(keys.text(i, 4)), referred(keys.text(i, 5)),
-          lacking(keys.text(i, 6)), rows(keys.text(i, 7)), schema(keys.text(i, 8))
+          columns(keys.text(i, 6)), rows(keys.text(i, 7)), schema(keys.text(i, 8)),
+          oid(keys.text(i, 9))
     {
     }
 
-    const std::string table, name, other, violations, one_violation, referred, lacking, rows,
-        schema;
+    const std::string table, name, other, violations, one_violation, referred, columns, rows,
+        schema, oid; /* of the table */
 };
 
 std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool only_leaving)
@@ -48,7 +49,7 @@ std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool on
 }
 
 /* Reads in a transaction of its own: an error ends no other check. Values are written as the other
- * server reads them. */
+ * server reads them. table: an OID, because its name can be that of another table by now. */
 Result read_within(Connection& connection, Clock::time_point deadline, const std::string& table,
                    const std::string& sql)
 {
@@ -112,7 +113,7 @@ Obstacles find_broken_references(Connection& connection, const Shards& shards,
     Obstacles found;
     for (const Key& key : read_keys(connection, shards, only_leaving))
         try {
-            if (read_within(connection, deadline, key.table, key.one_violation).rows() > 0)
+            if (read_within(connection, deadline, key.oid, key.one_violation).rows() > 0)
                 found.add(connection.server(),
                           "rows of table " + visible(key.table) + " violate its foreign key " +
                               visible(key.name) + " to table " + visible(key.other),
@@ -132,17 +133,20 @@ Obstacles find_missing_references(Connection& source, Connection& target, const 
     Obstacles found;
     for (const Key& key : read_keys(source, shards, true))
         try {
+            const Result lacking = target.query(lacking_sql, {key.other, key.columns});
+            if (lacking.rows() == 0)
+                continue; /* the trial of the definition makes the key, or says why it cannot */
             const std::vector<std::string> values =
-                texts_of(read_within(source, deadline, key.table,
+                texts_of(read_within(source, deadline, key.oid,
                                      key.referred + " LIMIT " + std::to_string(kMostValues + 1)));
             if (values.size() > kMostValues) {
                 unchecked.add_late(key.table, key.name);
                 continue;
             }
-            const std::vector<std::string> missing = texts_of(
-                read_within(target, deadline, key.other,
-                            "SELECT value FROM unnest(" + target.literal(sql_array(values)) +
-                                "::text[]) " + key.lacking + " LIMIT " + std::to_string(kShown)));
+            const std::vector<std::string> missing = texts_of(read_within(
+                target, deadline, lacking.text(0, 0),
+                "SELECT value FROM unnest(" + target.literal(sql_array(values)) + "::text[]) " +
+                    lacking.text(0, 1) + " LIMIT " + std::to_string(kShown)));
             if (!missing.empty())
                 found.add(target.server(),
                           "table " + visible(key.other) + " lacks rows to which table " +

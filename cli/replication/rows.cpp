@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -41,6 +42,39 @@ struct CopiedTable {
         return "COPY " + name + (list.empty() ? "" : " (" + list + ")") + " TO STDOUT (FORMAT " +
                format() + ")";
     }
+};
+
+/* COPY finds its table by the name, and the owner of two schemas can exchange their names. COPY has
+ * locked the table before it sends the first row, so the locks of the session show which it is. */
+class Origin
+{
+public:
+    /* tables: an array of OIDs. One question at a time, by all copying sessions. */
+    Origin(Connection& connection, std::string tables)
+        : connection_(connection), tables_(std::move(tables))
+    {
+    }
+
+    void require_own(const Connection& copying, const CopiedTable& table)
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const Result other = connection_.query(
+            R"(
+            SELECT relation::regclass FROM pg_locks JOIN pg_class AS c ON c.oid = relation
+            WHERE pid = $1 AND locktype = 'relation' AND relkind = 'r' AND c.oid >= 16384
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND c.oid <> ALL ($2::oid[]))",
+            {std::to_string(copying.process_id()), tables_});
+        if (other.rows() > 0)
+            throw Failure("the name of table " + visible(table.name) +
+                          " led to a table of no shard that moves: " + visible(other.text(0, 0)) +
+                          ". No row of it was copied");
+    }
+
+private:
+    Connection& connection_;
+    const std::string tables_;
+    std::mutex mutex_;
 };
 
 /* Rows of a table, in a format of COPY. */
@@ -96,7 +130,7 @@ public:
                     source_.literal(snapshot));
     }
 
-    std::vector<CopiedTable> read_tables(const std::string& oids);
+    std::vector<CopiedTable> read_tables(const std::string& oids, const MadeTables& made);
     std::string find_rewritten(const std::string& tables)
     {
         return ::find_rewritten(source_, tables);
@@ -104,17 +138,17 @@ public:
 
     template <typename Check>
     void copy(const std::vector<CopiedTable>& tables, std::atomic<std::size_t>& next,
-              Progress& progress, const Check& check)
+              Origin& origin, Progress& progress, const Check& check)
     {
         const Watch on_source(source_, check);
         const Watch on_target(target_, check);
         for (std::size_t i = next++; i < tables.size(); i = next++)
-            copy(tables[i], progress);
+            copy(tables[i], origin, progress);
         await_insert();
     }
 
 private:
-    void copy(const CopiedTable& table, Progress& progress);
+    void copy(const CopiedTable& table, Origin& origin, Progress& progress);
     void insert(const CopiedTable& table, Piece& piece, bool is_last);
     void await_insert();
 
@@ -128,27 +162,26 @@ private:
 
 /* A table keeps its OID on the target, so that a session of a killed command, which does its last
  * statement late, cannot write to a table of the next one. */
-std::vector<CopiedTable> Job::read_tables(const std::string& oids)
+std::vector<CopiedTable> Job::read_tables(const std::string& oids, const MadeTables& made)
 {
     const Result rows = source_.query(copied_tables_sql, {oids});
-    const std::vector<std::string> names = texts_of(rows);
     std::vector<CopiedTable> tables;
-    for (int i = 0; i < rows.rows(); i++)
+    for (int i = 0; i < rows.rows(); i++) {
+        const auto found = made.find(rows.text(i, 0));
+        if (found == made.end())
+            throw Failure("table " + visible(rows.text(i, 0)) + " was made or renamed meanwhile");
         tables.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.flag(i, 3),
-                          static_cast<std::size_t>(rows.number(i, 4)), ""});
-    const Result found = target_.query("SELECT name::regclass::oid FROM unnest($1::text[]) WITH "
-                                       "ORDINALITY AS n (name, i) ORDER BY i",
-                                       {sql_array(names)});
-    for (int i = 0; i < found.rows(); i++)
-        tables[static_cast<std::size_t>(i)].oid = found.text(i, 0);
+                          static_cast<std::size_t>(rows.number(i, 4)), found->second});
+    }
     return tables;
 }
 
 /* The savepoint releases the lock on the table: an ALTER TABLE need not wait for other tables. */
-void Job::copy(const CopiedTable& table, Progress& progress)
+void Job::copy(const CopiedTable& table, Origin& origin, Progress& progress)
 {
     source_.run("SAVEPOINT snowflake_copy");
     CopyOut copy(source_, table.copy_out());
+    origin.require_own(source_, table);
     std::size_t left = table.size; /* for the progress */
     Piece piece;
     for (std::string_view message; copy.next(message);) {
@@ -218,19 +251,20 @@ void Job::await_insert()
 } // namespace
 
 std::string copy_rows(Connection& source, Connection& target, const std::string& tables,
-                      const std::string& snapshot, int jobs)
+                      const MadeTables& made, const std::string& snapshot, int jobs)
 {
     std::vector<std::unique_ptr<Job>> sessions;
     for (int i = 0; i < jobs; i++)
         sessions.push_back(std::make_unique<Job>(source, target, snapshot));
-    const std::vector<CopiedTable> found = sessions.front()->read_tables(tables);
+    const std::vector<CopiedTable> found = sessions.front()->read_tables(tables, made);
+    Origin origin(source, tables);
     std::size_t total = 0;
     for (const CopiedTable& table : found)
         total += table.size;
     Progress progress("copy", total, true);
     std::atomic<std::size_t> next = 0;
     all_or_none(sessions.size(), [&](std::size_t i, const auto& check) {
-        sessions[i]->copy(found, next, progress, check);
+        sessions[i]->copy(found, next, origin, progress, check);
     });
     return sessions.front()->find_rewritten(tables);
 }

@@ -2,13 +2,17 @@
 
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "postgres/connection.h"
 
-/* tables: an array of SQL with their OIDs on the source; the target has empty tables of the same
- * names and columns. Their rows under the exported snapshot, by so many connections to each server,
- * the largest table first. Each table is one transaction on the target.
+/* OIDs of the tables on the target, by their names as SQL writes them. */
+using MadeTables = std::map<std::string, std::string>;
+
+/* tables: an array of SQL with their OIDs on the source; made: the target's empty tables of the
+ * same names and columns. Their rows under the exported snapshot, by so many connections to each
+ * server, the largest table first. Each table is one transaction on the target.
  *
  * The rows are written by snowflake_internal.copy_rows(), with the rights of the table's owner; the
  * triggers of the table fire as in an apply worker. An error names the table and the row, and ends
@@ -17,7 +21,7 @@
  * Returns the result of find_rewritten(). A TRUNCATE or VACUUM FULL does no harm; an ALTER TABLE
  * makes the rows invisible in earlier snapshots: then they are lost. */
 std::string copy_rows(Connection& source, Connection& target, const std::string& tables,
-                      const std::string& snapshot, int jobs);
+                      const MadeTables& made, const std::string& snapshot, int jobs);
 
 /* tables: an array of SQL with their OIDs or names. In a session in REPEATABLE READ: the first
  * table that has another file now than under its snapshot, as SQL writes its name; empty if there

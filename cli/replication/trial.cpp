@@ -27,9 +27,11 @@ struct Statement {
 class Trial
 {
 public:
-    /* sole_owner: see restore(). */
-    Trial(Connection& target, std::vector<std::string> schemas, std::string sole_owner)
-        : target_(target), schemas_(std::move(schemas)), sole_owner_(std::move(sole_owner))
+    /* sole_owner, made: see restore.h. */
+    Trial(Connection& target, std::vector<std::string> schemas, std::string sole_owner,
+          std::string made = "{}")
+        : target_(target), schemas_(std::move(schemas)), sole_owner_(std::move(sole_owner)),
+          made_(std::move(made))
     {
     }
 
@@ -67,10 +69,12 @@ private:
 
     void run(const Statement& statement)
     {
-        if (statement.kind == Kind::object)
-            restore(target_, statement.sql, sole_owner_);
-        else
+        if (statement.kind != Kind::object) {
             target_.run(statement.sql);
+            return;
+        }
+        restore(target_, statement.sql, sole_owner_);
+        require_no_gained_rights(target_, made_);
     }
 
     void add(const std::string& problem, const std::string& hint)
@@ -137,8 +141,16 @@ private:
         return text.substr(from, text.find('\n', from) - from);
     }
 
+    static std::string hint_in(const std::string& text)
+    {
+        const std::string mark = "\nHINT:  ";
+        return text.substr(text.find(mark) + mark.size());
+    }
+
     std::string hint_of(const Statement& statement, const ServerError& error) const
     {
+        if (error.sqlstate == kGainedRight)
+            return hint_in(error.what());
         if (error.sqlstate == kLockTimeout)
             return "A table that it refers to is busy there. Try again.";
         if (statement.kind == Kind::shard)
@@ -166,6 +178,7 @@ private:
     Connection& target_;
     const std::vector<std::string> schemas_;
     const std::string sole_owner_;
+    const std::string made_; /* the schemas, as an array of names as SQL writes them */
     Obstacles found_;
     std::set<std::string> errors_;
 };
@@ -214,7 +227,7 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
         statements.push_back(claim_of(target, {shard}));
     for (std::vector<Statement>* const some : {&whole, &statements})
         some->push_back(subscription_of(target, move, source_dsn));
-    Trial trial(target, schemas_in(shards), sole_owner(source, shards));
+    Trial trial(target, schemas_in(shards), sole_owner(source, shards), schemas_of(shards));
     std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
     bool is_all = true;
     for (const Archive::Item& item : archive.items(Archive::Section::post_data))

@@ -5,7 +5,7 @@
 -- the query names the processes that take none of max_worker_processes. A subscription has a replication origin; before PostgreSQL 18
 -- max_replication_slots limits these, too.
 SELECT format('%s = %s, and %s are in use: %s', name, setting, used, takes),
-       format('ALTER SYSTEM SET %s = %s; and restart the server, after its hot standbys', name, used + needed + 2)
+       format('ALTER SYSTEM SET %s = %s; and restart the server', name, used + needed + 2)
 FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slots), $1::bigint, $2),
              ('max_wal_senders', (SELECT count(*) FROM pg_stat_replication), $1::bigint, $2),
              ('max_logical_replication_workers', (SELECT count(pid) FROM pg_stat_subscription), $3::bigint, $4),
@@ -34,7 +34,7 @@ WITH written AS (
     SELECT conrelid, tableoid, oid, format('constraint %I of table %s', conname, conrelid::regclass), pg_get_expr(conbin, conrelid)
     FROM pg_constraint WHERE contype = 'c' AND conrelid <> 0
 )
-SELECT tbl::regclass, title, format('SELECT count(ROW(%s)::text)::text FROM (SELECT * FROM ONLY %s LIMIT 100) AS t', expression, tbl::regclass),
+SELECT tbl, title, format('SELECT count(ROW(%s)::text)::text FROM (SELECT * FROM ONLY %s LIMIT 100) AS t', expression, tbl::regclass),
        format('ALTER FUNCTION %s SET search_path = %I;', min(p.oid::regprocedure::text), nspname)
 FROM written JOIN pg_class AS c ON c.oid = tbl JOIN pg_namespace AS n ON n.oid = relnamespace
 JOIN pg_depend AS d ON d.classid = class AND d.objid = object AND refclassid = 'pg_proc'::regclass

@@ -54,11 +54,13 @@ extern const char hashed_enums_sql[];
 extern const char owners_sql[];
 extern const char not_as_owner_sql[];
 extern const char worker_code_sql[];
+extern const char gained_rights_sql[];
 extern const char sole_owner_sql[];
 extern const char subscription_rights_sql[];
 
 /* rows.sql */
 extern const char foreign_keys_sql[];
+extern const char lacking_sql[];
 extern const char copied_tables_sql[];
 
 /* sessions.sql */

@@ -79,8 +79,9 @@ void make(Connection& connection, const Shard& shard, const Recipe& recipe,
 {
     connection.run("BEGIN");
     restore(connection, recipe.dump + unmark(recipe.renumbering, shard), sole_owner);
-    connection.run(recipe.names + "ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted +
-                   "; COMMIT");
+    connection.run(recipe.names + "ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted);
+    require_no_gained_rights(connection, sql_array({shard.quoted}));
+    connection.run("COMMIT");
 }
 
 /* A recipe with its connections, one after the other. */

@@ -12,6 +12,7 @@
  * Whether the owner's rights hold, or the caller's, is decided in owner.cpp.
  */
 #include "errors.h"
+#include "guard.h"
 #include "new_rows.h"
 #include "owner.h"
 #include "owner_plan.h"
@@ -163,21 +164,23 @@ void put_all_rows(SPIPlanPtr plan, Datum* parameters, const ReturnSetInfo* resul
     SPI_cursor_close(portal);
 }
 
-/* Names are looked up with the rights of the caller: an owner can have no USAGE on the schema. This
- * runs no code of the owner: literals of types that the owner made are the caller's affair. */
-SPIPlanPtr prepare_as_caller(const char* query)
-{
-    const int settings = NewGUCNestLevel();
-    owner::set("search_path", "");
-    const SPIPlanPtr plan = prepare(query, 0);
-    AtEOXact_GUC(false, settings);
-    return plan;
-}
-
 struct Rows {
+    const char* query;
     SPIPlanPtr plan;
     const ReturnSetInfo* result;
 };
+
+/* Names are looked up with the rights of the caller: an owner can have no USAGE on the schema. The
+ * parser reads literals, and with an array of a domain this runs the domain's CHECK
+ * (domain_check_input()). So it is guarded: the query can have an expression of the owner. */
+void prepare_as_caller(void* argument)
+{
+    auto* rows = static_cast<Rows*>(argument);
+    const int settings = NewGUCNestLevel();
+    owner::set("search_path", "");
+    rows->plan = prepare(rows->query, 0);
+    AtEOXact_GUC(false, settings);
+}
 
 void put_rows_of_table(void* argument)
 {
@@ -285,9 +288,10 @@ PGDLLEXPORT Datum snowflake_rows_as_table_owner(PG_FUNCTION_ARGS)
 {
     pg::begin_rows(fcinfo, pg::kRowsAsExpected);
     const Oid table = PG_GETARG_OID(0);
-    const char* query = text_argument(fcinfo, 1);
+    Rows rows = {text_argument(fcinfo, 1), nullptr,
+                 reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)};
     SPI_connect();
-    Rows rows = {prepare_as_caller(query), reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)};
+    guard::call(prepare_as_caller, &rows);
     owner::Rights rights = {};
     const Oid owner = owner::become_of_table(rights, table);
     owner_plan::expect(table, owner, put_rows_of_table, &rows);

@@ -17,6 +17,7 @@
  * The hook is silent in a security-restricted operation, where PostgreSQL works as the owner of an
  * index or a materialized view, and in event triggers, which only superusers can make.
  */
+#include "guard.h"
 #include "errors.h"
 #include "owner.h"
 #include "pg.h"
@@ -107,13 +108,8 @@ void install()
     is_installed = true;
 }
 
-/* The whole text is parsed before the first statement of it runs, so its own SET of
- * standard_conforming_strings would come too late: with off, a backslash in a constant of the shard
- * would end it elsewhere than pg_dump meant. Settings that the text changes end with it. */
-void run_guarded(const char* statements, Replaced functions)
+void call_with(Replaced functions, void (*work)(void*), void* argument)
 {
-    SPIExecuteOptions options = {};
-    options.dest = CreateDestReceiver(DestNone);
     install();
     const Oid before = guarded_role;
     const int event_triggers_before = event_triggers;
@@ -121,17 +117,9 @@ void run_guarded(const char* statements, Replaced functions)
     PG_TRY();
     {
         replaced = functions;
-        SPI_connect();
         guarded_role = GetUserId();
         event_triggers = 0;
-        const int settings = NewGUCNestLevel();
-        set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION,
-                          GUC_ACTION_SAVE, true, 0, false);
-        const int result = SPI_execute_extended(statements, &options);
-        if (result < 0)
-            elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
-        AtEOXact_GUC(false, settings);
-        SPI_finish();
+        work(argument);
     }
     PG_FINALLY();
     {
@@ -140,6 +128,24 @@ void run_guarded(const char* statements, Replaced functions)
         replaced = replaced_before;
     }
     PG_END_TRY();
+}
+
+/* The whole text is parsed before the first statement of it runs, so its own SET of
+ * standard_conforming_strings would come too late: with off, a backslash in a constant of the shard
+ * would end it elsewhere than pg_dump meant. Settings that the text changes end with it. */
+void run(void* statements)
+{
+    SPIExecuteOptions options = {};
+    options.dest = CreateDestReceiver(DestNone);
+    SPI_connect();
+    const int settings = NewGUCNestLevel();
+    set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION,
+                      GUC_ACTION_SAVE, true, 0, false);
+    const int result = SPI_execute_extended(static_cast<const char*>(statements), &options);
+    if (result < 0)
+        elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
+    AtEOXact_GUC(false, settings);
+    SPI_finish();
 }
 
 List* oids_of(ArrayType* array)
@@ -169,13 +175,18 @@ void lock_function(Oid function, Oid owner)
 
 } // namespace
 
+void guard::call(void (*work)(void*), void* argument)
+{
+    call_with({}, work, argument);
+}
+
 extern "C" {
 
 /* snowflake_internal.run_guarded(statements text) returns void */
 PG_FUNCTION_INFO_V1(snowflake_run_guarded);
 PGDLLEXPORT Datum snowflake_run_guarded(PG_FUNCTION_ARGS)
 {
-    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)), {});
+    call_with({}, run, text_to_cstring(PG_GETARG_TEXT_PP(0)));
     PG_RETURN_VOID();
 }
 
@@ -193,7 +204,7 @@ PGDLLEXPORT Datum snowflake_replace_guarded(PG_FUNCTION_ARGS)
     ListCell* owner = nullptr;
     forboth(function, functions, owner, owners)
         lock_function(lfirst_oid(function), lfirst_oid(owner));
-    run_guarded(text_to_cstring(PG_GETARG_TEXT_PP(0)), {true, functions});
+    call_with({true, functions}, run, text_to_cstring(PG_GETARG_TEXT_PP(0)));
     PG_RETURN_VOID();
 }
 }

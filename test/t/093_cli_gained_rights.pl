@@ -1,0 +1,140 @@
+# mallory owns a shard, and may make schemas on the source, but nothing on the target. The definition of the shard names objects
+# that belong to mallory on the source, and to victim or to a superuser on the target: clone and move make nothing with them that
+# mallory may not make. No literal, type or name of the shard runs code with the rights of the command, or leads it to rows of others.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/../gaps";
+
+use Command;
+use PostgreSQL::Test::Utils;
+use Proxy;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+my %nodes = map { $_ => new_server($_, conf => "max_wal_senders = 10\nwal_level = logical\n") } qw(one two);
+my ($one, $two) = @nodes{qw(one two)};
+my $canary = PostgreSQL::Test::Utils::tempdir() . '/canary';
+
+sub run_as
+{
+	my ($role, $node, $sql) = @_;
+	my ($code, undef, $err) = $node->psql('postgres', "SET client_min_messages = error; $sql",
+		extra_params => [ '-U', $role ], on_error_stop => 1);
+	die "$sql: $err" if $code != 0;
+	return;
+}
+
+# A function that leaves a file if another role than mallory runs it, also in a READ ONLY transaction.
+sub spy
+{
+	my ($signature, $result) = @_;
+	return qq{CREATE FUNCTION $signature LANGUAGE plpgsql AS \$\$BEGIN IF current_user <> 'mallory' THEN
+		COPY (SELECT 1) TO PROGRAM 'echo > $canary'; END IF; RETURN $result;
+		EXCEPTION WHEN insufficient_privilege THEN RETURN $result; END\$\$;};
+}
+
+my @both = ('--from', $one, '--to', $two);
+
+sub move { return run_shard($program, 'move', 'insta5', @both, @_) }
+
+foreach my $node ($one, $two)
+{
+	$node->safe_psql('postgres', q{CREATE ROLE mallory LOGIN; CREATE ROLE victim LOGIN;
+		CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER warehouse FOREIGN DATA WRAPPER nothing});
+}
+$one->safe_psql('postgres', 'GRANT CREATE ON DATABASE postgres TO mallory; GRANT USAGE ON FOREIGN SERVER warehouse TO mallory');
+run_as('mallory', $one, q{SELECT snowflake_create_shard(5, 'insta5');
+	CREATE SCHEMA billing; CREATE TABLE billing.invoices (id integer PRIMARY KEY);
+	CREATE FUNCTION billing.log() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), invoice integer);
+	INSERT INTO insta5.photos (invoice) VALUES (1)});
+$two->safe_psql('postgres', q{CREATE SCHEMA billing AUTHORIZATION victim; SET SESSION AUTHORIZATION victim;
+	CREATE TABLE billing.invoices (id integer PRIMARY KEY); INSERT INTO billing.invoices VALUES (1);
+	CREATE FUNCTION billing.log() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	REVOKE EXECUTE ON FUNCTION billing.log() FROM PUBLIC});
+run_as('mallory', $one, 'INSERT INTO billing.invoices VALUES (1)');
+
+# What the shard has, the error, and what takes it away.
+my %kinds = (
+	'a child table' => [ 'CREATE TABLE insta5.child () INHERITS (billing.invoices)',
+		qr/table insta\d\.child and table billing\.invoices of role victim: one would be a child of the other/, 'DROP TABLE insta5.child' ],
+	'a foreign key' => [ 'ALTER TABLE insta5.photos ADD CONSTRAINT k FOREIGN KEY (invoice) REFERENCES billing.invoices',
+		qr/foreign key k of table insta\d\.photos refers to table billing\.invoices, and role mallory may not.*\n\s*HINT:\s+GRANT REFERENCES \(id\) ON billing\.invoices TO mallory;/,
+		'ALTER TABLE insta5.photos DROP CONSTRAINT k' ],
+	'a trigger' => [ 'CREATE TRIGGER t BEFORE INSERT ON insta5.photos FOR EACH ROW EXECUTE FUNCTION billing.log()',
+		qr/trigger t of table insta\d\.photos calls function billing\.log\(\), and role mallory may not.*\n\s*HINT:\s+GRANT EXECUTE ON FUNCTION/,
+		'DROP TRIGGER t ON insta5.photos' ],
+	'a foreign table' => [ 'CREATE FOREIGN TABLE insta5.far (id integer) SERVER warehouse',
+		qr/foreign table insta\d\.far is of server warehouse, and role mallory may not.*\n\s*HINT:\s+GRANT USAGE ON FOREIGN SERVER warehouse/,
+		'DROP FOREIGN TABLE insta5.far' ]);
+foreach my $kind (sort keys %kinds)
+{
+	my ($make, $error, $drop) = @{ $kinds{$kind} };
+	subtest "$kind that the owner may not make on the target" => sub {
+		run_as('mallory', $one, $make);
+		my ($status, $out, $err) =
+			run_shard($program, 'clone', $one, $two, '--template', 'insta5', '--shards', 6, '--schema', 'insta{}', '--to', $two);
+		like("$status $out$err", qr/^3 (?s:.*)$error/, 'clone is refused') or diag($err);
+		($status, $out, $err) = move('--dry-run');
+		like("$status $out", qr/^1 (?s:.*)$error/, 'for move it is an obstacle') or diag($err);
+		is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta'}), 0, 'nothing was made');
+		run_as('mallory', $one, $drop);
+		is((move('--dry-run'))[0], 0, 'without it there is no obstacle');
+	};
+}
+
+subtest 'a literal of the shard is read' => sub {
+	run_as('mallory', $one, spy('insta5.spy(integer) RETURNS boolean', 'true') . q{
+		CREATE DOMAIN insta5.checked AS integer CHECK (insta5.spy(VALUE));
+		CREATE FUNCTION insta5.f(insta5.checked[]) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
+		ALTER TABLE insta5.photos ADD CONSTRAINT c CHECK (insta5.f('{1}'))});
+	move('--dry-run');
+	ok(!-e $canary, 'no code of the owner runs with the rights of the command');
+	run_as('mallory', $one, 'ALTER TABLE insta5.photos DROP CONSTRAINT c; DROP DOMAIN insta5.checked CASCADE');
+};
+
+subtest 'a foreign key whose column has a type of the owner' => sub {
+	$two->safe_psql('postgres', 'CREATE SCHEMA types AUTHORIZATION mallory; CREATE SCHEMA ops;
+		CREATE TABLE ops.log (id integer PRIMARY KEY); INSERT INTO ops.log VALUES (1); GRANT REFERENCES ON ops.log TO mallory;
+		GRANT USAGE ON SCHEMA ops TO mallory');
+	$one->safe_psql('postgres', 'CREATE SCHEMA types AUTHORIZATION mallory');
+	run_as('mallory', $_, q{CREATE TYPE types.e AS ENUM ('1', '2')}) foreach $one, $two;
+	run_as('mallory', $two, 'CREATE CAST (types.e AS integer) WITH INOUT AS IMPLICIT;'
+			. spy('types.read(text) RETURNS types.e', q{'1'}) . 'CREATE CAST (text AS types.e) WITH FUNCTION types.read(text)');
+	run_as('mallory', $one, q{CREATE SCHEMA ops; CREATE TABLE ops.log (id types.e PRIMARY KEY); INSERT INTO ops.log VALUES ('1');
+		ALTER TABLE insta5.photos ADD COLUMN e types.e REFERENCES ops.log; UPDATE insta5.photos SET e = '1'});
+	move('--dry-run');
+	ok(!-e $canary, 'no code of the owner runs with the rights of the command');
+	run_as('mallory', $one, 'ALTER TABLE insta5.photos DROP COLUMN e');
+};
+
+subtest 'two schemas exchange their names while rows are copied' => sub {
+	run_as('mallory', $one, 'CREATE SCHEMA shared; GRANT CREATE, USAGE ON SCHEMA shared TO victim');
+	run_as('victim', $one, 'CREATE TABLE shared.photos (id bigint PRIMARY KEY, invoice integer); INSERT INTO shared.photos VALUES (7, 4111)');
+	my $dir = PostgreSQL::Test::Utils::tempdir_short();
+	mkdir "$dir/$_" foreach keys %nodes;
+	my $proxy = Proxy->new(map { $_ => { listen => "$dir/$_/.s.PGSQL.5432",
+				upstream => $nodes{$_}->host . '/.s.PGSQL.' . $nodes{$_}->port } } keys %nodes);
+	my @words = ('move', 'insta5', map { ($_->[0], "host=$dir/$_->[1] port=5432 dbname=postgres") } [ '--from', 'one' ], [ '--to', 'two' ]);
+	my $is_exchanged;
+	my $run = Command::run($proxy, [ $program, @words, '--hold' ], sub {
+		my ($server, $gap) = @_;
+		return 0 if $is_exchanged || $gap !~ /^one: COPY insta/;
+		run_as('mallory', $one, 'ALTER SCHEMA insta5 RENAME TO own; ALTER SCHEMA shared RENAME TO insta5');
+		$is_exchanged = 1;
+		return 0; });
+	ok($is_exchanged, 'before the COPY');
+	is($run->{status}, 3, 'exit code 3');
+	like($run->{err}, qr/the name of table insta5\.photos led to a table of no shard that moves/, 'the error');
+	is($two->safe_psql('postgres', 'SELECT count(*) FROM insta5.photos'), 0, 'no row of another role was copied');
+	run_as('mallory', $one, 'ALTER SCHEMA insta5 RENAME TO shared; ALTER SCHEMA own RENAME TO insta5');
+	is(Command::run($proxy, [ $program, @words, '--abort' ])->{status}, 0, '--abort');
+};
+
+$_->stop foreach $one, $two;
+done_testing();
