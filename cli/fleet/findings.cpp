@@ -2,6 +2,7 @@
 
 #include "base/output.h"
 #include "fleet/closed.h"
+#include "fleet/failover.h"
 #include "fleet/in_transit.h"
 #include "fleet/records.h"
 #include "postgres/skipped.h"
@@ -109,6 +110,18 @@ private:
     std::vector<MoveFinding>& findings_;
 };
 
+/* Findings of the server that follows. */
+void check_follower(Connection& connection, const InTransit& move,
+                    std::vector<MoveFinding>& findings)
+{
+    const std::string object = "schema " + move.record;
+    for (const Obstacle& skipped : find_skipped(connection, move.record))
+        findings.push_back({kind_of(move), object, skipped.problem,
+                            "verify --rows compares them. " + skipped.hint});
+    for (const Obstacle& one : find_unsynchronized(connection, move.record))
+        findings.push_back({kind_of(move), object, one.problem, one.hint});
+}
+
 } // namespace
 
 std::vector<MoveFinding> find_moves(Connection& connection)
@@ -123,9 +136,7 @@ std::vector<MoveFinding> find_moves(Connection& connection)
         if (follows && one.is_source)
             Watching(connection, one, findings);
         else if (follows)
-            for (const Obstacle& skipped : find_skipped(connection, one.record))
-                findings.push_back({kind_of(one), "schema " + one.record, skipped.problem,
-                                    "verify --rows compares them. " + skipped.hint});
+            check_follower(connection, one, findings);
         else if (one.motion() == Motion::moving)
             findings.push_back({"leftover", "schema " + one.record,
                                 "a move was interrupted, or is running now: " + one.step,

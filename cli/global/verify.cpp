@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "base/timeouts.h"
 #include "cutover/waiting.h"
+#include "fleet/failover.h"
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/session.h"
@@ -113,6 +114,8 @@ private:
         for (const Obstacle& one : subscription_.problem)
             add("subscription", object, one.problem, one.hint);
         for (const Obstacle& one : find_skipped(follower_, subscription_.name))
+            add("subscription", object, one.problem, one.hint);
+        for (const Obstacle& one : find_unsynchronized(follower_, subscription_.name))
             add("subscription", object, one.problem, one.hint);
         if (!subscription_.is_enabled)
             add("subscription", object, "it is disabled",

@@ -35,13 +35,20 @@ std::string dsn_of(const Connection& server, const std::string& given)
                                 (server.version() >= 170000 ? " -c transaction_timeout=0" : ""));
 }
 
+/* By default a worker commits with synchronous_commit = off, and confirms to the slot what is
+ * flushed here, whether the synchronous standby has it or not. After a failover to that standby
+ * these changes would not be sent again. Elsewhere off is right: with on each transaction would
+ * wait for a flush of its own. */
 std::string subscription_sql(Connection& subscriber, const std::string& name,
                              const std::string& publication, const std::string& dsn,
                              const std::string& options)
 {
     find_missing_crl(subscriber, dsn).raise_first();
+    const bool has_standby =
+        subscriber.query("SELECT current_setting('synchronous_standby_names') <> ''").flag(0, 0);
     return "CREATE SUBSCRIPTION " + name + " CONNECTION " + subscriber.literal(dsn) +
-           " PUBLICATION " + publication + " WITH (create_slot = false, " + options + ")";
+           " PUBLICATION " + publication + " WITH (create_slot = false, " +
+           (has_standby ? "synchronous_commit = on, " : "") + options + ")";
 }
 
 std::string failover_option(const Connection& subscriber, const Connection& publisher)

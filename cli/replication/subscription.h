@@ -20,7 +20,8 @@ std::string dsn_of(const Connection& server, const std::string& given = "");
 
 /* CREATE SUBSCRIPTION, without a slot of its own: it may run in a transaction block, so that it is
  * made in one commit with other things, and a trial can roll it back. options: slot_name = ..., and
- * others. Failure if the subscriber lacks its sslcrl. */
+ * others. With synchronous_standby_names on the subscriber it waits for the standby. Failure if the
+ * subscriber lacks its sslcrl. */
 std::string subscription_sql(Connection& subscriber, const std::string& name,
                              const std::string& publication, const std::string& dsn,
                              const std::string& options);

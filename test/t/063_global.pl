@@ -213,6 +213,17 @@ drifts('a renamed table',
 my $subscription = value($one, 'SELECT subname FROM pg_subscription');
 drifts('a disabled subscription', qr/^subscription: subscription $subscription: it is disabled$/,
 	"ALTER SUBSCRIPTION $subscription DISABLE");
+drifts('a standby that is not waited for', qr/^subscription: subscription $subscription: .* does not wait for the synchronous standby/,
+	sub {
+		$one->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'gone'");
+		$one->reload;
+		await('the setting is there', sub { value($one, 'SHOW synchronous_standby_names') eq 'gone' });
+	},
+	sub {
+		$one->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+		$one->reload;
+		await('the setting is gone', sub { value($one, 'SHOW synchronous_standby_names') eq '' });
+	});
 drifts('a follower that was written', qr/trigger: table public\.filters: writes to it are not refused/,
 	q{ALTER TABLE filters DISABLE TRIGGER snowflake_global;
 		INSERT INTO filters (id, name, kind, amount) VALUES (2000, 'mine', 'soft', 1)},

@@ -1,0 +1,119 @@
+# A failover of the server that follows, in a move or in reverse replication: its synchronous standby lacks no change that
+# the slot has passed.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use MoveTest;
+use PostgreSQL::Test::Utils;
+use ShardTest;
+use SnowflakeTest;
+use Test::More;
+
+my $program = shard_program();
+seed_random();
+
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nwal_retrieve_retry_interval = 200ms\n";
+my ($one, $two) = map { new_server($_, init => { allows_streaming => 1 }, conf => $conf) } qw(one two);
+
+sub new_standby
+{
+	my ($primary, $name) = @_;
+	$primary->backup("of_$name");
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	$standby->init_from_backup($primary, "of_$name", has_streaming => 1);
+	$standby->start;
+	return $standby;
+}
+
+# Its WAL ends here. It could have a later end of the WAL than the primary has sent to it, but not a transaction.
+sub cut_off
+{
+	my ($primary, $standby) = @_;
+	$primary->wait_for_catchup($standby);
+	$standby->stop;
+	return;
+}
+
+# The standby takes the port of its primary.
+sub fail_over
+{
+	my ($primary, $standby) = @_;
+	$primary->stop('immediate');
+	my ($port, $host) = ($primary->port, $primary->host);
+	$standby->append_conf('postgresql.conf',
+		"port = $port\nunix_socket_directories = '$host'\nsynchronous_standby_names = ''");
+	@{$standby}{qw(_port _host)} = ($port, $host);
+	$standby->start;
+	$standby->promote;
+	return $standby;
+}
+
+sub findings
+{
+	my (undef, $found) = shard_json($program, 'verify', $one, $two, @_);
+	return join "\n", map { "$_->{finding}: $_->{problem}: $_->{hint}" } @$found;
+}
+
+sub set_synchronous
+{
+	my ($node, $names) = @_;
+	$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = '$names'");
+	$node->reload;
+	await("synchronous_standby_names of $names",
+		sub { $node->safe_psql('postgres', 'SHOW synchronous_standby_names') eq $names
+			&& ($names eq '' || $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") eq '1') });
+	return;
+}
+
+# Whether the slot of this server has passed a change that is made now, when the worker of the other one has it.
+sub passes
+{
+	my ($publisher, $follower) = @_;
+	$publisher->safe_psql('postgres', "INSERT INTO insta5.t (v) VALUES ('x')");
+	my $at = $publisher->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+	my $passed = sub { $publisher->safe_psql('postgres',
+		"SELECT confirmed_flush_lsn >= '$at' FROM pg_replication_slots WHERE slot_name ~ '^snowflake_move_5_'") eq 't' };
+	my $waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type ~ '^logical replication'";
+	await('the change is there', sub { $passed->() || $follower->safe_psql('postgres', $waits) ne '0' });
+	return $passed->() ? 1 : 0;
+}
+
+my $insert = "INSERT INTO insta5.t (v) SELECT 'x' FROM generate_series(1, 100)";
+my $count = 'SELECT count(*) FROM insta5.t';
+$one->safe_psql('postgres', "SELECT snowflake_create_shard(5, 'insta5');
+	CREATE TABLE insta5.t (id bigint PRIMARY KEY DEFAULT insta5.next_id(), v text); $insert");
+
+subtest 'a synchronous standby of the target' => sub {
+	my $standby = new_standby($two, 'standby2');
+	set_synchronous($two, 'standby2');
+	moves([ $one, $two, '--hold' ], 'held', 'held');
+	is(findings(), '', 'verify finds nothing');
+	cut_off($two, $standby);
+	is(passes($one, $two), 0, 'the slot does not pass a change that the standby lacks');
+	$two = fail_over($two, $standby);
+	$one->safe_psql('postgres', $insert);
+	moves([ $one, $two, '--cutover', '--reversible' ], 'moved with reverse replication', '--cutover after the failover');
+	is($two->safe_psql('postgres', $count), '201', 'all rows are there');
+};
+
+subtest 'a synchronous standby of the server that follows, which comes later' => sub {
+	is(findings(), '', 'verify finds nothing where no standby is awaited');
+	my $standby = new_standby($one, 'standby1');
+	set_synchronous($one, 'standby1');
+	is(findings(), "reverse replication: subscription snowflake_move_5 does not wait for the synchronous standby, which can "
+		. "lack changes after a failover: ALTER SUBSCRIPTION snowflake_move_5 SET (synchronous_commit = on);", 'verify tells');
+	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 SET (synchronous_commit = on)');
+	is(findings(), '', 'nothing after the statement of the hint');
+	cut_off($one, $standby);
+	is(passes($two, $one), 0, 'the slot does not pass a change that the standby lacks');
+	$one = fail_over($one, $standby);
+	moves([ $one, $two, '--undo' ], 'undone', '--undo after the failover');
+	is($one->safe_psql('postgres', $count), '202', 'all rows are there');
+};
+
+$_->stop foreach $one, $two;
+done_testing();
