@@ -118,6 +118,13 @@ void check_follower(Connection& connection, const InTransit& move,
     for (const Obstacle& skipped : find_skipped(connection, move.record))
         findings.push_back({kind_of(move), object, skipped.problem,
                             "verify --rows compares them. " + skipped.hint});
+    for (const Obstacle& promoted : find_promoted(connection, move.record))
+        findings.push_back(
+            {kind_of(move), object, promoted.problem,
+             move.phase == Phase::held
+                 ? command_of(move, "--hold") + " compares all rows."
+                 : "verify --rows compares them, and so does --undo before it opens. " +
+                       promoted.hint});
     for (const Obstacle& one : find_unsynchronized(connection, move.record))
         findings.push_back({kind_of(move), object, one.problem, one.hint});
 }

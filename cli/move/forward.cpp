@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "cutover/sequences.h"
 #include "cutover/standby.h"
+#include "fleet/failover.h"
 #include "move/capacity.h"
 #include "move/command.h"
 #include "move/fingerprint.h"
@@ -90,18 +91,30 @@ void MoveCommand::follow()
     const Watch on_source(source_, stop_or_tell(source_));
     const Watch on_target(target_, stop_or_tell(target_));
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
-    if (is_fenced())
+    const bool is_promoted = was_promoted(target_, move_.name);
+    if (is_fenced()) {
+        /* The rows can be compared only when the source is open and its changes come. */
+        if (is_promoted)
+            throw Failure(target_.server() + " " + kMayLack +
+                          ". Rows are compared before the fence alone: give --abort first");
         return;
+    }
     find_writing_subscriptions(servers, move_).raise_first();
     copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
                 laps_);
     await_lag(servers, move_, limits_.max_lag);
     laps_.add("catching up");
-    /* An undo compares no rows: verify --rows compares reverse replication, and the undo may be
-     * urgent. */
-    if (!standing().is_undo())
+    if (is_promoted) {
+        warn(target_.server() + " " + kMayLack);
+        forget_compared_tables(source_, move_); /* those of before */
+        compare_before_cutover(servers, move_, SIZE_MAX, laps_);
+        note_timeline(target_, move_.name);
+    } else if (!standing().is_undo()) {
+        /* An undo compares no rows: verify --rows compares reverse replication, and the undo may be
+         * urgent. */
         compare_before_cutover(servers, move_, is_to_be_held() ? SIZE_MAX : options_.verify_size,
                                laps_);
+    }
 }
 
 int MoveCommand::hold()

@@ -1,5 +1,6 @@
 #include "move/state.h"
 
+#include "fleet/failover.h"
 #include "postgres/trust.h"
 #include "sql/sql.h"
 
@@ -42,6 +43,8 @@ void write_step(Connection& connection, const Move& move, Step step, const std::
                               "'fenced' AND step <> 'fenced' THEN clock_timestamp() ELSE "
                               "closed_at END"),
                      {text_of(step), marker});
+    if (step == Step::ready)
+        note_timeline(connection, move.name);
 }
 
 Clock::duration time_since_closing(Connection& source, const Move& move)
@@ -89,6 +92,11 @@ void forget_compared(Connection& source, const Move& move)
                         "NOT NULL; DELETE FROM @move@.compared; COMMIT"));
 }
 
+void forget_compared_tables(Connection& source, const Move& move)
+{
+    source.run(move.sql("DELETE FROM @move@.compared"));
+}
+
 std::string write_positions(Servers& servers, const Move& move)
 {
     const std::string sql = move.sql("SELECT at FROM @move@.state");
@@ -115,4 +123,6 @@ void write_reverse(Connection& connection, const Move& move, Step step)
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULL, "
                               "is_reversible = false, is_reverse = true, is_held = false"),
                      {text_of(step)});
+    if (step == Step::ready)
+        note_timeline(connection, move.name);
 }

@@ -24,7 +24,7 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
                 const Address& other, Step step);
 
 /* Runs in the transaction that does the step, if there is one. The marker is erased if none is
- * given. */
+ * given. With Step::ready the server begins to follow, and its timeline is noted. */
 void write_step(Connection& connection, const Move& move, Step step,
                 const std::string& marker = "");
 
@@ -44,6 +44,8 @@ std::set<std::string> read_compared(Connection& source, const Move& move);
 void add_compared(Connection& source, const Move& move, const std::vector<std::string>& tables);
 void write_compared(Connection& connection, const Move& move, bool is_held);
 void forget_compared(Connection& source, const Move& move);
+/* The tables alone: all are compared anew, and a set that is held remains so. */
+void forget_compared_tables(Connection& source, const Move& move);
 
 /* The end of a move. is_equal: its rows were compared, and no difference was found. Only then the
  * closed copy of an undo may be dropped for a new move. */

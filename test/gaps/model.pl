@@ -25,6 +25,7 @@ my %outside = (
 	'the options of routers' => qr/\.poolers|switch_command/,
 	'a row that shows that replication runs' => qr/INSERT INTO \S+\.marker VALUES/,
 	'which tables were compared' => qr/INSERT INTO \S+\.compared/,
+	'the timeline of the server that follows' => qr/COMMENT ON TABLE \S+\.state/,
 	'positions for those who decode the WAL' => qr/SET other_at/,
 	'bounds of a sequence that is closed already' => qr/\.mark\(/,
 	'reads in a snapshot' => qr/^\w+: (?:pg_dump: |\s*BEGIN ISOLATION LEVEL REPEATABLE READ)/,

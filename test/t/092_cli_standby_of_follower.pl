@@ -1,5 +1,5 @@
 # A failover of the server that follows, in a move or in reverse replication: its synchronous standby lacks no change that
-# the slot has passed.
+# the slot has passed; an asynchronous one can, and the differences are found before the target is opened.
 
 use strict;
 use warnings;
@@ -113,6 +113,59 @@ subtest 'a synchronous standby of the server that follows, which comes later' =>
 	$one = fail_over($one, $standby);
 	moves([ $one, $two, '--undo' ], 'undone', '--undo after the failover');
 	is($one->safe_psql('postgres', $count), '202', 'all rows are there');
+};
+
+# Both servers have two rows that the follower's standby lacks, and a row that it has.
+sub lose_changes
+{
+	my ($publisher, $follower, $name) = @_;
+	my $standby = new_standby($follower, $name);
+	cut_off($follower, $standby);
+	is(passes($publisher, $follower), 1, 'the slot passes a change that an asynchronous standby lacks');
+	$standby = fail_over($follower, $standby);
+	$publisher->safe_psql('postgres', $insert);
+	return $standby;
+}
+
+my $lacks = qr/was promoted since it began to follow, and may lack changes that are not sent again/;
+my $differs = qr/the rows differ, and nothing was opened\..*\n    table insta5\.t: \S+ has 1 row, key \(\d+\), \S+ has no row/;
+
+subtest 'an asynchronous standby of the target' => sub {
+	moves([ $one, $two, '--complete' ], 'dropped', 'the old copy is dropped');
+	moves([ $one, $two, '--hold' ], 'held', 'held');
+	$two = lose_changes($one, $two, 'standby3');
+	like(findings(), qr/^held: the server $lacks: \S+ move insta5 .* --hold compares all rows\.$/, 'verify tells');
+	is_refused([ $one, $two, '--cutover', '--verify', '0' ], $differs, '--cutover is refused, whatever --verify says');
+	like($move_error, $lacks, 'and says why all rows were compared');
+	is_refused([ $one, $two, '--hold' ], $differs, 'so is --hold');
+	$two->safe_psql('postgres', 'COMMENT ON TABLE snowflake_move_5.state IS NULL');
+	is(findings(), '', 'without the timeline, as of version 1.1, verify does not know');
+	moves([ $one, $two, '--abort' ], 'aborted', '--abort');
+	moves([ $one, $two, '--hold' ], 'held', 'held anew');
+	my $standby = new_standby($two, 'standby4');
+	cut_off($two, $standby);
+	$two = fail_over($two, $standby);
+	moves([ $one, $two, '--hold' ], 'held', '--hold after a failover that has lost nothing');
+	is(findings(), '', 'verify is content');
+	moves([ $one, $two, '--cutover', '--reversible' ], 'moved with reverse replication', '--cutover');
+	unlike($move_error, $lacks, 'needs no reason to compare all rows');
+};
+
+subtest 'an asynchronous standby of the server that follows in reverse replication' => sub {
+	$one = lose_changes($two, $one, 'standby5');
+	my $note = qr/COMMENT ON TABLE snowflake_move_5\.state IS 'timeline \w{8}';/;
+	like(findings(), qr/^reverse replication: the server $lacks: verify --rows compares them, .* If they are equal: $note$/,
+		'verify tells');
+	like(findings('--rows'), qr/^rows: table insta5\.t: .* has no row: --undo would open these rows\. .* --complete/m,
+		'verify --rows finds the difference');
+	is_refused([ $one, $two, '--undo' ], $differs, '--undo is refused');
+	like($move_error, qr/--complete stops reverse replication.* moves the shard back, with a copy of the rows/, 'and says what to do');
+	is(sqlstate($two, $insert), '', 'the shard is open on');
+	$one->safe_psql('postgres', 'SET session_replication_role = replica; DELETE FROM insta5.t');
+	my $rows = join '', map { "$_\n" } $two->safe_psql('postgres', 'COPY insta5.t TO STDOUT');
+	my $loaded = 'SET session_replication_role = replica; COPY insta5.t FROM STDIN';
+	is($one->psql('postgres', "$loaded;\n$rows\\.\n"), 0, 'the rows are made equal');
+	moves([ $one, $two, '--undo' ], 'undone', '--undo then');
 };
 
 $_->stop foreach $one, $two;
