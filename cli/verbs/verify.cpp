@@ -9,8 +9,10 @@
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "fleet/findings.h"
+#include "fleet/in_transit.h"
 #include "postgres/citus.h"
 #include "postgres/extension.h"
+#include "postgres/identity.h"
 #include "postgres/servers.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
@@ -29,6 +31,7 @@ struct Report {
     std::vector<int> settings; /* of snowflake.shard, if they make IDs here */
     Locked locked{};           /* shards whose IDs were not all looked at */
     std::vector<CountedKey> counted{};
+    std::vector<InTransit> moves{};
     /* The hint is the statement or command that mends it, or that shows the facts to decide by. */
     Table findings = {{"finding", "server", "object", "problem", "hint"}, {}};
 };
@@ -71,6 +74,7 @@ Report verify_server(Connection& connection, const VerifyOptions& options, Progr
     add_rows(report.findings, find_invalid_indexes(connection, shards));
     add_rows(report.findings, find_disabled_keys(connection, shards));
     add_rows(report.findings, find_leftovers(connection));
+    report.moves = read_in_transit(connection);
     for (const MoveFinding& found : find_moves(connection))
         report.findings.rows.push_back(
             {found.kind, report.server, found.object, found.problem, found.hint});
@@ -116,6 +120,59 @@ void find_numbers_twice(std::vector<Report>& reports)
     }
 }
 
+/* By the address of a record; nullptr if it is of none of the servers. */
+Connection* find_server(ServerSet& servers, const Address& address)
+{
+    for (std::size_t i = 0; i < servers.size(); i++)
+        if (servers[i].connection.address() == address)
+            return &servers[i].connection;
+    for (std::size_t i = 0; i < servers.size(); i++)
+        if (is_address_of(address, servers[i].connection))
+            return &servers[i].connection;
+    return nullptr;
+}
+
+/* The server is asked again, because a move can have ended since: now the shard is open there.
+ * Where it has moved on, that server has a record of its own. */
+bool has_or_had(Connection& server, int number)
+{
+    for (const Shard& shard : read_shards(server))
+        if (shard.number == number)
+            return true;
+    for (const InTransit& one : read_in_transit(server))
+        if (one.shard.number == number && one.is_source)
+            return true;
+    return false;
+}
+
+/* A shard that has moved, and that its new server does not have: that was restored, or a standby of
+ * it was promoted, from before the opening. The record there, if any, is of a move that was not
+ * open yet, so no verb leads on. */
+void find_closed_everywhere(ServerSet& servers, std::vector<Report>& reports)
+{
+    ShardSet open;
+    for (const Report& report : reports)
+        for (const Shard& shard : report.shards)
+            open.insert(shard.number);
+    std::map<std::string, Connection*> others;
+    for (Report& report : reports)
+        for (const InTransit& one : report.moves) {
+            if (one.kind != InTransit::Kind::move || one.is_open ||
+                one.motion() == Motion::moving || open.count(one.shard.number) > 0)
+                continue;
+            const auto [place, is_new] = others.insert({one.other.text(), nullptr});
+            if (is_new)
+                place->second = find_server(servers, one.other);
+            if (place->second != nullptr && !has_or_had(*place->second, one.shard.number))
+                report.findings.rows.push_back(
+                    {"shard", report.server, one.shard.title(),
+                     "it is closed here since its move to " + one.other.text() +
+                         ", and is not open there",
+                     "If it has moved on, give that server, too. Else see docs/move-failures.md, "
+                     "\"The target is lost for good\"."});
+        }
+}
+
 std::vector<CountedKey> add_up(const std::vector<Report>& reports)
 {
     std::map<std::string, CountedKey> keys;
@@ -146,6 +203,7 @@ int verify_shards(const VerifyOptions& options)
     /* After all servers, because it compares them. A server that has failed is not in the reports,
      * and the exit code is 3 then. */
     find_numbers_twice(reports);
+    find_closed_everywhere(servers, reports);
     warn_of(add_up(reports));
     ComparedCopies copies;
     if (options.rows)

@@ -168,5 +168,49 @@ subtest 'an asynchronous standby of the server that follows in reverse replicati
 	moves([ $one, $two, '--undo' ], 'undone', '--undo then');
 };
 
+# The blocks of statements of a section.
+sub by_hand
+{
+	my ($title) = @_;
+	my $page = slurp_file("$FindBin::RealBin/../../docs/move-failures.md");
+	my ($section) = $page =~ /^## \Q$title\E\n(.*?)(?=^## |\z)/ms;
+	return $section =~ /^```sql\n(.*?)^```$/msg;
+}
+
+# The shard moves, and the target comes back as it was before the opening.
+sub lose_opening
+{
+	my ($name, $end) = @_;
+	my $standby = new_standby($two, $name);
+	cut_off($two, $standby);
+	moves([ $one, $two, '--cutover' ], $end, '--cutover');
+	$two->safe_psql('postgres', $insert);
+	my $rows = $two->safe_psql('postgres', $count);
+	await('the source has followed', sub { $one->safe_psql('postgres', $count) eq $rows }) if $end ne 'moved';
+	return fail_over($two, $standby);
+}
+
+moves([ $one, $two, '--complete' ], 'dropped', 'the old copy is dropped');
+foreach my $kind ([ 'moved' ], [ 'moved with reverse replication', '--reversible' ])
+{
+	my ($end, @options) = @$kind;
+	subtest "a target that lacks the opening: $end" => sub {
+		moves([ $one, $two, '--hold', @options ], 'held', 'held');
+		$two = lose_opening('after_' . scalar(@options), $end);
+		is(sqlstate($_, $insert), '25006', 'closed on ' . $_->name) foreach $one, $two;
+		my $rows = $one->safe_psql('postgres', $count);
+		my $closed = qr/^shard: it is closed here since its move to \S+:${\$two->port}\/postgres, and is not open there: .*move-failures\.md/m;
+		like(findings(), $closed, 'verify tells');
+		is(move($one, $two, $_), 'exit code 3', "$_ is refused") foreach '--resume', '--cutover', '--abort', '--undo', '--complete';
+		my ($open, $unsubscribe) = by_hand('The target is lost for good');
+		$one->safe_psql('postgres', $_) foreach @options ? $unsubscribe : (), $open;
+		is(sqlstate($one, $insert), '', 'the statements of docs/move-failures.md open the source');
+		is($one->safe_psql('postgres', $count), $rows + 100, 'with the rows that the source has');
+		unlike(findings(), $closed, 'verify does not tell of it any more');
+		moves([ $one, $two, '--abort' ], 'aborted', '--abort removes the copy on the target');
+		is(findings(), '', 'and nothing is left');
+	};
+}
+
 $_->stop foreach $one, $two;
 done_testing();
