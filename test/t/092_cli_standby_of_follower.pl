@@ -212,5 +212,16 @@ foreach my $kind ([ 'moved' ], [ 'moved with reverse replication', '--reversible
 	};
 }
 
-$_->stop foreach $one, $two;
+subtest 'a source that is lost while the set is held' => sub {
+	moves([ $one, $two, '--hold' ], 'held', 'held');
+	my $rows = $one->safe_psql('postgres', $count);
+	$one->stop('immediate');
+	is(sqlstate($two, $insert), '25006', 'the target is closed');
+	$two->safe_psql('postgres', $_) foreach by_hand('The source is lost for good');
+	$two->safe_psql('postgres', $insert);
+	is($two->safe_psql('postgres', $count), $rows + 100, 'the statements of docs/move-failures.md open it with its rows');
+	is((run_shard($program, 'verify', $two))[1], "1 shard on 1 server, 0 findings\n", 'verify finds nothing');
+};
+
+$two->stop;
 done_testing();
