@@ -168,6 +168,27 @@ subtest 'an asynchronous standby of the server that follows in reverse replicati
 	moves([ $one, $two, '--undo' ], 'undone', '--undo then');
 };
 
+# The subscription is disabled, so that the last write does not come. A lock holds the fence up until then.
+subtest 'a failover of the target while the source is fenced' => sub {
+	moves([ $one, $two, '--complete' ], 'dropped', 'the old copy is dropped');
+	moves([ $one, $two, '--hold' ], 'held', 'held');
+	my $standby = new_standby($two, 'standby6');
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.t IN ROW EXCLUSIVE MODE');
+	my $cutover = start_command('move', 'source: triggers of the fence',
+		'insta5', '--from', $one, '--to', $two, '--cutover', '--timeout', '60s');
+	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	cut_off($two, $standby);
+	$holder->quit;
+	await('the move waits for the last write', sub { goes_on($cutover->{run}); $cutover->{err} =~ /waiting for the last write/ });
+	kill_command($cutover->{run});
+	$two = fail_over($two, $standby);
+	is_refused([ $one, $two, '--resume' ], qr/$lacks\. Rows are compared before the fence alone: give --abort first/, '--resume');
+	is(sqlstate($one, $insert), '25006', 'the source is closed');
+	moves([ $one, $two, '--abort' ], 'aborted', '--abort');
+	is(sqlstate($one, $insert), '', 'the source is open');
+};
+
 # The blocks of statements of a section.
 sub by_hand
 {
@@ -190,7 +211,6 @@ sub lose_opening
 	return fail_over($two, $standby);
 }
 
-moves([ $one, $two, '--complete' ], 'dropped', 'the old copy is dropped');
 foreach my $kind ([ 'moved' ], [ 'moved with reverse replication', '--reversible' ])
 {
 	my ($end, @options) = @$kind;
