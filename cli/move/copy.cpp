@@ -29,7 +29,7 @@ std::int64_t size_of(Connection& target, const Move& move)
     return size.number(0, 0);
 }
 
-/* Those of the shards, and of the record. */
+/* The schemas of the shards and of the record. */
 std::string schemas_of_move(const Move& move)
 {
     std::vector<std::string> schemas = {move.name};
