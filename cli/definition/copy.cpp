@@ -63,10 +63,11 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
      * is never committed: other sessions find the shard by its own name all the time, and a
      * rollback, also that of a killed command, restores it. */
     const std::string privileges = initial_privileges(connection_, shard, shard_.quoted);
+    const AgreedRights agreed = agreed_rights(connection_, sql_array({shard.quoted}));
     try {
         connection_.run("BEGIN;" + renaming(shard.quoted, away));
         restore(connection_, dump, sole_owner_);
-        require_no_gained_rights(connection_, sql_array({shard.quoted}));
+        require_no_gained_rights(connection_, sql_array({shard.quoted}), agreed);
         connection_.run(renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
                         privileges + "COMMIT");
     } catch (const ServerError& error) {

@@ -149,12 +149,11 @@ void make_tables(Connection& writer, Connection& follower, const Names& tables)
         names.push_back(quoted(writer, table));
     /* No sole owner: an expression that calls a function of another role is an error. */
     restore(follower, dump_tables(writer, names), "");
+    const char* const oids =
+        "SELECT array_agg(name::regclass::oid) FROM unnest($1::text[]) AS name";
     require_no_gained_rights_of(
-        follower,
-        follower
-            .query("SELECT array_agg(name::regclass::oid) FROM unnest($1::text[]) AS name",
-                   {sql_array(names)})
-            .text(0, 0));
+        follower, follower.query(oids, {sql_array(names)}).text(0, 0),
+        agreed_rights_of(writer, writer.query(oids, {sql_array(names)}).text(0, 0)));
 }
 
 std::string choose_role(Connection& connection, const std::string& tables)

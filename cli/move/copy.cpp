@@ -64,7 +64,8 @@ class Copy
 public:
     Copy(Servers& servers, const Move& move, const Workers& workers, const Tried* tried)
         : source_(servers.source), target_(servers.target), move_(move), workers_(workers),
-          tried_(tried), owner_(sole_owner(source_, move.shards))
+          tried_(tried), owner_(sole_owner(source_, move.shards)),
+          agreed_(agreed_rights(source_, move.schemas()))
     {
     }
 
@@ -83,6 +84,7 @@ private:
     const Workers& workers_;
     const Tried* const tried_;
     const std::string owner_;
+    const AgreedRights agreed_;
     std::optional<Archive> read_; /* if the definition has changed since it was tried */
     const Archive* archive_ = nullptr;
     MadeTables made_;
@@ -128,7 +130,7 @@ void Copy::make_tables()
     if (move_.has_ids)
         target_.query(claim_sql(target_, move_.shards));
     restore(target_, definition, owner_);
-    require_no_gained_rights(target_, move_.schemas());
+    require_no_gained_rights(target_, move_.schemas(), agreed_);
     made_ = made_tables(target_, move_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
     make_fence(target_, move_);
@@ -183,7 +185,7 @@ void Copy::finish(int index_jobs)
     if (const std::string definition = archive_->sql(rest); !definition.empty())
         restore(target_, definition, owner_);
     /* The triggers of the fence are of this command. */
-    require_no_gained_rights(target_, schemas_of_move(move_));
+    require_no_gained_rights(target_, schemas_of_move(move_), agreed_);
     target_.run(analysis);
     check_replicated_rows(target_, move_.shards);
     write_step(target_, move_, Step::ready);

@@ -98,14 +98,44 @@ void drop_subscription(Connection& target, const Move& move, Clock::time_point d
         drop_subscription(target, move.name, deadline);
 }
 
+namespace
+{
+
+/* A client's UPDATE or DELETE looks up the publications of its table, and fails with an internal
+ * error if one is dropped at that moment (RelationBuildPublicationDesc()). So the tables leave the
+ * publication some time before it is dropped. It does not wait for VACUUM or CREATE INDEX
+ * CONCURRENTLY, whose locks conflict. */
+void take_tables_out(Connection& source, const std::string& publication)
+{
+    const std::vector<std::string> tables = texts_of(source.query(
+        "SELECT prrelid::regclass FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = "
+        "prpubid WHERE pubname = $1",
+        {publication}));
+    if (tables.empty())
+        return;
+    source.run("BEGIN; SET LOCAL lock_timeout = " + milliseconds_of(timeouts::kTrialLock));
+    try {
+        source.run("ALTER PUBLICATION " + publication + " DROP TABLE " + only(tables));
+        source.run("COMMIT");
+    } catch (const ServerError& error) {
+        if (error.sqlstate != kLockTimeout)
+            throw;
+        source.rollback();
+    }
+}
+
+} // namespace
+
 void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline)
 {
-    drop_slot(source, move.slot, deadline, "true");
     /* One of somebody else is no reason to keep the rest of the move. */
     const Named publication = find_publication(source, move);
     if (!publication.problem.empty())
         warn(publication.problem);
     else if (publication.is_there)
+        take_tables_out(source, move.name);
+    drop_slot(source, move.slot, deadline, "true");
+    if (publication.is_there && publication.problem.empty())
         source.run("DROP PUBLICATION " + move.name);
 }
 

@@ -32,11 +32,23 @@ void run_as(Connection& connection, const std::string& role, const std::string& 
     }
 }
 
-/* schemas: an array of OIDs. */
-void require_none_gained(Connection& connection, const std::string& relations,
-                         const std::string& schemas)
+/* Arrays of OIDs: the relations of schemas, and the schemas, whose names are as SQL writes them. By
+ * pg_depend, whose index leads to the relations. In a trial a schema can be missing. */
+Result relations_of(Connection& connection, const std::string& schemas)
 {
-    const Result gained = connection.query(gained_rights_sql, {relations, schemas});
+    return connection.query(R"(
+        WITH schemas AS MATERIALIZED (SELECT ARRAY(SELECT to_regnamespace(n)::oid FROM unnest($1::text[]) AS n) AS oids)
+        SELECT ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass
+                     AND refobjid = ANY ((SELECT oids FROM schemas)::oid[]) AND classid = 'pg_class'::regclass), oids
+        FROM schemas)",
+                            {schemas});
+}
+
+void require_none_gained(Connection& connection, const std::string& relations,
+                         const std::string& schemas, const AgreedRights& agreed)
+{
+    const Result gained =
+        connection.query(gained_rights_sql, {relations, schemas, agreed.to_objects});
     if (gained.rows() > 0)
         throw ServerError("ERROR:  " + gained.text(0, 0) + "\nHINT:  " + gained.text(0, 1),
                           kGainedRight);
@@ -44,22 +56,27 @@ void require_none_gained(Connection& connection, const std::string& relations,
 
 } // namespace
 
-/* By pg_depend, whose index leads to the relations of a schema. In a trial a schema can be missing.
- */
-void require_no_gained_rights(Connection& connection, const std::string& schemas)
+AgreedRights agreed_rights_of(Connection& connection, const std::string& tables)
 {
-    const Result made = connection.query(R"(
-        WITH schemas AS MATERIALIZED (SELECT ARRAY(SELECT to_regnamespace(n)::oid FROM unnest($1::text[]) AS n) AS oids)
-        SELECT ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass
-                     AND refobjid = ANY ((SELECT oids FROM schemas)::oid[]) AND classid = 'pg_class'::regclass), oids
-        FROM schemas)",
-                                         {schemas});
-    require_none_gained(connection, made.text(0, 0), made.text(0, 1));
+    return {connection.query(agreed_rights_sql, {tables}).text(0, 0)};
 }
 
-void require_no_gained_rights_of(Connection& connection, const std::string& tables)
+AgreedRights agreed_rights(Connection& connection, const std::string& schemas)
 {
-    require_none_gained(connection, tables, "{}");
+    return agreed_rights_of(connection, relations_of(connection, schemas).text(0, 0));
+}
+
+void require_no_gained_rights(Connection& connection, const std::string& schemas,
+                              const AgreedRights& agreed)
+{
+    const Result made = relations_of(connection, schemas);
+    require_none_gained(connection, made.text(0, 0), made.text(0, 1), agreed);
+}
+
+void require_no_gained_rights_of(Connection& connection, const std::string& tables,
+                                 const AgreedRights& agreed)
+{
+    require_none_gained(connection, tables, "{}", agreed);
 }
 
 std::string remedy_of_foreign_code(const std::string& sole_owner)

@@ -29,9 +29,9 @@ class Trial
 public:
     /* sole_owner, made: see restore.h. */
     Trial(Connection& target, std::vector<std::string> schemas, std::string sole_owner,
-          std::string made = "{}")
+          std::string made = "{}", AgreedRights agreed = {"{}"})
         : target_(target), schemas_(std::move(schemas)), sole_owner_(std::move(sole_owner)),
-          made_(std::move(made))
+          made_(std::move(made)), agreed_(std::move(agreed))
     {
     }
 
@@ -74,7 +74,7 @@ private:
             return;
         }
         restore(target_, statement.sql, sole_owner_);
-        require_no_gained_rights(target_, made_);
+        require_no_gained_rights(target_, made_, agreed_);
     }
 
     void add(const std::string& problem, const std::string& hint)
@@ -179,6 +179,7 @@ private:
     const std::vector<std::string> schemas_;
     const std::string sole_owner_;
     const std::string made_; /* the schemas, as an array of names as SQL writes them */
+    const AgreedRights agreed_;
     Obstacles found_;
     std::set<std::string> errors_;
 };
@@ -227,7 +228,8 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
         statements.push_back(claim_of(target, {shard}));
     for (std::vector<Statement>* const some : {&whole, &statements})
         some->push_back(subscription_of(target, move, source_dsn));
-    Trial trial(target, schemas_in(shards), sole_owner(source, shards), schemas_of(shards));
+    Trial trial(target, schemas_in(shards), sole_owner(source, shards), schemas_of(shards),
+                agreed_rights(source, schemas_of(shards)));
     std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
     bool is_all = true;
     for (const Archive::Item& item : archive.items(Archive::Section::post_data))

@@ -81,36 +81,56 @@ SELECT format('role %I may not make objects of role %I, and write to them', curr
 FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (rolname)
 WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET'))
 
+-- name: agreed_rights
+-- What the relations refer to, each with its owner: that owner, or a superuser, has agreed to it here. $1: OIDs of relations.
+SELECT coalesce(array_agg(DISTINCT format('%s of %I', title, pg_get_userbyid(owner))), '{}') FROM (
+    SELECT c.oid::regclass::text, relowner FROM unnest($1::oid[]) AS r (oid)
+    CROSS JOIN LATERAL (SELECT inhparent FROM pg_inherits WHERE inhrelid = r.oid
+                        UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = r.oid
+                        UNION ALL SELECT confrelid FROM pg_constraint WHERE conrelid = r.oid AND contype = 'f') AS o (other)
+    JOIN pg_class AS c ON c.oid = other
+    UNION ALL
+    SELECT tgfoid::regprocedure::text, proowner FROM pg_trigger JOIN pg_proc AS f ON f.oid = tgfoid
+    WHERE tgrelid = ANY ($1::oid[]) AND NOT tgisinternal) AS o (title, owner)
+
 -- name: gained_rights
 -- What was made with the rights of the caller, and the owner of the new table may not make: PostgreSQL checks these rights when the object
 -- is made, and never again. The text can come from another server, and its names can lead to other objects here. $1: OIDs of the new
--- relations; $2: those of schemas that are new, too. Rows: the problem, and how to mend it.
+-- relations; $2: those of schemas that are new, too; $3: what was agreed to where the definition comes from, for objects of the same name
+-- and owner. A foreign server leads elsewhere on each server, so that is asked anew. Rows: the problem, and how to mend it.
 WITH made AS (SELECT c.oid, relowner, rolname, relkind FROM pg_class AS c JOIN pg_roles AS r ON r.oid = relowner
               WHERE c.oid = ANY ($1::oid[]) AND NOT rolsuper)
-SELECT format('table %s and table %s of role %I: one would be a child of the other, and role %I has no rights of that owner',
-              m.oid::regclass, c.oid::regclass, pg_get_userbyid(c.relowner), rolname),
-       'Make the definition without it: ALTER TABLE ... NO INHERIT, or DETACH PARTITION, where it comes from.'
-FROM made AS m
-CROSS JOIN LATERAL (SELECT inhparent FROM pg_inherits WHERE inhrelid = m.oid
-                    UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = m.oid) AS i (other)
-JOIN pg_class AS c ON c.oid = other
-WHERE m.relkind IN ('r', 'p', 'f') AND other <> ALL ($1::oid[]) AND NOT pg_has_role(m.relowner, c.relowner, 'USAGE')
-UNION ALL
-SELECT format('foreign key %I of table %s refers to table %s, and role %I may not do so', conname, conrelid::regclass, confrelid::regclass, rolname),
-       format('GRANT REFERENCES (%s) ON %s TO %I;',
-              (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute WHERE attrelid = confrelid AND attnum = ANY (confkey)),
-              confrelid::regclass, rolname)
-FROM made JOIN pg_constraint ON conrelid = made.oid
-WHERE contype = 'f' AND conparentid = 0 AND confrelid <> ALL ($1::oid[]) AND NOT has_table_privilege(relowner, confrelid, 'REFERENCES')
-AND EXISTS (SELECT FROM unnest(confkey) AS k (n) WHERE NOT has_column_privilege(relowner, confrelid, n, 'REFERENCES'))
-UNION ALL
-SELECT format('trigger %I of table %s calls function %s, and role %I may not do so', tgname, tgrelid::regclass, tgfoid::regprocedure, rolname),
-       format('GRANT EXECUTE ON FUNCTION %s TO %I;', tgfoid::regprocedure, rolname)
-FROM made JOIN pg_trigger ON tgrelid = made.oid JOIN pg_proc AS f ON f.oid = tgfoid
-WHERE NOT tgisinternal AND (pronamespace = ANY ($2::oid[])) IS NOT TRUE AND NOT has_function_privilege(relowner, tgfoid, 'EXECUTE')
-UNION ALL
-SELECT format('foreign table %s is of server %I, and role %I may not use it', ftrelid::regclass, srvname, rolname),
-       format('GRANT USAGE ON FOREIGN SERVER %I TO %I;', srvname, rolname)
-FROM made JOIN pg_foreign_table ON ftrelid = made.oid JOIN pg_foreign_server AS s ON s.oid = ftserver
-WHERE NOT has_server_privilege(relowner, s.oid, 'USAGE')
+SELECT problem, hint FROM (
+    SELECT c.oid::regclass::text, c.relowner,
+           format('table %s and table %s of role %I: one would be a child of the other, and role %I has no rights of that owner',
+                  m.oid::regclass, c.oid::regclass, pg_get_userbyid(c.relowner), rolname),
+           'Make the definition without it: ALTER TABLE ... NO INHERIT, or DETACH PARTITION, where it comes from.'
+    FROM made AS m
+    CROSS JOIN LATERAL (SELECT inhparent FROM pg_inherits WHERE inhrelid = m.oid
+                        UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = m.oid) AS i (other)
+    JOIN pg_class AS c ON c.oid = other
+    WHERE m.relkind IN ('r', 'p', 'f') AND other <> ALL ($1::oid[]) AND NOT pg_has_role(m.relowner, c.relowner, 'USAGE')
+    UNION ALL
+    SELECT c.oid::regclass::text, c.relowner,
+           format('foreign key %I of table %s refers to table %s of role %I, and role %I may not do so', conname, conrelid::regclass,
+                  confrelid::regclass, pg_get_userbyid(c.relowner), rolname),
+           format('GRANT REFERENCES (%s) ON %s TO %I;',
+                  (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute WHERE attrelid = confrelid AND attnum = ANY (confkey)),
+                  confrelid::regclass, rolname)
+    FROM made AS m JOIN pg_constraint ON conrelid = m.oid JOIN pg_class AS c ON c.oid = confrelid
+    WHERE contype = 'f' AND conparentid = 0 AND confrelid <> ALL ($1::oid[]) AND NOT has_table_privilege(m.relowner, confrelid, 'REFERENCES')
+    AND EXISTS (SELECT FROM unnest(confkey) AS k (n) WHERE NOT has_column_privilege(m.relowner, confrelid, n, 'REFERENCES'))
+    UNION ALL
+    SELECT tgfoid::regprocedure::text, proowner,
+           format('trigger %I of table %s calls function %s of role %I, and role %I may not do so', tgname, tgrelid::regclass,
+                  tgfoid::regprocedure, pg_get_userbyid(proowner), rolname),
+           format('GRANT EXECUTE ON FUNCTION %s TO %I;', tgfoid::regprocedure, rolname)
+    FROM made JOIN pg_trigger ON tgrelid = made.oid JOIN pg_proc AS f ON f.oid = tgfoid
+    WHERE NOT tgisinternal AND (pronamespace = ANY ($2::oid[])) IS NOT TRUE AND NOT has_function_privilege(relowner, tgfoid, 'EXECUTE')
+    UNION ALL
+    SELECT '', srvowner, format('foreign table %s is of server %I, and role %I may not use it', ftrelid::regclass, srvname, rolname),
+           format('GRANT USAGE ON FOREIGN SERVER %I TO %I;', srvname, rolname)
+    FROM made JOIN pg_foreign_table ON ftrelid = made.oid JOIN pg_foreign_server AS s ON s.oid = ftserver
+    WHERE NOT has_server_privilege(relowner, s.oid, 'USAGE')) AS g (title, owner, problem, hint)
+WHERE format('%s of %I', title, pg_get_userbyid(owner)) <> ALL ($3::text[])
 LIMIT 1

@@ -54,6 +54,7 @@ extern const char hashed_enums_sql[];
 extern const char owners_sql[];
 extern const char not_as_owner_sql[];
 extern const char worker_code_sql[];
+extern const char agreed_rights_sql[];
 extern const char gained_rights_sql[];
 extern const char sole_owner_sql[];
 extern const char subscription_rights_sql[];

@@ -159,8 +159,9 @@ std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
     std::vector<Recipe> recipes;
     for (int i = 1; i <= count; i++) {
         copy.rename(i);
-        recipes.push_back(
-            {copy.shard().schema, dump(), copy.renumbering(), copy.names_of_functions()});
+        recipes.push_back({copy.shard().schema, dump(), copy.renumbering(),
+                           copy.names_of_functions(),
+                           agreed_rights(server.connection, sql_array({copy.shard().quoted}))});
     }
     return recipes;
 }

@@ -6,7 +6,6 @@
 #include "base/output.h"
 #include "definition/marks.h"
 #include "fleet/catalog.h"
-#include "postgres/restore.h"
 
 namespace
 {
@@ -80,7 +79,7 @@ void make(Connection& connection, const Shard& shard, const Recipe& recipe,
     connection.run("BEGIN");
     restore(connection, recipe.dump + unmark(recipe.renumbering, shard), sole_owner);
     connection.run(recipe.names + "ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted);
-    require_no_gained_rights(connection, sql_array({shard.quoted}));
+    require_no_gained_rights(connection, sql_array({shard.quoted}), recipe.agreed);
     connection.run("COMMIT");
 }
 

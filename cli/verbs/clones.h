@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/shard_states.h"
+#include "postgres/restore.h"
 #include "postgres/servers.h"
 
 /* The copy that a connection makes its clones from; its schema's name is in the dump. */
@@ -15,6 +16,7 @@ struct Recipe {
     /* With marks in the place of the shard's name and number: see renumbering_of(). */
     std::string renumbering;
     std::string names; /* see Copy::names_of_functions() */
+    AgreedRights agreed;
 };
 
 /* Makes those that are "not done", over a connection for each recipe, until one fails. Each is a

@@ -61,7 +61,7 @@ def empty(new):
 
 def dismantle(new):
     """Each table is locked for a moment, in a transaction of its own. If it is interrupted, it can be done again."""
-    new.run("DROP PUBLICATION IF EXISTS distribute_back")
+    new.empty_publication("distribute_back")
     new.drop_slot("distribute_back")
     for root, schema, table in partitions_of(new):
         new.run_unhurried("ALTER TABLE public.{root} DETACH PARTITION {schema}.{table};" + RELEASE,
@@ -71,6 +71,7 @@ def dismantle(new):
             release(new, name)
     for (root,) in new.rows(ROOTS):
         new.run("DROP TABLE public.{root}", root=root)
+    new.run("DROP PUBLICATION IF EXISTS distribute_back")
     new.run("DROP SCHEMA distribute CASCADE")
 
 

@@ -74,6 +74,11 @@ class Server:
                    lambda: not self.rows("SELECT slot_name" + SLOT + " AND active", [name]))
         self.rows("SELECT pg_drop_replication_slot(slot_name)" + SLOT, [name])
 
+    def empty_publication(self, name):
+        """Before it is dropped: an UPDATE that looks up a publication while it is dropped fails with an internal error."""
+        for schema, table in self.rows("SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s", [name]):
+            self.run_unhurried("ALTER PUBLICATION {name} DROP TABLE {schema}.{table}", name=name, schema=schema, table=table)
+
     def drop_subscription(self, name, publisher):
         """DROP SUBSCRIPTION drops the slots, too, and fails if the slot is gone."""
         if self.subscription(name):

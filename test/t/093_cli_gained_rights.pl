@@ -64,10 +64,10 @@ my %kinds = (
 	'a child table' => [ 'CREATE TABLE insta5.child () INHERITS (billing.invoices)',
 		qr/table insta\d\.child and table billing\.invoices of role victim: one would be a child of the other/, 'DROP TABLE insta5.child' ],
 	'a foreign key' => [ 'ALTER TABLE insta5.photos ADD CONSTRAINT k FOREIGN KEY (invoice) REFERENCES billing.invoices',
-		qr/foreign key k of table insta\d\.photos refers to table billing\.invoices, and role mallory may not.*\n\s*HINT:\s+GRANT REFERENCES \(id\) ON billing\.invoices TO mallory;/,
+		qr/foreign key k of table insta\d\.photos refers to table billing\.invoices of role victim, and role mallory may not.*\n\s*HINT:\s+GRANT REFERENCES \(id\) ON billing\.invoices TO mallory;/,
 		'ALTER TABLE insta5.photos DROP CONSTRAINT k' ],
 	'a trigger' => [ 'CREATE TRIGGER t BEFORE INSERT ON insta5.photos FOR EACH ROW EXECUTE FUNCTION billing.log()',
-		qr/trigger t of table insta\d\.photos calls function billing\.log\(\), and role mallory may not.*\n\s*HINT:\s+GRANT EXECUTE ON FUNCTION/,
+		qr/trigger t of table insta\d\.photos calls function billing\.log\(\) of role victim, and role mallory may not.*\n\s*HINT:\s+GRANT EXECUTE ON FUNCTION/,
 		'DROP TRIGGER t ON insta5.photos' ],
 	'a foreign table' => [ 'CREATE FOREIGN TABLE insta5.far (id integer) SERVER warehouse',
 		qr/foreign table insta\d\.far is of server warehouse, and role mallory may not.*\n\s*HINT:\s+GRANT USAGE ON FOREIGN SERVER warehouse/,
@@ -87,6 +87,13 @@ foreach my $kind (sort keys %kinds)
 		is((move('--dry-run'))[0], 0, 'without it there is no obstacle');
 	};
 }
+
+subtest 'a foreign key of old, to a table of the same owner on both servers' => sub {
+	$_->safe_psql('postgres', 'CREATE TABLE public.plans (id integer PRIMARY KEY); INSERT INTO public.plans VALUES (1)') foreach $one, $two;
+	$one->safe_psql('postgres', 'ALTER TABLE insta5.photos ADD CONSTRAINT k FOREIGN KEY (invoice) REFERENCES public.plans');
+	is((move('--dry-run'))[0], 0, 'is no obstacle');
+	run_as('mallory', $one, 'ALTER TABLE insta5.photos DROP CONSTRAINT k');
+};
 
 subtest 'a literal of the shard is read' => sub {
 	run_as('mallory', $one, spy('insta5.spy(integer) RETURNS boolean', 'true') . q{
