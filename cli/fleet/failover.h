@@ -1,4 +1,4 @@
-/* What a server that follows another one can lack after a failover to its standby. */
+/* Changes that a server which follows another one can lack after a failover to its standby. */
 
 #pragma once
 

@@ -25,8 +25,8 @@ struct Functions {
 /* The functions of a schema, whose name is as SQL writes it. */
 Functions functions_of(Connection& connection, const std::string& schema);
 
-/* What relations refer to where a definition comes from: an array of names with owners. schemas: an
- * array of names as SQL writes them; tables: an array of OIDs. */
+/* The objects that relations refer to where a definition comes from: an array of names with owners.
+ * schemas: an array of names as SQL writes them; tables: an array of OIDs. */
 struct AgreedRights {
     std::string to_objects;
 };

@@ -82,7 +82,7 @@ FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (
 WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET'))
 
 -- name: agreed_rights
--- What the relations refer to, each with its owner: that owner, or a superuser, has agreed to it here. $1: OIDs of relations.
+-- The objects that the relations refer to, each with its owner: that owner, or a superuser, has agreed to it here. $1: OIDs of relations.
 SELECT coalesce(array_agg(DISTINCT format('%s of %I', title, pg_get_userbyid(owner))), '{}') FROM (
     SELECT c.oid::regclass::text, relowner FROM unnest($1::oid[]) AS r (oid)
     CROSS JOIN LATERAL (SELECT inhparent FROM pg_inherits WHERE inhrelid = r.oid
@@ -94,10 +94,10 @@ SELECT coalesce(array_agg(DISTINCT format('%s of %I', title, pg_get_userbyid(own
     WHERE tgrelid = ANY ($1::oid[]) AND NOT tgisinternal) AS o (title, owner)
 
 -- name: gained_rights
--- What was made with the rights of the caller, and the owner of the new table may not make: PostgreSQL checks these rights when the object
--- is made, and never again. The text can come from another server, and its names can lead to other objects here. $1: OIDs of the new
--- relations; $2: those of schemas that are new, too; $3: what was agreed to where the definition comes from, for objects of the same name
--- and owner. A foreign server leads elsewhere on each server, so that is asked anew. Rows: the problem, and how to mend it.
+-- Objects that were made with the rights of the caller, and that the owner of the new table may not make: PostgreSQL checks these rights
+-- when the object is made, and never again. The text can come from another server, and its names can lead to other objects here. $1: OIDs
+-- of the new relations; $2: those of schemas that are new, too; $3: objects, with owners, that were agreed to where the definition comes
+-- from. A foreign server leads elsewhere on each server, so that is asked anew. Rows: the problem, and how to mend it.
 WITH made AS (SELECT c.oid, relowner, rolname, relkind FROM pg_class AS c JOIN pg_roles AS r ON r.oid = relowner
               WHERE c.oid = ANY ($1::oid[]) AND NOT rolsuper)
 SELECT problem, hint FROM (
