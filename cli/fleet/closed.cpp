@@ -18,6 +18,20 @@ JOIN pg_class AS c ON c.oid = srrelid JOIN pg_namespace AS n ON n.oid = relnames
 WHERE subenabled AND subname <> $2 AND nspname = ANY ($1::name[])
 GROUP BY subname ORDER BY subname)";
 
+/* By pg_depend, which has an index on the schema: there may be thousands of shards, and each set of
+ * a list asks. */
+const char* const kOpenParents = R"(
+WITH shards AS (SELECT oid FROM pg_namespace WHERE nspname = ANY ($1::name[]))
+SELECT format('table %s %s table %s, and the fence does not stop writes to that one', c.oid::regclass,
+              CASE WHEN c.relispartition THEN 'is a partition of' ELSE 'inherits from' END, p.oid::regclass),
+       CASE WHEN c.relispartition THEN format('ALTER TABLE %s DETACH PARTITION %s%s;', p.oid::regclass, c.oid::regclass,
+                                              CASE WHEN inhdetachpending THEN ' FINALIZE' END)
+            ELSE format('ALTER TABLE %s NO INHERIT %s;', c.oid::regclass, p.oid::regclass) END
+FROM shards JOIN pg_depend AS d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = shards.oid AND d.classid = 'pg_class'::regclass
+JOIN pg_class AS c ON c.oid = d.objid JOIN pg_inherits AS i ON i.inhrelid = c.oid JOIN pg_class AS p ON p.oid = i.inhparent
+WHERE c.relkind IN ('r', 'p') AND p.relnamespace NOT IN (TABLE shards)
+ORDER BY c.oid::regclass::text, i.inhseqno)";
+
 /* $1, $2: numbers and schemas of shards; $3, $4: trigger and function of the fence, $5: tgenabled,
  * one or several letters. A partition and its parent each have a trigger. */
 const char* const kTriggers = R"(
@@ -63,6 +77,13 @@ Obstacles find_writing_subscriptions(Connection& connection, const Shards& shard
     return found;
 }
 
+Obstacles find_open_parents(Connection& connection, const Shards& shards)
+{
+    Obstacles found;
+    found.read(connection, kOpenParents, {sql_array(schemas_in(shards))});
+    return found;
+}
+
 void check_closed(Connection& connection, const std::vector<InTransit>& shards,
                   std::vector<MoveFinding>& findings)
 {
@@ -74,7 +95,9 @@ void check_closed(Connection& connection, const std::vector<InTransit>& shards,
     for (const auto& [record, closed] : records) {
         const auto& [first, set] = closed;
         check_triggers(connection, first, set, findings);
-        for (const Obstacle& one : find_writing_subscriptions(connection, set, record))
+        Obstacles found = find_writing_subscriptions(connection, set, record);
+        found.add(find_open_parents(connection, set));
+        for (const Obstacle& one : found)
             findings.push_back({"fence", "schema " + record, one.problem, one.hint});
     }
 }

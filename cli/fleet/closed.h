@@ -14,7 +14,11 @@
 Obstacles find_writing_subscriptions(Connection& connection, const Shards& shards,
                                      const std::string& own);
 
-/* Finds such subscriptions, and tables whose trigger does not fire as it has to, in the shards that
- * are closed here and whose move or split is at its end. */
+/* Parents outside of these shards, of which tables of these shards are partitions or children: a statement
+ * that names the parent fires no trigger FOR EACH STATEMENT of the table. */
+Obstacles find_open_parents(Connection& connection, const Shards& shards);
+
+/* Finds both, and tables whose trigger does not fire as it has to, in the shards that are closed
+ * here and whose move or split is at its end. */
 void check_closed(Connection& connection, const std::vector<InTransit>& shards,
                   std::vector<MoveFinding>& findings);

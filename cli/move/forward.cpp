@@ -5,6 +5,7 @@
 #include "cutover/sequences.h"
 #include "cutover/standby.h"
 #include "fleet/failover.h"
+#include "fleet/closed.h"
 #include "move/capacity.h"
 #include "move/command.h"
 #include "move/fingerprint.h"
@@ -99,7 +100,9 @@ void MoveCommand::follow()
                           ". Rows are compared before the fence alone: give --abort first");
         return;
     }
+    /* These can have come while the set was held, or since the move that is undone. */
     find_writing_subscriptions(servers, move_).raise_first();
+    find_open_parents(source_, move_.shards).raise_first();
     copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
                 laps_);
     await_lag(servers, move_, limits_.max_lag);

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/output.h"
+#include "fleet/closed.h"
 #include "fleet/in_transit.h"
 #include "cutover/dependents.h"
 #include "cutover/standby.h"
@@ -112,6 +113,7 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     found.add(find_not_replicable(source, move.shards));
     found.add(find_unqualified_names(source, move.shards));
     found.add(find_writing_subscriptions(source, move));
+    found.add(find_open_parents(source, move.shards));
     for (const std::string& dependent : find_dependents(source, move.shards))
         found.add(source.server(), dependent, "Drop it, or move it into the schema.");
     return found;

@@ -4,6 +4,7 @@
 
 #include "base/output.h"
 #include "cutover/standby.h"
+#include "fleet/closed.h"
 #include "fleet/in_transit.h"
 #include "postgres/decoding.h"
 #include "postgres/trust.h"
@@ -50,7 +51,7 @@ AND (SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async' AND ap
     < coalesce(substring(names, '^\s*(?:(?:FIRST|ANY|first|any)\s+)?(\d+)\s*\(')::integer, 1))";
 
 /* The records of moves, and schemas of their name without a record. */
-Obstacles find_moves(Connection& old)
+Obstacles find_unended_moves(Connection& old)
 {
     std::map<std::string, std::string> hints;
     const Result schemas =
@@ -63,6 +64,20 @@ Obstacles find_moves(Connection& old)
     Obstacles found;
     for (const auto& [schema, hint] : hints)
         found.add(old.server(), "schema " + schema + ": a move is not at its end", hint);
+    return found;
+}
+
+/* Each server closes the shards of one side, and its clients write to the rest. */
+Obstacles find_open_parents_of_sides(Connection& old, const std::vector<SplitShard>& shards)
+{
+    Obstacles found;
+    for (const bool leave : {true, false}) {
+        Shards side;
+        for (const SplitShard& shard : shards)
+            if (shard.leaves == leave)
+                side.push_back(shard);
+        found.add(find_open_parents(old, side));
+    }
     return found;
 }
 
@@ -91,7 +106,8 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
     found.read(old, kEarlierSplit);
     found.read(old, on_old_server_sql,
                {sql_array(schemas_in({shards.begin(), shards.end()})), limits.seconds()});
-    found.add(find_moves(old));
+    found.add(find_open_parents_of_sides(old, shards));
+    found.add(find_unended_moves(old));
     found.add(find_missing_standby(old));
     for (Connection* connection : {&old, &standby})
         found.read(*connection, kStatistics);

@@ -84,6 +84,16 @@ my @obstacles = (
 		'CREATE TABLE insta0.q (n integer PRIMARY KEY) PARTITION BY LIST (n); '
 		. 'CREATE TABLE public.q1 PARTITION OF insta0.q DEFAULT', qr/table (public\.)?q1 needs table insta0\.q/,
 		'DROP TABLE insta0.q' ],
+	[ $one,
+		'CREATE TABLE public.parts (n integer) PARTITION BY LIST (n); '
+		. 'CREATE TABLE insta0.part PARTITION OF public.parts (PRIMARY KEY (n)) DEFAULT',
+		qr/table insta0\.part is a partition of table public\.parts, and the fence does not stop writes to that one\n.*ALTER TABLE public\.parts DETACH PARTITION insta0\.part;/,
+		'DROP TABLE public.parts', 2 ],
+	[ $one,
+		'CREATE TABLE public.base (n integer); CREATE TABLE insta0.child (PRIMARY KEY (n)) INHERITS (public.base); '
+		. 'CREATE TABLE insta0.grandchild (PRIMARY KEY (n)) INHERITS (insta0.child)',
+		qr/table insta0\.child inherits from table public\.base, and .*\n.*ALTER TABLE insta0\.child NO INHERIT public\.base;/,
+		'DROP TABLE public.base CASCADE', 2 ],
 	[ $one, "CREATE TYPE public.e AS ENUM ('a'); CREATE TABLE insta0.e (e public.e PRIMARY KEY)",
 		qr/TABLE e: type "public\.e" does not exist/, 'DROP TABLE insta0.e' ],
 	[ $one,

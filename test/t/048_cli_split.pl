@@ -102,7 +102,10 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 	my $reader = $one->background_psql('postgres');
 	$reader->query_safe('BEGIN; SELECT 1');
 	$one->safe_psql('postgres', $_) foreach 'CREATE UNLOGGED TABLE insta4.fast ()',
-		'CREATE UNLOGGED SEQUENCE insta4.fast_ids', 'CREATE UNLOGGED TABLE public.fast ()', 'CREATE SCHEMA snowflake_move_9',
+		'CREATE UNLOGGED SEQUENCE insta4.fast_ids', 'CREATE UNLOGGED TABLE public.fast ()',
+		'CREATE TABLE public.parts (n integer) PARTITION BY LIST (n)',
+		'CREATE TABLE insta4.part PARTITION OF public.parts FOR VALUES IN (4)', 'CREATE TABLE insta4.base ()',
+		'CREATE TABLE insta5.same_side () INHERITS (insta4.base)', 'CREATE TABLE insta0.other_side () INHERITS (insta4.base)', 'CREATE SCHEMA snowflake_move_9',
 		'CREATE SCHEMA snowflake_split',
 		'ALTER ROLE web SET default_transaction_read_only = off',
 		q{ALTER ROLE app IN DATABASE postgres SET default_transaction_read_only = 'F'},
@@ -128,6 +131,8 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		qr/schema snowflake_split is there already.*\n.*--complete/, qr/schema snowflake_move_9: a move is not at its end/,
 		qr/insta4.fast is unlogged, so it is empty on a standby\n.*ALTER TABLE insta4.fast SET LOGGED/,
 		qr/insta4.fast_ids is unlogged.*\n.*ALTER SEQUENCE insta4.fast_ids SET LOGGED/,
+		qr/table insta4\.part is a partition of table public\.parts, and the fence.*\n.*ALTER TABLE public\.parts DETACH PARTITION insta4\.part;/,
+		qr/table insta0\.other_side inherits from table insta4\.base, and .*\n.*ALTER TABLE insta0\.other_side NO INHERIT insta4\.base;/,
 		qr/a transaction of process \d+ in database postgres has been running/,
 		qr/transaction 'two phases' of database postgres is prepared/,
 		qr/max_replication_slots = \d+, all in use/,
@@ -140,7 +145,7 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		qr/recovery_min_apply_delay = 1min/, qr/its replay is paused\n.*pg_wal_replay_resume/,
 		qr/default_transaction_read_only = on: it could not be/,
 		qr/it is behind by \d+ MB of WAL/ ],
-		absent => [ qr/public\.fast/, qr/ROLE report/, qr/subscription disabled/,
+		absent => [ qr/public\.fast/, qr/same_side/, qr/ROLE report/, qr/subscription disabled/,
 			qr/has been running(?s:.*)has been running/ ]);
 	$one->safe_psql('postgres', 'ALTER SCHEMA snowflake_split OWNER TO weak');
 	my $of_weak = qr/schema snowflake_split on \S+:${\$one->port}\/postgres belongs to role weak, /;
@@ -154,7 +159,8 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 	$one->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);
 	$_->reload foreach $one, $two;
 	$_->quit foreach $holder, $reader;
-	$one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast, public.fast', 'DROP SEQUENCE insta4.fast_ids',
+	$one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast, public.fast',
+		'DROP TABLE public.parts', 'DROP TABLE insta4.base CASCADE', 'DROP SEQUENCE insta4.fast_ids',
 		'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
 		q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ '^(logical|full)'},
 		'ALTER ROLE web RESET default_transaction_read_only',

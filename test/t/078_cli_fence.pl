@@ -244,5 +244,39 @@ subtest 'privileges on next_id()' => sub {
 	is((move())[0], 0, 'without it the shard moves') or diag($move[0]);
 };
 
+# A statement that names the parent fires no trigger of the table.
+subtest 'a parent outside of the shard' => sub {
+	$_->safe_psql('postgres', 'CREATE TABLE public.logs (id bigint NOT NULL) PARTITION BY RANGE (id); CREATE TABLE public.base (v text)')
+		foreach $one, $two;
+	my @attached = ('ALTER TABLE public.logs ATTACH PARTITION insta5.log DEFAULT',
+		'table insta5.log is a partition of table public.logs, and the fence does not stop writes to that one',
+		'ALTER TABLE public.logs DETACH PARTITION insta5.log;');
+	my @inherited = ('ALTER TABLE insta5.users INHERIT public.base',
+		'table insta5.users inherits from table public.base, and the fence does not stop writes to that one',
+		'ALTER TABLE insta5.users NO INHERIT public.base;');
+	my $findings = sub {
+		my (undef, $found) = shard_json($program, 'verify', $one, $two);
+		return join "\n", map { "$_->{finding}: $_->{problem}: $_->{hint}" } @$found;
+	};
+	my ($from, $to) = @move[ 2, 4 ];
+	$from->safe_psql('postgres', $attached[0]);
+	is($findings->(), "fence: $attached[1]: $attached[2]", 'verify finds that of a closed table');
+	$from->safe_psql('postgres', $attached[2]);
+	is($findings->(), '', 'until the statement of the hint has run');
+	is((move('--complete'))[0], 0, '--complete');
+	@move = (@move[ 0, 1, 4, 3, 2 ]);
+	is((move('--hold', '--reversible'))[0], 0, 'move --hold');
+	foreach ([ $to, '--cutover', @attached ], [ $from, '--undo', @inherited ])
+	{
+		my ($closing, $verb, $attach, $problem, $mend) = @$_;
+		$closing->safe_psql('postgres', $attach);
+		my ($status, undef, $err) = move($verb);
+		like("$status $err", qr/^3 .*: \Q$problem\E\nHINT:  \Q$mend\E/s, "$verb is refused");
+		unlike($err, qr/: fence$|blocked/m, 'before anything is blocked');
+		$closing->safe_psql('postgres', $mend);
+		is((move($verb))[0], 0, "$verb after the statement of the hint") or diag($move[0]);
+	}
+};
+
 $_->stop foreach $one, $two;
 done_testing();
