@@ -5,6 +5,7 @@
 #include "fleet/failover.h"
 #include "fleet/in_transit.h"
 #include "fleet/records.h"
+#include "postgres/decoding.h"
 #include "postgres/skipped.h"
 #include "sql/sql.h"
 
@@ -75,6 +76,8 @@ public:
                     " has changed since it was copied, or its catalogue was written, as by REINDEX "
                     "CONCURRENTLY",
                 command_of(move, "--hold") + " compares it, and all rows, again.");
+        for (const Obstacle& one : find_standby_of_any_name(connection))
+            add(one.problem, one.hint);
         const Result unsafe = find_unsafe_slot(connection, move.record);
         for (int i = 0; i < unsafe.rows(); i++)
             add(unsafe.text(i, 0), "See docs/moves.md, \"Failover\".");

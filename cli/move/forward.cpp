@@ -4,8 +4,8 @@
 #include "base/output.h"
 #include "cutover/sequences.h"
 #include "cutover/standby.h"
-#include "fleet/failover.h"
 #include "fleet/closed.h"
+#include "fleet/failover.h"
 #include "move/capacity.h"
 #include "move/command.h"
 #include "move/fingerprint.h"
@@ -15,6 +15,7 @@
 #include "replication/keys.h"
 #include "move/replication.h"
 #include "move/reverse.h"
+#include "postgres/decoding.h"
 #include "postgres/dsn.h"
 
 /* Runs the steps that are left. */
@@ -159,6 +160,7 @@ void MoveCommand::prepare_cutover()
         Capacity capacity;
         capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
         capacity.find_too_few(1).raise_first();
+        find_standby_of_any_name(target_).raise_first();
         /* This comes before await_lag(): a slot can take long, because it waits for the running
          * transactions of the target. The lag must be small when the cutover begins. */
         prepare_reverse(target_, move_);

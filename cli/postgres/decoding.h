@@ -1,4 +1,4 @@
-/* Whether a server can have logical slots. */
+/* Settings of a server that publishes. */
 
 #pragma once
 
@@ -8,3 +8,8 @@
  * raises the level from replica to logical (effective_wal_level), and the last one that goes lowers
  * it again. */
 Obstacles find_low_wal_level(Connection& publisher);
+
+/* synchronous_standby_names has *, which every walsender matches, that of a subscription, too. It
+ * confirms the changes that the subscriber has applied, so a COMMIT ends before a standby has it.
+ */
+Obstacles find_standby_of_any_name(Connection& publisher);

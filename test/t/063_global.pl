@@ -89,6 +89,18 @@ subtest 'tables that cannot be global' => sub {
 	is(publications(), '0', 'nothing is made');
 };
 
+subtest 'a writer whose standbys may have any name' => sub {
+	my $set = sub {
+		my ($names) = @_;
+		$writer->safe_psql('postgres', $_) foreach "ALTER SYSTEM SET synchronous_standby_names = '$names'", 'SELECT pg_reload_conf()';
+		await('the setting is loaded', sub { value($writer, 'SHOW synchronous_standby_names') eq $names });
+	};
+	$set->('ANY 1 (*)');
+	is(global('add', $tables[0], '--on', @all), 1, 'is an obstacle');
+	like($out, qr/synchronous_standby_names = 'ANY 1 \(\*\)': a subscription counts as a standby by \*, /, 'because a follower would be one');
+	$set->('');
+};
+
 subtest 'a planted publication is not used' => sub {
 	$writer->safe_psql('postgres', 'CREATE TABLE salaries (id integer PRIMARY KEY); ALTER TABLE salaries OWNER TO mallory;
 		GRANT CREATE ON DATABASE postgres TO mallory');

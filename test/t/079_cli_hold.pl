@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use IPC::Run;
 use MoveTest;
 use OpenMetrics;
 use PostgreSQL::Test::Utils;
@@ -150,6 +151,27 @@ subtest 'the target stops following' => sub {
 	like(findings(), qr/^held: server \S+:$port\/postgres does not follow shard 5: it does not read slot \S+: .* --cutover /,
 		'verify tells');
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+};
+
+subtest 'a subscription would be a synchronous standby' => sub {
+	my $names = sub {
+		my ($node, $names) = @_;
+		$node->safe_psql('postgres', $_) foreach "ALTER SYSTEM SET synchronous_standby_names = '$names'", 'SELECT pg_reload_conf()';
+		await('the setting is loaded', sub { $node->safe_psql('postgres', 'SHOW synchronous_standby_names') eq $names });
+	};
+	my $any = q{synchronous_standby_names = '\*': a subscription counts as a standby by \*, };
+	$names->($one, '*');
+	like(findings(), qr/^held: $any.*: ALTER SYSTEM SET .* with the names of the standbys in place of \*/, 'verify tells');
+	$names->($one, '');
+	$names->($two, '*');
+	my $standby = IPC::Run::start([ 'pg_receivewal', '-D', PostgreSQL::Test::Utils::tempdir(), '-d', $two->connstr, '--synchronous' ],
+		'>', '/dev/null', '2>', '/dev/null');
+	await('the target has a standby', sub { $two->safe_psql('postgres', 'SELECT sync_state FROM pg_stat_replication') eq 'sync' });
+	is_refused([ @nodes, '--cutover' ], qr/:$port\/postgres: $any.*\nHINT: .* with pg_receivewal in place of \*/,
+		'reverse replication would be one of the target');
+	unlike($move_error, qr/fence$|blocked/m, 'nothing was blocked');
+	$names->($two, '');
+	$standby->kill_kill;
 };
 
 subtest 'the cutover' => sub {

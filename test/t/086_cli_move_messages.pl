@@ -64,6 +64,23 @@ subtest 'a synchronous standby that is dead' => sub {
 		like($out, qr/${\$node->port}\/postgres: $named/, '--dry-run: it is an obstacle');
 		$set->($node, '');
 	}
+	# A subscription would be one.
+	my $any = qr/synchronous_standby_names = '[^\n]*\*[^\n]*': a subscription counts as a standby by \*, .*\n +HINT:  ALTER SYSTEM SET synchronous_standby_names = \.\.\.; with the names of the standbys in place of \*/;
+	my $found = sub {
+		my ($names, @options) = @_;
+		foreach my $node ($from, $to)
+		{
+			$set->($node, $names);
+			await('the setting is loaded', sub { $node->safe_psql('postgres', 'SHOW synchronous_standby_names') eq $names });
+		}
+		($status, $out, $err) = run_shard($program, 'move', @move, '--dry-run', @options);
+		return join ' ', map { my $port = $_->port; $out =~ /:$port\/postgres: $any/ ? $_->name : () } $from, $to;
+	};
+	is($found->($_), $from->name, "synchronous_standby_names = $_") or diag($out)
+		foreach '*', 'FIRST 1 (a, *)', 'ANY 1 (*, b)', '"*"', '"a""b", "*"';
+	is($found->('*', '--reversible'), join(' ', map { $_->name } $from, $to), 'with reverse replication that of the target, too');
+	is($found->('"a, *", "*""", b', '--reversible'), '', 'other names with a *');
+	$set->($_, '') foreach $from, $to;
 	# It dies after the look for obstacles. The slot waits for this transaction.
 	my $holder = $from->background_psql('postgres');
 	$holder->query_safe('BEGIN; SELECT txid_current()');
