@@ -9,10 +9,12 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* The body of a PL/pgSQL function or of DO. schemas: an expression, an array of OIDs. result: a
- * statement that takes the variable fingerprint. */
-std::string fingerprint_body(const std::string& schemas, const std::string& result);
+/* The body of a PL/pgSQL function or of DO. schemas: an expression, an array of OIDs. record: the
+ * schema of the fence that may have changed the bounds of sequences, or empty. result: a statement
+ * that takes the variable fingerprint. */
+std::string fingerprint_body(const std::string& schemas, const std::string& record,
+                             const std::string& result);
 
 /* As the snapshot of the transaction shows the shards. Two servers have equal fingerprints only if
  * one is a physical copy of the other: it has OIDs and transaction IDs in it. */
-std::string fingerprint_of(Connection& connection, const Shards& shards);
+std::string fingerprint_of(Connection& connection, const Shards& shards, const std::string& record);

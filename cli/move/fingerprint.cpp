@@ -55,13 +55,13 @@ void make_fingerprint(Connection& source, const Move& move)
                         fingerprint_body(
                             "ARRAY(SELECT n.oid FROM pg_namespace AS n JOIN @move@.shards AS s "
                             "ON s.schema_name = n.nspname)",
-                            "RETURN fingerprint") +
+                            "@move@", "RETURN fingerprint") +
                         "$$; REVOKE EXECUTE ON FUNCTION @move@.fingerprint() FROM PUBLIC;") +
                keeping_to_owner(move.name));
 }
 
 Tried::Tried(Connection& source, const Shards& shards)
-    : fingerprint(fingerprint_of(source, shards)), archive(source, schemas_in(shards))
+    : fingerprint(fingerprint_of(source, shards, "")), archive(source, schemas_in(shards))
 {
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/output.h"
 #include "definition/fingerprint.h"
+#include "fleet/records.h"
 
 namespace
 {
@@ -21,11 +22,15 @@ std::vector<std::string> read_views(Connection& connection, const Shards& shards
 
 Shards find_changed(Connection& old, Connection& promoted, const Shards& shards)
 {
-    if (fingerprint_of(old, shards) == fingerprint_of(promoted, shards))
+    const auto is_same = [&](const Shards& some) {
+        return fingerprint_of(old, some, kSplitSchema) ==
+               fingerprint_of(promoted, some, kSplitSchema);
+    };
+    if (is_same(shards))
         return {};
     Shards changed;
     for (const Shard& shard : shards)
-        if (fingerprint_of(old, {shard}) != fingerprint_of(promoted, {shard}))
+        if (!is_same({shard}))
             changed.push_back(shard);
     return changed;
 }

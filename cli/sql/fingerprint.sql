@@ -1,13 +1,14 @@
 -- name: fingerprint
--- The body of a function, or of DO: see definition/fingerprint.h. @schemas@: an expression, the OIDs of the schemas; @result@: a statement
--- that takes the variable fingerprint.
+-- The body of a function, or of DO: see definition/fingerprint.h. @schemas@: an expression, the OIDs of the schemas; @bounds@: the table
+-- bounds of fence.sql, or a query with its columns; @result@: a statement that takes the variable fingerprint.
 --
 -- The rows of the catalogue that define the shard, by their xmin; those of pg_class by their contents, because TRUNCATE and REFRESH
--- MATERIALIZED VIEW write them, too. The changes of a move are left out: its triggers, those of keys, and the bounds of sequences.
+-- MATERIALIZED VIEW write them, too; those of pg_sequence because the fence writes them. The changes of a move are left out: its triggers,
+-- those of keys, and the bounds of sequences. A sequence that has the bounds of mark() counts as it was before, and one that was altered
+-- since as it is.
 --
 -- An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are unique in one catalogue alone, so tableoid
--- is a part of each row; comments and security labels are joined by both. Of pg_sequence the fence changes bounds and start, so only type,
--- increment and cache are read.
+-- is a part of each row; comments and security labels are joined by both.
 --
 -- Objects of the schema are found by the index of pg_depend, where each depends on it, and the rest by those: the time must not grow with
 -- the number of other shards. Only the relation of a composite type, row types, arrays and indexes depend on their type or table in its
@@ -30,8 +31,11 @@ BEGIN
             UNION ALL SELECT tableoid, oid, concat_ws(' ', relname, relowner, relam, reltablespace, relpersistence, relrowsecurity,
                                                       relforcerowsecurity, relreplident, relispartition, relacl, reloptions, relpartbound)
                       FROM pg_class WHERE oid = ANY (relations || sequences)
-            UNION ALL SELECT tableoid, seqrelid, concat_ws(' ', seqtypid, seqincrement, seqcache)
-                      FROM pg_sequence WHERE seqrelid = ANY (sequences)
+            UNION ALL SELECT q.tableoid, seqrelid, concat_ws(' ', seqtypid, seqincrement, seqcache, coalesce(low, seqmin), coalesce(high, seqmax),
+                                                          coalesce(start, seqstart), coalesce(cycles, seqcycle))
+                      FROM pg_sequence AS q
+                      LEFT JOIN @bounds@ AS b ON sequence = seqrelid AND (seqmin, seqmax, seqstart, seqcycle) = (1, 2, 1, false)
+                      WHERE seqrelid = ANY (sequences)
             UNION ALL SELECT tableoid, attrelid, xmin::text FROM pg_attribute WHERE attrelid = ANY (relations)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_attrdef WHERE adrelid = ANY (tables)
             UNION ALL SELECT tableoid, indexrelid, xmin::text FROM pg_index WHERE indrelid = ANY (tables)

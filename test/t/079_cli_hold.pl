@@ -153,6 +153,20 @@ subtest 'the target stops following' => sub {
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
 };
 
+subtest 'a sequence is altered while the set is held' => sub {
+	foreach ([ 'SEQUENCE insta5.unused %s', 'MAXVALUE 1000', 'NO MAXVALUE' ], [ 'SEQUENCE insta5.unused %s', 'START 7', 'START 1' ],
+		[ 'SEQUENCE insta5.down %s', 'NO CYCLE', 'CYCLE' ], [ 'TABLE insta5.counted ALTER n SET %s', 'CYCLE', 'NO CYCLE' ])
+	{
+		my ($object, $change, $back) = @$_;
+		$one->safe_psql('postgres', 'ALTER ' . sprintf $object, $change);
+		like(findings(), qr/^held: the definition of shard 5 has changed/m, "$change of $object: verify tells");
+		is_refused([ @nodes, '--cutover' ], qr/the definition has changed since it was copied/, '--cutover');
+		unlike($move_error, qr/fence$|blocked/m, 'nothing was blocked');
+		$one->safe_psql('postgres', 'ALTER ' . sprintf $object, $back);
+	}
+	unlike(findings(), qr/definition/, 'without the changes nothing is found');
+};
+
 subtest 'a subscription would be a synchronous standby' => sub {
 	my $names = sub {
 		my ($node, $names) = @_;
