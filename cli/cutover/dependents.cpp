@@ -1,9 +1,23 @@
 #include "cutover/dependents.h"
 
+#include "base/output.h"
 #include "sql/sql.h"
 
 namespace
 {
+
+/* ALTER TABLE comes before nextval(): its lock keeps others from drawing numbers that the new
+ * sequence makes again. */
+const char* const kOutsideSequences = R"(
+SELECT string_agg(format('%s.%I draws from %s', c.oid::regclass, attname, s.oid::regclass), ', ' ORDER BY c.oid, attnum),
+       (array_agg(format('BEGIN; CREATE SEQUENCE %1$s; GRANT USAGE ON SEQUENCE %1$s TO ...; ALTER TABLE %2$s ALTER %3$I SET DEFAULT ...; '
+                                'SELECT setval(%1$L, nextval(%4$L)); COMMIT;',
+                         format('%I.%I', nspname, s.relname), c.oid::regclass, attname, s.oid::regclass) ORDER BY c.oid, attnum))[1]
+FROM pg_namespace AS n JOIN pg_class AS c ON c.relnamespace = n.oid JOIN pg_attrdef AS a ON adrelid = c.oid
+JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_class'::regclass
+JOIN pg_class AS s ON s.oid = d.refobjid AND s.relkind = 'S'
+WHERE n.oid = ANY ($1::regnamespace[]) AND s.relnamespace <> ALL ($1::regnamespace[]))";
 
 } // namespace
 
@@ -14,4 +28,17 @@ std::vector<std::string> find_dependents(Connection& connection, const Shards& s
          texts_of(connection.query(dependents_sql, {schemas_of(shards)})))
         dependents.push_back(visible(dependent));
     return dependents;
+}
+
+/* A warning, because the numbers may be meant to be those of one server. */
+void tell_of_outside_sequences(Connection& source, const Shards& shards)
+{
+    const Result found = source.query(kOutsideSequences, {schemas_of(shards)});
+    if (!found.text(0, 0).empty())
+        warn(source.server() +
+             ": sequences of other schemas do not move, so the other server makes numbers of its "
+             "own, which can come twice: " +
+             visible(found.text(0, 0)) +
+             ".\nHINT:  A sequence in the schema moves with the shard: " +
+             visible(found.text(0, 1)));
 }

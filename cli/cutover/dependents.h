@@ -1,4 +1,4 @@
-/* Objects of other schemas that need one of the shards'. */
+/* Objects of other schemas that need one of the shards', or that these need. */
 
 #pragma once
 
@@ -11,3 +11,7 @@
 /* "view v needs table insta5.users": it cannot be moved with the shards, and would be dropped with
  * them. */
 std::vector<std::string> find_dependents(Connection& connection, const Shards& shards);
+
+/* Warns of DEFAULTs that draw from sequences outside of the shards: no position of these is carried
+ * to the other server. */
+void tell_of_outside_sequences(Connection& source, const Shards& shards);

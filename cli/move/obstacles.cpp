@@ -217,6 +217,7 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     if (found.empty())
         found = find_missing_references(source, target, move.shards, unchecked);
     tell_of_large_objects(source, move.shards);
+    tell_of_outside_sequences(source, move.shards);
     tell_of_full_identity(source, target, move.shards);
     if (untrusted.empty())
         tell_of_code(target, source, move.shards);

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "base/shard_states.h"
 #include "base/timeouts.h"
+#include "cutover/dependents.h"
 #include "fleet/in_transit.h"
 #include "fleet/published.h"
 #include "postgres/identity.h"
@@ -120,6 +121,7 @@ int SplitCommand::begin()
         obstacles.add(find_too_few_connections(standby, routers_.connections()));
     /* The warnings come in a dry run, too, where there is time to act on them. */
     tell_of_both_servers(old_, standby);
+    tell_of_outside_sequences(old_, {shards_.begin(), shards_.end()});
     if (options_.is_dry_run || !obstacles.empty())
         return print_obstacles(obstacles, options_.json);
     return go_on();

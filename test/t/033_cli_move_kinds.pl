@@ -192,6 +192,19 @@ subtest 'objects of the target that would change the shard' => sub {
 	$one->safe_psql('postgres', q{CREATE TABLE insta0.full1 (n integer); ALTER TABLE insta0.full1 REPLICA IDENTITY FULL;
 		CREATE INDEX ON insta0.full1 ((n + 1)); CREATE INDEX ON insta0.full1 (n) WHERE n > 0;
 		CREATE TABLE insta0.full2 (n integer PRIMARY KEY); ALTER TABLE insta0.full2 REPLICA IDENTITY FULL});
+	$_->safe_psql('postgres', 'CREATE SEQUENCE public.order_no') foreach $one, $two;
+	unlike((obstacles($one, $two))[2], qr/sequences of other schemas/, '--dry-run: no word of sequences of the shard');
+	$one->safe_psql('postgres', q{CREATE TABLE insta0.orders (n bigint PRIMARY KEY DEFAULT nextval('public.order_no'), "A b" integer DEFAULT 7,
+		"No" text DEFAULT 'A' || nextval('public.order_no'), id bigint DEFAULT snowflake_next_id(0, 'public.order_no')); INSERT INTO insta0.orders (n) VALUES (5)});
+	my $own_sequence = qr/HINT:  .*(BEGIN; CREATE SEQUENCE insta0\.order_no; GRANT USAGE ON SEQUENCE insta0\.order_no TO )\.\.\.(; ALTER TABLE insta0\.orders ALTER n SET DEFAULT )\.\.\.(; SELECT .* COMMIT;)$/m;
+	($status, $out, $err) = obstacles($one, $two);
+	like($err, qr/can come twice: insta0\.orders\.n draws from public\.order_no, insta0\.orders\."No" draws from public\.order_no, insta0\.orders\.id draws from public\.order_no\.\n$own_sequence/,
+		'--dry-run: sequences of other schemas');
+	my ($create, $alter, $set) = $err =~ $own_sequence;
+	$one->safe_psql('postgres', "${create}CURRENT_USER${alter}nextval('insta0.order_no')$set");
+	unlike((obstacles($one, $two))[2], qr/orders\.n draws/, '--dry-run: the statement of the hint mends it');
+	is($one->safe_psql('postgres', 'INSERT INTO insta0.orders DEFAULT VALUES RETURNING n > 1'), 't', 'and the numbers go on');
+	$one->safe_psql('postgres', 'DROP TABLE insta0.orders; DROP SEQUENCE insta0.order_no');
 	$object = $one->safe_psql('postgres', 'SELECT lo_create(0)');
 	$two->safe_psql('postgres', q{
 		CREATE FUNCTION public.watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
