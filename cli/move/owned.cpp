@@ -85,6 +85,7 @@ void require_own_publication(Connection& publisher, const Move& move)
     const Result changed = publisher.query(R"(
         SELECT FROM pg_publication AS p WHERE pubname = $1 AND ()" +
                                                kIsForAll + R"(
+            OR NOT EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = p.oid)
             OR EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = p.oid AND )" +
                                                kIsPartial + "))",
                                            {move.name});

@@ -26,6 +26,7 @@ my %outside = (
 	'a row that shows that replication runs' => qr/INSERT INTO \S+\.marker VALUES/,
 	'which tables were compared' => qr/INSERT INTO \S+\.compared/,
 	'the timeline of the server that follows' => qr/COMMENT ON TABLE \S+\.state/,
+	'the tables of a publication that is dropped next' => qr/ALTER PUBLICATION \S+ DROP TABLE/,
 	'positions for those who decode the WAL' => qr/SET other_at/,
 	'bounds of a sequence that is closed already' => qr/\.mark\(/,
 	'reads in a snapshot' => qr/^\w+: (?:pg_dump: |\s*BEGIN ISOLATION LEVEL REPEATABLE READ)/,
