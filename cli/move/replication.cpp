@@ -7,6 +7,7 @@
 #include "move/fingerprint.h"
 #include "replication/keys.h"
 #include "replication/publication.h"
+#include "postgres/sql_text.h"
 
 namespace
 {

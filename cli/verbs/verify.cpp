@@ -25,6 +25,8 @@
 namespace
 {
 
+const std::string kLostTarget = "\"The target is lost for good\" in docs/move-failures.md.";
+
 struct Report {
     std::string server;
     std::vector<Shard> shards;
@@ -168,8 +170,7 @@ void find_closed_everywhere(ServerSet& servers, std::vector<Report>& reports)
                     {"shard", report.server, one.shard.title(),
                      "it is closed here since its move to " + one.other.text() +
                          ", and is not open there",
-                     "If it has moved on, give that server, too. Else see docs/move-failures.md, "
-                     "\"The target is lost for good\"."});
+                     "If it has moved on, give that server, too. Else see " + kLostTarget});
         }
 }
 
