@@ -14,8 +14,8 @@
 Obstacles find_writing_subscriptions(Connection& connection, const Shards& shards,
                                      const std::string& own);
 
-/* Parents outside of these shards, of which tables of these shards are partitions or children: a statement
- * that names the parent fires no trigger FOR EACH STATEMENT of the table. */
+/* Parents outside of these shards, of which tables of these shards are partitions or children: a
+ * statement that names the parent fires no trigger FOR EACH STATEMENT of the table. */
 Obstacles find_open_parents(Connection& connection, const Shards& shards);
 
 /* Finds both, and tables whose trigger does not fire as it has to, in the shards that are closed

@@ -28,8 +28,8 @@ constexpr Acts kRefused = {refuses, refuses, refuses, refuses, refuses, refuses,
 
 // clang-format off
 /* The pairs of records, source and target, each by the first letter of its step: in upper case of
- * reverse replication, = at the end of an undo whose rows are equal, h and H of a set that waits for
- * --cutover, - if there is none. One letter: only one server was asked, and this is its record. All
+ * reverse replication, = at the end of an undo whose rows are equal, h and H of a set that waits
+ * for --cutover, - if there is none. One letter: only one server was asked, and this is its record. All
  * other pairs are faulty. The acts are in the order of Verb. */
 constexpr PhaseRow kRows[kPhases] = {
     {Phase::none, at_rest, "--", "not begun, or aborted", kOpen, {}, false,
