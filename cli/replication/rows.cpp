@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -50,30 +51,32 @@ class Origin
 {
 public:
     /* tables: an array of OIDs. One question at a time, by all copying sessions. */
-    Origin(Connection& connection, std::string tables)
-        : connection_(connection), tables_(std::move(tables))
+    Origin(Connection& connection, const std::string& tables) : connection_(connection)
     {
+        for (const std::string& table :
+             texts_of(connection.query("SELECT unnest($1::oid[])", {tables})))
+            tables_.insert(table);
     }
 
     void require_own(const Connection& copying, const CopiedTable& table)
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        const Result other = connection_.query(
+        const Result locked = connection_.query(
             R"(
-            SELECT relation::regclass FROM pg_locks JOIN pg_class AS c ON c.oid = relation
+            SELECT c.oid, c.oid::regclass FROM pg_locks JOIN pg_class AS c ON c.oid = relation
             WHERE pid = $1 AND locktype = 'relation' AND relkind = 'r' AND c.oid >= 16384
-            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-            AND c.oid <> ALL ($2::oid[]))",
-            {std::to_string(copying.process_id()), tables_});
-        if (other.rows() > 0)
-            throw Failure("the name of table " + visible(table.name) +
-                          " led to a table of no shard that moves: " + visible(other.text(0, 0)) +
-                          ". No row of it was copied");
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+            {std::to_string(copying.process_id())});
+        for (int i = 0; i < locked.rows(); i++)
+            if (tables_.count(locked.text(i, 0)) == 0)
+                throw Failure("the name of table " + visible(table.name) +
+                              " led to a table of no shard that moves: " +
+                              visible(locked.text(i, 1)) + ". No row of it was copied");
     }
 
 private:
     Connection& connection_;
-    const std::string tables_;
+    std::set<std::string> tables_;
     std::mutex mutex_;
 };
 
