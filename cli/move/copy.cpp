@@ -7,6 +7,7 @@
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/indexes.h"
+#include "move/made.h"
 #include "move/replication.h"
 #include "move/state.h"
 #include "replication/keys.h"
@@ -36,19 +37,6 @@ std::string schemas_of_move(const Move& move)
     for (const Shard& shard : move.shards)
         schemas.push_back(shard.quoted);
     return sql_array(schemas);
-}
-
-/* In the transaction that makes the schemas: until its COMMIT nobody can exchange their names. */
-MadeTables made_tables(Connection& target, const Move& move)
-{
-    const Result tables = target.query(R"(
-        SELECT format('%I.%I', nspname, relname), c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
-        WHERE n.oid = ANY ($1::regnamespace[]) AND relkind = 'r')",
-                                       {move.schemas()});
-    MadeTables made;
-    for (int i = 0; i < tables.rows(); i++)
-        made[tables.text(i, 0)] = tables.text(i, 1);
-    return made;
 }
 
 /* All rows of the snapshot are there. */
@@ -87,7 +75,7 @@ private:
     const AgreedRights agreed_;
     std::optional<Archive> read_; /* if the definition has changed since it was tried */
     const Archive* archive_ = nullptr;
-    MadeTables made_;
+    Made made_;
     std::optional<SlotWithSnapshot> slot_;
 };
 
@@ -131,7 +119,7 @@ void Copy::make_tables()
         target_.query(claim_sql(target_, move_.shards));
     restore(target_, definition, owner_);
     require_no_gained_rights(target_, move_.schemas(), agreed_);
-    made_ = made_tables(target_, move_);
+    made_ = read_made(target_, move_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
     make_fence(target_, move_);
     close_target(target_, move_, source_.server());
@@ -150,7 +138,7 @@ void Copy::copy_rows(int jobs)
     std::string rewritten;
     try {
         rewritten =
-            ::copy_rows(source_, target_, tables.text(0, 0), made_, slot_->snapshot(), jobs);
+            ::copy_rows(source_, target_, tables.text(0, 0), made_.tables, slot_->snapshot(), jobs);
     } catch (const ServerError&) {
         require_noted_definition(); /* of a table that is gone, for example */
         throw;
@@ -176,12 +164,13 @@ void Copy::finish(int index_jobs)
     std::vector<std::string> indexes;
     for (const Archive::Item& index : take_large_indexes(source_, move_, rest))
         indexes.push_back(archive_->sql({index}));
-    build_indexes(target_, indexes, owner_, index_jobs);
+    build_indexes(target_, made_, indexes, owner_, index_jobs);
     std::string analysis;
     for (const std::string& table : tables_of(target_, move_.shards, "rp"))
         analysis += "ANALYZE " + table + ";";
     require_noted_definition();
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
+    lock_made(target_, made_);
     if (const std::string definition = archive_->sql(rest); !definition.empty())
         restore(target_, definition, owner_);
     /* The triggers of the fence are of this command. */

@@ -41,7 +41,7 @@ std::vector<Archive::Item> take_large_indexes(Connection& source, const Move& mo
     return large;
 }
 
-void build_indexes(Connection& target, const std::vector<std::string>& statements,
+void build_indexes(Connection& target, const Made& made, const std::vector<std::string>& statements,
                    const std::string& sole_owner, int sessions)
 {
     Progress progress("indexes", statements.size());
@@ -53,6 +53,7 @@ void build_indexes(Connection& target, const std::vector<std::string>& statement
         const Watch watch(builder, check);
         for (std::size_t i = next++; i < statements.size(); i = next++, progress.step()) {
             builder.run("BEGIN");
+            lock_made(builder, made);
             restore(builder, statements[i], sole_owner);
             builder.run("COMMIT");
         }

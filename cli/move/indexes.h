@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "move/made.h"
 #include "move/session.h"
 #include "postgres/dump.h"
 
@@ -16,5 +17,5 @@ std::vector<Archive::Item> take_large_indexes(Connection& source, const Move& mo
                                               std::vector<Archive::Item>& items);
 
 /* Each statement in a transaction of its own, by as many sessions of the target. */
-void build_indexes(Connection& target, const std::vector<std::string>& statements,
+void build_indexes(Connection& target, const Made& made, const std::vector<std::string>& statements,
                    const std::string& sole_owner, int sessions);

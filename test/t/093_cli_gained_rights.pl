@@ -120,27 +120,47 @@ subtest 'a foreign key whose column has a type of the owner' => sub {
 	run_as('mallory', $one, 'ALTER TABLE insta5.photos DROP COLUMN e');
 };
 
-subtest 'two schemas exchange their names while rows are copied' => sub {
-	run_as('mallory', $one, 'CREATE SCHEMA shared; GRANT CREATE, USAGE ON SCHEMA shared TO victim');
-	run_as('victim', $one, 'CREATE TABLE shared.photos (id bigint PRIMARY KEY, invoice integer); INSERT INTO shared.photos VALUES (7, 4111)');
-	my $dir = PostgreSQL::Test::Utils::tempdir_short();
-	mkdir "$dir/$_" foreach keys %nodes;
-	my $proxy = Proxy->new(map { $_ => { listen => "$dir/$_/.s.PGSQL.5432",
-				upstream => $nodes{$_}->host . '/.s.PGSQL.' . $nodes{$_}->port } } keys %nodes);
-	my @words = ('move', 'insta5', map { ($_->[0], "host=$dir/$_->[1] port=5432 dbname=postgres") } [ '--from', 'one' ], [ '--to', 'two' ]);
+my $dir = PostgreSQL::Test::Utils::tempdir_short();
+mkdir "$dir/$_" foreach keys %nodes;
+my $proxy = Proxy->new(map { $_ => { listen => "$dir/$_/.s.PGSQL.5432",
+			upstream => $nodes{$_}->host . '/.s.PGSQL.' . $nodes{$_}->port } } keys %nodes);
+my @words = ('move', 'insta5', map { ($_->[0], "host=$dir/$_->[1] port=5432 dbname=postgres") } [ '--from', 'one' ], [ '--to', 'two' ]);
+
+# In the first gap with the pattern mallory exchanges the names of two schemas on that server.
+sub exchanged_move
+{
+	my ($node, $where) = @_;
+	run_as('mallory', $node, 'GRANT CREATE, USAGE ON SCHEMA shared TO victim');
+	run_as('victim', $node, 'CREATE TABLE shared.photos (id bigint PRIMARY KEY, invoice integer); INSERT INTO shared.photos VALUES (7, 4111)');
 	my $is_exchanged;
 	my $run = Command::run($proxy, [ $program, @words, '--hold' ], sub {
 		my ($server, $gap) = @_;
-		return 0 if $is_exchanged || $gap !~ /^one: COPY insta/;
-		run_as('mallory', $one, 'ALTER SCHEMA insta5 RENAME TO own; ALTER SCHEMA shared RENAME TO insta5');
+		return 0 if $is_exchanged || $gap !~ $where;
+		run_as('mallory', $node, 'ALTER SCHEMA insta5 RENAME TO own; ALTER SCHEMA shared RENAME TO insta5');
 		$is_exchanged = 1;
 		return 0; });
-	ok($is_exchanged, 'before the COPY');
-	is($run->{status}, 3, 'exit code 3');
-	like($run->{err}, qr/the name of table insta5\.photos led to a table of no shard that moves/, 'the error');
+	ok($is_exchanged, 'they exchange their names');
+	is($run->{status}, 3, 'exit code 3') or diag($run->{out});
+	run_as('mallory', $node, 'ALTER SCHEMA insta5 RENAME TO shared; ALTER SCHEMA own RENAME TO insta5');
+	return $run->{err};
+}
+
+sub abort_move { return is(Command::run($proxy, [ $program, @words, '--abort' ])->{status}, 0, '--abort') }
+
+$_->safe_psql('postgres', 'CREATE SCHEMA shared AUTHORIZATION mallory') foreach $one, $two;
+
+subtest 'two schemas of the source while rows are copied' => sub {
+	like(exchanged_move($one, qr/^one: .*COPY insta/), qr/the name of table insta5\.photos led to a table of no shard that moves/, 'the error');
 	is($two->safe_psql('postgres', 'SELECT count(*) FROM insta5.photos'), 0, 'no row of another role was copied');
-	run_as('mallory', $one, 'ALTER SCHEMA insta5 RENAME TO shared; ALTER SCHEMA own RENAME TO insta5');
-	is(Command::run($proxy, [ $program, @words, '--abort' ])->{status}, 0, '--abort');
+	abort_move();
+};
+
+subtest 'two schemas of the target before the indexes are made' => sub {
+	$two->safe_psql('postgres', 'GRANT CREATE ON DATABASE postgres TO mallory');    # which a renaming takes
+	like(exchanged_move($two, qr/^two: .*is_callers/), qr/a schema of the shards was renamed on \S+ while the rows were copied/, 'the error');
+	is($two->safe_psql('postgres', 'SELECT count(*) FROM pg_trigger WHERE tgrelid = $$shared.photos$$::regclass'), 0,
+		'nothing was made for the table of another role');
+	abort_move();
 };
 
 $_->stop foreach $one, $two;

@@ -1,0 +1,23 @@
+/* The schemas and tables that the command has made on the target, by OID: their owner can exchange
+ * the names of two schemas while the rows are copied. */
+
+#pragma once
+
+#include <string>
+
+#include "move/session.h"
+#include "replication/rows.h"
+
+struct Made {
+    std::string names;   /* of the schemas, an array of SQL */
+    std::string schemas; /* their OIDs, in the same order */
+    MadeTables tables;
+};
+
+/* In the transaction that makes them: until its COMMIT nobody else can rename them. */
+Made read_made(Connection& target, const Move& move);
+
+/* At the beginning of a transaction that finds them by name: a Failure if a name leads to another
+ * schema. In releases in which ALTER SCHEMA ... RENAME takes a lock, such as 15.20, the names stay
+ * until the end of the transaction. */
+void lock_made(Connection& target, const Made& made);
