@@ -161,6 +161,13 @@ subtest 'shards that are moving are left out, and one at two places is an error'
 	like("$status$out$err",
 		qr/^3snowflake-shard: shard 5 is at two places: schema insta5 at \S+\/a, schema other at \S+\/c\n/,
 		'a shard at two places');
+	my %status = (table => 0, csv => 3, json => 3, pgbouncer => 3, plproxy => 3);
+	is((run_shard($program, 'map', $dsn{a}, $dsn{c}, '--format', $_))[0], $status{$_}, "map --format $_") foreach sort keys %status;
+	$node->safe_psql('postgres', 'CREATE DATABASE without_shards');
+	$node->safe_psql('without_shards', 'CREATE EXTENSION snowflake');
+	%status = (table => 0, csv => 0, json => 0, pgbouncer => 3, plproxy => 3);
+	is((run_shard($program, 'map', $node->connstr('without_shards'), '--format', $_))[0], $status{$_}, "no shards, map --format $_")
+		foreach sort keys %status;
 };
 
 # Shards 10 to 17 in p: 11 is large, and nobody writes to it; clients write to 12, 13 and 14, and a little to 15. Each
