@@ -114,7 +114,8 @@ SELECT problem, hint FROM (
     SELECT c.oid::regclass::text, c.relowner,
            format('foreign key %I of table %s refers to table %s of role %I, and role %I may not do so', conname, conrelid::regclass,
                   confrelid::regclass, pg_get_userbyid(c.relowner), rolname),
-           format('GRANT REFERENCES (%s) ON %s TO %I;',
+           format('If role %I trusts role %I, whose types the key can have: GRANT REFERENCES (%s) ON %s TO %I;',
+                  pg_get_userbyid(c.relowner), rolname,
                   (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute WHERE attrelid = confrelid AND attnum = ANY (confkey)),
                   confrelid::regclass, rolname)
     FROM made AS m JOIN pg_constraint ON conrelid = m.oid JOIN pg_class AS c ON c.oid = confrelid
@@ -124,12 +125,12 @@ SELECT problem, hint FROM (
     SELECT tgfoid::regprocedure::text, proowner,
            format('trigger %I of table %s calls function %s of role %I, and role %I may not do so', tgname, tgrelid::regclass,
                   tgfoid::regprocedure, pg_get_userbyid(proowner), rolname),
-           format('GRANT EXECUTE ON FUNCTION %s TO %I;', tgfoid::regprocedure, rolname)
+           format('If role %I may call it: GRANT EXECUTE ON FUNCTION %s TO %I;', rolname, tgfoid::regprocedure, rolname)
     FROM made JOIN pg_trigger ON tgrelid = made.oid JOIN pg_proc AS f ON f.oid = tgfoid
     WHERE NOT tgisinternal AND (pronamespace = ANY ($2::oid[])) IS NOT TRUE AND NOT has_function_privilege(relowner, tgfoid, 'EXECUTE')
     UNION ALL
     SELECT '', srvowner, format('foreign table %s is of server %I, and role %I may not use it', ftrelid::regclass, srvname, rolname),
-           format('GRANT USAGE ON FOREIGN SERVER %I TO %I;', srvname, rolname)
+           format('If role %I may read what that server has: GRANT USAGE ON FOREIGN SERVER %I TO %I;', rolname, srvname, rolname)
     FROM made JOIN pg_foreign_table ON ftrelid = made.oid JOIN pg_foreign_server AS s ON s.oid = ftserver
     WHERE NOT has_server_privilege(relowner, s.oid, 'USAGE')) AS g (title, owner, problem, hint)
 WHERE format('%s of %I', title, pg_get_userbyid(owner)) <> ALL ($3::text[])
