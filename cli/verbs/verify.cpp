@@ -149,7 +149,7 @@ bool has_or_had(Connection& server, int number)
 
 /* A shard that has moved, and that its new server does not have: that was restored, or a standby of
  * it was promoted, from before the opening. The record there, if any, is of a move that was not
- * open yet, so no verb leads on. */
+ * open yet, so no verb ends this. */
 void find_closed_everywhere(ServerSet& servers, std::vector<Report>& reports)
 {
     ShardSet open;
