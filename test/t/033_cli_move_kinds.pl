@@ -440,13 +440,13 @@ subtest 'two moves at once, Ctrl-C, and a table that is made meanwhile' => sub {
 };
 
 subtest 'a row that the target refuses' => sub {
-	# A CHECK may call a function that decides otherwise there. Rows of the first piece, of 1 MB, are there by then.
+	# A CHECK may call a function that decides otherwise there. Rows of the first piece, of 4 MB, are there by then.
 	my $row = 20_000;
 	$one->safe_psql('postgres', $_) foreach
 		q{CREATE FUNCTION insta0.is_here(n integer) RETURNS boolean LANGUAGE sql STABLE AS
 			$$SELECT n <> current_setting('test.refused', true)::integer IS NOT FALSE$$},
 		'CREATE TABLE insta0.checked (n integer PRIMARY KEY CHECK (insta0.is_here(n)), t text)',
-		"INSERT INTO insta0.checked SELECT n, repeat('x', 100) FROM generate_series(1, $row + 5) AS n";
+		"INSERT INTO insta0.checked SELECT n, repeat('x', 300) FROM generate_series(1, $row + 5) AS n";
 	$two->safe_psql('postgres', "ALTER DATABASE postgres SET test.refused = $row");
 	($status, $out, $err) = move('insta0', $one, $two);
 	ok($status == 3 && $err =~ /table insta0\.checked: ERROR:  new row .* violates check constraint.*COPY checked, line $row\b/s,
