@@ -97,11 +97,13 @@ void close_tables(Connection& connection, const Fence& fence, const std::string&
 }
 
 /* Partitioned tables are looked at, too: INSERT locks a partition only when it routes the first row
- * there, after the trigger of the parent. The triggers are looked at afterwards: neither
- * make_triggers() nor await_writers() could see a table that an open transaction had made. */
+ * there, after the trigger of the parent. The triggers are looked at afterwards, when the
+ * transactions that had made a table have ended: make_triggers() could not see that one. */
 void await_writers_before(Connection& connection, const Fence& fence, Clock::time_point deadline)
 {
     await_writers(connection, fence.sql("SELECT oid FROM @record@.relations WHERE leaves"),
+                  fence.sql("SELECT n.oid FROM @record@.shards JOIN pg_namespace AS n "
+                            "ON nspname = schema_name WHERE leaves"),
                   deadline);
     require_triggers(connection, fence);
 }

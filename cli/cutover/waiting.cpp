@@ -127,29 +127,41 @@ namespace
 /* The locks of transactions that write to relations: INSERT, UPDATE and DELETE take ROW EXCLUSIVE,
  * and so does nextval(), TRUNCATE takes ACCESS EXCLUSIVE. VACUUM and ANALYZE (SHARE UPDATE
  * EXCLUSIVE) write no rows that would be lost. A relation of another database can have the same
- * OID. */
-std::string locks_of_writers(const std::string& relations)
+ * OID.
+ *
+ * And the locks of transactions that make a relation in a schema, or bring one there by SET SCHEMA:
+ * it is in no catalog yet that another session can read, but they keep ACCESS SHARE on the schema.
+ * A reader of the command has that lock, too, but no XID. */
+std::string locks_of_writers(const std::string& relations, const std::string& schemas)
 {
     return R"(
         FROM pg_locks
-        WHERE locktype = 'relation' AND granted AND pid IS DISTINCT FROM pg_backend_pid()
+        WHERE granted AND pid IS DISTINCT FROM pg_backend_pid()
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-        AND relation IN ()" +
-           relations + ")";
+        AND (locktype = 'relation'
+             AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+             AND relation IN ()" +
+           relations + R"()
+             OR locktype = 'object' AND classid = 'pg_namespace'::regclass AND objid IN ()" +
+           schemas + R"()
+             AND virtualtransaction IN (SELECT x.virtualtransaction FROM pg_locks AS x
+                                        WHERE x.locktype = 'transactionid' AND x.mode = 'ExclusiveLock')))";
 }
 
 } // namespace
 
-/* Only the transactions of the first query are awaited: those that come later meet the fence, and a
- * busy table would never be without any. A prepared one has no process; all of them are awaited,
- * also one that was prepared during the wait. */
-void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline)
+/* Only the writers of the first query are awaited: those that come later meet the fence, and a busy
+ * table would never be without any. A new table has no fence, so whoever makes one is awaited. A
+ * prepared transaction has no process; all of them are awaited, also one that was prepared during
+ * the wait. */
+void await_writers(Connection& connection, const std::string& tables, const std::string& schemas,
+                   Clock::time_point deadline)
 {
-    const std::string from = locks_of_writers(tables);
+    const std::string from = locks_of_writers(tables, schemas);
     const Result writers =
         connection.query("SELECT coalesce(array_agg(virtualtransaction), '{}')" + from);
-    const std::string left = from + " AND (virtualtransaction = ANY ($1::text[]) OR pid IS NULL)";
+    const std::string left =
+        from + " AND (virtualtransaction = ANY ($1::text[]) OR pid IS NULL OR locktype = 'object')";
     const std::vector<std::string> awaited = {writers.text(0, 0)};
     auto described_at = Clock::now();
     std::string described;

@@ -43,9 +43,10 @@ std::string describe_blockers(Connection& connection, int process);
 void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
                          const std::function<void()>& work);
 
-/* Returns when those that write to the tables now have ended; Late if some have not by the
- * deadline. tables: a query of their OIDs. */
-void await_writers(Connection& connection, const std::string& tables, Clock::time_point deadline);
+/* Returns when those that write to the tables now, or make new ones in the schemas, have ended;
+ * Late if some have not by the deadline. tables, schemas: queries of their OIDs. */
+void await_writers(Connection& connection, const std::string& tables, const std::string& schemas,
+                   Clock::time_point deadline);
 
 /* A statement that has not ended by the deadline is Late, for a Watch. */
 std::function<void()> late_at(const Connection& connection, Clock::time_point deadline);

@@ -278,5 +278,26 @@ subtest 'a parent outside of the shard' => sub {
 	}
 };
 
+# No other session sees the table before the transaction ends.
+subtest 'a transaction that has made a table' => sub {
+	my $from = $move[2];
+	is((move('--hold'))[0], 0, 'move --hold') or diag($move[0]);
+	foreach my $make ('CREATE TABLE insta5.made AS SELECT 1 AS n', 'CREATE TABLE made AS SELECT 1 AS n; ALTER TABLE made SET SCHEMA insta5')
+	{
+		my $maker = $from->background_psql('postgres');
+		$maker->query_safe("BEGIN; $make");
+		my ($status, undef, $err) = move('--cutover', '--timeout', '300ms');
+		like("$status $err", qr/^3 .*process \d+ \(role .* writes to the shard, and did not end in time/s, "is waited for: $make");
+		$maker->query_safe('ROLLBACK');
+		$maker->quit;
+	}
+	# Functions of the extension lock the schema for a reader, too.
+	my $reader = $from->background_psql('postgres');
+	$reader->query_safe(q{BEGIN; SELECT * FROM snowflake_internal.rows_as_owner('insta5', 'SELECT 1') AS r (n text)});
+	is((move('--cutover'))[0], 0, 'then the shard moves, and a reader is not in the way');
+	$reader->quit;
+	is((move('--complete'))[0], 0, '--complete');
+};
+
 $_->stop foreach $one, $two;
 done_testing();
