@@ -20,15 +20,20 @@ void require_triggers(Connection& closed, const Fence& fence, bool leaves)
             "; closes it. The same command then looks for rows that were written.");
 }
 
-/* The condition that a row, also one of a catalog, was written after the closing. It is computed
- * modulo 2^32, as XIDs are compared. */
+/* The condition that a row, also one of a catalog, was written after the closing, or by a
+ * transaction that had not ended then. It is computed modulo 2^32, as XIDs are compared. The record
+ * of version 1.1.0 has no column running. */
 std::string later_sql(Connection& closed, const Fence& fence, bool leaves)
 {
     const Result range = closed.query(fence.sql(R"(
-        SELECT xid::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - xid::text::bigint
-        FROM @record@.closings WHERE leaves = $1::boolean)"),
+        SELECT xid::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - xid::text::bigint,
+               array_to_string(ARRAY(SELECT jsonb_array_elements_text(to_jsonb(c)->'running')), ',')
+        FROM @record@.closings AS c WHERE leaves = $1::boolean)"),
                                       {leaves ? "true" : "false"});
-    return "(xmin::text::bigint - " + range.text(0, 0) + ") & 4294967295 < " + range.text(0, 1);
+    const std::string later =
+        "(xmin::text::bigint - " + range.text(0, 0) + ") & 4294967295 < " + range.text(0, 1);
+    const std::string running = range.text(0, 2);
+    return running.empty() ? later : "(" + later + " OR xmin = ANY ('{" + running + "}'))";
 }
 
 /* A row if a table was open: whether its trigger was written, else a subscription has it; and the

@@ -6,12 +6,15 @@
 CREATE TABLE @record@.positions (sequence oid PRIMARY KEY, last_value bigint NOT NULL, is_called boolean NOT NULL);
 -- The definitions of sequences that mark() has changed.
 CREATE TABLE @record@.bounds (sequence oid PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, start bigint NOT NULL, cycles boolean NOT NULL);
--- The first XID that no writer of before the closing can have, by side: see cutover/unwritten.h.
-CREATE TABLE @record@.closings (leaves boolean PRIMARY KEY, xid xid8 NOT NULL);
--- When the writers have ended.
+-- By side: the first XID that had not been given to a transaction at the closing, and those of transactions that had not ended. See
+-- cutover/unwritten.h.
+CREATE TABLE @record@.closings (leaves boolean PRIMARY KEY, xid xid8 NOT NULL, running xid[] NOT NULL);
+-- When the writers have ended. By pg_locks, because a snapshot lacks the XIDs of savepoints. It is read after the snapshot is taken.
 CREATE FUNCTION @record@.note_closing(side boolean) RETURNS void LANGUAGE sql SET search_path = '' AS $$
-    INSERT INTO @record@.closings VALUES (side, pg_snapshot_xmax(pg_current_snapshot()))
-    ON CONFLICT (leaves) DO UPDATE SET xid = excluded.xid
+    INSERT INTO @record@.closings VALUES (side, pg_snapshot_xmax(pg_current_snapshot()), ARRAY(
+        SELECT transactionid FROM pg_locks
+        WHERE locktype = 'transactionid' AND mode = 'ExclusiveLock' AND pid IS DISTINCT FROM pg_backend_pid()))
+    ON CONFLICT (leaves) DO UPDATE SET xid = excluded.xid, running = excluded.running
 $$;
 
 -- By pg_depend, where each relation of a schema depends on it, but indexes: pg_class has no index on the schema alone, and writes would

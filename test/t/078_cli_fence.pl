@@ -299,5 +299,41 @@ subtest 'a transaction that has made a table' => sub {
 	is((move('--complete'))[0], 0, '--complete');
 };
 
+# Its XID is from before the closing. A savepoint has an XID of its own, of which a snapshot knows nothing.
+subtest 'transactions of before the closing that write behind the fence' => sub {
+	@move = (@move[ 0, 1, 4, 3, 2 ]);
+	my $from = $move[2];
+	is((move('--hold'))[0], 0, 'move --hold') or diag($move[0]);
+	my @writers = map { $from->background_psql('postgres') } 1, 2;
+	$writers[0]->query_safe('BEGIN; SELECT pg_current_xact_id()');
+	$writers[1]->query_safe('BEGIN; SELECT pg_current_xact_id(); SAVEPOINT s; CREATE TEMP TABLE t ()');
+	is((move('--cutover'))[0], 0, '--cutover does not wait for them');
+	my $write = sub {
+		my ($id) = @_;
+		return "ALTER TABLE insta5.log DISABLE TRIGGER ALL; INSERT INTO insta5.log VALUES ($id); "
+			. 'ALTER TABLE insta5.log ENABLE ALWAYS TRIGGER snowflake_move; COMMIT';
+	};
+	foreach my $id (1, 2)
+	{
+		my $writer = shift @writers;
+		$writer->query_safe($write->($id));
+		$writer->quit;
+	}
+	my $found = sub {
+		my ($ids, $text) = @_;
+		my ($status, undef, $err) = move('--complete');
+		like("$status $err", qr/^3 .*rows were written after the shards were closed there/s, $text) or diag($err);
+		my ($rows) = $err =~ /(FROM ONLY insta5\.log WHERE .*);/;
+		is($from->safe_psql('postgres', "SELECT id $rows ORDER BY id"), $ids, 'and finds these rows');
+		$from->safe_psql('postgres', "BEGIN; ALTER TABLE insta5.log DISABLE TRIGGER snowflake_move; DELETE $rows;
+			ALTER TABLE insta5.log ENABLE ALWAYS TRIGGER snowflake_move; COMMIT");
+	};
+	$found->("1\n2", '--complete refuses');
+	$from->safe_psql('postgres', 'ALTER TABLE snowflake_move_5.closings DROP COLUMN running');
+	$from->safe_psql('postgres', 'BEGIN; ' . $write->(3));
+	$found->('3', '--complete of a record of version 1.1.0, too');
+	is((move('--complete'))[0], 0, '--complete');
+};
+
 $_->stop foreach $one, $two;
 done_testing();
