@@ -88,6 +88,10 @@ inline constexpr std::int64_t kFarBehind = 16 << 20;
 Obstacles find_obstacles(Connection& old, Connection& standby,
                          const std::vector<SplitShard>& shards, const Limits& limits);
 
+/* Obstacles of the old server that can also come while the split is under way: they would lose
+ * rows, or leave tables open on both servers. */
+Obstacles find_obstacles_of_closing(Connection& old, const std::vector<SplitShard>& shards);
+
 /* connections: those of the aliases to the old server, now. PgBouncer opens as many to the standby
  * when it leads the clients there. */
 Obstacles find_too_few_connections(Connection& standby, int connections);

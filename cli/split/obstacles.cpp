@@ -95,6 +95,14 @@ std::string name_of_standby(Connection& standby)
 
 } // namespace
 
+Obstacles find_obstacles_of_closing(Connection& old, const std::vector<SplitShard>& shards)
+{
+    Obstacles found;
+    found.read(old, before_closing_sql, {sql_array(schemas_in({shards.begin(), shards.end()}))});
+    found.add(find_open_parents_of_sides(old, shards));
+    return found;
+}
+
 Obstacles find_obstacles(Connection& old, Connection& standby,
                          const std::vector<SplitShard>& shards, const Limits& limits)
 {
@@ -106,7 +114,7 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
     found.read(old, kEarlierSplit);
     found.read(old, on_old_server_sql,
                {sql_array(schemas_in({shards.begin(), shards.end()})), limits.seconds()});
-    found.add(find_open_parents_of_sides(old, shards));
+    found.add(find_obstacles_of_closing(old, shards));
     found.add(find_unended_moves(old));
     found.add(find_missing_standby(old));
     for (Connection* connection : {&old, &standby})

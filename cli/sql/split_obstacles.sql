@@ -4,12 +4,9 @@
 -- Owners: ENABLE ALWAYS TRIGGER and ALTER SEQUENCE need the privileges of the owner, --complete those of the owner of the schema. USAGE of
 -- pg_has_role() is to have them without SET ROLE.
 --
--- Unlogged: the indexes of a table and its TOAST table are as it is, and a partitioned table has no file.
---
 -- Transactions: the fence waits for those that have written, so only those with an XID are told. Other databases have no locks on the
--- shards. Prepared transactions, logical slots and subscriptions are those of all databases, because the promotion takes the whole cluster
--- along. The slots of global tables stay where these are written: on the old server. The other slots of this database are made on the new
--- server, too, see make_slots().
+-- shards. Logical slots are those of all databases, because the promotion takes the whole cluster along. The slots of global tables stay
+-- where these are written: on the old server. The other slots of this database are made on the new server, too, see make_slots().
 --
 -- Settings: that of a role or a database takes precedence over the one of ALTER SYSTEM, which protects the new server until it is opened.
 -- CASE keeps the cast to boolean from the values of other settings, where it would be an error: the conditions of WHERE have no order. The
@@ -32,19 +29,11 @@ FROM (SELECT relowner FROM pg_class JOIN shards ON shards.oid = relnamespace WHE
       UNION SELECT nspowner FROM pg_namespace JOIN shards USING (oid)) AS o (owner)
 JOIN pg_roles ON pg_roles.oid = owner WHERE NOT pg_has_role(owner, 'USAGE')
 UNION ALL
-SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), format('ALTER %s %s SET LOGGED;',
-       CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
-FROM pg_class AS c JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'S') AND relpersistence = 'u'
-UNION ALL
 SELECT format('a transaction of process %s in database %I has been running for %s', pid, datname, date_trunc('second', age)),
        format('SELECT pg_terminate_backend(%s); or wait', pid)
 FROM pg_stat_activity, LATERAL (SELECT clock_timestamp() - xact_start) AS a (age)
 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = current_database() AND backend_xid IS NOT NULL
 AND age > make_interval(secs => $2::double precision)
-UNION ALL
-SELECT format('transaction %L of database %I is prepared, and would be prepared on both servers', gid, database),
-       format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
-FROM pg_prepared_xacts
 UNION ALL
 SELECT format('logical slot %s of database %I would be on this server alone', slot_name, database),
        CASE WHEN starts_with(slot_name, 'snowflake_move_')
@@ -55,18 +44,46 @@ FROM pg_replication_slots
 WHERE slot_type = 'logical' AND NOT starts_with(slot_name, 'snowflake_global_')
 AND (database <> current_database() OR slot_name ~ '^(snowflake_|pg_[0-9]+_sync_)' AND NOT starts_with(slot_name, 'snowflake_move_'))
 UNION ALL
-SELECT format('subscription %I of database %I would be on both servers', subname, datname),
-       format('ALTER SUBSCRIPTION %I DISABLE; in database %I. After the split, %s', subname, datname,
-              CASE WHEN starts_with(subname, 'snowflake_global_') THEN 'snowflake-shard global add gives the new server a slot of its own'
-                   ELSE 'pg_copy_logical_replication_slot() makes a slot for the new server' END)
-FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subenabled
-UNION ALL
 SELECT format('%s has default_transaction_read_only = off, so it could draw IDs on the standby before that is opened', place),
        format('ALTER %s RESET default_transaction_read_only;', place)
 FROM pg_db_role_setting CROSS JOIN unnest(setconfig) AS c LEFT JOIN pg_roles AS r ON r.oid = setrole LEFT JOIN pg_database AS d ON d.oid = setdatabase,
      concat_ws(' ', format('ROLE %s', CASE WHEN setrole = 0 THEN 'ALL' ELSE quote_ident(rolname) END), 'IN DATABASE ' || quote_ident(datname)) AS place
 WHERE (datname IS NULL OR datname = current_database())
 AND CASE WHEN starts_with(c, 'default_transaction_read_only=') THEN NOT split_part(c, '=', 2)::boolean END
+
+-- name: before_closing
+-- Rows are obstacles that can also come after the split has begun, while clients write. $1: schemas of the shards.
+--
+-- Unlogged: the indexes of a table and its TOAST table are as it is, and a partitioned table has no file. Prepared transactions and
+-- subscriptions are those of all databases, because the promotion takes the whole cluster along. Outside: partitions and children, also of
+-- such ones, in a schema of no shard; find_open_parents() has those in schemas of two shards.
+WITH RECURSIVE shards AS (SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1::name[])),
+outside (parent, child, nspname) AS (
+    SELECT inhparent, inhrelid, nspname
+    FROM shards JOIN pg_class AS p ON p.relnamespace = shards.oid JOIN pg_inherits ON inhparent = p.oid JOIN pg_class AS c ON c.oid = inhrelid
+    WHERE c.relnamespace NOT IN (SELECT oid FROM shards)
+    UNION
+    SELECT inhparent, inhrelid, nspname
+    FROM outside JOIN pg_inherits ON inhparent = child JOIN pg_class AS c ON c.oid = inhrelid
+    WHERE c.relnamespace NOT IN (SELECT oid FROM shards))
+SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), format('ALTER %s %s SET LOGGED;',
+       CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
+FROM pg_class AS c JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'S') AND relpersistence = 'u'
+UNION ALL
+SELECT format('table %s %s table %s, and is in no shard, so it would be open on both servers', child::regclass,
+              CASE WHEN relispartition THEN 'is a partition of' ELSE 'inherits from' END, parent::regclass),
+       format('ALTER TABLE %s SET SCHEMA %I;', child::regclass, nspname)
+FROM outside JOIN pg_class AS c ON c.oid = child WHERE relkind IN ('r', 'p')
+UNION ALL
+SELECT format('transaction %L of database %I is prepared, and would be prepared on both servers', gid, database),
+       format('ROLLBACK PREPARED %L; or COMMIT PREPARED', gid)
+FROM pg_prepared_xacts
+UNION ALL
+SELECT format('subscription %I of database %I would be on both servers', subname, datname),
+       format('ALTER SUBSCRIPTION %I DISABLE; in database %I. After the split, %s', subname, datname,
+              CASE WHEN starts_with(subname, 'snowflake_global_') THEN 'snowflake-shard global add gives the new server a slot of its own'
+                   ELSE 'pg_copy_logical_replication_slot() makes a slot for the new server' END)
+FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subenabled
 
 -- name: on_standby
 -- $1: the system identifier, $2: the database's OID, $3: the timeline of the old server, $4: how many logical slots it is to get.

@@ -73,4 +73,5 @@ extern const char split_sql[];
 
 /* split_obstacles.sql */
 extern const char on_old_server_sql[];
+extern const char before_closing_sql[];
 extern const char on_standby_sql[];

@@ -105,6 +105,9 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		'CREATE UNLOGGED SEQUENCE insta4.fast_ids', 'CREATE UNLOGGED TABLE public.fast ()',
 		'CREATE TABLE public.parts (n integer) PARTITION BY LIST (n)',
 		'CREATE TABLE insta4.part PARTITION OF public.parts FOR VALUES IN (4)', 'CREATE TABLE insta4.base ()',
+		'CREATE TABLE public.no_side () INHERITS (insta4.base)', 'CREATE TABLE insta4.by_n (n integer) PARTITION BY LIST (n)',
+		'CREATE TABLE public."by N" PARTITION OF insta4.by_n DEFAULT PARTITION BY LIST (n)',
+		'CREATE TABLE public.leaf PARTITION OF public."by N" DEFAULT',
 		'CREATE TABLE insta5.same_side () INHERITS (insta4.base)', 'CREATE TABLE insta0.other_side () INHERITS (insta4.base)', 'CREATE SCHEMA snowflake_move_9',
 		'CREATE SCHEMA snowflake_split',
 		'ALTER ROLE web SET default_transaction_read_only = off',
@@ -133,6 +136,9 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		qr/insta4.fast_ids is unlogged.*\n.*ALTER SEQUENCE insta4.fast_ids SET LOGGED/,
 		qr/table insta4\.part is a partition of table public\.parts, and the fence.*\n.*ALTER TABLE public\.parts DETACH PARTITION insta4\.part;/,
 		qr/table insta0\.other_side inherits from table insta4\.base, and .*\n.*ALTER TABLE insta0\.other_side NO INHERIT insta4\.base;/,
+		qr/table public\.no_side inherits from table insta4\.base, and is in no shard, so .*\n.*ALTER TABLE public\.no_side SET SCHEMA insta4;/,
+		qr/table public\."by N" is a partition of table insta4\.by_n, and is in no shard.*\n.*ALTER TABLE public\."by N" SET SCHEMA insta4;/,
+		qr/table public\.leaf is a partition of table public\."by N", and is in no shard.*\n.*ALTER TABLE public\.leaf SET SCHEMA insta4;/,
 		qr/a transaction of process \d+ in database postgres has been running/,
 		qr/transaction 'two phases' of database postgres is prepared/,
 		qr/max_replication_slots = \d+, all in use/,
@@ -160,7 +166,7 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 	$_->reload foreach $one, $two;
 	$_->quit foreach $holder, $reader;
 	$one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast, public.fast',
-		'DROP TABLE public.parts', 'DROP TABLE insta4.base CASCADE', 'DROP SEQUENCE insta4.fast_ids',
+		'DROP TABLE public.parts', 'DROP TABLE insta4.base CASCADE', 'DROP TABLE insta4.by_n', 'DROP SEQUENCE insta4.fast_ids',
 		'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
 		q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ '^(logical|full)'},
 		'ALTER ROLE web RESET default_transaction_read_only',
