@@ -41,6 +41,8 @@ private:
     void keep_options();
     int go_on();
     void make_triggers();
+    /* A Failure if an obstacle has come. */
+    void look_again();
     void prepare();
     void cut_over();
     /* Connects promoted_, if it is not connected. */

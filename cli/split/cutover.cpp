@@ -194,10 +194,11 @@ void SplitCommand::cut_over()
         routers_.resume();
     };
     /* The causes of a failure that a wait removes: a new table without a trigger, and a standby
-     * that lags. */
+     * that lags. Tables may be changed meanwhile. */
     steps.catch_up = [&] {
         make_triggers();
         await_lag_of_standby(old_, servers_.reached(), limits_.max_lag);
+        look_again();
     };
     steps.opened = "The shards are open on the old server again.";
     steps.hint = "\nHINT:  --resume continues the split, --abort undoes it.";

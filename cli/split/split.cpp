@@ -160,6 +160,16 @@ void SplitCommand::make_triggers()
     }
 }
 
+/* Owners may change tables after the split has begun. */
+void SplitCommand::look_again()
+{
+    try {
+        find_obstacles_of_closing(old_, shards_).raise_first();
+    } catch (const Failure& error) {
+        throw Failure(error.what() + std::string("\nThen --resume goes on."));
+    }
+}
+
 /* Up to the cutover, Ctrl-C gives up the statement that is under way.
  *
  * All of this can last, so the shards are open meanwhile. The record comes first, because --abort
@@ -188,9 +198,10 @@ void SplitCommand::prepare()
     for (Connection* connection : {&old_, &standby})
         if (read_split(*connection)) /* the standby may not have replayed it yet */
             read_ahead(*connection, split_fence());
-    /* This comes last: an alias that has an obstacle by now is found before clients are held. */
+    /* These come last: what has become an obstacle by now is found before clients are held. */
     routers_.wait_for_turn();
     stop_if_interrupted();
+    look_again();
     routers_.make_ready(old_, standby);
 }
 

@@ -270,6 +270,24 @@ subtest 'a transaction that does not end in time: the old server is open again, 
 	$other->stop;
 };
 
+subtest 'obstacles that come when the split has begun' => sub {
+	foreach (
+		[ 'CREATE TABLE insta3.fast (); ALTER TABLE insta3.fast SET UNLOGGED', qr/insta3\.fast is unlogged/, 'DROP TABLE insta3.fast' ],
+		[ 'CREATE TABLE public.child () INHERITS (insta3.users)', qr/table public\.child inherits/, 'DROP TABLE public.child' ],
+		[ 'CREATE TABLE public.base (); CREATE TABLE insta3.child () INHERITS (public.base)', qr/table insta3\.child inherits/,
+			'DROP TABLE public.base CASCADE' ],
+		[ "BEGIN; CREATE TABLE public.t (); PREPARE TRANSACTION 'late'", qr/transaction 'late' of database postgres is prepared/,
+			"ROLLBACK PREPARED 'late'" ])
+	{
+		my ($make, $problem, $drop) = @$_;
+		$one->safe_psql('postgres', $make);
+		($status, $out, $err) = split_server(@servers, '--resume', @command, '--timeout', '1s');
+		like("$status $err", qr/^3 .*\/postgres: $problem.*\nHINT: .*\nThen --resume goes on/s, "--resume after: $make");
+		unlike($err, qr/clients are held|open on the old server again/, 'it is found before clients are held');
+		$one->safe_psql('postgres', $drop);
+	}
+};
+
 # A standby that lags is waited for while clients write. Ctrl-C while it waits for a transaction.
 my $replay = $two->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
 
