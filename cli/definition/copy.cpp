@@ -3,7 +3,9 @@
 #include "base/timeouts.h"
 #include "definition/marks.h"
 #include "postgres/advisory.h"
+#include "postgres/locked_schemas.h"
 #include "postgres/restore.h"
+#include "postgres/settings.h"
 
 namespace
 {
@@ -13,16 +15,20 @@ std::string renaming(const std::string& from, const std::string& to)
     return "ALTER SCHEMA " + from + " RENAME TO " + to + ";";
 }
 
-/* Another session may read the catalogues while the copy is dropped: a pg_dump of the whole
- * database locks the tables in another order. Each try is a transaction of its own, so the deadlock
- * has undone all of it. */
-void drop_schema(Connection& connection, const std::string& name)
+/* Not if the name leads to another schema than that of the OID. Another session may read the
+ * catalogues while the copy is dropped: a pg_dump of the whole database locks the tables in another
+ * order. Each try is a transaction of its own, so the deadlock has undone all of it. */
+void drop_schema(Connection& connection, const std::string& name, const std::string& oid)
 {
     for (int tries = 3;; tries--)
         try {
-            connection.run("DROP SCHEMA IF EXISTS " + name + " CASCADE");
+            connection.run("BEGIN");
+            if (lock_schemas(connection, sql_array({name}), sql_array({oid})))
+                connection.run("DROP SCHEMA " + name + " CASCADE");
+            connection.run("COMMIT");
             return;
         } catch (const ServerError& error) {
+            connection.rollback();
             if (error.sqlstate != kDeadlock || tries == 0)
                 throw;
         }
@@ -43,6 +49,20 @@ std::string initial_privileges(Connection& connection, const Shard& shard, const
         .text(0, 0);
 }
 
+/* Relations, functions and types of a schema with their owners. Nothing else is changed by name. */
+std::string objects_of(Connection& connection, const std::string& schema)
+{
+    return connection
+        .query(R"(
+            SELECT coalesce(string_agg(concat_ws(' ', class, object, owner), ', ' ORDER BY class, object), '') FROM (
+                SELECT tableoid, oid, relowner, relnamespace FROM pg_class
+                UNION ALL SELECT tableoid, oid, proowner, pronamespace FROM pg_proc
+                UNION ALL SELECT tableoid, oid, typowner, typnamespace FROM pg_type) AS o (class, object, owner, schema)
+            WHERE schema = $1)",
+               {schema})
+        .text(0, 0);
+}
+
 } // namespace
 
 Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
@@ -54,11 +74,13 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     /* The advisory lock ends with the session, also if the command is killed, so a copy without a
      * holder is a leftover. It is taken first: without it, the copy of another command that is at
      * work would be dropped. */
+    withstand_settings(connection_); /* it waits in a transaction */
     connection_.run("SET client_min_messages = error");
     lock_by_name(connection_, "snowflake-shard copy", "copying a shard", timeouts::kCopyLock);
-    for (const std::string& left : texts_of(connection_.query(
-             "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern})))
-        drop_schema(connection_, left);
+    const Result left = connection_.query(
+        "SELECT quote_ident(nspname), oid FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern});
+    for (int i = 0; i < left.rows(); i++)
+        drop_schema(connection_, left.text(i, 0), left.text(i, 1));
     /* The dump has the schema's name in it, so the shard has another name while it runs. That name
      * is never committed: other sessions find the shard by its own name all the time, and a
      * rollback, also that of a killed command, restores it. */
@@ -69,7 +91,11 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
         restore(connection_, dump, sole_owner_);
         require_no_gained_rights(connection_, sql_array({shard.quoted}), agreed);
         connection_.run(renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
-                        privileges + "COMMIT");
+                        privileges);
+        /* Until COMMIT nobody else can exchange names or objects. */
+        oid_ = connection_.query("SELECT $1::regnamespace::oid", {shard_.quoted}).text(0, 0);
+        objects_ = objects_of(connection_, oid_);
+        commit();
     } catch (const ServerError& error) {
         throw ServerError("the definition of schema " + shard.schema +
                               " cannot be made a second time: " + error.what(),
@@ -79,8 +105,9 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
 
 Copy::~Copy()
 {
+    connection_.rollback();
     try {
-        drop_schema(connection_, shard_.quoted);
+        drop_schema(connection_, shard_.quoted, oid_);
     } catch (const std::exception&) {
         /* verify shows it, and the next copy drops it. */
     }
@@ -94,9 +121,17 @@ void Copy::renumber(int number)
     const std::string statements = renumbering();
     shard_.number = number;
     named_ = shard_;
-    connection_.run("BEGIN");
     restore(connection_, unmark(statements, shard_), sole_owner_, functions);
-    connection_.run("COMMIT");
+    commit();
+}
+
+void Copy::commit()
+{
+    connection_.run("COMMIT; BEGIN");
+    if (!lock_schemas(connection_, sql_array({shard_.quoted}), sql_array({oid_})) ||
+        objects_of(connection_, oid_) != objects_)
+        throw Failure("schema " + shard_.schema + " or its objects were exchanged on " +
+                      connection_.server() + " while the shard was copied. Nothing was made.");
 }
 
 void Copy::rename(int suffix)
@@ -128,6 +163,7 @@ void Copy::rename_functions()
     functions_ = functions.text(0, 0);
     names_ = functions.text(0, 1);
     connection_.run(functions.text(0, 2));
+    commit();
 }
 
 std::string Copy::names_of_functions()

@@ -3,7 +3,11 @@
  * pg_dump writes a definition with the schema's name in it. To make it under another name, its text
  * is run as it is: in one transaction the shard is renamed away, the text is run, and the two are
  * renamed. So no text is edited, which could break a quoted name. References to the shard's objects
- * become references to the copy's own; in the body of a function, which is text, names stay. */
+ * become references to the copy's own; in the body of a function, which is text, names stay.
+ *
+ * The copy belongs to the owner of the shard, who can give its name to another schema, with objects
+ * of other roles. So its session is always in a transaction in which the schema is locked, and its
+ * OID and its objects were compared: also while other sessions read it, as pg_dump does. */
 
 #pragma once
 
@@ -40,9 +44,15 @@ public:
     std::string renumbering();
 
 private:
+    /* Commits, and locks the copy again. Failure if its name leads to another schema, or if it has
+     * other objects, or other owners. */
+    void commit();
+
     Connection connection_;
     const std::string sole_owner_;
     Shard shard_;
+    std::string oid_;              /* of its schema */
+    std::string objects_;          /* their OIDs and owners */
     Shard named_;                  /* in the settings of its functions */
     std::string functions_ = "{}"; /* OIDs of those that rename_functions() has renamed */
     std::string names_ = "{}";     /* the template's */

@@ -1,5 +1,7 @@
 #include "move/made.h"
 
+#include "postgres/locked_schemas.h"
+
 Made read_made(Connection& target, const Move& move)
 {
     Made made;
@@ -14,19 +16,9 @@ Made read_made(Connection& target, const Move& move)
     return made;
 }
 
-/* is_callers() locks the schema. That of a superuser has no owner to exchange names, and the
- * function refuses one in which others may create objects. */
 void lock_made(Connection& target, const Made& made)
 {
-    target.query(R"(
-        SELECT count(snowflake_internal.is_callers(n.oid)) FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = nspowner
-        WHERE n.oid = ANY ($1::oid[]) AND NOT rolsuper)",
-                 {made.schemas});
-    if (!target
-             .query("SELECT ARRAY(SELECT to_regnamespace(n)::oid FROM unnest($1::text[]) WITH "
-                    "ORDINALITY AS u (n, i) ORDER BY i) = $2::oid[]",
-                    {made.names, made.schemas})
-             .flag(0, 0))
+    if (!lock_schemas(target, made.names, made.schemas))
         throw Failure("a schema of the shards was renamed on " + target.server() +
                       " while the rows were copied");
 }

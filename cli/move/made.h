@@ -17,7 +17,5 @@ struct Made {
 /* In the transaction that makes them: until its COMMIT nobody else can rename them. */
 Made read_made(Connection& target, const Move& move);
 
-/* At the beginning of a transaction that finds them by name: a Failure if a name leads to another
- * schema. In releases in which ALTER SCHEMA ... RENAME takes a lock, such as 15.20, the names stay
- * until the end of the transaction. */
+/* lock_schemas(); a Failure if a name leads to another schema. */
 void lock_made(Connection& target, const Made& made);

@@ -312,6 +312,41 @@ subtest 'a function of the copy of a shard is dropped' => sub {
 	is_contained('clone');
 };
 
+# Mallory gives the name of the copy to a schema in which eve has a function of the same name: clone would change that one.
+subtest 'the names of the copy of a shard and of another schema are exchanged' => sub {
+	my $node = $nodes{one};
+	as_mallory($node, q{CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO eve; CREATE SEQUENCE shared.table_id_seq;
+		SELECT snowflake_create_shard(9, 'insta9'); DROP FUNCTION insta9.next_id(), insta9.settled_id();
+		CREATE TABLE insta9.photos (id bigint PRIMARY KEY DEFAULT snowflake_next_id(9, 'insta9.table_id_seq'));
+		CREATE FUNCTION insta9.api() RETURNS integer LANGUAGE sql SET search_path = mallory, insta9 AS 'SELECT 1'});
+	as_eve($node, q{CREATE TABLE shared.photos (id bigint PRIMARY KEY);
+		CREATE FUNCTION shared.api() RETURNS integer LANGUAGE sql SET search_path = eve AS 'SELECT 1'});
+	my @clone = ('clone', $one, '--template', 'insta9', '--shards', '7', '--schema', 'insta{}');
+	my $copy;
+	my $exchange = sub { "ALTER SCHEMA $copy RENAME TO own; ALTER SCHEMA shared RENAME TO $copy;" };
+	my $find_copy = sub { $copy = $node->safe_psql('postgres',
+			q{SELECT nspname FROM pg_namespace WHERE nspname ~ '^snowflake_copy_'}) };
+	my $path = sub { $node->safe_psql('postgres', q{SELECT proconfig FROM pg_proc
+		WHERE proname = 'api' AND proowner = 'eve'::regrole}) };
+
+	my $is_exchanged;
+	my $run = run_behind(\@clone, qr/replace_guarded\(/, sub {
+		$find_copy->();
+		$is_exchanged = try_as_mallory($node, $exchange->());
+		return 0; });
+	ok($run->{acted} && !$is_exchanged, 'while clone changes the copy, its schema keeps its name');
+	is($run->{status}, 0, 'clone') or diag($run->{err});
+	is($path->(), '{search_path=eve}', 'the function of the other role is as it was');
+	$node->safe_psql('postgres', 'DROP SCHEMA IF EXISTS insta7 CASCADE');
+
+	$run = run_behind(\@clone, qr/is_callers\(/, sub { $find_copy->(); as_mallory($node, $exchange->()); 0 });
+	ok($run->{acted}, 'the exchange is before clone has locked the copy');
+	isnt($run->{status}, 0, 'clone fails');
+	like($run->{err}, qr/schema $copy or its objects were exchanged on/, 'and says why');
+	is($path->(), '{search_path=eve}', 'the function of the other role is as it was');
+	as_mallory($node, "ALTER SCHEMA $copy RENAME TO shared; DROP SCHEMA own, shared, insta9 CASCADE");
+};
+
 # --- global tables -------------------------------------------------------------------------------
 
 my @servers = ($one, $two);

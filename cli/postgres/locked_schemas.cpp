@@ -1,0 +1,16 @@
+#include "postgres/locked_schemas.h"
+
+/* is_callers() locks the schema. That of a superuser has no owner to exchange names, and the
+ * function refuses one in which others may create objects. */
+bool lock_schemas(Connection& connection, const std::string& names, const std::string& schemas)
+{
+    connection.query(R"(
+        SELECT count(snowflake_internal.is_callers(n.oid)) FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = nspowner
+        WHERE n.oid = ANY ($1::oid[]) AND NOT rolsuper)",
+                     {schemas});
+    return connection
+        .query("SELECT ARRAY(SELECT to_regnamespace(n)::oid FROM unnest($1::text[]) WITH "
+               "ORDINALITY AS u (n, i) ORDER BY i) = $2::oid[]",
+               {names, schemas})
+        .flag(0, 0);
+}
