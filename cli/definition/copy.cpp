@@ -49,16 +49,18 @@ std::string initial_privileges(Connection& connection, const Shard& shard, const
         .text(0, 0);
 }
 
-/* Relations, functions and types of a schema with their owners. Nothing else is changed by name. */
+/* Relations, functions and types of a schema with their owners. Nothing else is changed by name.
+ * pg_depend has an index for this; in pg_class and its like all rows would be read. */
 std::string objects_of(Connection& connection, const std::string& schema)
 {
     return connection
         .query(R"(
-            SELECT coalesce(string_agg(concat_ws(' ', class, object, owner), ', ' ORDER BY class, object), '') FROM (
-                SELECT tableoid, oid, relowner, relnamespace FROM pg_class
-                UNION ALL SELECT tableoid, oid, proowner, pronamespace FROM pg_proc
-                UNION ALL SELECT tableoid, oid, typowner, typnamespace FROM pg_type) AS o (class, object, owner, schema)
-            WHERE schema = $1)",
+            SELECT coalesce(string_agg(concat_ws(' ', classid, objid, relowner, proowner, typowner), ', ' ORDER BY classid, objid), '')
+            FROM pg_depend
+            LEFT JOIN pg_class AS c ON classid = 'pg_class'::regclass AND c.oid = objid
+            LEFT JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
+            LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid
+            WHERE refclassid = 'pg_namespace'::regclass AND refobjid = $1)",
                {schema})
         .text(0, 0);
 }
