@@ -161,8 +161,11 @@ private:
     /* Call it in the transaction that has the locks of the tables. */
     void run_with_owner(Connection& connection, const std::string& tables) const
     {
-        run_as(connection, options_.role.empty() ? choose_role(connection, tables) : options_.role,
-               sql_);
+        lock_tables(connection, tables);
+        const std::string role =
+            options_.role.empty() ? choose_role(connection, tables) : options_.role;
+        require_kept_names(connection, tables, role);
+        run_as(connection, role, sql_);
     }
 
     void change(const Follower& follower) const

@@ -10,6 +10,7 @@
 #include "postgres/error_text.h"
 #include "postgres/restore.h"
 #include "postgres/row_text.h"
+#include "postgres/trust.h"
 #include "replication/publication.h"
 #include "sql/sql.h"
 
@@ -45,16 +46,6 @@ std::string quoted(Connection& connection, const std::string& table)
 
 const std::string kComment = "snowflake-shard global run, change ";
 constexpr std::size_t kLengthOfId = 36; /* a UUID */
-
-/* ACCESS SHARE, which keeps the owner and the name. A name can lead to another table by then: so
- * the caller looks for the locks of the OIDs. */
-void lock_tables(Connection& connection, const std::string& tables)
-{
-    const Names names = texts_of(connection.query(
-        "SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) ORDER BY oid", {tables}));
-    if (!names.empty())
-        connection.run("LOCK TABLE " + only(names) + " IN ACCESS SHARE MODE");
-}
 
 } // namespace
 
@@ -156,23 +147,33 @@ void make_tables(Connection& writer, Connection& follower, const Names& tables)
         agreed_rights_of(writer, writer.query(oids, {sql_array(names)}).text(0, 0)));
 }
 
+void lock_tables(Connection& connection, const std::string& tables)
+{
+    const Names names = texts_of(connection.query(
+        "SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) ORDER BY oid", {tables}));
+    if (!names.empty())
+        connection.run("LOCK TABLE " + only(names) + " IN ACCESS SHARE MODE");
+    const Result unlocked = connection.query(R"(
+        SELECT FROM unnest($1::oid[]) AS t (oid) WHERE NOT EXISTS (
+            SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+            WHERE l.relation = t.oid AND datname = current_database() AND pid = pg_backend_pid() AND granted))",
+                                             {tables});
+    if (unlocked.rows() > 0)
+        throw Failure(connection.server() + ": a global table was dropped or renamed "
+                                            "meanwhile\nHINT:  snowflake-shard global verify "
+                                            "shows it.");
+}
+
 std::string choose_role(Connection& connection, const std::string& tables)
 {
-    lock_tables(connection, tables);
     const Result owners = connection.query(
         R"(
-        SELECT DISTINCT rolname, rolname <> current_user AND NOT rolsuper AND pg_has_role(r.oid, $2),
-               EXISTS (SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
-                       WHERE l.relation = t.oid AND datname = current_database() AND pid = pg_backend_pid() AND granted)
-        FROM unnest($1::oid[]) AS t (oid) LEFT JOIN pg_class AS c ON c.oid = t.oid LEFT JOIN pg_roles AS r ON r.oid = relowner)",
+        SELECT DISTINCT rolname, rolname <> current_user AND NOT rolsuper AND pg_has_role(r.oid, $2)
+        FROM pg_class AS c JOIN pg_roles AS r ON r.oid = relowner WHERE c.oid = ANY ($1::oid[]))",
         {tables, connection.version() >= 160000 ? "SET" : "MEMBER"});
     std::string list;
     bool is_other = false;
     for (int i = 0; i < owners.rows(); i++) {
-        if (!owners.flag(i, 2))
-            throw Failure(connection.server() + ": a global table was dropped or renamed "
-                                                "meanwhile\nHINT:  snowflake-shard global verify "
-                                                "shows it.");
         list += (list.empty() ? "" : ", ") + owners.text(i, 0);
         is_other = is_other || owners.flag(i, 1);
     }
@@ -183,6 +184,26 @@ std::string choose_role(Connection& connection, const std::string& tables)
                       "\nHINT:  --role names the one with whose rights the SQL works: the owner of "
                       "the tables that it changes.");
     return list;
+}
+
+/* A table gets another schema only from its owner, and under a lock that waits for ours. The owner
+ * of the database stands for pg_database_owner. */
+void require_kept_names(Connection& connection, const std::string& tables, const std::string& role)
+{
+    const Result other = connection.query(
+        R"(
+        SELECT c.oid::regclass, quote_ident(nspname), quote_ident(pg_get_userbyid(owner)), quote_ident($2)
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace JOIN pg_database ON datname = current_database(),
+        LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END) AS o (owner)
+        WHERE c.oid = ANY ($1::oid[]) AND pg_get_userbyid(owner) <> $2 AND NOT )" +
+            is_trusted("owner") + " ORDER BY 1 LIMIT 1",
+        {tables, role});
+    if (other.rows() > 0)
+        throw Failure(connection.server() + ": schema " + visible(other.text(0, 1)) + " of table " +
+                      visible(other.text(0, 0)) + " belongs to role " + visible(other.text(0, 2)) +
+                      ", who could exchange the table, and the SQL works with the rights of role " +
+                      visible(other.text(0, 3)) + "\nHINT:  ALTER SCHEMA " +
+                      visible(other.text(0, 1)) + " OWNER TO " + visible(other.text(0, 3)) + ";");
 }
 
 void run_as(Connection& connection, const std::string& role, const std::string& sql)

@@ -69,11 +69,18 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
  * transaction of the caller. Types, functions and roles that they need must be there. */
 void make_tables(Connection& writer, Connection& follower, const Names& tables);
 
+/* ACCESS SHARE, which keeps the owner and the schema. A name can lead to another table by then: a
+ * Failure, as if one was dropped. tables: their OIDs, an array of SQL, as they were when the
+ * command began. In a transaction of the caller. */
+void lock_tables(Connection& connection, const std::string& tables);
 /* The role with whose rights SQL changes these tables: others' code in them must not get the rights
  * of the caller, so it is their owner. A role that may not act as the owner has its own, as in the
- * verb run. Failure if they belong to several, or one is gone. tables: their OIDs, an array of SQL,
- * as they were when the command began. In a transaction of the caller, which locks them. */
+ * verb run. Failure if they belong to several. lock_tables() has locked them. */
 std::string choose_role(Connection& connection, const std::string& tables);
+/* SQL names a table by its schema, whose owner can give the name to another schema, with a table
+ * and code of his own. Failure if that owner is neither the role that runs the SQL nor one that the
+ * command trusts. lock_tables() has locked them. */
+void require_kept_names(Connection& connection, const std::string& tables, const std::string& role);
 /* Statements, in a transaction of the caller. In a security-restricted operation also if it is the
  * role of the caller, so that they cannot end the transaction. Names need their schema: search_path
  * is empty. */

@@ -410,6 +410,19 @@ subtest 'the table is exchanged while its comparison waits for a lock' => sub {
 	set_on_follower('a');
 };
 
+# Without the check, SQL of a superuser would run code of the table that mallory gives the name to.
+subtest 'the schema of a table of this role belongs to another role' => sub {
+	my @alter = ('global', 'run', @servers, '--sql', 'ALTER TABLE shop.filters ADD note text');
+	my $me = $nodes{one}->safe_psql('postgres', 'SELECT current_user');
+	foreach my $role ([], [ '--role', $me ])
+	{
+		my $run = Command::run($proxy, [ $program, @alter, @$role ]);
+		is($run->{status}, 3, 'global run is refused') or diag($run->{out});
+		like($run->{err}, qr/schema shop of table shop\.filters belongs to role mallory, who could exchange the table.*HINT:  ALTER SCHEMA shop OWNER TO "?\Q$me\E"?;/s,
+			'the error has the schema and its role');
+	}
+};
+
 subtest 'a global table is exchanged' => sub {
 	$_->safe_psql('postgres', 'ALTER TABLE shop.filters OWNER TO mallory') foreach @nodes;
 	my @run = ('global', 'run', @servers, '--sql', q{SELECT mallory.note('global run')});
