@@ -16,6 +16,7 @@
 #include "global/session.h"
 #include "global/tables.h"
 #include "cutover/waiting.h"
+#include "postgres/locked_schemas.h"
 #include "postgres/settings.h"
 #include "replication/comparison.h"
 #include "replication/publication.h"
@@ -30,8 +31,9 @@ class Addition
 public:
     Addition(const GlobalOptions& options)
         : options_(options), session_(options, false), writer_(session_.writer()),
-          tables_(require_publication(writer_).tables)
+          holder_(writer_.dsn_of_server()), tables_(require_publication(writer_).tables)
     {
+        withstand_settings(holder_);
         for (const std::string& table : table_names(writer_, options))
             if (!has(tables_, table)) {
                 tables_.push_back(table);
@@ -43,6 +45,7 @@ public:
     {
         if (tables_.empty())
             throw UsageError("no table is given, and no table is global on " + writer_.server());
+        hold_names();
         if (const Obstacles obstacles = find_obstacles(session_, options_, tables_, new_);
             !obstacles.empty())
             return print_obstacles(obstacles, options_.json);
@@ -55,7 +58,7 @@ public:
             make_missing(*follower);
         }
         if (!new_.empty())
-            publish(writer_, new_);
+            publish(writer_, new_, oids_);
         part_copies();
         for (Connection* const follower : session_.followers())
             subscribe(*follower);
@@ -66,6 +69,25 @@ public:
     }
 
 private:
+    /* The owner of a schema can give its name to another schema, with tables of other roles. Their
+     * rows would get to a table with the rights of his own: the tables are dumped, published and
+     * copied by name. So their schemas are locked on the writer until all rows are copied. */
+    void hold_names()
+    {
+        holder_.run("BEGIN");
+        const Result schemas = holder_.query(R"(
+            SELECT coalesce(array_agg(quote_ident(nspname)), '{}'), coalesce(array_agg(n.oid), '{}')
+            FROM unnest($1::text[]) AS t (name) CROSS JOIN LATERAL parse_ident(name) AS p JOIN pg_namespace AS n ON nspname = p[1])",
+                                             {sql_array(tables_)});
+        if (!lock_schemas(holder_, schemas.text(0, 0), schemas.text(0, 1)))
+            throw Failure(holder_.server() + ": a schema of the tables was renamed meanwhile");
+        oids_ = holder_
+                    .query("SELECT ARRAY(SELECT c.oid FROM unnest($1::text[]) AS t JOIN pg_class "
+                           "AS c ON c.oid = to_regclass(t))",
+                           {sql_array(new_)})
+                    .text(0, 0);
+    }
+
     void make_missing(Connection& follower)
     {
         lock_and_change(follower, [&] {
@@ -266,8 +288,10 @@ private:
     const GlobalOptions& options_;
     GlobalSession session_;
     Connection& writer_;
-    Names tables_; /* the global ones, and those of the command line */
-    Names new_;    /* that are not published yet */
+    Connection holder_; /* of the writer, in a transaction until the end */
+    Names tables_;      /* the global ones, and those of the command line */
+    Names new_;         /* that are not published yet */
+    std::string oids_;  /* of these */
 };
 
 } // namespace

@@ -71,12 +71,21 @@ Publication require_publication(Connection& writer)
 
 /* It takes a lock that waits for VACUUM, CREATE INDEX and the like. ONLY: a child that a table gets
  * later is not published, and the writer's table is then one that verify reports. */
-void publish(Connection& writer, const Names& tables)
+void publish(Connection& writer, const Names& tables, const std::string& oids)
 {
-    const std::string verb = find_publication(writer).is_there
-                                 ? "ALTER PUBLICATION " + kGlobal + " ADD TABLE "
-                                 : "CREATE PUBLICATION " + kGlobal + " FOR TABLE ";
-    lock_and_change(writer, [&] { writer.run(verb + only(tables)); });
+    const Publication before = find_publication(writer);
+    const std::string verb = before.is_there ? "ALTER PUBLICATION " + kGlobal + " ADD TABLE "
+                                             : "CREATE PUBLICATION " + kGlobal + " FOR TABLE ";
+    lock_and_change(writer, [&] {
+        writer.run(verb + only(tables));
+        const Result other = writer.query(R"(
+            SELECT prrelid::regclass FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = prpubid
+            WHERE pubname = $1 AND prrelid <> ALL ($2::oid[] || $3::oid[]))",
+                                          {kGlobal, before.oids, oids});
+        if (other.rows() > 0)
+            throw Failure(writer.server() + ": table " + visible(other.text(0, 0)) +
+                          " is another one than that which was checked. It was not published");
+    });
 }
 
 void unpublish(Connection& writer, const Names& tables)

@@ -21,8 +21,9 @@ Publication find_publication(Connection& writer);
 /* Failure if it has a problem. */
 Publication require_publication(Connection& writer);
 
-/* Makes the publication if it is missing. */
-void publish(Connection& writer, const Names& tables);
+/* Makes the publication if it is missing. oids: of the tables, an array of SQL; a Failure, and
+ * nothing is published, if a name has led to another table. */
+void publish(Connection& writer, const Names& tables, const std::string& oids);
 void unpublish(Connection& writer, const Names& tables);
 /* Drops the publication if no follower has a slot. */
 void drop_unread_publication(Connection& writer);

@@ -423,6 +423,34 @@ subtest 'the schema of a table of this role belongs to another role' => sub {
 	}
 };
 
+subtest 'a table is exchanged while it becomes global' => sub {
+	$nodes{one}->safe_psql('postgres', q{CREATE SCHEMA sale AUTHORIZATION mallory;
+		CREATE TABLE sale.prices (id integer PRIMARY KEY); GRANT SELECT ON sale.prices TO PUBLIC});
+	$nodes{two}->safe_psql('postgres', 'CREATE SCHEMA sale');
+	as_mallory($nodes{one}, 'CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO eve');
+	as_eve($nodes{one}, 'CREATE TABLE shared.prices (id integer PRIMARY KEY)');
+	my @prices = ('global', 'add', 'sale.prices', '--on', @servers, $is_before_16 ? '--trust-owners' : ());
+	my $published = q{SELECT string_agg(prrelid::regclass::text, ' ' ORDER BY prrelid::regclass::text) FROM pg_publication_rel};
+
+	my $run = run_behind(\@prices, qr/^one: ALTER PUBLICATION /, sub {
+		$nodes{one}->safe_psql('postgres', 'DROP TABLE sale.prices; CREATE TABLE sale.prices (id integer PRIMARY KEY);
+			GRANT SELECT ON sale.prices TO PUBLIC');
+		return 0; });
+	is($run->{status}, 3, 'another table has the name') or diag($run->{out});
+	like($run->{err}, qr/table sale\.prices is another one than that which was checked/, 'which is an error');
+	is($nodes{one}->safe_psql('postgres', $published), 'shop.filters', 'and is not published');
+
+	my $is_exchanged;
+	$run = run_behind(\@prices, qr/^one: ALTER PUBLICATION /, sub {
+		$is_exchanged = try_as_mallory($nodes{one}, 'ALTER SCHEMA sale RENAME TO away; ALTER SCHEMA shared RENAME TO sale');
+		return 0; });
+	ok(!$is_exchanged, 'its schema keeps its name until the rows are copied');
+	is($run->{status}, 0, 'global add') or diag($run->{out} . $run->{err});
+	is($nodes{one}->safe_psql('postgres', $published), 'sale.prices shop.filters', 'the table is published');
+	$run = Command::run($proxy, [ $program, 'global', 'remove', 'sale.prices', '--on', @servers ]);
+	is($run->{status}, 0, 'global remove') or diag($run->{out} . $run->{err});
+};
+
 subtest 'a global table is exchanged' => sub {
 	$_->safe_psql('postgres', 'ALTER TABLE shop.filters OWNER TO mallory') foreach @nodes;
 	my @run = ('global', 'run', @servers, '--sql', q{SELECT mallory.note('global run')});
