@@ -25,7 +25,8 @@ struct Functions {
 /* The functions of a schema, whose name is as SQL writes it. */
 Functions functions_of(Connection& connection, const std::string& schema);
 
-/* The objects that relations refer to where a definition comes from: an array of names with owners.
+/* The objects that relations refer to where a definition comes from, and the superusers there: an
+ * array of names with owners.
  * schemas: an array of names as SQL writes them; tables: an array of OIDs. */
 struct AgreedRights {
     std::string to_objects;
@@ -36,16 +37,18 @@ AgreedRights agreed_rights_of(Connection& connection, const std::string& tables)
 /* After restore(), which works with the rights of the caller, and in its transaction: throws a
  * ServerError (kGainedRight) if the owner of a new relation has got what that role may not make: a
  * child of another role's table, a foreign key without REFERENCES, a trigger without EXECUTE, a
- * foreign table without USAGE. An application can have such of old, made by a superuser: it is
- * agreed to if the object that the table refers to has the same owner as where the definition comes
- * from. schemas: they are new, too. */
+ * foreign table without USAGE; or if the owner of a new object is a superuser on this server, and
+ * not where the definition comes from. An application can have such of old, made by a superuser: it
+ * is agreed to if the object that the table refers to has the same owner as where the definition
+ * comes from. schemas: they are new, too. */
 void require_no_gained_rights(Connection& connection, const std::string& schemas,
                               const AgreedRights& agreed);
 void require_no_gained_rights_of(Connection& connection, const std::string& tables,
                                  const AgreedRights& agreed);
 
 /* Runs in a transaction of the caller. Statements that evaluate expressions of the shard with
- * functions of other roles are run by the sole owner, and are an error if there is none. sql: as a
+ * functions of other roles are run by the sole owner, and are an error if there is none, or if that
+ * role is a superuser on this server. sql: as a
  * whole, or a part that pg_restore has written. The error does not repeat it. replaced: where the
  * shard is there already. It is an error if one of these functions is gone or has another owner, or
  * if the statements would make another one. */

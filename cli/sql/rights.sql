@@ -82,7 +82,8 @@ FROM unnest($1::name[], $2::text[]) AS o (rolname, object) JOIN pg_roles USING (
 WHERE NOT (pg_has_role(oid, 'USAGE') AND pg_has_role(oid, 'SET'))
 
 -- name: agreed_rights
--- The objects that the relations refer to, each with its owner: that owner, or a superuser, has agreed to it here. $1: OIDs of relations.
+-- The objects that the relations refer to, each with its owner: that owner, or a superuser, has agreed to it here. And the superusers.
+-- $1: OIDs of relations.
 SELECT coalesce(array_agg(DISTINCT format('%s of %I', title, pg_get_userbyid(owner))), '{}') FROM (
     SELECT c.oid::regclass::text, relowner FROM unnest($1::oid[]) AS r (oid)
     CROSS JOIN LATERAL (SELECT inhparent FROM pg_inherits WHERE inhrelid = r.oid
@@ -91,13 +92,16 @@ SELECT coalesce(array_agg(DISTINCT format('%s of %I', title, pg_get_userbyid(own
     JOIN pg_class AS c ON c.oid = other
     UNION ALL
     SELECT tgfoid::regprocedure::text, proowner FROM pg_trigger JOIN pg_proc AS f ON f.oid = tgfoid
-    WHERE tgrelid = ANY ($1::oid[]) AND NOT tgisinternal) AS o (title, owner)
+    WHERE tgrelid = ANY ($1::oid[]) AND NOT tgisinternal
+    UNION ALL
+    SELECT 'superuser', oid FROM pg_roles WHERE rolsuper) AS o (title, owner)
 
 -- name: gained_rights
 -- Objects that were made with the rights of the caller, and that the owner of the new table may not make: PostgreSQL checks these rights
 -- when the object is made, and never again. The text can come from another server, and its names can lead to other objects here. $1: OIDs
 -- of the new relations; $2: those of schemas that are new, too; $3: objects, with owners, that were agreed to where the definition comes
--- from. A foreign server leads elsewhere on each server, so that is asked anew. Rows: the problem, and how to mend it.
+-- from. A foreign server leads elsewhere on each server, so that is asked anew. A function, a view or an index of a superuser works with
+-- all rights, so the owner of a new object is a superuser only if that role is one there, too. Rows: the problem, and how to mend it.
 WITH made AS (SELECT c.oid, relowner, rolname, relkind FROM pg_class AS c JOIN pg_roles AS r ON r.oid = relowner
               WHERE c.oid = ANY ($1::oid[]) AND NOT rolsuper)
 SELECT problem, hint FROM (
@@ -132,6 +136,14 @@ SELECT problem, hint FROM (
     SELECT '', srvowner, format('foreign table %s is of server %I, and role %I may not use it', ftrelid::regclass, srvname, rolname),
            format('If role %I may read what that server has: GRANT USAGE ON FOREIGN SERVER %I TO %I;', rolname, srvname, rolname)
     FROM made JOIN pg_foreign_table ON ftrelid = made.oid JOIN pg_foreign_server AS s ON s.oid = ftserver
-    WHERE NOT has_server_privilege(relowner, s.oid, 'USAGE')) AS g (title, owner, problem, hint)
+    WHERE NOT has_server_privilege(relowner, s.oid, 'USAGE')
+    UNION ALL
+    SELECT 'superuser', r.oid, format('%s would belong to role %I, which is a superuser here, and not where the definition comes from',
+                                      pg_describe_object(class, object, 0), rolname),
+           'There, give the objects of that role to one that is no superuser on either server: ALTER ... OWNER TO.'
+    FROM (SELECT 'pg_class'::regclass, oid, relowner FROM pg_class WHERE oid = ANY ($1::oid[])
+          UNION ALL
+          SELECT 'pg_proc'::regclass, oid, proowner FROM pg_proc WHERE pronamespace = ANY ($2::oid[])) AS o (class, object, owner)
+    JOIN pg_roles AS r ON r.oid = owner WHERE rolsuper) AS g (title, owner, problem, hint)
 WHERE format('%s of %I', title, pg_get_userbyid(owner)) <> ALL ($3::text[])
 LIMIT 1

@@ -47,6 +47,8 @@ foreach my $node ($one, $two)
 	$node->safe_psql('postgres', q{CREATE ROLE mallory LOGIN; CREATE ROLE victim LOGIN;
 		CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER warehouse FOREIGN DATA WRAPPER nothing});
 }
+$one->safe_psql('postgres', 'CREATE ROLE ops; GRANT ops TO mallory');
+$two->safe_psql('postgres', 'CREATE ROLE ops SUPERUSER');
 $one->safe_psql('postgres', 'GRANT CREATE ON DATABASE postgres TO mallory; GRANT USAGE ON FOREIGN SERVER warehouse TO mallory');
 run_as('mallory', $one, q{SELECT snowflake_create_shard(5, 'insta5');
 	CREATE SCHEMA billing; CREATE TABLE billing.invoices (id integer PRIMARY KEY);
@@ -93,6 +95,44 @@ subtest 'a foreign key of old, to a table of the same owner on both servers' => 
 	$one->safe_psql('postgres', 'ALTER TABLE insta5.photos ADD CONSTRAINT k FOREIGN KEY (invoice) REFERENCES public.plans');
 	is((move('--dry-run'))[0], 0, 'is no obstacle');
 	run_as('mallory', $one, 'ALTER TABLE insta5.photos DROP CONSTRAINT k');
+};
+
+# ops may not be given to mallory on the target, where it is a superuser.
+foreach my $kind (
+	[ 'a function', q{CREATE FUNCTION insta5.f() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT current_user::text'},
+		'FUNCTION insta5.f()', qr/function insta\d\.f\(\)/ ],
+	[ 'a view', 'CREATE VIEW insta5.v AS SELECT 1 AS one', 'VIEW insta5.v', qr/view insta\d\.v/ ])
+{
+	my ($name, $make, $object, $title) = @$kind;
+	subtest "$name whose owner is a superuser on the target alone" => sub {
+		run_as('mallory', $one, "$make; GRANT CREATE ON SCHEMA insta5 TO ops; ALTER $object OWNER TO ops");
+		my $error = qr/$title would belong to role ops, which is a superuser here, and not where the definition comes from/;
+		my ($status, $out, $err) =
+			run_shard($program, 'clone', $one, $two, '--template', 'insta5', '--shards', 6, '--schema', 'insta{}', '--to', $two);
+		like("$status $out$err", qr/^3 (?s:.*)$error/, 'clone is refused') or diag($err);
+		($status, $out, $err) = move('--dry-run');
+		like("$status $out", qr/^1 (?s:.*)$error/, 'for move it is an obstacle') or diag($err);
+		is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta'}), 0, 'nothing was made');
+		run_as('mallory', $one, "DROP $object; REVOKE CREATE ON SCHEMA insta5 FROM ops");
+	};
+}
+
+# An expression of the shard with a function of the shard runs as the sole owner, which is none if it has all rights.
+subtest 'the owner of the shard is a superuser on the target alone' => sub {
+	foreach my $node ($one, $two)
+	{
+		$node->safe_psql('postgres', 'CREATE SCHEMA evil AUTHORIZATION mallory; GRANT USAGE ON SCHEMA evil TO PUBLIC');
+		run_as('mallory', $node, spy('evil.spy() RETURNS integer', '1'));
+	}
+	$one->safe_psql('postgres', 'GRANT CREATE ON DATABASE postgres TO ops');
+	run_as('mallory', $one, q{SET ROLE ops; SELECT snowflake_create_shard(8, 'insta8');
+		CREATE FUNCTION insta8.f() RETURNS integer LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN evil.spy(); END';
+		CREATE TABLE insta8.photos (id bigint PRIMARY KEY, g integer GENERATED ALWAYS AS (insta8.f()) STORED)});
+	my ($status, $out, $err) =
+		run_shard($program, 'clone', $one, $two, '--template', 'insta8', '--shards', 9, '--schema', 'insta{}', '--to', $two);
+	like("$status $out$err", qr/^3 (?s:.*)HINT: +Give all objects of the shard to one role that is no superuser/, 'clone is refused');
+	ok(!-e $canary, 'no code of another role gets the rights of the superuser');
+	$one->safe_psql('postgres', 'DROP SCHEMA insta8 CASCADE');
 };
 
 subtest 'a literal of the shard is read' => sub {
