@@ -15,6 +15,10 @@ FROM pg_class AS c, LATERAL (
         ELSE NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisvalid
                          AND CASE relreplident WHEN 'd' THEN indisprimary ELSE indisreplident END) END
     UNION ALL
+    SELECT format('has primary key %s as replica identity, which is DEFERRABLE: UPDATE and DELETE would fail', indexrelid::regclass),
+           format('ALTER TABLE %s REPLICA IDENTITY FULL; or USING INDEX with a unique index that is not deferrable.', c.oid::regclass)
+    FROM pg_index WHERE indrelid = c.oid AND relkind = 'r' AND relreplident = 'd' AND indisprimary AND NOT indimmediate
+    UNION ALL
     SELECT 'has forced row security', format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', c.oid::regclass)
     WHERE relrowsecurity AND relforcerowsecurity) AS p (problem, hint)
 WHERE c.oid = to_regclass($1)
