@@ -19,6 +19,14 @@ JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AN
 JOIN pg_class AS s ON s.oid = d.refobjid AND s.relkind = 'S'
 WHERE n.oid = ANY ($1::regnamespace[]) AND s.relnamespace <> ALL ($1::regnamespace[]))";
 
+std::string lines_of(const std::vector<std::string>& dependents)
+{
+    std::string lines;
+    for (const std::string& dependent : dependents)
+        lines += "\n    " + dependent;
+    return lines;
+}
+
 } // namespace
 
 std::vector<std::string> find_dependents(Connection& connection, const Shards& shards)
@@ -28,6 +36,18 @@ std::vector<std::string> find_dependents(Connection& connection, const Shards& s
          texts_of(connection.query(dependents_sql, {schemas_of(shards)})))
         dependents.push_back(visible(dependent));
     return dependents;
+}
+
+/* No hint to drop all: one may be a partition, with rows that clients have written. */
+void require_no_dependents(Connection& connection, const Shards& shards)
+{
+    if (const std::string dependents = lines_of(find_dependents(connection, shards));
+        !dependents.empty())
+        throw Failure(
+            connection.server() +
+            ": objects of other schemas need the shard, and would not go with it:" + dependents +
+            "\nHINT:  ALTER ... SET SCHEMA moves them into the schema. Those without rows "
+            "can be dropped.");
 }
 
 /* A warning, because the numbers may be meant to be those of one server. */

@@ -12,6 +12,9 @@
  * them. */
 std::vector<std::string> find_dependents(Connection& connection, const Shards& shards);
 
+/* A Failure that names them. */
+void require_no_dependents(Connection& connection, const Shards& shards);
+
 /* Warns of DEFAULTs that draw from sequences outside of the shards: no position of these is carried
  * to the other server. */
 void tell_of_outside_sequences(Connection& source, const Shards& shards);

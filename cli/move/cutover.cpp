@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "cutover/dependents.h"
 #include "cutover/sequences.h"
 #include "cutover/standby.h"
 #include "cutover/waiting.h"
@@ -169,6 +170,9 @@ std::int64_t try_cutover(Servers& servers, const Move& move, Connection& snapsho
         warn("source: triggers of the fence");
         make_triggers(source, move.fence(), limits.timeout);
         note_fingerprint(source, move);
+        /* A partition in another schema can have come during the copy. A later one changes the
+         * fingerprint, but not the dumps. */
+        require_no_dependents(source, move.shards);
         /* Between a move and its undo there may be weeks, and another pg_dump. */
         if (!is_untouched(source, move))
             require_same_definition(source, move, archive_of(source, move));

@@ -2,6 +2,7 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
+#include "cutover/dependents.h"
 #include "cutover/sequences.h"
 #include "cutover/standby.h"
 #include "fleet/closed.h"
@@ -104,6 +105,7 @@ void MoveCommand::follow()
     /* These can have come while the set was held, or since the move that is undone. */
     find_writing_subscriptions(servers, move_).raise_first();
     find_open_parents(source_, move_.shards).raise_first();
+    require_no_dependents(source_, move_.shards);
     copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
                 laps_);
     await_lag(servers, move_, limits_.max_lag);

@@ -8,7 +8,8 @@
 -- since as it is.
 --
 -- An ALTER writes a new version of its row, and a dropped object has no row any more. OIDs are unique in one catalogue alone, so tableoid
--- is a part of each row; comments and security labels are joined by both.
+-- is a part of each row; comments and security labels are joined by both. A child in another schema counts, because it takes rows of its
+-- parent, and no dump of the schema has it.
 --
 -- Objects of the schema are found by the index of pg_depend, where each depends on it, and the rest by those: the time must not grow with
 -- the number of other shards. Only the relation of a composite type, row types, arrays and indexes depend on their type or table in its
@@ -39,7 +40,7 @@ BEGIN
             UNION ALL SELECT tableoid, attrelid, xmin::text FROM pg_attribute WHERE attrelid = ANY (relations)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_attrdef WHERE adrelid = ANY (tables)
             UNION ALL SELECT tableoid, indexrelid, xmin::text FROM pg_index WHERE indrelid = ANY (tables)
-            UNION ALL SELECT tableoid, inhrelid, xmin::text FROM pg_inherits WHERE inhrelid = ANY (relations)
+            UNION ALL SELECT tableoid, inhrelid, xmin::text FROM pg_inherits WHERE inhrelid = ANY (relations) OR inhparent = ANY (relations)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_constraint WHERE conrelid = ANY (tables) OR contypid = ANY (types)
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_trigger WHERE tgrelid = ANY (tables) AND NOT tgisinternal AND tgname <> 'snowflake_move'
             UNION ALL SELECT tableoid, oid, xmin::text FROM pg_policy WHERE polrelid = ANY (tables)

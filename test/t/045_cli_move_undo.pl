@@ -284,6 +284,11 @@ subtest 'what harms reverse replication' => sub {
 	unlike($move_error, qr/--resume/, 'and nobody is sent in a circle');
 	like(place(), qr/^0/, 'the shard is open on');
 	$nodes[0]->safe_psql('postgres', 'ALTER TABLE insta5.users DROP extra');
+	# The rows of such a child are not published.
+	$nodes[0]->safe_psql('postgres', 'CREATE SCHEMA outside; CREATE TABLE outside.users () INHERITS (insta5.users)');
+	is_refused([ @back, '--undo' ], qr/\n    table outside\.users needs table insta5\.users\n/, 'a child in another schema: --undo');
+	unlike($move_error, qr/fence$|blocked/m, 'nothing was blocked');
+	$nodes[0]->safe_psql('postgres', 'DROP SCHEMA outside CASCADE');
 	# Its worker may come back between the two statements.
 	my @drop = ('SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots WHERE active',
 		'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots');

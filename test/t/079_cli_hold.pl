@@ -143,6 +143,32 @@ subtest 'the definition changes while the set is held' => sub {
 	$one->safe_psql('postgres', 'ALTER TABLE insta5.log DROP COLUMN more');
 };
 
+subtest 'a partition in another schema is made while the set is held' => sub {
+	$one->safe_psql('postgres', 'CREATE SCHEMA outside; CREATE TABLE insta5.kinds (n integer PRIMARY KEY) PARTITION BY LIST (n)');
+	moves([ @nodes, '--hold' ], 'held', 'held');
+	$one->safe_psql('postgres', 'CREATE TABLE outside.counted () INHERITS (insta5.counted)');
+	like(findings(), qr/^held: the definition of shard 5 has changed/, 'verify tells of a child');
+	$one->safe_psql('postgres', 'DROP TABLE outside.counted');
+	is(findings(), '', 'not when it is dropped');
+	my $partition = 'CREATE TABLE outside.kinds PARTITION OF insta5.kinds DEFAULT; INSERT INTO insta5.kinds VALUES (1)';
+	my $needs = qr/:${\$one->port}\/postgres: objects of other schemas need the shard.*:\n    table outside\.kinds needs table insta5\.kinds\n/;
+	$one->safe_psql('postgres', $partition);
+	is_refused([ @nodes, $_ ], qr/${needs}HINT: .* SET SCHEMA/, $_) foreach '--hold', '--cutover';
+	unlike($move_error, qr/fence$|blocked/m, 'nothing was blocked');
+	$one->safe_psql('postgres', 'DROP TABLE outside.kinds');
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.log IN ROW EXCLUSIVE MODE');
+	my $move = start_command('move', 'source: triggers of the fence', 'insta5', '--from', $one, '--to', $two, '--cutover',
+		'--timeout', '60s');
+	$one->safe_psql('postgres', $partition);
+	$holder->quit;
+	is(end_command($move), 3, 'one that comes before the fence: --cutover fails');
+	like($move->{err}, qr/$needs(?s:.*)the source is open again/, 'and the source is open');
+	$one->safe_psql('postgres', 'DROP SCHEMA outside CASCADE');
+	moves([ @nodes, '--abort' ], 'aborted', '--abort');
+	$one->safe_psql('postgres', 'DROP TABLE insta5.kinds');
+};
+
 subtest 'the target stops following' => sub {
 	moves([ @nodes, '--hold', '--reversible' ], 'held', 'held again, to be reversible');
 	$two->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
