@@ -106,16 +106,6 @@ void require_same_definition(Connection& source, const Move& move, const Archive
         throw MustStartAnew("the definition has changed since it was copied", difference);
 }
 
-void note_same_definition(Connection& source, const Move& move)
-{
-    if (is_untouched(source, move))
-        return;
-    note_fingerprint(source, move);
-    const Archive archive = archive_of(source, move);
-    require_same_definition(source, move, archive);
-    note_definition(source, move, archive);
-}
-
 std::string note_fingerprint(Connection& source, const Move& move)
 {
     return source

@@ -30,9 +30,6 @@ void note_definition(Connection& source, const Move& move, const Archive& archiv
 /* Compares fingerprints since note_definition(): another pg_dump may write the same definition in
  * another way. */
 bool is_untouched(Connection& source, const Move& move);
-/* Notes it anew if it is the same by pg_dump, but not by the fingerprint: a set can be held for
- * days, and each cutover would take another pg_dump. MustStartAnew if it has changed. */
-void note_same_definition(Connection& source, const Move& move);
 /* Compares it with the noted one. The error shows the difference. */
 void require_same_definition(Connection& source, const Move& move, const Archive& archive);
 

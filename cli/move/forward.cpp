@@ -115,9 +115,9 @@ void MoveCommand::follow()
         forget_compared_tables(source_, move_); /* those of before */
         compare_before_cutover(servers, move_, SIZE_MAX, laps_);
         note_timeline(target_, move_.name);
-    } else if (!standing().is_undo()) {
-        /* An undo compares no rows: verify --rows compares reverse replication, and the undo may be
-         * urgent. */
+    } else if (!standing().is_undo() || !is_untouched(source_, move_)) {
+        /* An undo compares no rows if nothing tells that they may differ: verify --rows compares
+         * reverse replication, and the undo may be urgent. */
         compare_before_cutover(servers, move_, is_to_be_held() ? SIZE_MAX : options_.verify_size,
                                laps_);
     }
