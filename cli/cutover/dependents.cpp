@@ -32,8 +32,13 @@ std::string lines_of(const std::vector<std::string>& dependents)
 std::vector<std::string> find_dependents(Connection& connection, const Shards& shards)
 {
     std::vector<std::string> dependents;
-    for (const std::string& dependent :
-         texts_of(connection.query(dependents_sql, {schemas_of(shards)})))
+    const std::string there =
+        connection
+            .query("SELECT coalesce(array_agg(s), '{}') FROM unnest($1::text[]) AS s "
+                   "WHERE to_regnamespace(s) IS NOT NULL",
+                   {schemas_of(shards)})
+            .text(0, 0);
+    for (const std::string& dependent : texts_of(connection.query(dependents_sql, {there})))
         dependents.push_back(visible(dependent));
     return dependents;
 }
@@ -48,6 +53,14 @@ void require_no_dependents(Connection& connection, const Shards& shards)
             ": objects of other schemas need the shard, and would not go with it:" + dependents +
             "\nHINT:  ALTER ... SET SCHEMA moves them into the schema. Those without rows "
             "can be dropped.");
+}
+
+void require_none_dropped(Connection& connection, const Shards& shards)
+{
+    if (const std::string dependents = lines_of(find_dependents(connection, shards));
+        !dependents.empty())
+        throw Failure(connection.server() +
+                      ": objects of other schemas would be dropped, too:" + dependents);
 }
 
 /* A warning, because the numbers may be meant to be those of one server. */

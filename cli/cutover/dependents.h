@@ -9,11 +9,15 @@
 #include "postgres/connection.h"
 
 /* "view v needs table insta5.users": it cannot be moved with the shards, and would be dropped with
- * them. */
+ * them. A schema that is gone has none. */
 std::vector<std::string> find_dependents(Connection& connection, const Shards& shards);
 
 /* A Failure that names them. */
 void require_no_dependents(Connection& connection, const Shards& shards);
+
+/* The same before DROP SCHEMA: CASCADE would drop them without a word, because NOTICEs are off
+ * (client_min_messages). */
+void require_none_dropped(Connection& connection, const Shards& shards);
 
 /* Warns of DEFAULTs that draw from sequences outside of the shards: no position of these is carried
  * to the other server. */

@@ -1,6 +1,7 @@
 #include "move/command.h"
 
 #include "base/output.h"
+#include "cutover/dependents.h"
 #include "cutover/lag.h"
 #include "cutover/waiting.h"
 #include "fleet/catalog.h"
@@ -113,6 +114,7 @@ void Copy::make_tables()
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     if (read_state(target_, move_)) {
         warn("the copy begins again, because the command that had begun it has ended");
+        require_none_dropped(target_, move_.shards);
         target_.run("DROP SCHEMA " + move_.quoted() + ", " + move_.name + " CASCADE");
     }
     if (move_.has_ids)

@@ -38,6 +38,8 @@ int MoveCommand::abort(const Standing& now)
 
 void MoveCommand::remove_copy(const Standing& now)
 {
+    if (now.target)
+        require_none_dropped(target_, move_.shards);
     /* The subscription first: DROP TABLE fails while rows are copied to the table
      * (RemoveSubscriptionRel()). */
     remove_rehearsal(session_.servers, move_, limits_.deadline());
@@ -54,18 +56,11 @@ void MoveCommand::remove_copy(const Standing& now)
     drop_state(source_, move_, limits_);
 }
 
-/* Looked for again: objects of other schemas can have been made since the move, and CASCADE would
- * drop them without a word, because NOTICEs are off (client_min_messages).
- *
- * One transaction: the schema of the move has the function of the triggers, and CASCADE drops these
+/* One transaction: the schema of the move has the function of the triggers, and CASCADE drops these
  * with it. If it went before the rows, clients could write to the old rows again. */
 void MoveCommand::drop_closed(Connection& closed)
 {
-    std::string dependents;
-    for (const std::string& dependent : find_dependents(closed, move_.shards))
-        dependents += "\n    " + dependent;
-    if (!dependents.empty())
-        throw Failure("objects of other schemas would be dropped, too:" + dependents);
+    require_none_dropped(closed, move_.shards); /* made since the move */
     /* Reverse replication has written to the others. */
     if (const MoveState state = require_state(closed, move_); state.step == Step::moved)
         require_unwritten(closed, move_.fence(), true, state.other.text());

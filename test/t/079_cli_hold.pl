@@ -190,6 +190,10 @@ subtest 'a partition in another schema is made while the set is held' => sub {
 	is(end_command($move), 3, 'one that comes before the fence: --cutover fails');
 	like($move->{err}, qr/$needs(?s:.*)the source is open again/, 'and the source is open');
 	$one->safe_psql('postgres', 'DROP SCHEMA outside CASCADE');
+	$two->safe_psql('postgres', 'CREATE VIEW public.report AS SELECT * FROM insta5.counted');
+	is_refused([ @nodes, '--abort' ], qr/:$port\/postgres: objects of other schemas would be dropped, too:\n    .*view public\.report needs table insta5\.counted/,
+		'--abort drops nothing of other schemas of the target');
+	$two->safe_psql('postgres', 'DROP VIEW public.report');
 	moves([ @nodes, '--abort' ], 'aborted', '--abort');
 	$one->safe_psql('postgres', 'DROP TABLE insta5.kinds');
 };
@@ -303,6 +307,10 @@ subtest '--resume of a command with --hold ends before the cutover' => sub {
 	my $killed = start_command('move', 'target: rows', @move, '--hold');
 	kill_command($killed->{run});
 	is((run_shard($program, 'move', @move, '--cutover'))[0], 3, '--cutover is refused before the end of the comparison');
+	$one->safe_psql('postgres', 'CREATE VIEW public.report AS SELECT * FROM insta3.t');
+	like((run_shard($program, 'move', @move, '--resume'))[2], qr/would be dropped, too:\n    .*view public\.report needs table insta3\.t/,
+		'a copy that begins again drops nothing of other schemas');
+	$one->safe_psql('postgres', 'DROP VIEW public.report');
 	like((run_shard($program, 'move', @move, '--resume'))[1], qr/^1 shard held: 3/, '--resume');
 	is((run_shard($program, 'move', @move, '--abort'))[0], 0, '--abort');
 	is(leftovers(), ' ', 'nothing is left');
