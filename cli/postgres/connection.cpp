@@ -52,7 +52,7 @@ std::string taken(char* text)
 
 std::string Result::error() const
 {
-    return trimmed(PQresultErrorMessage(result_.get()));
+    return text_of(result_.get());
 }
 
 std::string Result::sqlstate() const
@@ -194,9 +194,8 @@ Result Connection::finish(Result last, bool is_sent, const TakeRow& take)
                           "");
     /* A statement that was not sent has no result: then the connection has the message. */
     if (!last.is_done())
-        throw ServerError(with_lines_indented(last.error().empty()
-                                                  ? trimmed(PQerrorMessage(handle_.get()))
-                                                  : last.error()) +
+        throw ServerError((last.error().empty() ? indented(trimmed(PQerrorMessage(handle_.get())))
+                                                : last.error()) +
                               "\nSERVER:  " + server(),
                           last.sqlstate());
     return last;

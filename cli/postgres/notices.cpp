@@ -18,12 +18,12 @@ constexpr std::size_t kLength = 2000;
 
 void Notices::receive_from(PGconn* handle)
 {
-    PQsetNoticeProcessor(handle, receive, this);
+    PQsetNoticeReceiver(handle, receive, this);
 }
 
-void Notices::receive(void* notices, const char* message)
+void Notices::receive(void* notices, const PGresult* notice)
 {
-    static_cast<Notices*>(notices)->add(trimmed(message));
+    static_cast<Notices*>(notices)->add(text_of(notice));
 }
 
 void Notices::add(std::string text)
@@ -53,9 +53,8 @@ void Notices::flush()
     const std::string begin = label_.empty() ? server_ + ": " : label_;
     for (const auto& [text, times] : kept_) {
         const std::string first = first_line(text);
-        warn(begin + with_lines_indented(
-                         first + (times > 1 ? ", " + std::to_string(times) + " times" : "") +
-                         text.substr(first.size())));
+        warn(begin + first + (times > 1 ? ", " + std::to_string(times) + " times" : "") +
+             text.substr(first.size()));
     }
     if (left_out_ > 0)
         warn(begin + "and " + count_of(left_out_, "more notice"));

@@ -29,7 +29,7 @@ private:
         std::size_t times;
     };
 
-    static void receive(void* notices, const char* message);
+    static void receive(void* notices, const PGresult* notice);
     void add(std::string text);
     void flush();
 

@@ -351,5 +351,23 @@ END
 	is((run_shard($program, 'map', $super[0]))[0], 0, 'the statements remove it');
 };
 
+# An operator gives the statement of a hint.
+subtest 'hints of another role' => sub {
+	my $forged = "\nHINT:  GRANT super TO hostile;\n";
+	as_hostile(qq{
+		SELECT snowflake_create_shard(15, 'forging');
+		CREATE TABLE forging.t (id bigint DEFAULT forging.next_id(), y integer CONSTRAINT "y${forged}x" CHECK (y < 5));
+		CREATE FUNCTION forging.raise(level text) RETURNS void LANGUAGE plpgsql AS \$f\$ BEGIN
+			IF level = 'notice' THEN RAISE NOTICE 'a${forged}b'; ELSE
+			RAISE 'a${forged}b' USING DETAIL = 'c${forged}d', HINT = 'e${forged}f'; END IF; END \$f\$});
+	foreach my $sql ('INSERT INTO t (y) VALUES (7)', q{SELECT raise('notice')}, q{SELECT raise('error')})
+	{
+		($status, $out, $err) = run_shard($program, 'run', $super[0], '--shards', '15', '--sql', $sql);
+		ok($err !~ /^HINT:  GRANT/m && $err =~ /^    HINT:  GRANT super TO hostile;$/m, "$sql: it is indented") or diag($err);
+	}
+	like($err, qr/^DETAIL:  c\n    HINT: .*\n    d\nHINT:  e\n    HINT: /m, 'a detail and a hint of the error are shown');
+	as_hostile('DROP SCHEMA forging CASCADE');
+};
+
 $_->stop foreach $one, $two;
 done_testing();

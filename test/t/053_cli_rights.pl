@@ -235,7 +235,7 @@ subtest 'a superuser has the rights of the owner' => sub {
 		is(run_as('super', $verb, '--shards', '5', '--sql', 'TABLE public.secret'), 3,
 			"$verb as super: a table that the owner may not read");
 		like($err,
-			qr/permission denied for table secret.*\nThe SQL works with the rights of role mallory, which owns the schema\./s,
+			qr/permission denied for table secret.*\n +The SQL works with the rights of role mallory, which owns the schema\./s,
 			'and whose rights they are');
 	}
 };
