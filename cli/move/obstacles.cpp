@@ -91,6 +91,19 @@ Obstacles compare_clocks(Servers& servers)
     return found;
 }
 
+/* The walsender sends values as text, with its own lc_monetary. The worker is of the role of this
+ * session, and so has the settings of this role and database. home: where the shards are now. */
+Obstacles find_settings_of_worker(Connection& publisher, Connection& subscriber, Connection& home,
+                                  const Shards& shards)
+{
+    const std::string locale = publisher.query("SELECT current_setting('lc_monetary')").text(0, 0);
+    const Result money = home.query(money_columns_sql, {schemas_of(shards)});
+    Obstacles found;
+    found.read(subscriber, settings_of_worker_sql,
+               {locale, money.rows() == 0 ? "" : money.text(0, 0)});
+    return found;
+}
+
 /* Event triggers run with each statement of the definition; diff shows their changes afterwards.
  * Triggers on login (PostgreSQL 17) do not. */
 void tell_of_event_triggers(Connection& target)
@@ -166,6 +179,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
                       source.encoding(),
                   "Make it anew: CREATE DATABASE ... ENCODING '" + source.encoding() +
                       "' TEMPLATE template0;");
+    found.add(find_settings_of_worker(source, target, source, move.shards));
     found.add(find_missing_rights(target, read_owners(source, move.shards), workers.dsn));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
@@ -250,6 +264,7 @@ Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const W
     auto& [source, target] = servers;
     Obstacles found;
     found.add(find_missing_advance(source));
+    found.add(find_settings_of_worker(target, source, source, move.shards));
     found.add(find_missing_rights(source, read_owners(source, move.shards), workers.dsn));
     found.add(find_old_program(target, "pg_dump"));
     found.add(find_untrusted_owners(source, target, source, move.shards, workers));

@@ -65,6 +65,35 @@ SELECT format('schema %I is there already', nspname),
             ELSE format('It is empty: DROP SCHEMA %I;', nspname) END
 FROM pg_namespace WHERE nspname = ANY ($1::name[])
 
+-- name: money_columns
+-- A column of the schemas $1 whose values are money, or hold money.
+WITH RECURSIVE moneys (typ) AS (
+    SELECT 'money'::regtype::oid
+    UNION
+    SELECT t.oid FROM moneys AS m JOIN (
+        SELECT oid, typbasetype FROM pg_type WHERE typbasetype <> 0
+        UNION ALL SELECT oid, typelem FROM pg_type WHERE typelem <> 0
+        UNION ALL SELECT rngtypid, rngsubtype FROM pg_range
+        UNION ALL SELECT rngmultitypid, rngsubtype FROM pg_range
+        UNION ALL SELECT reltype, atttypid FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+                  WHERE relkind = 'c' AND NOT attisdropped) AS t (oid, part) ON t.part = m.typ)
+SELECT format('%s.%I', c.oid::regclass, attname)
+FROM pg_class AS c JOIN pg_attribute ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped JOIN moneys ON typ = atttypid
+WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind IN ('r', 'p')
+ORDER BY 1 LIMIT 1
+
+-- name: settings_of_worker
+-- Settings of the role and the database by which the apply worker would read other values than those that were sent. $1: lc_monetary of the
+-- publisher, $2: a column of money; empty: none.
+SELECT format('array_nulls is off for role %I: its apply worker would make the text NULL of a NULL in an array', current_user),
+       format('ALTER ROLE %I IN DATABASE %I SET array_nulls = on;', current_user, current_database())
+WHERE current_setting('array_nulls') = 'off'
+UNION ALL
+SELECT format('lc_monetary is %L for role %I, and %L on the other server: its apply worker would read other amounts in column %s',
+              current_setting('lc_monetary'), current_user, $1::text, $2::text),
+       format('ALTER ROLE %I IN DATABASE %I SET lc_monetary = %L;', current_user, current_database(), $1)
+WHERE $2 <> '' AND current_setting('lc_monetary') <> $1
+
 -- name: default_privileges
 -- pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the target would be added to them. Only those
 -- without a schema count, because that of the shard does not exist yet; and only those of the role of the move, which makes the objects.

@@ -35,6 +35,8 @@ extern const char table_objects_sql[];
 extern const char too_few_sql[];
 extern const char written_expressions_sql[];
 extern const char on_target_sql[];
+extern const char money_columns_sql[];
+extern const char settings_of_worker_sql[];
 extern const char default_privileges_sql[];
 extern const char other_readers_sql[];
 

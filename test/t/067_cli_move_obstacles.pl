@@ -81,6 +81,37 @@ subtest 'pg_dump and pg_restore are of the version of the servers' => sub {
 		qr{^one/postgres: \S+/pg_restore is of version 9.6.1, .*\none/postgres: no pg_dump runs here, }, 'both programs');
 };
 
+# The apply worker has the settings of its role and database.
+subtest 'settings by which the worker would read other values' => sub {
+	my @move = ('insta5', '--from', $one, '--to', $two);
+	my $give_hints = sub {
+		foreach my $row (@{ (shard_json($program, 'move', @_, '--dry-run'))[1] })
+		{
+			my ($port, $statement) = $row->{obstacle} =~ /^\S+:(\d+)\/postgres: .*\n +HINT: +(ALTER ROLE .*;)$/ or next;
+			$_->safe_psql('postgres', $statement) foreach grep { $_->port == $port } @nodes;
+		}
+	};
+	$_->safe_psql('postgres', 'ALTER DATABASE postgres SET array_nulls = off') foreach @nodes;
+	my $problem = qr/array_nulls is off for role \S+: its apply worker would make the text NULL of a NULL in an array/;
+	like(obstacles(@move), qr{^two/postgres: $problem$}, 'array_nulls of the target');
+	like(obstacles(@move, '--reversible'), qr{^one/postgres: $problem\ntwo/postgres: $problem$}, 'and of the source');
+	$give_hints->(@move, '--reversible');
+	is(obstacles(@move, '--reversible'), '', 'the statements of the hints are enough');
+	$two->safe_psql('postgres', q{ALTER DATABASE postgres SET lc_monetary = 'POSIX'});
+	is(obstacles(@move), '', 'lc_monetary without a column of money');
+	$one->safe_psql('postgres', q{
+		CREATE DOMAIN insta5.price AS money; CREATE TYPE insta5.prices AS (prices insta5.price[]);
+		ALTER TABLE insta5.log ADD p insta5.prices});
+	$problem = qr/lc_monetary is \S+ for role \S+, and \S+ on the other server: .* other amounts in column insta5\.log\.p/;
+	like(obstacles(@move), qr{^two/postgres: $problem$}, 'with one');
+	like(obstacles(@move, '--reversible'), qr{^one/postgres: $problem\ntwo/postgres: $problem$}, 'in both directions');
+	$give_hints->(@move);
+	is(obstacles(@move, '--reversible'), '', 'one statement is enough');
+	$_->safe_psql('postgres', 'ALTER DATABASE postgres RESET ALL; ALTER ROLE CURRENT_USER IN DATABASE postgres RESET ALL')
+		foreach @nodes;
+	$one->safe_psql('postgres', 'ALTER TABLE insta5.log DROP p; DROP TYPE insta5.prices; DROP DOMAIN insta5.price');
+};
+
 # Each shard is a set of its own.
 my @plan = ('--shards', '5-7', '--from', $one, '--to', $two, '--together', 1);
 
