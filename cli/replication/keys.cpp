@@ -30,12 +30,12 @@ struct Key {
         : table(keys.text(i, 0)), name(keys.text(i, 1)), other(keys.text(i, 2)),
           violations(keys.text(i, 3)), one_violation(keys.text(i, 4)), referred(keys.text(i, 5)),
           columns(keys.text(i, 6)), rows(keys.text(i, 7)), schema(keys.text(i, 8)),
-          oid(keys.text(i, 9))
+          oid(keys.text(i, 9)), as_owner(keys.text(i, 10))
     {
     }
 
     const std::string table, name, other, violations, one_violation, referred, columns, rows,
-        schema, oid; /* of the table */
+        schema, oid, as_owner; /* of the table */
 };
 
 std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool only_leaving)
@@ -117,7 +117,7 @@ Obstacles find_broken_references(Connection& connection, const Shards& shards,
                 found.add(connection.server(),
                           "rows of table " + visible(key.table) + " violate its foreign key " +
                               visible(key.name) + " to table " + visible(key.other),
-                          visible(key.violations) + "; shows them.");
+                          visible(key.as_owner + key.violations) + "; shows them.");
         } catch (const ServerError& error) {
             note(connection, key, error, unchecked);
         }
@@ -154,7 +154,8 @@ Obstacles find_missing_references(Connection& source, Connection& target, const 
                               visible(key.name) + ", with the key " +
                               visible(joined(missing, ", ")) +
                               (missing.size() == kShown ? " and perhaps more" : ""),
-                          "Insert them there. On " + source.server() + ", " + visible(key.rows) +
+                          "Insert them there. On " + source.server() + ", " +
+                              visible(key.as_owner + key.rows) +
                               source.literal(sql_array(missing)) + "); shows them.");
         } catch (const ServerError& error) {
             source.rollback();

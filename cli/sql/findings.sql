@@ -49,12 +49,15 @@ ORDER BY 3
 
 -- name: id_columns
 -- Only tables of open shards, with a DEFAULT of the shard of their own schema. A column of a domain over bigint is one, too, also of a
--- domain over such a domain. Partitions are left out, because count_other_ids() reads them with their parent.
+-- domain over such a domain. Partitions are left out, because count_other_ids() reads them with their parent. The last one begins the hint:
+-- a query of another role's table runs code of that role while it is planned.
 WITH RECURSIVE bigints (typ) AS (
     SELECT 'bigint'::regtype::oid
     UNION ALL
     SELECT t.oid FROM pg_type AS t JOIN bigints ON t.typbasetype = typ)
-SELECT c.relnamespace, k.shard, c.oid, a.attnum, format('%I.%I', n.nspname, c.relname), quote_ident(a.attname)
+SELECT c.relnamespace, k.shard, c.oid, a.attnum, format('%I.%I', n.nspname, c.relname), quote_ident(a.attname),
+       CASE WHEN pg_get_userbyid(c.relowner) <> current_user
+            THEN format('As role %I, because code of that role can run: ', pg_get_userbyid(c.relowner)) ELSE '' END
 FROM snowflake_internal.calls() AS k
 JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
 JOIN pg_namespace AS n ON n.oid = c.relnamespace

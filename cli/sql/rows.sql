@@ -3,9 +3,11 @@
 -- that are NOT VALID are made again as they are. The operators are those of the key, whatever the search_path is. Keys with PERIOD
 -- (PostgreSQL 18) compare no single rows. Texts: of a query that shows all violations; of one with a row if there is any; of the different
 -- values that rows refer to, each as an array; and of the rows that have these values. Between them the names of the columns that the key
--- refers to.
+-- refers to. The last one begins a hint with such a query: it runs code of the table's owner while it is planned.
 SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v',
-       referred, columns, rows, connamespace::regnamespace, conrelid
+       referred, columns, rows, connamespace::regnamespace, conrelid,
+       CASE WHEN pg_get_userbyid(c.relowner) <> current_user
+            THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(c.relowner)) ELSE '' END
 FROM pg_constraint AS f
 JOIN pg_class AS c ON c.oid = conrelid JOIN pg_class AS p ON p.oid = confrelid
 CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END || conrelid::regclass,

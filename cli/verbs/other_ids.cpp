@@ -28,6 +28,7 @@ struct IdColumn {
     std::string number; /* attnum */
     std::string table;  /* names as SQL writes them */
     std::string name;
+    std::string as_owner; /* the begin of a hint with a query of the table */
 };
 using IdColumns = std::vector<IdColumn>;
 
@@ -42,7 +43,7 @@ IdColumns read_columns(Connection& connection, const Shards& shards)
         const auto shard = open.find({rows.text(i, 0), static_cast<int>(rows.number(i, 1))});
         if (shard != open.end())
             columns.push_back({shard->second, rows.text(i, 2), rows.text(i, 3), rows.text(i, 4),
-                               rows.text(i, 5)});
+                               rows.text(i, 5), rows.text(i, 6)});
     }
     return columns;
 }
@@ -123,8 +124,8 @@ private:
                                 count_of(static_cast<std::size_t>(ids.number(i, 1)), "ID") +
                                     " not of shard " + shard + ", the smallest is " +
                                     ids.text(i, 2),
-                                "SELECT * FROM " + column.table + " WHERE " + column.name +
-                                    " >= 9007199254740992 AND (" + column.name +
+                                column.as_owner + "SELECT * FROM " + column.table + " WHERE " +
+                                    column.name + " >= 9007199254740992 AND (" + column.name +
                                     " >> 10) & 8191 <> " + shard + ";"});
         }
     }

@@ -366,6 +366,12 @@ subtest 'hints of another role' => sub {
 		ok($err !~ /^HINT:  GRANT/m && $err =~ /^    HINT:  GRANT super TO hostile;$/m, "$sql: it is indented") or diag($err);
 	}
 	like($err, qr/^DETAIL:  c\n    HINT: .*\n    d\nHINT:  e\n    HINT: /m, 'a detail and a hint of the error are shown');
+	as_hostile('INSERT INTO forging.t VALUES (snowflake_min_id(now()) | 77 << 10)');
+	($status, $rows) = shard_json($program, 'verify', $super[0], '--full');
+	is_deeply([ map { $_->{hint} =~ /(.*)SELECT \* FROM forging\.t/ } @$rows ], ['As role hostile, because code of that role can run: '],
+		'a query of the table of another role is for that role');
+	($status, $rows) = shard_json($program, 'verify', $one->connstr('postgres') . ' user=hostile', '--full');
+	is_deeply([ map { $_->{hint} =~ /(.*)SELECT \* FROM forging\.t/ } @$rows ], [''], 'for whom it is without that');
 	as_hostile('DROP SCHEMA forging CASCADE');
 };
 
