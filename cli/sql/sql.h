@@ -70,6 +70,9 @@ extern const char copied_tables_sql[];
 extern const char lock_holders_sql[];
 extern const char session_settings_sql[];
 
+/* since.sql */
+extern const char sources_sql[];
+
 /* split.sql */
 extern const char split_sql[];
 

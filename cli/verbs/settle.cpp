@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/quoting.h"
 #include "postgres/sql_text.h"
+#include "sql/sql.h"
 #include "verbs/in_shard.h"
 
 namespace
@@ -59,10 +60,18 @@ Settled Settling::ask()
 }
 
 /* As the owner, because the owner has chosen the sequences: one could count the rows of another
- * role's table. */
+ * role's table. With the caller's rights, the owner of a table has chosen some, and could set those
+ * that only the caller may. */
 void Settling::advance(std::int64_t past)
 {
     begin();
+    if (!source_.without_right.empty() &&
+        connection_.query("SELECT snowflake_internal.is_callers($1::oid)", {shard_.oid})
+                .text(0, 0) == "t")
+        throw Failure("a sequence is behind the others, and is not advanced with the rights of "
+                      "this session: " +
+                      visible(source_.without_right) +
+                      "\nHINT:  Let it draw from a sequence of the shard.");
     run_in_shard(connection_, shard_,
                  "SELECT snowflake_internal.advance(seq, " + std::to_string(past) + ", " +
                      source_.epoch + ") FROM pg_catalog.unnest(" +
@@ -75,15 +84,10 @@ void Settling::advance(std::int64_t past)
 /* The shard, the sequence or the epoch is NULL where it is no constant. */
 std::map<std::string, Source> read_sources(Connection& connection)
 {
-    const Result rows = connection.query(R"(
-        SELECT schema, array_agg(DISTINCT seq), min(epoch_ms),
-               count(DISTINCT shard) > 1 OR count(DISTINCT epoch_ms) > 1,
-               min(pg_describe_object(classid, objid, objsubid))
-                   FILTER (WHERE shard IS NULL OR seq IS NULL OR epoch_ms IS NULL)
-        FROM snowflake_internal.calls() GROUP BY schema)");
+    const Result rows = connection.query(sources_sql);
     std::map<std::string, Source> sources;
     for (int i = 0; i < rows.rows(); i++) {
-        Source source = {rows.text(i, 1), rows.text(i, 2), ""};
+        Source source = {rows.text(i, 1), rows.text(i, 2), rows.text(i, 5), ""};
         if (rows.text(i, 3) == "t")
             source.problem = "its columns and functions make IDs of several shards, or with "
                              "several epochs: --since reads rows in the order of their IDs";

@@ -12,7 +12,8 @@
 struct Source {
     std::string sequences; /* an oid[] */
     std::string epoch;
-    std::string problem; /* why its IDs have no one order; empty if they have */
+    std::string without_right; /* an object that draws although its owner may not, or empty */
+    std::string problem;       /* why its IDs have no one order; empty if they have */
 };
 
 /* By the OID of the schema. */

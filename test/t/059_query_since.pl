@@ -194,6 +194,26 @@ subtest 'several sequences, several shards' => sub {
 	$node->safe_psql('postgres', 'DROP SCHEMA insta8 CASCADE; DROP SEQUENCE counts');
 };
 
+# In a superuser's schema the command works as a superuser, who may set every sequence.
+subtest 'a sequence that the owner of a table may not use' => sub {
+	$node->safe_psql('postgres', q{
+		SELECT snowflake_create_shard(7, 'insta7'); GRANT USAGE ON SCHEMA insta7 TO app;
+		CREATE TABLE insta7.photos (id bigint PRIMARY KEY DEFAULT insta7.next_id(), caption text);
+		CREATE TABLE insta7.notes (id bigint); ALTER TABLE insta7.notes OWNER TO app;
+		CREATE SEQUENCE public.counts; SELECT nextval('counts'); INSERT INTO insta7.photos (caption) VALUES ('one');
+		SET ROLE app; ALTER TABLE insta7.notes ALTER id SET DEFAULT public.snowflake_next_id(7, 'public.counts')});
+	my @seven = (@query, '--shards', '7', '--format', 'csv');
+	my ($status, $out, $err) = run_shard($program, @seven);
+	ok($status == 3 && $out !~ /one/, 'is not advanced');
+	like($err, qr/shard 7: .* not advanced .*: column id of table insta7\.notes draws from sequence public\.counts, and role app may not\n/,
+		'and named');
+	is($node->safe_psql('postgres', 'SELECT last_value FROM counts'), 1, 'and is where it was');
+	$node->safe_psql('postgres', 'GRANT USAGE ON SEQUENCE counts TO app');
+	($status, $out, $err) = run_shard($program, @seven);
+	like("$status $out", qr/^0 (?:shard.*\n)?7,insta7,\d+,one$/m, 'with the right it is') or diag($err);
+	$node->safe_psql('postgres', 'DROP SCHEMA insta7 CASCADE; DROP SEQUENCE counts');
+};
+
 # The rows above the limit, and those below the ID in the file, would never be printed.
 subtest 'rows that would be left out' => sub {
 	my $query = sub { my ($text) = @_; run_shard($program, @query[ 0 .. 3 ], '--format', 'csv', '--sql', $text) };
