@@ -87,13 +87,18 @@ std::map<std::string, Source> read_sources(Connection& connection)
     const Result rows = connection.query(sources_sql);
     std::map<std::string, Source> sources;
     for (int i = 0; i < rows.rows(); i++) {
-        Source source = {rows.text(i, 1), rows.text(i, 2), rows.text(i, 5), ""};
+        Source source = {rows.text(i, 1), rows.text(i, 2), rows.text(i, 6), ""};
         if (rows.text(i, 3) == "t")
             source.problem = "its columns and functions make IDs of several shards, or with "
                              "several epochs: --since reads rows in the order of their IDs";
         if (!rows.is_null(i, 4))
             source.problem = "the shard, the sequence or the epoch is no constant in " +
                              visible(rows.text(i, 4));
+        if (!rows.is_null(i, 5))
+            source.problem = "the body of " + visible(rows.text(i, 5)) +
+                             " is text that names snowflake_next_id(), so its sequence is not "
+                             "known\nHINT:  Write it in SQL with RETURN or BEGIN ATOMIC, or let it "
+                             "call next_id() of the shard.";
         sources[rows.text(i, 0)] = source;
     }
     return sources;

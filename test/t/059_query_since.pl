@@ -211,7 +211,34 @@ subtest 'a sequence that the owner of a table may not use' => sub {
 	$node->safe_psql('postgres', 'GRANT USAGE ON SEQUENCE counts TO app');
 	($status, $out, $err) = run_shard($program, @seven);
 	like("$status $out", qr/^0 (?:shard.*\n)?7,insta7,\d+,one$/m, 'with the right it is') or diag($err);
-	$node->safe_psql('postgres', 'DROP SCHEMA insta7 CASCADE; DROP SEQUENCE counts');
+	$node->safe_psql('postgres', 'DROP TABLE insta7.notes; DROP SEQUENCE counts');
+};
+
+# The command would not wait for a row whose ID is of a sequence that it does not know.
+subtest 'a function whose body is text' => sub {
+	my @seven = (@query, '--shards', '7', '--format', 'csv');
+	my $body = q{LANGUAGE plpgsql AS $$ BEGIN RETURN snowflake_next_id(7, 'insta7.other'); END $$};
+	$node->safe_psql('postgres', 'CREATE SEQUENCE insta7.other');
+	foreach my $case (
+		[ 'insta7.new_id', "CREATE FUNCTION insta7.new_id() RETURNS bigint $body" ],
+		[ 'public.new_id', "CREATE FUNCTION new_id() RETURNS bigint $body;
+			CREATE TABLE insta7.notes (id bigint DEFAULT new_id())" ],
+		[ 'public.fill', "CREATE FUNCTION fill() RETURNS trigger ${\($body =~ s/RETURN (.*?;)/NEW.id := $1 RETURN NEW;/r)};
+			CREATE TRIGGER fill BEFORE INSERT ON insta7.photos FOR EACH ROW EXECUTE FUNCTION fill()" ])
+	{
+		my ($name, $sql) = @$case;
+		$node->safe_psql('postgres', $sql);
+		my ($status, $out, $err) = run_shard($program, @seven);
+		ok($status == 3 && $out eq '' && $err =~ /shard 7: the body of function \Q$name\E\(\) is text that names snowflake_next_id/,
+			"$name is refused") or diag("$status $out$err");
+		$node->safe_psql('postgres', "DROP FUNCTION $name CASCADE");
+	}
+	$node->safe_psql('postgres', q{
+		CREATE FUNCTION insta7.new_id() RETURNS bigint LANGUAGE sql RETURN snowflake_next_id(7, 'insta7.other');
+		INSERT INTO insta7.photos VALUES (insta7.new_id(), 'two')});
+	my ($status, $out, $err) = run_shard($program, @seven);
+	like("$status $out", qr/^0 7,insta7,\d+,two$/, 'not one that PostgreSQL has parsed') or diag($err);
+	$node->safe_psql('postgres', 'DROP SCHEMA insta7 CASCADE');
 };
 
 # The rows above the limit, and those below the ID in the file, would never be printed.
