@@ -151,9 +151,9 @@ std::string locks_of_writers(const std::string& relations, const std::string& sc
 } // namespace
 
 /* Only the writers of the first query are awaited: those that come later meet the fence, and a busy
- * table would never be without any. A new table has no fence, so whoever makes one is awaited. A
- * prepared transaction has no process; all of them are awaited, also one that was prepared during
- * the wait. */
+ * table would never be without any. A new table has no fence, so each transaction that makes one
+ * is awaited. A prepared transaction has no process; all of them are awaited, also one that was
+ * prepared during the wait. */
 void await_writers(Connection& connection, const std::string& tables, const std::string& schemas,
                    Clock::time_point deadline)
 {

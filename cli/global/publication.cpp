@@ -84,7 +84,7 @@ void publish(Connection& writer, const Names& tables, const std::string& oids)
                                           {kGlobal, before.oids, oids});
         if (other.rows() > 0)
             throw Failure(writer.server() + ": table " + visible(other.text(0, 0)) +
-                          " is another one than that which was checked. It was not published");
+                          " is not the one that was checked. It was not published");
     });
 }
 

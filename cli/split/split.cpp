@@ -198,7 +198,7 @@ void SplitCommand::prepare()
     for (Connection* connection : {&old_, &standby})
         if (read_split(*connection)) /* the standby may not have replayed it yet */
             read_ahead(*connection, split_fence());
-    /* These come last: what has become an obstacle by now is found before clients are held. */
+    /* These come last, before clients are held: obstacles can have come since the begin. */
     routers_.wait_for_turn();
     stop_if_interrupted();
     look_again();

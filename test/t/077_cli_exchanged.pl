@@ -437,7 +437,7 @@ subtest 'a table is exchanged while it becomes global' => sub {
 			GRANT SELECT ON sale.prices TO PUBLIC');
 		return 0; });
 	is($run->{status}, 3, 'another table has the name') or diag($run->{out});
-	like($run->{err}, qr/table sale\.prices is another one than that which was checked/, 'which is an error');
+	like($run->{err}, qr/table sale\.prices is not the one that was checked/, 'which is an error');
 	is($nodes{one}->safe_psql('postgres', $published), 'shop.filters', 'and is not published');
 
 	my $is_exchanged;
