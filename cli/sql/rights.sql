@@ -143,7 +143,9 @@ SELECT problem, hint FROM (
            'There, give the objects of that role to one that is no superuser on either server: ALTER ... OWNER TO.'
     FROM (SELECT 'pg_class'::regclass, oid, relowner FROM pg_class WHERE oid = ANY ($1::oid[])
           UNION ALL
-          SELECT 'pg_proc'::regclass, oid, proowner FROM pg_proc WHERE pronamespace = ANY ($2::oid[])) AS o (class, object, owner)
+          SELECT 'pg_proc'::regclass, p.oid, proowner
+          FROM pg_depend JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
+          WHERE refclassid = 'pg_namespace'::regclass AND refobjid = ANY ($2::oid[])) AS o (class, object, owner)
     JOIN pg_roles AS r ON r.oid = owner WHERE rolsuper) AS g (title, owner, problem, hint)
 WHERE format('%s of %I', title, pg_get_userbyid(owner)) <> ALL ($3::text[])
 LIMIT 1
