@@ -37,12 +37,7 @@ std::size_t drop_closed_shards(Connection& connection)
     Shards closed;
     for (int i = 0; i < rest.rows(); i++)
         closed.push_back({static_cast<int>(rest.number(i, 0)), rest.text(i, 1), rest.text(i, 2)});
-    std::string dependents;
-    for (const std::string& dependent : find_dependents(connection, closed))
-        dependents += "\n    " + dependent;
-    if (!dependents.empty())
-        throw Failure("objects of other schemas would be dropped on " + connection.server() +
-                      ", too:" + dependents);
+    require_none_dropped(connection, closed);
     if (!closed.empty())
         require_unwritten(connection, split_fence(), !state->is_new,
                           (state->is_new ? state->old_server : state->new_server).text());
