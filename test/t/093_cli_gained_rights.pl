@@ -74,17 +74,25 @@ my %kinds = (
 	'a foreign table' => [ 'CREATE FOREIGN TABLE insta5.far (id integer) SERVER warehouse',
 		qr/foreign table insta\d\.far is of server warehouse, and role mallory may not.*\n\s*HINT:\s+If role .*: GRANT USAGE ON FOREIGN SERVER warehouse/,
 		'DROP FOREIGN TABLE insta5.far' ]);
+# By clone and by move.
+sub is_refused
+{
+	my ($error) = @_;
+	my ($status, $out, $err) =
+		run_shard($program, 'clone', $one, $two, '--template', 'insta5', '--shards', 6, '--schema', 'insta{}', '--to', $two);
+	like("$status $out$err", qr/^3 (?s:.*)$error/, 'clone is refused') or diag($err);
+	($status, $out, $err) = move('--dry-run');
+	like("$status $out", qr/^1 (?s:.*)$error/, 'for move it is an obstacle') or diag($err);
+	is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta'}), 0, 'nothing was made');
+	return;
+}
+
 foreach my $kind (sort keys %kinds)
 {
 	my ($make, $error, $drop) = @{ $kinds{$kind} };
 	subtest "$kind that the owner may not make on the target" => sub {
 		run_as('mallory', $one, $make);
-		my ($status, $out, $err) =
-			run_shard($program, 'clone', $one, $two, '--template', 'insta5', '--shards', 6, '--schema', 'insta{}', '--to', $two);
-		like("$status $out$err", qr/^3 (?s:.*)$error/, 'clone is refused') or diag($err);
-		($status, $out, $err) = move('--dry-run');
-		like("$status $out", qr/^1 (?s:.*)$error/, 'for move it is an obstacle') or diag($err);
-		is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta'}), 0, 'nothing was made');
+		is_refused($error);
 		run_as('mallory', $one, $drop);
 		is((move('--dry-run'))[0], 0, 'without it there is no obstacle');
 	};
@@ -107,12 +115,7 @@ foreach my $kind (
 	subtest "$name whose owner is a superuser on the target alone" => sub {
 		run_as('mallory', $one, "$make; GRANT CREATE ON SCHEMA insta5 TO ops; ALTER $object OWNER TO ops");
 		my $error = qr/$title would belong to role ops, which is a superuser here, and not where the definition comes from/;
-		my ($status, $out, $err) =
-			run_shard($program, 'clone', $one, $two, '--template', 'insta5', '--shards', 6, '--schema', 'insta{}', '--to', $two);
-		like("$status $out$err", qr/^3 (?s:.*)$error/, 'clone is refused') or diag($err);
-		($status, $out, $err) = move('--dry-run');
-		like("$status $out", qr/^1 (?s:.*)$error/, 'for move it is an obstacle') or diag($err);
-		is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta'}), 0, 'nothing was made');
+		is_refused($error);
 		run_as('mallory', $one, "DROP $object; REVOKE CREATE ON SCHEMA insta5 FROM ops");
 	};
 }
