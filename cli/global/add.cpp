@@ -71,7 +71,8 @@ public:
 private:
     /* The owner of a schema can give its name to another schema, with tables of other roles. Their
      * rows would get to a table with the rights of his own: the tables are dumped, published and
-     * copied by name. So their schemas are locked on the writer until all rows are copied. */
+     * copied by name. So their schemas are locked on the writer until all rows are copied. The
+     * subscriptions make slots meanwhile. */
     void hold_names()
     {
         holder_.run("BEGIN");
@@ -79,7 +80,7 @@ private:
             SELECT coalesce(array_agg(quote_ident(nspname)), '{}'), coalesce(array_agg(n.oid), '{}')
             FROM unnest($1::text[]) AS t (name) CROSS JOIN LATERAL parse_ident(name) AS p JOIN pg_namespace AS n ON nspname = p[1])",
                                              {sql_array(tables_)});
-        if (!lock_schemas(holder_, schemas.text(0, 0), schemas.text(0, 1)))
+        if (!lock_schemas(holder_, schemas.text(0, 0), schemas.text(0, 1), SchemaLock::kObject))
             throw Failure(holder_.server() + ": a schema of the tables was renamed meanwhile");
         oids_ = holder_
                     .query("SELECT ARRAY(SELECT c.oid FROM unnest($1::text[]) AS t JOIN pg_class "

@@ -7,8 +7,15 @@
 
 #include "postgres/connection.h"
 
-/* At the beginning of a transaction that finds them by name. Returns false if a name leads to
- * another schema than in the transaction that has noted the OIDs. In releases in which ALTER SCHEMA
- * ... RENAME takes a lock, such as 15.20, the names stay until the end of the transaction. names:
- * an array of names as SQL writes them; schemas: an array of OIDs, in the same order. */
-bool lock_schemas(Connection& connection, const std::string& names, const std::string& schemas);
+/* kObject: a lock of the schema, as CREATE TABLE takes it. ALTER SCHEMA ... RENAME waits for it in
+ * some releases only: in 15.20 and 17.12, and not in 15.18.
+ * kWithRow: also a lock of the row in pg_namespace, for which RENAME and OWNER TO wait in all
+ * releases. Only superusers can take it. The transaction gets an ID, and CREATE_REPLICATION_SLOT
+ * waits for the end of each transaction with an ID: so not where one is made meanwhile. */
+enum class SchemaLock { kObject, kWithRow };
+
+/* At the beginning of a transaction that finds schemas by name: the names stay until its end.
+ * Returns false if a name leads to another schema than in the transaction that has noted the OIDs.
+ * names: an array of names as SQL writes them; schemas: an array of OIDs, in the same order. */
+bool lock_schemas(Connection& connection, const std::string& names, const std::string& schemas,
+                  SchemaLock lock = SchemaLock::kWithRow);

@@ -49,6 +49,19 @@ sub try_as_mallory
 	return eval { as_mallory($node, "SET lock_timeout = '100ms'; $sql", $database); 1 };
 }
 
+# Whether ALTER SCHEMA ... RENAME waits for a session that holds a lock of the schema. Not in 15.18.
+sub rename_waits
+{
+	my ($node) = @_;
+	my $session = $node->background_psql('postgres');
+	$session->query_safe('CREATE SCHEMA waits; BEGIN; CREATE TYPE waits.held AS ENUM ()');
+	my ($code) = $node->psql('postgres', q{SET lock_timeout = '100ms'; ALTER SCHEMA waits RENAME TO waits_no_more});
+	$session->query_safe('COMMIT');
+	$session->quit;
+	$node->safe_psql('postgres', 'DROP SCHEMA IF EXISTS waits, waits_no_more CASCADE');
+	return $code != 0;
+}
+
 # Runs the command. act->(server, run) is called in the first gap with the pattern in its name, and returns true if it
 # has killed the command. next->(server) is called in the next gap of that server, or at the end.
 sub run_behind
@@ -444,7 +457,16 @@ subtest 'a table is exchanged while it becomes global' => sub {
 	$run = run_behind(\@prices, qr/^one: ALTER PUBLICATION /, sub {
 		$is_exchanged = try_as_mallory($nodes{one}, 'ALTER SCHEMA sale RENAME TO away; ALTER SCHEMA shared RENAME TO sale');
 		return 0; });
-	ok(!$is_exchanged, 'its schema keeps its name until the rows are copied');
+	if (rename_waits($nodes{one}))
+	{
+		ok(!$is_exchanged, 'its schema keeps its name until the rows are copied');
+	}
+	else
+	{
+		like($run->{err}, qr/table sale\.prices is not the one that was checked/, 'an exchange of names is an error');
+		as_mallory($nodes{one}, 'ALTER SCHEMA sale RENAME TO shared; ALTER SCHEMA away RENAME TO sale');
+		$run = Command::run($proxy, [ $program, @prices ]);
+	}
 	is($run->{status}, 0, 'global add') or diag($run->{out} . $run->{err});
 	is($nodes{one}->safe_psql('postgres', $published), 'sale.prices shop.filters', 'the table is published');
 	$run = Command::run($proxy, [ $program, 'global', 'remove', 'sale.prices', '--on', @servers ]);
