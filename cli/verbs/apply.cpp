@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include "base/interrupt.h"
 #include "base/shards.h"
+#include "postgres/locked_schemas.h"
+#include "postgres/settings.h"
 #include "postgres/sql_text.h"
 #include "verbs/record.h"
 
@@ -66,12 +69,34 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
     return true;
 }
 
+/* A session in a transaction that keeps the name of a schema: a statement by itself finds its table
+ * by that name, and the owner could give the name to a schema with a table of another role. None
+ * where the SQL works with the caller's rights: there it could change the schema, and would wait
+ * for this session. CREATE INDEX CONCURRENTLY waits for older snapshots (WaitForOlderSnapshots()):
+ * the last query has one until a statement of the simple protocol takes the place of its portal. */
+std::unique_ptr<Connection> hold_name(Connection& connection, const Shard& shard,
+                                      const RunOptions& options)
+{
+    if (connection.query("SELECT snowflake_internal.is_callers($1::oid)", {shard.oid}).flag(0, 0))
+        return nullptr;
+    auto holder = std::make_unique<Connection>(connection.dsn_of_server());
+    withstand_settings(*holder);
+    holder->run("BEGIN");
+    if (options.lock_timeout > 0)
+        holder->run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
+    if (!lock_schemas(*holder, sql_array({shard.quoted}), sql_array({shard.oid})))
+        throw Failure("schema " + shard.schema + " was renamed meanwhile. Nothing was changed.");
+    holder->run("SELECT");
+    return holder;
+}
+
 /* For CREATE INDEX CONCURRENTLY, VACUUM and others that call PreventInTransactionBlock(). Several
  * statements in one message are an implicit transaction block, so the server refuses them there
  * with 25001. The settings are of the session, as there is no transaction. */
 void run_alone(Connection& connection, const Shard& shard, const Change& change,
                const RunOptions& options)
 {
+    const std::unique_ptr<Connection> holder = hold_name(connection, shard, options);
     connection.run("SET search_path = " + path_alone(connection, shard, change.sql));
     if (options.lock_timeout > 0)
         connection.run("SET lock_timeout = " + milliseconds_of(options.lock_timeout));

@@ -171,6 +171,25 @@ subtest 'a schema is renamed away when the shards have been read' => sub {
 	try_in_gaps('run', \@run, $calls, $away, $back);
 };
 
+# Mallory gives the name to a schema in which eve has a table of that name: its index would run mallory's code as eve.
+subtest 'the schema is exchanged before a statement that runs by itself' => sub {
+	my $node = $nodes{one};
+	my $climb = q{CREATE FUNCTION SCHEMA.climb(text) RETURNS integer IMMUTABLE LANGUAGE sql AS $$SELECT mallory.note('index')$$;};
+	as_mallory($node, 'CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO eve;'
+		  . join('', map { $climb =~ s/SCHEMA/$_/r } qw(shared insta5)));
+	as_eve($node, q{CREATE TABLE shared.users (id bigint, name text); INSERT INTO shared.users VALUES (1, 'a')});
+	my $is_exchanged;
+	my @run = ('run', $one, '--shards', '5', '--no-transaction', '--sql');
+	my $run = run_behind([ @run, 'CREATE INDEX CONCURRENTLY climbed ON users (id, (climb(name)))' ],
+		qr/^one: CREATE INDEX CONCURRENTLY /, sub {
+			$is_exchanged = try_as_mallory($node, 'ALTER SCHEMA insta5 RENAME TO away; ALTER SCHEMA shared RENAME TO insta5');
+			return 0; });
+	ok($run->{acted} && !$is_exchanged, 'the schema keeps its name');
+	is($run->{status}, 0, 'run') or diag($run->{err});
+	is_contained('run --no-transaction');
+	as_mallory($node, 'DROP SCHEMA shared CASCADE; DROP FUNCTION insta5.climb(text) CASCADE');
+};
+
 subtest 'the schema of the extension is exchanged' => sub {
 	my $node = $nodes{one};
 	$node->safe_psql('postgres', 'CREATE DATABASE owned OWNER mallory');
