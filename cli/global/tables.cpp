@@ -34,6 +34,26 @@ std::map<std::string, Object> read_objects(Connection& connection, const std::st
     return objects;
 }
 
+/* The beginning of a hint with ALTER TABLE, which runs a CHECK, for example, with the rights of its
+ * caller. The definition comes from the owner on the writer. */
+std::string told_for_owner(Connection& writer, Connection& follower, const std::string& table)
+{
+    for (Connection* const connection : {&follower, &writer}) {
+        const Result owner = connection->query(
+            "SELECT quote_ident(pg_get_userbyid(relowner)), pg_get_userbyid(relowner) = "
+            "current_user FROM pg_class WHERE oid = $1::regclass",
+            {table});
+        if (!owner.flag(0, 1))
+            return "as role " + visible(owner.text(0, 0)) + ", because code of that role can run: ";
+    }
+    return "";
+}
+
+std::string told(const std::string& owner, const std::string& statement)
+{
+    return statement.empty() ? "" : owner + statement;
+}
+
 /* The name as pg_dump takes it: each part quoted. */
 std::string quoted(Connection& connection, const std::string& table)
 {
@@ -115,17 +135,18 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
 {
     const auto wanted = read_objects(writer, table);
     const auto present = read_objects(follower, table);
+    const std::string owner = told_for_owner(writer, follower, table);
     std::vector<TableDifference> found;
     for (const auto& [name, object] : wanted) {
         const auto there = present.find(name);
         if (there == present.end())
-            found.push_back({name, "it is missing here: " + object.definition, object.make,
-                             name.compare(0, 7, "column ") == 0});
+            found.push_back({name, "it is missing here: " + object.definition,
+                             told(owner, object.make), name.compare(0, 7, "column ") == 0});
         else if (there->second.definition != object.definition)
             found.push_back({name,
                              "it is " + there->second.definition + " here, and " +
                                  object.definition + " on " + writer.address().text(),
-                             object.change, false});
+                             told(owner, object.change), false});
     }
     for (const auto& [name, object] : present)
         if (wanted.count(name) == 0)

@@ -21,11 +21,14 @@ Result find_disabled_keys(Connection& connection, const Shards& shards)
     return connection.query(R"(
         SELECT DISTINCT 'key', $1::text, format('table %s', f.conrelid::regclass),
                format('foreign key %I is not checked: its triggers on table %s are disabled', f.conname, tgrelid::regclass),
-               format('ALTER TABLE %1$s DROP CONSTRAINT %2$I, ADD CONSTRAINT %2$I %3$s; -- it reads all rows, and refuses those that violate the key',
-                      f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid))
+               format('%4$sALTER TABLE %1$s DROP CONSTRAINT %2$I, ADD CONSTRAINT %2$I %3$s; -- it reads all rows, and refuses those that violate the key',
+                      f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid),
+                      CASE WHEN pg_get_userbyid(relowner) <> current_user
+                           THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(relowner)) END)
         FROM pg_trigger
         JOIN pg_constraint AS k ON k.oid = tgconstraint
         JOIN pg_constraint AS f ON f.oid IN (k.oid, k.conparentid)
+        JOIN pg_class AS c ON c.oid = f.conrelid
         WHERE tgenabled IN ('D', 'R') AND f.connamespace = ANY ($2::oid[]) AND f.contype = 'f' AND f.conparentid = 0
         ORDER BY 3, 4)",
                             {connection.address().text(), oids_of(shards)});

@@ -64,4 +64,12 @@ subtest 'with these rights the table is global' => sub {
 	is($status, 0, 'verify') or diag($out . $err);
 };
 
+subtest 'a hint is for the role whose code can run' => sub {
+	$writer->safe_psql('postgres', 'ALTER TABLE tags ADD CONSTRAINT small CHECK (id < 9)');
+	my ($status, $out, $err) = run_shard($program, 'global', 'verify', @add[5, 6]);
+	is($status, 1, 'verify') or diag($err);
+	like($out, qr/HINT: +as role app, because code of that role can run: ALTER TABLE (?:public\.)?tags ADD CONSTRAINT small CHECK/,
+		'the statement runs the CHECK of the owner');
+};
+
 done_testing();
