@@ -2,6 +2,7 @@
 
 #include "base/output.h"
 #include "postgres/row_text.h"
+#include "postgres/trust.h"
 
 namespace
 {
@@ -56,20 +57,23 @@ Result find_opened(Connection& closed, const Fence& fence, bool leaves, const st
 std::string find_written(Connection& closed, const Fence& fence, bool leaves,
                          const std::string& later)
 {
-    const std::vector<std::string> tables =
-        texts_of(closed.query(fence.sql("SELECT oid::regclass FROM @record@.relations "
-                                        "WHERE relkind = 'r' AND leaves = $1::boolean ORDER BY 1"),
-                              {leaves ? "true" : "false"}));
-    Progress progress("rows of " + closed.server(), tables.size());
+    const Result tables =
+        closed.query(fence.sql("SELECT r.oid::regclass, " + told_for("relowner") +
+                               " FROM @record@.relations AS r JOIN pg_class AS c ON c.oid = r.oid "
+                               "WHERE r.relkind = 'r' AND leaves = $1::boolean ORDER BY 1"),
+                     {leaves ? "true" : "false"});
+    Progress progress("rows of " + closed.server(), static_cast<std::size_t>(tables.rows()));
     std::string written;
-    for (const std::string& table : tables) {
+    for (int i = 0; i < tables.rows(); i++) {
+        const std::string table = tables.text(i, 0);
         const std::string rows = " FROM ONLY " + table + " WHERE " + later;
         closed.run("BEGIN READ ONLY; SET LOCAL row_security = off");
         const Result count = read_rows(closed, table, "SELECT count(*)::text" + rows, 1);
         closed.rollback();
         const auto found = static_cast<std::size_t>(count.number(0, 0));
         if (found > 0)
-            written += "\n    " + count_of(found, "row") + ": SELECT *" + visible(rows) + ";";
+            written += "\n    " + count_of(found, "row") + ": " + visible(tables.text(i, 1)) +
+                       "SELECT *" + visible(rows) + ";";
         progress.step();
     }
     return written;

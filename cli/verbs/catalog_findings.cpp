@@ -1,6 +1,7 @@
 #include "verbs/catalog_findings.h"
 
 #include "definition/copy.h"
+#include "postgres/trust.h"
 #include "sql/sql.h"
 
 Result find_leftovers(Connection& connection)
@@ -23,8 +24,8 @@ Result find_disabled_keys(Connection& connection, const Shards& shards)
                format('foreign key %I is not checked: its triggers on table %s are disabled', f.conname, tgrelid::regclass),
                format('%4$sALTER TABLE %1$s DROP CONSTRAINT %2$I, ADD CONSTRAINT %2$I %3$s; -- it reads all rows, and refuses those that violate the key',
                       f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid),
-                      CASE WHEN pg_get_userbyid(relowner) <> current_user
-                           THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(relowner)) END)
+                      )" + told_for("relowner") +
+                                R"()
         FROM pg_trigger
         JOIN pg_constraint AS k ON k.oid = tgconstraint
         JOIN pg_constraint AS f ON f.oid IN (k.oid, k.conparentid)

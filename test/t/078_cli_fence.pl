@@ -208,6 +208,10 @@ subtest 'rows that were written behind the fence are not dropped' => sub {
 			"move @$verb finds the rows");
 		my ($rows) = $err =~ /(FROM ONLY insta5\.log WHERE .*);/;
 		is($one->safe_psql('postgres', "SELECT id $rows"), "1\n2", 'and shows them');
+		$one->safe_psql('postgres', 'CREATE ROLE keeper; ALTER TABLE insta5.log OWNER TO keeper');
+		($status, undef, $err) = move(@$verb);
+		like($err, qr/2 rows: as role keeper, because code of that role can run: SELECT/, 'for the owner of the table');
+		$one->safe_psql('postgres', 'ALTER TABLE insta5.log OWNER TO CURRENT_USER; DROP ROLE keeper');
 		is(sqlstate($one, "DELETE $rows"), '25006', 'the table is closed');
 		$one->safe_psql('postgres', "BEGIN; ALTER TABLE insta5.log DISABLE TRIGGER snowflake_move; DELETE $rows;
 			ALTER TABLE insta5.log ENABLE ALWAYS TRIGGER snowflake_move; COMMIT");
