@@ -8,7 +8,7 @@
 #include "postgres/connection.h"
 
 /* kObject: a lock of the schema, as CREATE TABLE takes it. ALTER SCHEMA ... RENAME waits for it in
- * some releases only: in 15.20 and 17.12, and not in 15.18.
+ * some releases only: in 15.20 and 17.12, and not in 15.18 and 18.6.
  * kWithRow: also a lock of the row in pg_namespace, for which RENAME and OWNER TO wait in all
  * releases. Only superusers can take it. The transaction gets an ID, and CREATE_REPLICATION_SLOT
  * waits for the end of each transaction with an ID: so not where one is made meanwhile. */

@@ -49,7 +49,7 @@ sub try_as_mallory
 	return eval { as_mallory($node, "SET lock_timeout = '100ms'; $sql", $database); 1 };
 }
 
-# Whether ALTER SCHEMA ... RENAME waits for a session that holds a lock of the schema. Not in 15.18.
+# Whether ALTER SCHEMA ... RENAME waits for a session that holds a lock of the schema. It does in 15.20, and not in 18.6.
 sub rename_waits
 {
 	my ($node) = @_;
