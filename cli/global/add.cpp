@@ -80,7 +80,7 @@ private:
             SELECT coalesce(array_agg(quote_ident(nspname)), '{}'), coalesce(array_agg(n.oid), '{}')
             FROM unnest($1::text[]) AS t (name) CROSS JOIN LATERAL parse_ident(name) AS p JOIN pg_namespace AS n ON nspname = p[1])",
                                              {sql_array(tables_)});
-        if (!lock_schemas(holder_, schemas.text(0, 0), schemas.text(0, 1), SchemaLock::kObject))
+        if (!lock_schemas(holder_, schemas.text(0, 0), schemas.text(0, 1), SchemaLock::object))
             throw Failure(holder_.server() + ": a schema of the tables was renamed meanwhile");
         oids_ = holder_
                     .query("SELECT ARRAY(SELECT c.oid FROM unnest($1::text[]) AS t JOIN pg_class "

@@ -178,12 +178,14 @@ subtest 'the schema is exchanged before a statement that runs by itself' => sub 
 	as_mallory($node, 'CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO eve;'
 		  . join('', map { $climb =~ s/SCHEMA/$_/r } qw(shared insta5)));
 	as_eve($node, q{CREATE TABLE shared.users (id bigint, name text); INSERT INTO shared.users VALUES (1, 'a')});
-	my $is_exchanged;
+	my ($is_exchanged, $locks);
 	my @run = ('run', $one, '--shards', '5', '--no-transaction', '--sql');
 	my $run = run_behind([ @run, 'CREATE INDEX CONCURRENTLY climbed ON users (id, (climb(name)))' ],
 		qr/^one: CREATE INDEX CONCURRENTLY /, sub {
 			$is_exchanged = try_as_mallory($node, 'ALTER SCHEMA insta5 RENAME TO away; ALTER SCHEMA shared RENAME TO insta5');
+			$locks = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE objid = 'insta5'::regnamespace});
 			return 0; });
+	is($locks, '0', 'without the lock of CREATE TABLE, for which a cutover waits');
 	ok($run->{acted} && !$is_exchanged, 'the schema keeps its name');
 	is($run->{status}, 0, 'run') or diag($run->{err});
 	is_contained('run --no-transaction');
@@ -326,8 +328,17 @@ subtest 'a function of a closed shard is dropped' => sub {
 	is($run->{status}, 0, 'move --undo');
 	is(owners_of($nodes{one}), '', 'which is not made again');
 	is_contained('move');
-	Command::run($proxy, [ $program, 'move', 'insta5', '--from', $two, '--to', $one, '--complete' ]);
 	as_mallory($nodes{one}, $other_id);
+};
+
+subtest 'a view of a closed shard is made before the shard is dropped' => sub {
+	my $is_made;
+	my $view = q{SET lock_timeout = '100ms'; CREATE VIEW public.late AS SELECT id FROM insta5.users};
+	my $run = run_behind([ 'move', 'insta5', '--from', $two, '--to', $one, '--complete' ], qr/: DROP SCHEMA IF EXISTS /, sub {
+		$is_made = eval { $nodes{ $_[0] }->safe_psql('postgres', $view); 1 };
+		return 0; });
+	ok($run->{acted} && !$is_made, 'it waits, because --complete has looked for such objects');
+	is($run->{status}, 0, 'move --complete') or diag($run->{err});
 };
 
 subtest 'a function of the copy of a shard is dropped' => sub {
@@ -371,7 +382,7 @@ subtest 'the names of the copy of a shard and of another schema are exchanged' =
 	is($path->(), '{search_path=eve}', 'the function of the other role is as it was');
 	$node->safe_psql('postgres', 'DROP SCHEMA IF EXISTS insta7 CASCADE');
 
-	$run = run_behind(\@clone, qr/is_callers\(/, sub { $find_copy->(); as_mallory($node, $exchange->()); 0 });
+	$run = run_behind(\@clone, qr/ FOR SHARE/, sub { $find_copy->(); as_mallory($node, $exchange->()); 0 });
 	ok($run->{acted}, 'the exchange is before clone has locked the copy');
 	isnt($run->{status}, 0, 'clone fails');
 	like($run->{err}, qr/schema $copy or its objects were exchanged on/, 'and says why');
