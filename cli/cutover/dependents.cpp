@@ -63,6 +63,21 @@ void require_none_dropped(Connection& connection, const Shards& shards)
                       ": objects of other schemas would be dropped, too:" + dependents);
 }
 
+void drop_shards(Connection& connection, const Shards& shards, const std::string& record)
+{
+    const Result tables = connection.query(R"(
+        SELECT string_agg('ONLY ' || c.oid::regclass, ', ' ORDER BY c.oid) FROM unnest($1::text[]) AS s
+        JOIN pg_class AS c ON relnamespace = to_regnamespace(s) WHERE relkind IN ('r', 'p'))",
+                                           {schemas_of(shards)});
+    if (!tables.is_null(0, 0))
+        connection.run("LOCK TABLE " + tables.text(0, 0) + " IN ACCESS EXCLUSIVE MODE");
+    require_none_dropped(connection, shards);
+    std::string schemas = record;
+    for (const Shard& shard : shards)
+        schemas += (schemas.empty() ? "" : ", ") + shard.quoted;
+    connection.run("DROP SCHEMA IF EXISTS " + schemas + " CASCADE");
+}
+
 /* A warning, because the numbers may be meant to be those of one server. */
 void tell_of_outside_sequences(Connection& source, const Shards& shards)
 {

@@ -15,9 +15,14 @@ std::vector<std::string> find_dependents(Connection& connection, const Shards& s
 /* A Failure that names them. */
 void require_no_dependents(Connection& connection, const Shards& shards);
 
-/* The same before DROP SCHEMA: CASCADE would drop them without a word, because NOTICEs are off
+/* The same before they would be dropped: CASCADE drops them without a word, because NOTICEs are off
  * (client_min_messages). */
 void require_none_dropped(Connection& connection, const Shards& shards);
+
+/* DROP SCHEMA of the shards and of the schema with their record, in a transaction of the caller. An
+ * object of another schema that needs a shard is a Failure: ACCESS EXCLUSIVE locks of the tables
+ * come before the look, so that nobody can make a view, a partition or a key between the two. */
+void drop_shards(Connection& connection, const Shards& shards, const std::string& record);
 
 /* Warns of DEFAULTs that draw from sequences outside of the shards: no position of these is carried
  * to the other server. */

@@ -114,8 +114,7 @@ void Copy::make_tables()
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     if (read_state(target_, move_)) {
         warn("the copy begins again, because the command that had begun it has ended");
-        require_none_dropped(target_, move_.shards);
-        target_.run("DROP SCHEMA " + move_.quoted() + ", " + move_.name + " CASCADE");
+        drop_shards(target_, move_.shards, move_.name);
     }
     if (move_.has_ids)
         target_.query(claim_sql(target_, move_.shards));

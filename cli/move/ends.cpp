@@ -48,10 +48,8 @@ void MoveCommand::remove_copy(const Standing& now)
      * a record, a schema of that name is not of this move, and stays. So both are dropped
      * in one transaction, too. */
     if (now.target)
-        lock_and_run_naming(target_, limits_.deadline(), [&] {
-            target_.run(move_.sql("DROP SCHEMA @move@ CASCADE; DROP SCHEMA IF EXISTS ") +
-                        move_.quoted() + " CASCADE");
-        });
+        lock_and_run_naming(target_, limits_.deadline(),
+                            [&] { drop_shards(target_, move_.shards, move_.name); });
     drop_slot_and_publication(source_, move_, limits_.deadline());
     drop_state(source_, move_, limits_);
 }
@@ -60,13 +58,11 @@ void MoveCommand::remove_copy(const Standing& now)
  * with it. If it went before the rows, clients could write to the old rows again. */
 void MoveCommand::drop_closed(Connection& closed)
 {
-    require_none_dropped(closed, move_.shards); /* made since the move */
     /* Reverse replication has written to the others. */
     if (const MoveState state = require_state(closed, move_); state.step == Step::moved)
         require_unwritten(closed, move_.fence(), true, state.other.text());
-    lock_and_run_naming(closed, limits_.deadline(), [&] {
-        closed.run("DROP SCHEMA " + move_.quoted() + ", " + move_.name + " CASCADE");
-    });
+    lock_and_run_naming(closed, limits_.deadline(),
+                        [&] { drop_shards(closed, move_.shards, move_.name); });
 }
 
 /* Drops the closed copy. It is on the target if the move was undone. */
