@@ -44,6 +44,9 @@ sub new_standby
 	my $standby = PostgreSQL::Test::Cluster->new($name);
 	$standby->init_from_backup($primary, $backup, has_streaming => 1);
 	$standby->start;
+	# On a busy machine the first look at obstacles would come before.
+	await("$name streams", sub { $primary->safe_psql('postgres',
+		"SELECT state FROM pg_stat_replication WHERE application_name = '$name'") eq 'streaming' });
 	return $standby;
 }
 
