@@ -77,6 +77,7 @@ subtest 'the source follows the target' => sub {
 	is(place(), '1', 'it is open on the target, and verify finds nothing');
 	is(listed(), 'open with reverse replication', 'list shows it once');
 	my $terminal = sub { my ($columns) = @_;
+		local $ENV{SHELL} = '/bin/sh'; # else that of the account, which may be nologin
 		my $words = join ' ', map { "'$_'" } $program, 'list', map { $_->connstr('postgres') =~ s/'//gr } @nodes;
 		return (run_command([ 'script', '-qec', "stty cols $columns; $words", '/dev/null' ]))[0] =~ s/\r//gr; };
 	like($terminal->(120), qr/^shard .* behind\n.*^shard 5, next: snowflake-shard move insta5 .*--complete$/ms,
