@@ -80,6 +80,8 @@ int MoveCommand::complete(const Standing& now)
     if (const Shards missing = find_missing(read_shards(open), move_.shards); !missing.empty())
         throw Failure("schema " + visible(missing[0].schema) + " of " + open.server() +
                       " is not shard " + std::to_string(missing[0].number));
+    /* Before reverse replication ends: until then --undo is possible. */
+    require_none_dropped(closed, move_.shards);
     /* The record of the source is dropped last. It alone tells that the source follows, so a
      * command that was killed in between goes on, also when the part of the target is gone. An
      * undo that was killed before its fence leaves aliases paused, and with --reversible a slot and

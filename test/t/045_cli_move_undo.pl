@@ -76,6 +76,14 @@ subtest 'the source follows the target' => sub {
 	moves([ @nodes, '--reversible' ], 'moved with reverse replication', 'move --reversible');
 	is(place(), '1', 'it is open on the target, and verify finds nothing');
 	is(listed(), 'open with reverse replication', 'list shows it once');
+	my $table = $nodes[0]->safe_psql('postgres', q{SELECT min(oid)::regclass FROM pg_class
+		WHERE relnamespace = 'insta5'::regnamespace AND relkind = 'r'});
+	$nodes[0]->safe_psql('postgres', "CREATE VIEW public.report AS SELECT * FROM $table");
+	my ($refused, undef, $why) = run_shard($program, 'move', 'insta5', '--from', $nodes[0], '--to', $nodes[1], '--complete');
+	like("$refused $why", qr/^3 .*objects of other schemas would be dropped, too:\n    .*view public\.report needs table/s,
+		'--complete drops nothing of other schemas of the source');
+	is(listed(), 'open with reverse replication', 'and reverse replication goes on');
+	$nodes[0]->safe_psql('postgres', 'DROP VIEW public.report');
 	my $terminal = sub { my ($columns) = @_;
 		local $ENV{SHELL} = '/bin/sh'; # else that of the account, which may be nologin
 		my $words = join ' ', map { "'$_'" } $program, 'list', map { $_->connstr('postgres') =~ s/'//gr } @nodes;
