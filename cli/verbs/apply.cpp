@@ -85,7 +85,8 @@ std::unique_ptr<Connection> hold_name(Connection& connection, const Shard& shard
     if (options.lock_timeout > 0)
         holder->run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
     if (!lock_schemas(*holder, sql_array({shard.quoted}), sql_array({shard.oid})))
-        throw Failure("schema " + shard.schema + " was renamed meanwhile. Nothing was changed.");
+        throw Failure("schema " + visible(shard.schema) +
+                      " was renamed meanwhile, so the statement did not run.");
     holder->run("SELECT");
     return holder;
 }

@@ -189,6 +189,10 @@ subtest 'the schema is exchanged before a statement that runs by itself' => sub 
 	ok($run->{acted} && !$is_exchanged, 'the schema keeps its name');
 	is($run->{status}, 0, 'run') or diag($run->{err});
 	is_contained('run --no-transaction');
+	$run = run_behind([ @run, 'ANALYZE users' ], qr/^one: SELECT snowflake_internal\.is_callers\(/, sub { $away->('one'); 0 });
+	$back->('one');
+	is($run->{status}, 3, 'renamed before that: run fails');
+	like($run->{err}, qr/schema insta5 was renamed meanwhile, so the statement did not run/, 'and says why');
 	as_mallory($node, 'DROP SCHEMA shared CASCADE; DROP FUNCTION insta5.climb(text) CASCADE');
 };
 
