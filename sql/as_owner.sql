@@ -40,7 +40,9 @@ SELECT snowflake_internal.columns_as_owner('regress_shard', 'WITH w AS (DELETE F
 SELECT snowflake_internal.columns_as_owner('regress_shard', '');
 SELECT snowflake_internal.run_as_owner('regress_shard', 'CREATE TABLE t (); COMMIT');
 SELECT snowflake_internal.run_as_owner('regress_shard', 'COPY users FROM STDIN');
+\set VERBOSITY sqlstate
 SELECT snowflake_internal.run_as_owner('regress_shard', 'CREATE INDEX CONCURRENTLY ON users (name)');
+\set VERBOSITY default
 SELECT snowflake_internal.run_as_owner('regress_shard', 'SELECT * FROM nowhere');
 SELECT snowflake_internal.run_as_owner(0::oid::regnamespace, 'SELECT 1');
 SELECT current_user = session_user AS is_caller_again;
@@ -168,15 +170,20 @@ SELECT snowflake_internal.run_as_role('regress_hostile', 'SELECT 1');
 SELECT snowflake_internal.run_as_role('regress_nobody', 'SELECT 1');
 RESET ROLE;
 
--- Its text is read as a dump is written, whatever the session has set, and its settings end with it.
-SET standard_conforming_strings = off;
-SET escape_string_warning = off;
+-- Its text is read as a dump is written, whatever the session has set, and its settings end with it. From PostgreSQL 19 on strings are
+-- always so.
+DO $$ BEGIN
+    SET escape_string_warning = off;
+    SET standard_conforming_strings = off;
+EXCEPTION WHEN OTHERS THEN
+    NULL;
+END $$;
+SELECT current_setting('standard_conforming_strings') AS conforming \gset
 SELECT snowflake_internal.run_guarded($$ SET standard_conforming_strings = on; SET search_path = ''; SET application_name = 'guarded';
     CREATE TABLE public.regress_escaped (a text DEFAULT 'one\', b text DEFAULT '; SET application_name = regress_forged; --') $$);
-SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'public.regress_escaped'::regclass ORDER BY adnum;
-SELECT current_setting('standard_conforming_strings'), current_setting('search_path'), current_setting('application_name') LIKE 'pg_regress%' AS is_kept;
-SET escape_string_warning = on;
+SELECT current_setting('standard_conforming_strings') = :'conforming' AS conforms, current_setting('search_path'), current_setting('application_name') LIKE 'pg_regress%' AS is_kept;
 SET standard_conforming_strings = on;
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'public.regress_escaped'::regclass ORDER BY adnum;
 
 SET client_min_messages = warning;
 DROP TABLE public.regress_escaped;

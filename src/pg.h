@@ -275,14 +275,14 @@ inline bool may_become(Oid role)
 
 /* 15.1 gave SetSingleFuncCall() the name that it has in 16. All of 15 have the old name, too. */
 #if PG_VERSION_NUM >= 160000
-constexpr bits32 kRowsAsExpected = MAT_SRF_USE_EXPECTED_DESC;
-inline void begin_rows(FunctionCallInfo call, bits32 flags)
+constexpr std::uint32_t kRowsAsExpected = MAT_SRF_USE_EXPECTED_DESC;
+inline void begin_rows(FunctionCallInfo call, std::uint32_t flags)
 {
     InitMaterializedSRF(call, flags);
 }
 #else
-constexpr bits32 kRowsAsExpected = SRF_SINGLE_USE_EXPECTED;
-inline void begin_rows(FunctionCallInfo call, bits32 flags)
+constexpr std::uint32_t kRowsAsExpected = SRF_SINGLE_USE_EXPECTED;
+inline void begin_rows(FunctionCallInfo call, std::uint32_t flags)
 {
     SetSingleFuncCall(call, flags);
 }

@@ -150,7 +150,8 @@ std::string compare_table(Connection& one, Connection& other, const std::string&
 {
     set_row_text(one);
     set_row_text(other);
-    if (!is_counted && are_equal(one, other, {{table}}).front())
+    const SizedTables tables = {{table}};
+    if (!is_counted && are_equal(one, other, tables).front())
         return "";
     return compare_parts(one, other, table, is_counted);
 }
