@@ -30,5 +30,5 @@ struct Digest {
     }
 };
 
-/* The digest of each table, in one snapshot. The caller has called set_row_text(). */
+/* The digest of each table, under its lock. The caller has called set_row_text(). */
 std::vector<Digest> read_digests(Connection& connection, const SizedTables& tables);

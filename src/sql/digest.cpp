@@ -156,13 +156,16 @@ struct Digest {
     std::uint64_t sum; /* modulo 2^64, so that it does not depend on the order of the rows */
 };
 
+/* The snapshot is taken under the lock: in an earlier one, a table that was rewritten while this
+ * waited for the lock would have no rows. In REPEATABLE READ it is that of the transaction. */
 Digest digest_of(Relation table)
 {
     const Columns columns = columns_of(RelationGetDescr(table));
     const MemoryContext of_row =
         AllocSetContextCreate(CurrentMemoryContext, "snowflake row", ALLOCSET_DEFAULT_SIZES);
     TupleTableSlot* slot = table_slot_create(table, nullptr);
-    const TableScanDesc scan = pg::begin_table_scan(table, GetActiveSnapshot());
+    const Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
+    const TableScanDesc scan = pg::begin_table_scan(table, snapshot);
     Digest digest = {0, !columns.has_virtual, 0};
     const MemoryContext before = MemoryContextSwitchTo(of_row);
     while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
@@ -174,6 +177,7 @@ Digest digest_of(Relation table)
     }
     MemoryContextSwitchTo(before);
     table_endscan(scan);
+    UnregisterSnapshot(snapshot);
     ExecDropSingleTupleTableSlot(slot);
     MemoryContextDelete(of_row);
     return digest;
