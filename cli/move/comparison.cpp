@@ -50,8 +50,8 @@ void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t ma
         require_same_definition(source, move, written.emplace(source, schemas_in(move.shards)));
         forget_compared_tables(source, move);
         max_size = SIZE_MAX;
-        warn("source: the definition is the same, but was written since it was copied. Its tables "
-             "may have been rewritten, so all rows are compared");
+        warn("source: the definition is the same as when it was copied, but its tables may have "
+             "been rewritten, so all rows are compared");
     }
     warn("both: comparing rows");
     const std::set<std::string> compared = read_compared(source, move);

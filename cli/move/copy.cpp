@@ -136,7 +136,7 @@ void Copy::copy_rows(int jobs)
         SELECT coalesce(array_agg(oid), '{}') FROM pg_class
         WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r')",
                                         {move_.schemas()});
-    std::string rewritten;
+    std::vector<std::string> rewritten;
     try {
         rewritten =
             ::copy_rows(source_, target_, tables.text(0, 0), made_.tables, slot_->snapshot(), jobs);
@@ -146,8 +146,10 @@ void Copy::copy_rows(int jobs)
     }
     if (!rewritten.empty() && !is_untouched(source_, move_)) {
         require_noted_definition();
-        throw Failure("table " + visible(rewritten) + " was rewritten while it was copied");
+        throw Failure("table " + visible(rewritten.front()) + " was rewritten while it was copied");
     }
+    if (!rewritten.empty())
+        forget_definition(source_, move_);
     slot_.reset(); /* its connection: the subscription takes a sender, too */
 }
 

@@ -81,6 +81,11 @@ void note_definition(Connection& source, const Move& move, const Archive& archiv
     source.run("COMMIT");
 }
 
+void forget_definition(Connection& source, const Move& move)
+{
+    source.run(move.sql("UPDATE @move@.noted SET of_definition = NULL"));
+}
+
 bool is_untouched(Connection& source, const Move& move)
 {
     return source

@@ -27,6 +27,8 @@ Archive archive_of(Connection& source, const Move& move);
 /* Notes the definition when it is copied, as pg_dump writes it. The archive was made after
  * note_fingerprint(). */
 void note_definition(Connection& source, const Move& move, const Archive& archive);
+/* As if it had been written since: a table was rewritten, and no catalogue tells so. */
+void forget_definition(Connection& source, const Move& move);
 /* Compares fingerprints since note_definition(): another pg_dump may write the same definition in
  * another way. */
 bool is_untouched(Connection& source, const Move& move);

@@ -36,7 +36,9 @@ struct CopiedTable {
     std::string columns; /* the same as an array */
     bool is_binary;
     std::size_t size;
-    std::string oid; /* on the target */
+    std::string source_oid;
+    std::string file; /* under the snapshot */
+    std::string oid;  /* on the target */
 
     std::string format() const { return is_binary ? "binary" : "text"; }
     std::string copy_out() const
@@ -59,25 +61,43 @@ public:
             tables_.insert(table);
     }
 
-    void require_own(const Connection& copying, const CopiedTable& table)
+    /* Returns whether its file is another one than under the snapshot, and has rows. */
+    bool require_own(const Connection& copying, const CopiedTable& table)
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         const Result locked = connection_.query(
             R"(
-            SELECT c.oid, c.oid::regclass FROM pg_locks JOIN pg_class AS c ON c.oid = relation
+            SELECT c.oid, c.oid::regclass, c.oid = $2::oid AND relfilenode <> $3::oid AND pg_relation_size(c.oid) > 0
+            FROM pg_locks JOIN pg_class AS c ON c.oid = relation
             WHERE pid = $1 AND locktype = 'relation' AND relkind = 'r' AND c.oid >= 16384
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
-            {std::to_string(copying.process_id())});
-        for (int i = 0; i < locked.rows(); i++)
+            {std::to_string(copying.process_id()), table.source_oid, table.file});
+        bool is_other = false;
+        for (int i = 0; i < locked.rows(); i++) {
+            is_other = is_other || locked.flag(i, 2);
             if (tables_.count(locked.text(i, 0)) == 0)
                 throw Failure("the name of table " + visible(table.name) +
                               " led to a table of no shard that moves: " +
                               visible(locked.text(i, 1)) + ". No row of it was copied");
+        }
+        return is_other;
     }
+
+    void add_rewritten(const std::string& table)
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        warn("source: table " + visible(table) +
+             " was emptied or rewritten before its rows were copied, as by TRUNCATE, pg_repack or "
+             "REPACK (CONCURRENTLY). None of them was copied, so all rows are compared before the "
+             "cutover");
+        rewritten_.push_back(table);
+    }
+    const std::vector<std::string>& rewritten() const { return rewritten_; }
 
 private:
     Connection& connection_;
     std::set<std::string> tables_;
+    std::vector<std::string> rewritten_;
     std::mutex mutex_;
 };
 
@@ -135,10 +155,6 @@ public:
     }
 
     std::vector<CopiedTable> read_tables(const std::string& oids, const MadeTables& made);
-    std::string find_rewritten(const std::string& tables)
-    {
-        return ::find_rewritten(source_, tables);
-    }
 
     template <typename Check>
     void copy(const std::vector<CopiedTable>& tables, std::atomic<std::size_t>& next,
@@ -175,7 +191,8 @@ std::vector<CopiedTable> Job::read_tables(const std::string& oids, const MadeTab
         if (found == made.end())
             throw Failure("table " + visible(rows.text(i, 0)) + " was made or renamed meanwhile");
         tables.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2), rows.flag(i, 3),
-                          static_cast<std::size_t>(rows.number(i, 4)), found->second});
+                          static_cast<std::size_t>(rows.number(i, 4)), rows.text(i, 5),
+                          rows.text(i, 6), found->second});
     }
     return tables;
 }
@@ -185,7 +202,7 @@ void Job::copy(const CopiedTable& table, Origin& origin, Progress& progress)
 {
     source_.run("SAVEPOINT snowflake_copy");
     CopyOut copy(source_, table.copy_out());
-    origin.require_own(source_, table);
+    const bool is_rewritten = origin.require_own(source_, table);
     std::size_t left = table.size; /* for the progress */
     Piece piece;
     for (std::string_view message; copy.next(message);) {
@@ -200,6 +217,9 @@ void Job::copy(const CopiedTable& table, Origin& origin, Progress& progress)
         }
         piece.add(row);
     }
+    /* VACUUM FULL keeps the versions of rows, so that the snapshot sees some. */
+    if (is_rewritten && piece.before + piece.rows == 0)
+        origin.add_rewritten(table.name);
     insert(table, piece, true);
     progress.add(left);
     source_.run("ROLLBACK TO snowflake_copy");
@@ -254,8 +274,9 @@ void Job::await_insert()
 
 } // namespace
 
-std::string copy_rows(Connection& source, Connection& target, const std::string& tables,
-                      const MadeTables& made, const std::string& snapshot, int jobs)
+std::vector<std::string> copy_rows(Connection& source, Connection& target,
+                                   const std::string& tables, const MadeTables& made,
+                                   const std::string& snapshot, int jobs)
 {
     std::vector<std::unique_ptr<Job>> sessions;
     for (int i = 0; i < jobs; i++)
@@ -270,7 +291,7 @@ std::string copy_rows(Connection& source, Connection& target, const std::string&
     all_or_none(sessions.size(), [&](std::size_t i, const auto& check) {
         sessions[i]->copy(found, next, origin, progress, check);
     });
-    return sessions.front()->find_rewritten(tables);
+    return origin.rewritten();
 }
 
 /* The row of pg_class is that of the snapshot, and the function's result that of this moment. */

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "postgres/connection.h"
 
@@ -18,10 +19,12 @@ using MadeTables = std::map<std::string, std::string>;
  * triggers of the table fire as in an apply worker. An error names the table and the row, and ends
  * the copy.
  *
- * Returns the result of find_rewritten(). A TRUNCATE or VACUUM FULL does no harm; an ALTER TABLE
- * makes the rows invisible in earlier snapshots: then they are lost. */
-std::string copy_rows(Connection& source, Connection& target, const std::string& tables,
-                      const MadeTables& made, const std::string& snapshot, int jobs);
+ * Returns the tables of which nothing was copied, because their rows are newer than the snapshot:
+ * by TRUNCATE, which the slot sends, or by a statement that rewrites the table, which it does not
+ * send: ALTER TABLE, REPACK (CONCURRENTLY). VACUUM FULL keeps the versions of rows. */
+std::vector<std::string> copy_rows(Connection& source, Connection& target,
+                                   const std::string& tables, const MadeTables& made,
+                                   const std::string& snapshot, int jobs);
 
 /* tables: an array of SQL with their OIDs or names. In a session in REPEATABLE READ: the first
  * table that has another file now than under its snapshot, as SQL writes its name; empty if there

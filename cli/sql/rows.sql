@@ -68,7 +68,7 @@ WITH fixed AS (
 SELECT format('%I.%I', nspname, relname), string_agg(quote_ident(attname), ', ' ORDER BY attnum),
        coalesce(array_agg(attname ORDER BY attnum) FILTER (WHERE attname IS NOT NULL), '{}'),
        bool_and(typtype = 'e' OR CASE typtype WHEN 'd' THEN typbasetype ELSE t.oid END IN (TABLE fixed)),
-       coalesce(pg_table_size(c.oid), 0) AS size
+       coalesce(pg_table_size(c.oid), 0) AS size, c.oid, c.relfilenode
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
 LEFT JOIN (pg_attribute AS a JOIN pg_type AS t ON t.oid = atttypid)
 ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''

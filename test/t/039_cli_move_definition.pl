@@ -38,16 +38,24 @@ sub abort_move
 	return is($status, 0, "$name: --abort") || diag("$out$err");
 }
 
-# A move that has its definition and its snapshot, and waits with the first row until the session ends.
-sub hold_rows
+# A move that has its snapshot, and waits to make the definition on the target until the session ends.
+sub hold_definition
 {
+	my @options = @_;
 	my $slot = $one->background_psql('postgres');
 	$slot->query_safe('BEGIN; SELECT pg_current_xact_id()');
-	my $move = start_command('move', 'the slot waits for', @way);
+	my $move = start_command('move', 'the slot waits for', @way, @options);
 	my $tables = $two->background_psql('postgres');
 	$tables->query_safe('BEGIN; CREATE SCHEMA insta5');
 	$slot->quit;
 	await_text($move, 'target: definition');
+	return ($move, $tables);
+}
+
+# One that waits with the first row.
+sub hold_rows
+{
+	my ($move, $tables) = hold_definition();
 	my $gate = $one->background_psql('postgres');
 	$gate->query_safe('BEGIN; LOCK TABLE insta5.gate IN ACCESS EXCLUSIVE MODE');
 	$tables->quit;
@@ -191,16 +199,37 @@ subtest 'a change after the fence' => sub {
 	abort_move('a change after the fence');
 };
 
+# All rows are newer than the snapshot then, and the catalogue tells of no change. VACUUM FULL and CLUSTER keep the versions of rows.
+subtest 'a table is rewritten between the snapshot and its COPY' => sub {
+	my ($move, $tables) = hold_definition('--verify', '0');
+	$one->safe_psql('postgres', $_) foreach $one->safe_psql('postgres', 'SHOW server_version_num') >= 190000
+		? 'REPACK (CONCURRENTLY) insta5.comments'
+		: map { "ALTER TABLE insta5.comments SET ACCESS METHOD $_" } 'other_heap', 'heap';
+	$tables->quit;
+	is(end_command($move), 3, 'the same definition, whatever --verify says: exit code 3');
+	like($move->{err}, qr/table insta5\.comments was emptied or rewritten before its rows were copied.*all rows are compared/,
+		'the table is named at once');
+	like($move->{err}, qr/the rows differ, and nothing was opened\. Start anew: --abort\n    table insta5\.comments: /,
+		'its rows are missed');
+	unlike($move->{err}, qr/fence$|target: open$/m, 'nothing was blocked');
+	abort_move('a rewritten table');
+};
+
 subtest 'statements that leave the definition as it is stop nothing' => sub {
 	my ($move, $gate) = hold_rows();
 	$one->safe_psql('postgres', $_)
 		foreach 'ANALYZE insta5.users', 'VACUUM (FULL, ANALYZE) insta5.photos', 'REFRESH MATERIALIZED VIEW insta5.top_users',
 		'TRUNCATE insta5."Audit Log"';
+	# Its rows come by replication.
+	$one->safe_psql('postgres', 'BEGIN; CREATE TEMP TABLE kept AS TABLE insta5.comments; TRUNCATE insta5.comments; '
+		. 'INSERT INTO insta5.comments TABLE kept; COMMIT');
 	$gate->quit;
 	# This waits for the snapshot of the copy.
 	await_text($move, 'target: indexes');
 	$one->safe_psql('postgres', 'REINDEX TABLE CONCURRENTLY insta5.users');
 	is(end_command($move), 0, 'commands that leave the definition as it is, during the copy') or diag($move->{err});
+	like($move->{err}, qr/table insta5\.comments was emptied or rewritten(?!.*table .* was emptied)/s,
+		'a table that was emptied and filled again is named, and no other');
 	is((run_shard($program, 'run', $one, $two, '--shards', '5', '--sql', 'CREATE TABLE behind ()'))[0], 0,
 		'run changes a shard whose move is done');
 	my ($status, undef, $err) = run_shard($program, 'move', @way, '--complete');
