@@ -114,7 +114,7 @@ void keep_routing(Connection& source, const std::string& schema, const Routing& 
     const std::string command = schema + ".switch_command";
     source.run("DROP TABLE IF EXISTS " + poolers + ", " + command + "; CREATE TABLE " + poolers +
                R"( (
-            number integer GENERATED ALWAYS AS IDENTITY,
+            number bigint NOT NULL,
             console text NOT NULL,
             file text NOT NULL,
             command text NOT NULL,
@@ -122,15 +122,16 @@ void keep_routing(Connection& source, const std::string& schema, const Routing& 
         CREATE TABLE )" +
                command + " (command text NOT NULL); ALTER TABLE " + poolers +
                " ENABLE ROW LEVEL SECURITY; ALTER TABLE " + command + " ENABLE ROW LEVEL SECURITY");
+    std::size_t number = 0; /* no sequence: one of FOR ALL SEQUENCES would be published */
     for (const Pooler& pooler : routing.poolers) {
-        std::vector<std::string> values = {pooler.console, pooler.file, pooler.command};
+        std::vector<std::string> values = {std::to_string(++number), pooler.console, pooler.file,
+                                           pooler.command};
         std::string places;
         for (const std::string& alias : pooler.aliases) {
             values.push_back(alias);
             places += (places.empty() ? "$" : ", $") + std::to_string(values.size());
         }
-        source.query("INSERT INTO " + poolers +
-                         " (console, file, command, aliases) VALUES ($1, $2, $3, ARRAY[" + places +
+        source.query("INSERT INTO " + poolers + " VALUES ($1, $2, $3, $4, ARRAY[" + places +
                          "]::text[])",
                      values);
     }

@@ -72,6 +72,8 @@ subtest 'a set is held while clients write' => sub {
 	is(sample($samples, 'snowflake_shard_in_transit', %labels, state => 'following'), 1, 'a metric of the shard in transit');
 	like(sample($samples, 'snowflake_shard_follower_lag_bytes', %labels), qr/^\d+$/, 'and of how far it is behind');
 	is(sample($samples, 'snowflake_shards', server => $shard->{other}, state => 'open'), 0, 'a server without shards');
+	is($one->safe_psql('postgres', q{SELECT oid::regclass FROM pg_class WHERE relkind = 'S' AND relnamespace::regnamespace::text ~ '^snowflake'}),
+		'', 'the record has no sequence, which FOR ALL SEQUENCES (PostgreSQL 19) would publish');
 	is(findings(), '', 'verify finds nothing');
 	is((run_shard($program, 'verify', '--rows', @nodes))[0], 0, 'nor does verify --rows');
 	my @onlooker = map { $_->connstr('postgres') . ' user=onlooker' } @nodes;
