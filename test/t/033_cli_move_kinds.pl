@@ -300,7 +300,8 @@ subtest 'a server that has not been made ready for moves' => sub {
 			pg_replication_origin_create('o2')});
 	$small->safe_psql('postgres', 'CREATE DATABASE bare');
 	(undef, $out) = obstacles($small, $small->connstr('bare'), 'insta3');
-	foreach my $text ($one->pg_version < 19 ? 'wal_level = replica' : (), 'max_replication_slots = 1, and 1 are in use',
+	my $is_old = $one->safe_psql('postgres', 'SHOW server_version_num') < 190000; # pg_version: 19rc1 < 19
+	foreach my $text ($is_old ? 'wal_level = replica' : (), 'max_replication_slots = 1, and 1 are in use',
 		"$origins = 1, and 2 are in use", 'max_wal_senders = 0, and 0',
 		'max_logical_replication_workers = 0, and 0', 'max_worker_processes = 0, and 0',
 		'extension snowflake is missing, and on the source it is \S+ in schema public')
