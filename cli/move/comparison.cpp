@@ -14,6 +14,14 @@
 namespace
 {
 
+std::string lines_of(const std::vector<std::string>& tables)
+{
+    std::string lines;
+    for (const std::string& table : tables)
+        lines += "\n    " + visible(table);
+    return lines;
+}
+
 FollowerRows compare(Servers& servers, const Move& move, const std::vector<std::string>& tables,
                      std::uint64_t max_size)
 {
@@ -60,10 +68,11 @@ void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t ma
         if (compared.count(table) == 0)
             tables.push_back(table);
     const FollowerRows found = compare(servers, move, tables, max_size);
-    for (const std::string& table : found.unknown)
-        warn(visible(table));
     laps.add("comparison", found.bytes, count_of(found.rows, "row"));
     if (found.differences.empty()) {
+        if (!found.unknown.empty())
+            throw Failure("not all rows could be compared, and nothing was opened" +
+                          lines_of(found.unknown));
         if (written)
             note_definition(source, move, *written);
         /* The target first: only the record of the source lets --cutover begin. */
@@ -73,8 +82,5 @@ void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t ma
         write_compared(source, move, is_held);
         return;
     }
-    std::string differences;
-    for (const std::string& difference : found.differences)
-        differences += "\n    " + visible(difference);
-    throw MustStartAnew("the rows differ, and nothing was opened", differences);
+    throw MustStartAnew("the rows differ, and nothing was opened", lines_of(found.differences));
 }

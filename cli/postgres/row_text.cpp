@@ -1,5 +1,17 @@
 #include "postgres/row_text.h"
 
+namespace
+{
+
+/* The columns of the primary key of $1. Those after indnkeyatts are of INCLUDE, and not of it. */
+const std::string kFromKey = R"(
+        FROM pg_index, unnest(indkey) WITH ORDINALITY AS k (number, place)
+        JOIN pg_attribute ON attnum = number
+        WHERE indrelid = $1::regclass AND indisprimary AND attrelid = indrelid
+        AND place <= indnkeyatts)";
+
+} // namespace
+
 /* extra_float_digits = 1 writes floats exactly. The type money is written by lc_monetary. */
 std::string value_text_settings(const std::string& set)
 {
@@ -30,18 +42,26 @@ std::string row_text_of(Connection& connection, const std::string& table)
 
 std::string key_of(Connection& connection, const std::string& table)
 {
-    /* Columns after indnkeyatts are of INCLUDE, and not of the key. COLLATE is an error for a type
-     * that has no collation. */
-    const Result key = connection.query(R"(
+    /* COLLATE is an error for a type that has no collation. */
+    return connection
+        .query(R"(
         SELECT string_agg(quote_ident(attname) ||
                           CASE WHEN attcollation <> 0 THEN ' COLLATE "C"' ELSE '' END,
-                          ', ' ORDER BY place)
-        FROM pg_index, unnest(indkey) WITH ORDINALITY AS k (number, place)
-        JOIN pg_attribute ON attnum = number
-        WHERE indrelid = $1::regclass AND indisprimary AND attrelid = indrelid
-        AND place <= indnkeyatts)",
+                          ', ' ORDER BY place))" +
+                   kFromKey,
+               {table})
+        .text(0, 0);
+}
+
+KeyColumns key_columns_of(Connection& connection, const std::string& table)
+{
+    const Result key = connection.query(R"(
+        SELECT string_agg(quote_ident(attname), ', ' ORDER BY place),
+               string_agg(format('%I::text AS %1$I', attname), ', ' ORDER BY place),
+               string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY place))" +
+                                            kFromKey,
                                         {table});
-    return key.text(0, 0);
+    return {key.text(0, 0), key.text(0, 1), key.text(0, 2)};
 }
 
 Result read_rows(Connection& connection, const std::string& table, const std::string& sql,

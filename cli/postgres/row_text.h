@@ -23,6 +23,14 @@ std::string row_text_of(Connection& connection, const std::string& table);
  * collations of two servers may differ. */
 std::string key_of(Connection& connection, const std::string& table);
 
+/* The same columns: their names; as text, under these names; and with their types. */
+struct KeyColumns {
+    std::string names;
+    std::string texts;
+    std::string types;
+};
+KeyColumns key_columns_of(Connection& connection, const std::string& table);
+
 /* The rows of a query of this table, all values as text, with the rights of the table's owner: the
  * planner and the casts of a row call functions that the owner chose. A role that may not act as
  * the owner reads with its own rights. The query has no literal of a type that the owner could have

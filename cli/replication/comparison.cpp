@@ -3,6 +3,7 @@
 #include <future>
 #include <thread>
 
+#include "base/interrupt.h"
 #include "base/output.h"
 #include "base/timeouts.h"
 #include "postgres/row_text.h"
@@ -22,6 +23,7 @@ namespace
  * wal_writer_delay, 600 ms by default, and so before the next try. */
 constexpr auto kPause = 1s;
 constexpr int kTries = 3;
+constexpr int kNarrowTries = 6;
 
 using Digests = std::vector<Digest>;
 
@@ -96,17 +98,31 @@ private:
         return others;
     }
 
+    /* Goes on while clearly fewer parts are left at each try. */
     void compare_parts_of(const SizedTable& table)
     {
         Comparison comparison(publisher_, follower_, table.name);
         comparison.read(slot_);
-        for (int i = 1; i < kTries && !comparison.is_done(); i++) {
+        double open = std::numeric_limits<double>::max();
+        for (int i = 1; !comparison.is_done(); i++) {
+            const bool is_narrow = comparison.narrow();
+            const auto left = static_cast<double>(comparison.open());
+            if (i >= (is_narrow ? kNarrowTries : kTries)) {
+                if (left > 0.9 * open)
+                    break;
+                warn(visible("table " + table.name + ": " + comparison.unknown()) +
+                     ". It is tried again");
+            }
+            open = left;
+            stop_if_interrupted();
             std::this_thread::sleep_for(kPause);
             comparison.read(slot_);
+            if (is_narrow && !comparison.is_done())
+                comparison.sample();
         }
         add(table, comparison.rows());
         const std::string difference = comparison.difference_found();
-        const std::string unknown = comparison.unknown(kTries);
+        const std::string unknown = comparison.unknown();
         if (!difference.empty())
             found_.differences.push_back("table " + table.name + ": " + difference);
         if (!unknown.empty())

@@ -26,8 +26,9 @@ std::string compare_table(Connection& one, Connection& other, const std::string&
 /* The result of a comparison while clients may write. */
 struct FollowerRows {
     std::vector<std::string> differences; /* "table insta5.users: ..." */
-    std::vector<std::string> unknown;     /* the same, of rows that are written to all the time */
-    std::uint64_t rows = 0;               /* that were compared, and the bytes of their tables */
+    /* The same, of rows that could not be compared: they are not known to be equal. */
+    std::vector<std::string> unknown;
+    std::uint64_t rows = 0; /* that were compared, and the bytes of their tables */
     std::uint64_t bytes = 0;
 };
 
@@ -36,7 +37,7 @@ using Note = std::function<void(const std::vector<std::string>& tables)>;
 
 /* Tables as SQL writes their names; those above max_size (in bytes) are left out. The follower
  * reads the slot of the publisher. A Failure if it does not, or does not catch up. Each table is
- * read up to three times; nothing is locked against writing. */
+ * read several times; nothing is locked against writing. */
 FollowerRows
 compare_with_follower(Connection& publisher, Connection& follower,
                       const std::vector<std::string>& tables, const std::string& slot,

@@ -46,7 +46,7 @@ std::string hint(const InTransit& move)
 }
 
 void compare(ServerSet& servers, const Side& publisher, const Side& follower,
-             std::vector<CopyFinding>& findings)
+             ComparedCopies& compared)
 {
     Connection& publishing = servers[publisher.server].connection;
     Connection& copy = servers[follower.server].connection;
@@ -57,10 +57,11 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
     const FollowerRows found =
         compare_with_follower(publishing, copy, tables_of(publishing, {shard}), slot);
     for (const std::string& difference : found.differences)
-        findings.push_back(
+        compared.findings.push_back(
             {copy.address().text(), {"rows", "schema " + shard.schema, difference, hint(move)}});
     for (const std::string& unknown : found.unknown)
         warn(visible(unknown));
+    compared.is_all = compared.is_all && found.unknown.empty();
 }
 
 /* The closed rows of a move that is at rest are dropped by --complete. */
@@ -124,7 +125,7 @@ ComparedCopies compare_copies(ServerSet& servers)
             try {
                 /* A Failure is of this shard, as a slot that is gone or a copy that does not catch
                  * up, and the others are compared. A ServerError ends verify with exit code 3. */
-                compare(servers, publisher, follower->second, compared.findings);
+                compare(servers, publisher, follower->second, compared);
             } catch (const ServerError& error) {
                 if (error.sqlstate != kLockTimeout)
                     throw;

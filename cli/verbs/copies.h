@@ -15,7 +15,7 @@ struct CopyFinding {
 
 struct ComparedCopies {
     std::vector<CopyFinding> findings{};
-    bool is_all = true; /* no shard was locked */
+    bool is_all = true; /* no shard was locked, and no row written to all the time */
 };
 
 /* Compares each shard that one of the servers has open or closed with its copy on another one,

@@ -102,6 +102,60 @@ subtest 'a row that was changed by hand on the target' => sub {
 	moves([ @nodes, '--hold' ], 'held', 'without it, the set is held again');
 };
 
+# A session that runs statements again and again, each time in a transaction of their own.
+sub start_loop
+{
+	my ($sql) = @_;
+	$one->safe_psql('postgres', 'CREATE TABLE go ()');
+	my $session = $one->background_psql('postgres');
+	$session->query_until(qr/begun/, qq{\\echo begun
+		DO \$\$BEGIN WHILE EXISTS (SELECT FROM pg_class WHERE relname = 'go') LOOP $sql; COMMIT; END LOOP; END\$\$;
+	});
+	return $session;
+}
+
+sub end_loop
+{
+	my ($session) = @_;
+	$one->safe_psql('postgres', 'DROP TABLE go');
+	return $session->quit;
+}
+
+# Each state of the row is on the target a moment later. With the trigger none is, so that nothing tells whether the row is right.
+subtest 'a row that is written to all the time' => sub {
+	my $writer = start_loop(q{UPDATE insta5.counted SET v = clock_timestamp() WHERE n = 1});
+	moves([ @nodes, '--hold' ], 'held', 'is compared');
+	unlike($move_error, qr/compared: /, 'and not left out');
+	$two->safe_psql('postgres', q{
+		CREATE FUNCTION public.other() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.v := 'x'; RETURN NEW; END$$;
+		CREATE TRIGGER other BEFORE UPDATE ON insta5.counted FOR EACH ROW EXECUTE FUNCTION public.other();
+		ALTER TABLE insta5.counted ENABLE REPLICA TRIGGER other});
+	my $unknown = qr/rows were written to at each of \d+ tries, and 1 of \d+ parts of the table could not be compared: 1 row, key \(1\)/;
+	is_refused([ @nodes, '--hold' ], qr/not all rows could be compared, and nothing was opened\n    table insta5\.counted: $unknown/,
+		'one that cannot be compared is not equal');
+	($status, $out, $err) = run_shard($program, 'verify', '--rows', @nodes);
+	is($status, 3, 'verify --rows: exit code 3') or diag($out);
+	like($err, qr/^snowflake-shard: shard 5: table insta5\.counted: $unknown/m, 'and the row is named');
+	$two->safe_psql('postgres', 'DROP FUNCTION public.other CASCADE');
+	end_loop($writer);
+	$one->safe_psql('postgres', q{UPDATE insta5.counted SET v = 'a' WHERE n = 1});
+	moves([ @nodes, '--hold' ], 'held', 'without the trigger it is held again');
+};
+
+# All rows get other versions, as by REPACK (CONCURRENTLY), so that each could have been written to.
+subtest 'a table that is rewritten all the time' => sub {
+	$one->safe_psql('postgres', 'CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler');
+	$two->safe_psql('postgres', "$by_hand DELETE FROM insta5.counted");
+	my $owner = start_loop(join '; ', map { "ALTER TABLE insta5.counted SET ACCESS METHOD $_" } 'other_heap', 'heap');
+	is_refused([ @nodes, '--hold' ], qr/not all rows could be compared, and nothing was opened
+    table insta5\.counted: the table was rewritten at each of \d+ tries/, 'an empty copy is not equal');
+	end_loop($owner);
+	is_refused([ @nodes, '--hold' ], qr/the rows differ, and nothing was opened/, 'and then it is known to differ');
+	$two->safe_psql('postgres', "$by_hand INSERT INTO insta5.counted OVERRIDING SYSTEM VALUE VALUES " . $one->safe_psql('postgres',
+		q{SELECT string_agg(format('(%s, %L)', n, v), ', ') FROM insta5.counted}));
+	moves([ @nodes, '--hold' ], 'held', 'with its rows it is held again');
+};
+
 subtest 'a table that is locked while verify compares rows' => sub {
 	my $holder = $one->background_psql('postgres');
 	$holder->query_safe('BEGIN; LOCK TABLE insta5.counted IN ACCESS EXCLUSIVE MODE');
