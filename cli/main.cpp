@@ -6,6 +6,7 @@
 #include "arguments/shards.h"
 #include "base/failure.h"
 #include "base/output.h"
+#include "base/standard_output.h"
 #include "base/suggestion.h"
 
 namespace
@@ -103,9 +104,7 @@ std::vector<std::string> read_words(int argc, char** argv)
     return words;
 }
 
-} // namespace
-
-int main(int argc, char** argv)
+int execute(int argc, char** argv)
 {
     try {
         const std::vector<std::string> words = read_words(argc, argv);
@@ -126,6 +125,21 @@ int main(int argc, char** argv)
         warn(error.what());
         return kWrongUsage;
     } catch (const std::exception& error) {
+        warn(error.what());
+        return kFailed;
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    open_output();
+    const int code = execute(argc, argv);
+    try {
+        close_output();
+        return code;
+    } catch (const Failure& error) {
         warn(error.what());
         return kFailed;
     }

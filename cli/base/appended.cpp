@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <fstream>
-#include <iostream>
 #include <system_error>
 
 #include <fcntl.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/failure.h"
+#include "base/standard_output.h"
 
 Appended look_at_output()
 {
@@ -42,7 +42,7 @@ bool ends_within_line()
 /* A pipe and a terminal cannot be synced (EINVAL). */
 void sync_output()
 {
-    std::cout << std::flush;
-    if (!std::cout || (fsync(STDOUT_FILENO) != 0 && errno != EINVAL && errno != EROFS))
+    flush_output();
+    if (fsync(STDOUT_FILENO) != 0 && errno != EINVAL && errno != EROFS)
         throw Failure("the output cannot be written: " + std::generic_category().message(errno));
 }

@@ -43,6 +43,8 @@ void sync_folder(const std::string& name)
     check(is_synced, "sync", name);
 }
 
+} // namespace
+
 bool write_all(int file, const std::string& text)
 {
     for (std::size_t at = 0; at < text.size();) {
@@ -53,8 +55,6 @@ bool write_all(int file, const std::string& text)
     }
     return true;
 }
-
-} // namespace
 
 std::string read_file(const std::string& name)
 {

@@ -10,6 +10,9 @@ std::string read_file(const std::string& name);
 /* A file that the command line names, - for the standard input. UsageError if it cannot be read. */
 std::string read_given_file(const std::string& name);
 
+/* Writes the whole text; false if that fails, with the reason in errno. */
+bool write_all(int file, const std::string& text);
+
 /* A file that a command reads and then replaces. It is made if it is missing. It can be in a folder
  * where others may write, so no symbolic link is followed, and nothing but a regular file is read.
  * While this lives, a second command with it is a Failure; a kill ends that. */

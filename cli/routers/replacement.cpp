@@ -77,12 +77,11 @@ void write_scratch(const std::string& path, const std::string& text)
     check(unlink(scratch.c_str()) == 0 || errno == ENOENT, "remove", scratch);
     const Handle file(scratch, O_WRONLY | O_CREAT | O_EXCL);
     struct stat made;
-    const bool is_written =
-        write(file.number(), text.data(), text.size()) == ssize_t(text.size()) &&
-        fstat(file.number(), &made) == 0 &&
-        ((made.st_uid == old.st_uid && made.st_gid == old.st_gid) ||
-         fchown(file.number(), old.st_uid, old.st_gid) == 0) &&
-        fchmod(file.number(), old.st_mode & 07777) == 0 && fsync(file.number()) == 0;
+    const bool is_written = write_all(file.number(), text) && fstat(file.number(), &made) == 0 &&
+                            ((made.st_uid == old.st_uid && made.st_gid == old.st_gid) ||
+                             fchown(file.number(), old.st_uid, old.st_gid) == 0) &&
+                            fchmod(file.number(), old.st_mode & 07777) == 0 &&
+                            fsync(file.number()) == 0;
     check(is_written, "write", scratch);
     if (read_file(scratch) != text)
         throw Failure("the text read from " + scratch + " differs from the text written to it");

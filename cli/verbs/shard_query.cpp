@@ -1,5 +1,6 @@
 #include "verbs/shard_query.h"
 
+#include "base/standard_output.h"
 #include "base/timeouts.h"
 #include "fleet/locked.h"
 #include "postgres/cursor.h"
@@ -91,6 +92,8 @@ void ShardQuery::ask(Connection& connection, const Asked& asked)
 {
     if (!asked.problem.empty())
         throw Failure(asked.problem);
+    /* Nobody would get the rows. */
+    require_output();
     Span span = {};
     Parameters parameters;
     if (since_) {
@@ -139,6 +142,7 @@ void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Aske
         if (since_)
             since_->begin_rows(shard);
         sink_.add(asked.place, std::move(rows));
+        require_output();
     });
     session.end_statement();
 }

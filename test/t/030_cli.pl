@@ -210,6 +210,37 @@ subtest 'list and map show every shard' => sub {
 	like($out, qr/\('p$shard', 'host=\Q$host\E port=$port dbname=postgres'\)/, 'map: a partition of PL/Proxy');
 };
 
+subtest 'output that cannot be written is an error' => sub {
+	# Of the end of the command, with a redirection of the shell.
+	my $end = sub {
+		my ($redirection, @arguments) = @_;
+		local $SIG{PIPE} = 'DEFAULT';
+		IPC::Run::run([ 'sh', '-c', $redirection, $program, shard_command(@arguments) ], '<', \undef, '>', \my $out, '2>', \my $err);
+		return ($? >> 8) . " $err";
+	};
+	my @verbs = (
+		[ 'map', $node, '--format', 'pgbouncer' ], [ 'list', $node, '--format', 'prometheus' ], [ 'list', $node, '--json' ],
+		[ 'query', $node, '--sql', 'SELECT 1', '--format', 'csv' ], [ 'verify', $node ], ['--version'], [ 'move', '--help' ]);
+	foreach my $verb (@verbs)
+	{
+		my $name = join ' ', map { ref $_ ? () : $_ } @$verb;
+		is($end->('exec "$0" "$@" >/dev/full', @$verb),
+			"3 snowflake-shard: the output cannot be written: No space left on device\n", "$name: a full disk");
+		is($end->('exec "$0" "$@" >&-', @$verb),
+			"3 snowflake-shard: the output cannot be written: Bad file descriptor\n", "$name: a closed output");
+	}
+	my @long = ('query', $node, '--jobs', 1, '--format', 'csv', '--sql', 'SELECT generate_series(1, 100000)');
+	is($end->('"$0" "$@" | true', @long), '0 ', 'a pipe that ends early ends the command without a word');
+	my $broken = qr/: the output cannot be written: Broken pipe\n/;
+	like($end->('trap "" PIPE; { "$0" "$@"; echo $? >&2; } | true', @long),
+		qr/^0 snowflake-shard: shards 0-$more$broken(?:snowflake-shard$broken)3\n$/, 'or is an error, where SIGPIPE is ignored');
+	# Not a byte more than a file may have, in the middle of the rows.
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/cut';
+	like($end->("trap '' XFSZ; ulimit -f 1; exec \"\$0\" \"\$@\" >$file",
+			'query', $node, '--jobs', 1, '--format', 'csv', '--sql', "SELECT generate_series(1, 300)"),
+		qr/^3 snowflake-shard: shards \d+-$more: the output cannot be written: File too large\n/, 'a file that is cut');
+};
+
 my $odd = 1 + int(rand($count));
 
 subtest 'diff and clone name a shard that differs' => sub {
