@@ -1,5 +1,6 @@
 #include "definition/fingerprint.h"
 
+#include "postgres/error_text.h"
 #include "sql/sql.h"
 
 namespace
@@ -29,13 +30,18 @@ std::string fingerprint_body(const std::string& schemas, const std::string& reco
  * rows. */
 std::string fingerprint_of(Connection& connection, const Shards& shards, const std::string& record)
 {
-    return connection
-        .run("DO $do$" +
-             fingerprint_body("ARRAY(SELECT to_regnamespace(s) FROM unnest(" +
-                                  connection.literal(schemas_of(shards)) + "::text[]) AS s)",
-                              record,
-                              "PERFORM set_config('snowflake_shard.fingerprint', fingerprint, "
-                              "false)") +
-             "$do$; SELECT current_setting('snowflake_shard.fingerprint')")
-        .text(0, 0);
+    const std::string sql =
+        "DO $do$" +
+        fingerprint_body("ARRAY(SELECT to_regnamespace(s) FROM unnest(" +
+                             connection.literal(schemas_of(shards)) + "::text[]) AS s)",
+                         record,
+                         "PERFORM set_config('snowflake_shard.fingerprint', fingerprint, false)") +
+        "$do$; SELECT current_setting('snowflake_shard.fingerprint')";
+    return while_doing(kFingerprinting, [&] {
+        try {
+            return connection.run(sql).text(0, 0);
+        } catch (const ServerError& error) {
+            throw ServerError(without_text(error.what(), "fingerprint := ("), error.sqlstate);
+        }
+    });
 }

@@ -9,6 +9,9 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
+/* For while_doing(). */
+inline const char* const kFingerprinting = "the fingerprint of the definition was computed";
+
 /* The body of a PL/pgSQL function or of DO. schemas: an expression, an array of OIDs. record: the
  * schema of the fence that may have changed the bounds of sequences, or empty. result: a statement
  * that takes the variable fingerprint. */

@@ -38,6 +38,11 @@ std::string marked_lines(const std::string& mark, const std::vector<std::string>
     return text;
 }
 
+Result ask_fingerprint(Connection& source, const Move& move, const std::string& sql)
+{
+    return while_doing(kFingerprinting, [&] { return source.query(move.sql(sql)); });
+}
+
 } // namespace
 
 /* The tables exist already on a server that was the source of a move before: --undo --reversible
@@ -88,9 +93,9 @@ void forget_definition(Connection& source, const Move& move)
 
 bool is_untouched(Connection& source, const Move& move)
 {
-    return source
-        .query(move.sql("SELECT coalesce(of_definition = @move@.fingerprint(), false) "
-                        "FROM @move@.noted"))
+    return ask_fingerprint(source, move,
+                           "SELECT coalesce(of_definition = @move@.fingerprint(), false) "
+                           "FROM @move@.noted")
         .flag(0, 0);
 }
 
@@ -113,9 +118,9 @@ void require_same_definition(Connection& source, const Move& move, const Archive
 
 std::string note_fingerprint(Connection& source, const Move& move)
 {
-    return source
-        .run(move.sql(
-            "UPDATE @move@.noted SET fingerprint = @move@.fingerprint() RETURNING fingerprint"))
+    return ask_fingerprint(
+               source, move,
+               "UPDATE @move@.noted SET fingerprint = @move@.fingerprint() RETURNING fingerprint")
         .text(0, 0);
 }
 
@@ -130,9 +135,9 @@ void note_position(Connection& source, const Move& move)
 bool has_changed(Connection& source, const Move& move)
 {
     /* NULL if no fingerprint was noted: that counts as a change. */
-    const Result same =
-        source.query(move.sql("SELECT fingerprint = @move@.fingerprint() FROM @move@.noted"));
-    return !same.flag(0, 0);
+    return !ask_fingerprint(source, move,
+                            "SELECT fingerprint = @move@.fingerprint() FROM @move@.noted")
+                .flag(0, 0);
 }
 
 void require_no_change(Connection& source, const Move& move)

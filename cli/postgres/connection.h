@@ -35,6 +35,17 @@ struct ServerError : Failure {
     std::string sqlstate;
 };
 
+/* Calls the function; a ServerError of it begins with the step: "the fingerprint was computed". */
+template <typename Function>
+auto while_doing(const std::string& what, Function function)
+{
+    try {
+        return function();
+    } catch (const ServerError& error) {
+        throw ServerError("while " + what + ": " + error.what(), error.sqlstate);
+    }
+}
+
 /* The rows of a statement. All values are the server's text: t and f for a boolean, "" for NULL
  * (is_null() tells it from an empty text). number() throws a std::exception if the text is no
  * number. A null pointer counts as a failed statement, as PQresultStatus() has it. */

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/match.h"
+
 std::string indented(const std::string& text)
 {
     std::string lines;
@@ -29,12 +31,41 @@ std::string position_of(const PGresult* result, const std::string& message)
     return end == std::string::npos ? "" : all.substr(message.size(), end - message.size());
 }
 
+const std::string kFunction = "\nPL/pgSQL function ";
+
+/* context: from the line of the function on. */
+bool is_own_function(const std::string& context)
+{
+    return !match(context, "^PL/pgSQL function snowflake_(move_[0-9]+|split|global|internal)[.]")
+                .empty();
+}
+
+/* The CONTEXT without the statements of the command's own functions. The innermost function comes
+ * first, and its statement stands above the line with its name. */
+std::string without_own_sql(const std::string& context)
+{
+    std::string text = "\n" + context;
+    for (std::size_t from = 0, at = text.find(kFunction); at != std::string::npos;
+         from = at, at = text.find(kFunction, at + 1)) {
+        if (!is_own_function(text.substr(at + 1)))
+            continue;
+        std::size_t begin = at;
+        for (const char* mark :
+             {"\nSQL statement \"", "\nSQL expression \"", "\nPL/pgSQL assignment \""})
+            begin = std::min(begin, text.find(mark, from));
+        text.erase(begin, at - begin);
+        at = begin;
+    }
+    return text.substr(1);
+}
+
 } // namespace
 
 std::string without_text(std::string error, const std::string& begin)
 {
     for (const char* mark :
-         {"\nQUERY:  ", "\nCONTEXT:  SQL statement \"", "\n    SQL statement \""}) {
+         {"\nQUERY:  ", "\nCONTEXT:  SQL statement \"", "\n    SQL statement \"",
+          "\nCONTEXT:  PL/pgSQL assignment \"", "\n    PL/pgSQL assignment \""}) {
         const std::size_t at = error.find(mark + begin);
         if (at == std::string::npos)
             continue;
@@ -57,16 +88,22 @@ std::string text_of(const PGresult* result)
     if (message.empty()) /* of libpq itself */
         return indented(trimmed(PQresultErrorMessage(result)));
     const std::string severity = field(PG_DIAG_SEVERITY) + ":  ";
-    std::string text = severity + indented(message) + position_of(result, severity + message);
-    const auto add = [&](const char* heading, int code) {
-        if (const std::string value = trimmed(field(code)); !value.empty())
-            text += std::string("\n") + heading + ":  " + indented(value);
+    const std::string context = field(PG_DIAG_CONTEXT);
+    const std::string query = field(PG_DIAG_INTERNAL_QUERY);
+    const bool is_own = !query.empty() && is_own_function(context);
+    std::string text = severity + indented(message);
+    if (!is_own)
+        text += position_of(result, severity + message);
+    const auto add = [&](const char* heading, const std::string& value) {
+        if (const std::string part = trimmed(value); !part.empty())
+            text += std::string("\n") + heading + ":  " + indented(part);
     };
-    add("DETAIL", PG_DIAG_MESSAGE_DETAIL);
-    add("HINT", PG_DIAG_MESSAGE_HINT);
-    add("QUERY", PG_DIAG_INTERNAL_QUERY);
+    add("DETAIL", field(PG_DIAG_MESSAGE_DETAIL));
+    add("HINT", field(PG_DIAG_MESSAGE_HINT));
+    if (!is_own)
+        add("QUERY", query);
     if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-        add("CONTEXT", PG_DIAG_CONTEXT);
+        add("CONTEXT", without_own_sql(context));
     return text;
 }
 

@@ -13,8 +13,9 @@ std::string without_text(std::string error, const std::string& begin);
 /* The text with its lines behind the first one indented. */
 std::string indented(const std::string& text);
 
-/* An error or a notice as libpq writes it. A line that a name or a RAISE of other roles has begun
- * must not look like a message of the command, so it is indented. */
+/* An error or a notice as libpq writes it, without the SQL of the command's own functions. A line
+ * that a name or a RAISE of other roles has begun must not look like a message of the command, so
+ * it is indented. */
 std::string text_of(const PGresult* result);
 
 /* A message of libpq without the newline at its end. */

@@ -7,7 +7,8 @@
 void Obstacles::read(Connection& connection, const std::string& sql,
                      const std::vector<std::string>& parameters)
 {
-    const Result rows = connection.query(sql, parameters);
+    const Result rows =
+        while_doing("obstacles were looked for", [&] { return connection.query(sql, parameters); });
     for (int i = 0; i < rows.rows(); i++)
         add(connection.server(), visible(rows.text(i, 0)), visible(rows.text(i, 1)));
 }

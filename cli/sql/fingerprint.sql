@@ -14,6 +14,8 @@
 -- Objects of the schema are found by the index of pg_depend, where each depends on it, and the rest by those: the time must not grow with
 -- the number of other shards. Only the relation of a composite type, row types, arrays and indexes depend on their type or table in its
 -- place; row types and arrays change with them alone. Most of the time would go into plans, so they are made once a session.
+--
+-- sha256(), because OpenSSL in FIPS mode has no MD5; the text keeps its encoding, as SQL_ASCII has bytes that are no UTF-8.
 DECLARE
     schemas CONSTANT oid[] := @schemas@;
     members CONSTANT oid[] := ARRAY(SELECT objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = ANY (schemas));
@@ -68,7 +70,8 @@ BEGIN
             SELECT d.tableoid, objoid, d.xmin::text FROM pg_description AS d JOIN written ON catalog = classoid AND object = objoid
             UNION ALL
             SELECT l.tableoid, objoid, l.xmin::text FROM pg_seclabel AS l JOIN written ON catalog = classoid AND object = objoid)
-        SELECT md5(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by))
+        SELECT encode(sha256(convert_to(string_agg(concat_ws(' ', catalog, object, by), ',' ORDER BY catalog, object, by),
+                                        getdatabaseencoding())), 'hex')
         FROM (TABLE written UNION ALL TABLE commented) AS rows);
     @result@;
 END

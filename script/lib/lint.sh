@@ -12,6 +12,7 @@ stage_lint() {
         ./*.md docs/*.md docs/*/*.md src cli script || status=1
     check 'includes lead downwards, as ARCHITECTURE.md says' unprivileged test/docs/layers.pl ARCHITECTURE.md || status=1
     check 'long SQL of the command stands in cli/sql' has_no_long_sql || status=1
+    check 'no SQL calls md5(), which fails where OpenSSL is in FIPS mode' calls_no_md5 || status=1
     check 'the compiler does not warn of our own files' is_without_warnings || status=1
     check 'make without a target makes the extension alone' makes_the_extension_alone || status=1
     check 'make says in one line that PG_CONFIG is wrong' says_what_is_wrong || status=1
@@ -30,6 +31,10 @@ has_no_long_sql() {
     unprivileged perl -0777 -ne 'while (/R"\((.*?)\)"/sg) { my ($text, $at) = ($1, substr $_, 0, $-[0]);
         my ($lines, $line) = (1 + $text =~ tr/\n//, 1 + $at =~ tr/\n//);
         $found = print "$ARGV:$line: a raw string of $lines lines\n" if $lines >= 12 } END { exit($found ? 1 : 0) }' cli/*.cpp cli/*/*.cpp
+}
+
+calls_no_md5() {
+    ! unprivileged grep -rniI --include='*.cpp' --include='*.h' --include='*.sql' 'md5(' cli src examples
 }
 
 # The folder of documentation, with the links as debian/rules changes them.
