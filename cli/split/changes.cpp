@@ -42,6 +42,12 @@ void see_promoted(Connection& promoted)
     promoted.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT pg_current_snapshot()");
 }
 
+void try_to_tell(Connection& connection, const Shards& shards, const std::string& record)
+{
+    fingerprint_of(connection, shards, record);
+    read_views(connection, shards);
+}
+
 std::string tell_of_changes(Connection& old, Connection& promoted, const Shards& shards)
 {
     const bool is_seen = promoted.is_in_transaction();

@@ -15,3 +15,7 @@ void see_promoted(Connection& promoted);
 /* Warns of changes. Returns what to say of the state of the shards, or nothing. promoted: of
  * see_promoted(); if it was not called, clients may have changed the new server, too. */
 std::string tell_of_changes(Connection& old, Connection& promoted, const Shards& shards);
+
+/* Runs its queries on one of the servers, in a transaction of the caller. record: the schema of the
+ * record, or empty if the server has none yet. */
+void try_to_tell(Connection& connection, const Shards& shards, const std::string& record);

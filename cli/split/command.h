@@ -94,6 +94,10 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
  * rows, or leave tables open on both servers. */
 Obstacles find_obstacles_of_closing(Connection& old, const std::vector<SplitShard>& shards);
 
+/* Runs the SQL of the steps after the promotion, and rolls it back. Each error is an obstacle. */
+Obstacles try_after_promotion(Connection& old, Connection& standby,
+                              const std::vector<SplitShard>& shards);
+
 /* connections: those of the aliases to the old server, now. PgBouncer opens as many to the standby
  * when it leads the clients there. */
 Obstacles find_too_few_connections(Connection& standby, int connections);

@@ -124,9 +124,9 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
         SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
         FROM pg_control_system(), pg_database WHERE datname = current_database())");
     const std::size_t slots = logical_slots(old).size();
-    found.read(
-        standby, on_standby_sql,
-        {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2), std::to_string(slots)});
+    found.read(standby, on_standby_sql,
+               {identity.text(0, 0), identity.text(0, 1), identity.text(0, 2),
+                std::to_string(slots), old.query("SELECT current_user").text(0, 0)});
     if (slots > 0)
         found.add(find_low_wal_level(standby));
     /* A server that follows nobody has no replay to be measured. */

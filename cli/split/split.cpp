@@ -119,6 +119,9 @@ int SplitCommand::begin()
      * hides the obstacles that were found. */
     if (of_routers.empty())
         obstacles.add(find_too_few_connections(standby, routers_.connections()));
+    /* Other obstacles can be the cause of an error there. */
+    if (obstacles.empty())
+        obstacles.add(try_after_promotion(old_, standby, shards_));
     /* The warnings come in a dry run, too, where there is time to act on them. */
     tell_of_both_servers(old_, standby);
     tell_of_outside_sequences(old_, {shards_.begin(), shards_.end()});
@@ -165,6 +168,7 @@ void SplitCommand::look_again()
 {
     try {
         find_obstacles_of_closing(old_, shards_).raise_first();
+        try_after_promotion(old_, servers_.reached(), shards_).raise_first();
     } catch (const Failure& error) {
         throw Failure(error.what() + std::string("\nThen --resume goes on."));
     }

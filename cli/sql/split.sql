@@ -45,3 +45,15 @@ BEGIN
     PERFORM snowflake_split.release_sequences(snowflake_split.sequences_of(true));
     PERFORM snowflake_split.open_sides();
 END $$;
+
+-- name: after_promotion
+-- The writing statements of a split after the promotion, in a transaction that is rolled back. setval() is not rolled back, so it is called for a
+-- sequence of this transaction alone.
+CREATE SEQUENCE snowflake_split.tried;
+SELECT snowflake_split.keep_positions(sequences, last_values, are_called, at_end)
+FROM snowflake_split.read_sequences(ARRAY['snowflake_split.tried'::regclass::oid]);
+SELECT snowflake_split.end_sequences(ARRAY['snowflake_split.tried'::regclass::oid]);
+SELECT snowflake_split.release_sequences(ARRAY['snowflake_split.tried'::regclass::oid]);
+SELECT snowflake_split.open_sides();
+SELECT snowflake_split.mark('snowflake_split.tried');
+SELECT snowflake_split.stay();

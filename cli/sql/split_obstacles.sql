@@ -86,7 +86,8 @@ SELECT format('subscription %I of database %I would be on both servers', subname
 FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subenabled
 
 -- name: on_standby
--- $1: the system identifier, $2: the database's OID, $3: the timeline of the old server, $4: how many logical slots it is to get.
+-- $1: the system identifier, $2: the database's OID, $3: the timeline of the old server, $4: how many logical slots it is to get, $5: the
+-- role of the connection to the old server, to which the record of the split belongs.
 --
 -- One that is not in recovery gets that obstacle alone: it has no receiver, so HAVING leaves it out, and pg_is_wal_replay_paused() would be
 -- an error there, which CASE prevents. reset_val, because this session has set the parameter itself. The rights are in the catalogs that
@@ -123,6 +124,12 @@ FROM pg_settings WHERE name = 'default_transaction_read_only' AND reset_val = 'o
 UNION ALL
 SELECT format('role %I may not call %s', current_user, f), format('GRANT EXECUTE ON FUNCTION %s TO %I; on the server of --from', f, current_user)
 FROM unnest('{pg_promote(boolean\, integer),pg_reload_conf()}'::text[]) AS f WHERE NOT has_function_privilege('pg_catalog.' || f, 'EXECUTE')
+UNION ALL
+SELECT format('role %I has not the rights of role %I, of --from, so it could not open the shards after the promotion', current_user, rolname),
+       format('Connect to the standby as role %I, too.', rolname)
+FROM pg_roles AS r
+WHERE rolname = $5 AND rolname <> current_user
+AND NOT (pg_has_role(oid, 'USAGE') AND (NOT rolsuper OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)))
 UNION ALL
 SELECT format('role %I may not set default_transaction_read_only by ALTER SYSTEM', current_user),
        format('GRANT ALTER SYSTEM ON PARAMETER default_transaction_read_only TO %I; on the server of --from', current_user)

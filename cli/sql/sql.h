@@ -75,6 +75,7 @@ extern const char sources_sql[];
 
 /* split.sql */
 extern const char split_sql[];
+extern const char after_promotion_sql[];
 
 /* split_obstacles.sql */
 extern const char on_old_server_sql[];

@@ -47,7 +47,11 @@ sub changes
 	return $statement !~ $reads_only || $statement =~ $calls;
 }
 
-# Without those that change nothing, and without a definition and a subscription that are tried and rolled back.
+# Without those that change nothing, and without a definition, a subscription and the steps of a split behind the promotion
+# that are tried and rolled back.
+my $tried = qr/claim_shards|run_guarded|CREATE SUBSCRIPTION|DO \$|snowflake_split\.tried/;
+my $record_of_trial = qr/CREATE SCHEMA snowflake_split|INSERT INTO snowflake_split\.state|CREATE TABLE snowflake_split\.positions/;
+
 sub changing
 {
 	my @kept;
@@ -55,7 +59,9 @@ sub changing
 	{
 		if (my ($server) = $gap =~ /^(\w+): ROLLBACK (?:TO subscription|\()/)
 		{
-			pop @kept while @kept && $kept[-1] =~ /^$server: .*(?:claim_shards|run_guarded|CREATE SUBSCRIPTION)/;
+			my $last = '';
+			$last = pop @kept while @kept && $kept[-1] =~ /^$server: .*(?:$tried)/;
+			pop @kept while $last =~ /snowflake_split\.tried/ && @kept && $kept[-1] =~ /^$server: .*(?:$record_of_trial)/;
 		}
 		elsif (changes($gap)) { push @kept, $gap }
 	}
