@@ -120,8 +120,16 @@ void Connection::open(const std::string& dsn)
     /* With an empty path no object that another role planted is found before PostgreSQL's own, and
      * all names are shown with their schema. They are compared as text, so they are quoted in one
      * way. Queries of catalogs without statistics look expensive, and compiling one takes longer
-     * than running it. */
-    run("SET search_path = ''; SET quote_all_identifiers = off; SET jit = off");
+     * than running it. The timeouts of a role or a database are for its applications. */
+    run("SET search_path = ''; SET quote_all_identifiers = off; SET jit = off; " +
+        timeouts_sql("SET", "0"));
+}
+
+std::string Connection::timeouts_sql(const std::string& scope, const std::string& value) const
+{
+    const std::string of_statements = scope + " statement_timeout = " + value;
+    return version_ < 170000 ? of_statements
+                             : of_statements + "; " + scope + " transaction_timeout = " + value;
 }
 
 /* A pooler gives its clients process IDs of its own. */

@@ -131,6 +131,11 @@ public:
      * it, at the next label or at the end. Without one, with the address of the server. */
     void label(const std::string& label) { notices_.label(label); }
 
+    /* Statements that set the timeouts of statements and transactions. They are 0 in a new session.
+     * DEFAULT, the value of the role and the database, is for SQL of the user. scope: SET or SET
+     * LOCAL. */
+    std::string timeouts_sql(const std::string& scope, const std::string& value) const;
+
     std::string identifier(const std::string& name) const;
     std::string literal(const std::string& text) const;
 

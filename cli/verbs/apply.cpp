@@ -15,7 +15,7 @@
 namespace
 {
 
-const std::string kEmptyPath = "SET search_path = ''";
+const std::string kEmptyPath = "SET search_path = ''; ";
 
 /* The server may have committed before the connection was lost, so "failed" would be a guess. An
  * error on a connection that is alive, such as that of a deferred constraint, has rolled the change
@@ -42,7 +42,8 @@ void begin(Connection& connection, const Change& change, const RunOptions& optio
 {
     connection.run(std::string("BEGIN") +
                    (change.name.empty() ? "" : " ISOLATION LEVEL READ COMMITTED") +
-                   "; SET LOCAL client_connection_check_interval = '500ms'");
+                   "; SET LOCAL client_connection_check_interval = '500ms'; " +
+                   connection.timeouts_sql("SET LOCAL", "DEFAULT"));
     if (options.lock_timeout > 0)
         connection.run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
 }
@@ -98,14 +99,15 @@ void run_alone(Connection& connection, const Shard& shard, const Change& change,
                const RunOptions& options)
 {
     const std::unique_ptr<Connection> holder = hold_name(connection, shard, options);
-    connection.run("SET search_path = " + path_alone(connection, shard, change.sql));
+    connection.run("SET search_path = " + path_alone(connection, shard, change.sql) + "; " +
+                   connection.timeouts_sql("SET", "DEFAULT"));
     if (options.lock_timeout > 0)
         connection.run("SET lock_timeout = " + milliseconds_of(options.lock_timeout));
     try {
         connection.run(change.sql);
     } catch (const ServerError& error) {
         if (connection.is_alive()) {
-            connection.run(kEmptyPath);
+            connection.run(kEmptyPath + connection.timeouts_sql("SET", "0"));
             throw;
         }
         /* The statement commits by itself: it may have done so before the connection was lost. */
@@ -114,7 +116,7 @@ void run_alone(Connection& connection, const Shard& shard, const Change& change,
     /* A BEGIN. Without a rollback the next shard's statements would run in this transaction. */
     if (connection.is_in_transaction())
         throw WrongForAll("the SQL left a transaction open: it is rolled back.");
-    connection.run(kEmptyPath);
+    connection.run(kEmptyPath + connection.timeouts_sql("SET", "0"));
 }
 
 /* Code of the shard can raise the same SQLSTATEs, so these are errors of this shard alone. */

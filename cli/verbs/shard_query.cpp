@@ -22,12 +22,13 @@ void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
  * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
  * count. client_connection_check_interval: the backend of a command that is killed ends, and does
  * not finish the query. Values of all servers are written in one form. */
-std::string ShardQuery::beginning() const
+std::string ShardQuery::beginning(const Connection& connection) const
 {
     std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
                       "SET LOCAL idle_in_transaction_session_timeout = 0; "
                       "SET LOCAL client_connection_check_interval = '500ms'; " +
-                      value_text_settings("SET LOCAL");
+                      value_text_settings("SET LOCAL") +
+                      connection.timeouts_sql("SET LOCAL", "DEFAULT") + "; ";
     if (options_.statement_timeout > 0)
         sql +=
             "SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout) + "; ";
@@ -100,7 +101,7 @@ void ShardQuery::ask(Connection& connection, const Asked& asked)
         span = since_->settle(connection, asked.shard, asked.source);
         parameters = {std::to_string(span.first), std::to_string(span.last)};
     }
-    const Result process = connection.run(beginning());
+    const Result process = connection.run(beginning(connection));
     OwnerSession session(connection, static_cast<int>(process.number(0, 0)),
                          options_.statement_timeout);
     try {

@@ -53,7 +53,7 @@ public:
     const std::map<std::string, ShardSet>& errors() const { return errors_; }
 
 private:
-    std::string beginning() const;
+    std::string beginning(const Connection& connection) const;
     void work_on(Connection& connection, AskedServer& server);
     void add_error(const std::string& error, const Shard& shard);
     void ask(Connection& connection, const Asked& asked);

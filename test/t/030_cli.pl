@@ -241,6 +241,27 @@ subtest 'output that cannot be written is an error' => sub {
 		qr/^3 snowflake-shard: shards \d+-$more: the output cannot be written: File too large\n/, 'a file that is cut');
 };
 
+subtest 'timeouts of a database hold for SQL of the user alone' => sub {
+	my @timeouts = ('statement_timeout', $node->pg_version < 17 ? () : 'transaction_timeout');
+	# All verbs read this catalogue.
+	my $holder = $node->background_psql('postgres', on_error_stop => 1);
+	$holder->query_safe('BEGIN; LOCK TABLE pg_catalog.pg_sequence IN ACCESS EXCLUSIVE MODE');
+	$node->safe_psql('template1', "ALTER DATABASE postgres SET $_ = '100ms'") foreach @timeouts;
+	my @verbs = ([ 'list', $node ], [ 'verify', $node ], [ 'diff', $node, '--template', 'insta0', '--shards', $shard ], [ 'plan', $node ]);
+	my @runs = map { background(@$_) } @verbs;
+	await('the verbs wait for longer', sub { (grep { has_ended($_) } @runs) || $node->safe_psql('template1', q{
+		SELECT count(*) FROM pg_locks WHERE NOT granted AND waitstart < clock_timestamp() - interval '200 ms'}) >= @verbs });
+	$holder->quit;
+	is(join(' ', map { $_->{h}->finish; $_->{h}->result(0) } @runs), '0 0 0 0', 'list, verify, diff and plan')
+	  or diag(map { $_->{err} } @runs);
+	foreach my $run ([ 'query', $node ], [ 'run', $node ], [ 'run', $node, '--no-transaction' ])
+	{
+		($status, $out, $err) = run_shard($program, @$run, '--shards', $shard, '--sql', 'SELECT pg_sleep(60)');
+		like("$status $out $err", qr/^3 .*(?:statement timeout|transaction timeout)/s, join(' ', grep { !ref } @$run) . ' ends');
+	}
+	$node->safe_psql('template1', "ALTER DATABASE postgres RESET $_") foreach @timeouts;
+};
+
 my $odd = 1 + int(rand($count));
 
 subtest 'diff and clone name a shard that differs' => sub {

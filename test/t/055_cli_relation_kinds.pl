@@ -230,7 +230,7 @@ subtest 'a table of no shard that is locked, and a setting that is no number' =>
 	my $locker = $one->background_psql('postgres');
 	$locker->query_safe('CREATE TABLE public.locked (); BEGIN; LOCK TABLE public.locked');
 	{
-		local $ENV{PGOPTIONS} = '-c statement_timeout=5s';
+		local $ENV{PGOPTIONS} = '-c lock_timeout=5s';
 		is((run_shard($program, @{ $reading{$_} }))[0], 0, "$_ does not wait for a table of no shard")
 			foreach qw(list plan verify);
 	}
