@@ -215,7 +215,8 @@ subtest 'output that cannot be written is an error' => sub {
 	my $end = sub {
 		my ($redirection, @arguments) = @_;
 		local $SIG{PIPE} = 'DEFAULT';
-		IPC::Run::run([ 'sh', '-c', $redirection, $program, shard_command(@arguments) ], '<', \undef, '>', \my $out, '2>', \my $err);
+		IPC::Run::run([ 'sh', '-c', $redirection, $program, shard_command(@arguments) ],
+			'<', \undef, '>', \my $out, '2>', \my $err);
 		return ($? >> 8) . " $err";
 	};
 	my @verbs = (
@@ -247,12 +248,13 @@ subtest 'timeouts of a database hold for SQL of the user alone' => sub {
 	my $holder = $node->background_psql('postgres', on_error_stop => 1);
 	$holder->query_safe('BEGIN; LOCK TABLE pg_catalog.pg_sequence IN ACCESS EXCLUSIVE MODE');
 	$node->safe_psql('template1', "ALTER DATABASE postgres SET $_ = '100ms'") foreach @timeouts;
-	my @verbs = ([ 'list', $node ], [ 'verify', $node ], [ 'diff', $node, '--template', 'insta0', '--shards', $shard ], [ 'plan', $node ]);
+	my @verbs = ([ 'list', $node ], [ 'verify', $node ], [ 'plan', $node ],
+		[ 'diff', $node, '--template', 'insta0', '--shards', $shard ]);
 	my @runs = map { background(@$_) } @verbs;
 	await('the verbs wait for longer', sub { (grep { has_ended($_) } @runs) || $node->safe_psql('template1', q{
 		SELECT count(*) FROM pg_locks WHERE NOT granted AND waitstart < clock_timestamp() - interval '200 ms'}) >= @verbs });
 	$holder->quit;
-	is(join(' ', map { $_->{h}->finish; $_->{h}->result(0) } @runs), '0 0 0 0', 'list, verify, diff and plan')
+	is(join(' ', map { $_->{h}->finish; $_->{h}->result(0) } @runs), '0 0 0 0', 'list, verify, plan and diff')
 	  or diag(map { $_->{err} } @runs);
 	foreach my $run ([ 'query', $node ], [ 'run', $node ], [ 'run', $node, '--no-transaction' ])
 	{
