@@ -1,6 +1,7 @@
 #include "cutover/dependents.h"
 
 #include "base/output.h"
+#include "postgres/drop_schemas.h"
 #include "sql/sql.h"
 
 namespace
@@ -46,6 +47,7 @@ std::vector<std::string> find_dependents(Connection& connection, const Shards& s
 /* No hint to drop all: one may be a partition, with rows that clients have written. */
 void require_no_dependents(Connection& connection, const Shards& shards)
 {
+    find_extensions_in(connection, schemas_of(shards)).raise_first();
     if (const std::string dependents = lines_of(find_dependents(connection, shards));
         !dependents.empty())
         throw Failure(
@@ -57,6 +59,7 @@ void require_no_dependents(Connection& connection, const Shards& shards)
 
 void require_none_dropped(Connection& connection, const Shards& shards)
 {
+    find_extensions_in(connection, schemas_of(shards)).raise_first();
     if (const std::string dependents = lines_of(find_dependents(connection, shards));
         !dependents.empty())
         throw Failure(connection.server() +
@@ -72,10 +75,10 @@ void drop_shards(Connection& connection, const Shards& shards, const std::string
     if (!tables.is_null(0, 0))
         connection.run("LOCK TABLE " + tables.text(0, 0) + " IN ACCESS EXCLUSIVE MODE");
     require_none_dropped(connection, shards);
-    std::string schemas = record;
+    std::vector<std::string> schemas = {record};
     for (const Shard& shard : shards)
-        schemas += (schemas.empty() ? "" : ", ") + shard.quoted;
-    connection.run("DROP SCHEMA IF EXISTS " + schemas + " CASCADE");
+        schemas.push_back(shard.quoted);
+    drop_schemas(connection, schemas);
 }
 
 /* A warning, because the numbers may be meant to be those of one server. */

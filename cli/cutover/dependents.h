@@ -12,7 +12,7 @@
  * them. A schema that is gone has none. */
 std::vector<std::string> find_dependents(Connection& connection, const Shards& shards);
 
-/* A Failure that names them. */
+/* A Failure that names them, or an extension in the schemas. */
 void require_no_dependents(Connection& connection, const Shards& shards);
 
 /* The same before they would be dropped: CASCADE drops them without a word, because NOTICEs are off

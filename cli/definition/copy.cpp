@@ -3,6 +3,7 @@
 #include "base/timeouts.h"
 #include "definition/marks.h"
 #include "postgres/advisory.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/locked_schemas.h"
 #include "postgres/restore.h"
 #include "postgres/settings.h"
@@ -24,7 +25,7 @@ void drop_schema(Connection& connection, const std::string& name, const std::str
         try {
             connection.run("BEGIN");
             if (lock_schemas(connection, sql_array({name}), sql_array({oid})))
-                connection.run("DROP SCHEMA " + name + " CASCADE");
+                drop_schemas(connection, {name});
             connection.run("COMMIT");
             return;
         } catch (const ServerError& error) {

@@ -5,6 +5,7 @@
 #include "base/timeouts.h"
 #include "global/tables.h"
 #include "cutover/waiting.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/settings.h"
 #include "postgres/trust.h"
 #include "replication/subscription.h"
@@ -206,8 +207,7 @@ void permit_writes(Connection& follower, const Names& tables)
             refusing.erase(at);
         }
     if (refusing.empty())
-        lock_and_change(follower,
-                        [&] { follower.run("DROP SCHEMA IF EXISTS snowflake_global CASCADE"); });
+        lock_and_change(follower, [&] { drop_schemas(follower, {"snowflake_global"}); });
 }
 
 Obstacles find_untrusted_owners(Connection& writer, Connection& follower, const Names& tables)

@@ -13,6 +13,7 @@
 #include "replication/keys.h"
 #include "replication/trial.h"
 #include "postgres/decoding.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/dump.h"
 #include "postgres/extension.h"
 #include "sql/sql.h"
@@ -128,6 +129,7 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     found.add(find_unqualified_names(source, move.shards));
     found.add(find_writing_subscriptions(source, move));
     found.add(find_open_parents(source, move.shards));
+    found.add(find_extensions_in(source, schemas_of(move.shards)));
     for (const std::string& dependent : find_dependents(source, move.shards))
         found.add(source.server(), dependent, "Drop it, or move it into the schema.");
     return found;
@@ -168,10 +170,11 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
         sql_array(replaces_copy ? std::vector<std::string>() : schemas_in(move.shards));
     Obstacles found;
     found.read(target, on_target_sql, {names, version.text(0, 0), version.text(0, 1)});
-    if (replaces_copy)
+    if (replaces_copy) {
+        found.add(find_extensions_in(target, schemas_of(move.shards)));
         for (const std::string& dependent : find_dependents(target, move.shards))
             found.add(target.server(), dependent, "Drop it, or move it into the schema.");
-    else
+    } else
         found.add(find_taken_names(target, move));
     if (source.encoding() != target.encoding())
         found.add(target.server(),

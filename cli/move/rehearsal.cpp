@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "move/command.h"
 #include "move/replication.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/settings.h"
 
 namespace
@@ -59,22 +60,22 @@ void make_objects(Connection& source, const std::string& schema, const Objects& 
 }
 
 /* Schemas of another role that have the names are not ours. */
-void drop_schemas(Connection& connection, const Move& rehearsal)
+void drop_objects(Connection& connection, const Move& rehearsal)
 {
     const Result found =
-        connection.query("SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace "
+        connection.query("SELECT quote_ident(nspname) FROM pg_namespace "
                          "WHERE nspname IN ($1, $2) AND nspowner = current_user::regrole",
                          {rehearsal.name, rehearsal.shards.front().schema});
-    for (const std::string& statement : texts_of(found))
-        connection.run(statement);
+    for (const std::string& schema : texts_of(found))
+        drop_schemas(connection, {schema});
 }
 
 void remove(Servers& servers, const Move& rehearsal, Clock::time_point deadline)
 {
     drop_subscription(servers.target, rehearsal, deadline);
     drop_slot_and_publication(servers.source, rehearsal, deadline);
-    drop_schemas(servers.target, rehearsal);
-    drop_schemas(servers.source, rehearsal);
+    drop_objects(servers.target, rehearsal);
+    drop_objects(servers.source, rehearsal);
 }
 
 /* Returns milliseconds. Takes the steps of a move by its own functions. No router is led. */

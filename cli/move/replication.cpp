@@ -7,6 +7,7 @@
 #include "move/fingerprint.h"
 #include "replication/keys.h"
 #include "replication/publication.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/sql_text.h"
 
 namespace
@@ -158,5 +159,5 @@ void drop_state(Connection& connection, const Move& move, const Limits& limits)
                            table);
         });
     lock_and_run_naming(connection, limits.deadline(),
-                        [&] { connection.run("DROP SCHEMA IF EXISTS " + move.name + " CASCADE"); });
+                        [&] { drop_schemas(connection, {move.name}); });
 }

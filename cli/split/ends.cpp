@@ -7,6 +7,7 @@
 #include "cutover/dependents.h"
 #include "cutover/unwritten.h"
 #include "cutover/waiting.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/identity.h"
 #include "split/command.h"
 #include "split/fence.h"
@@ -45,7 +46,7 @@ std::size_t drop_closed_shards(Connection& connection)
     for (int i = 0; i < rest.rows(); i++, progress.step()) {
         stop_if_interrupted();
         lock_and_run_naming(connection, Clock::now() + timeouts::kPatientLock,
-                            [&] { connection.run("DROP SCHEMA " + rest.text(i, 2) + " CASCADE"); });
+                            [&] { drop_schemas(connection, {rest.text(i, 2)}); });
     }
     return static_cast<std::size_t>(rest.rows());
 }
@@ -75,7 +76,7 @@ void SplitCommand::remove_fence(Connection& connection)
     }
     drop_slot(connection);
     lock_and_run_naming(connection, Clock::now() + timeouts::kPatientLock,
-                        [&] { connection.run("DROP SCHEMA snowflake_split CASCADE"); });
+                        [&] { drop_schemas(connection, {kSplitSchema}); });
 }
 
 /* Statistics show that rows were written, but never that none were: sessions report them late, and

@@ -7,6 +7,7 @@
 #include "fleet/closed.h"
 #include "fleet/in_transit.h"
 #include "postgres/decoding.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/trust.h"
 #include "split/session.h"
 #include "split/standby.h"
@@ -115,6 +116,7 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
     found.read(old, on_old_server_sql,
                {sql_array(schemas_in({shards.begin(), shards.end()})), limits.seconds()});
     found.add(find_obstacles_of_closing(old, shards));
+    found.add(find_extensions_in(old, schemas_of({shards.begin(), shards.end()})));
     found.add(find_unended_moves(old));
     found.add(find_missing_standby(old));
     for (Connection* connection : {&old, &standby})

@@ -191,6 +191,8 @@ WHERE classid NOT IN ('pg_class'::regclass, 'pg_type'::regclass, 'pg_proc'::regc
 -- A foreign key depends on the columns of the table and on the index of the key. The row of the index is left out, so that it is named
 -- once.
 --
+-- Extensions in the schemas, and those with objects there, are left out with all of their objects: extensions_in names them.
+--
 -- MATERIALIZED, because pg_identify_object() could be called for each row of pg_depend otherwise: there may be a million, and objects that
 -- are being dropped can make it an error.
 WITH RECURSIVE members AS (
@@ -199,15 +201,51 @@ WITH RECURSIVE members AS (
     SELECT d.classid, d.objid
     FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
     WHERE (m.classid = 'pg_namespace'::regclass OR d.deptype IN ('i', 'a', 'P', 'S'))
+    AND d.classid <> 'pg_extension'::regclass
     AND NOT EXISTS (SELECT FROM pg_class AS c
                     WHERE d.classid = c.tableoid AND d.objid = c.oid
                     AND relnamespace <> ALL ($1::regnamespace[] || 'pg_toast'::regnamespace))
+), extensions AS (
+    SELECT refobjid AS extension FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND (classid, objid) IN (TABLE members)
+    UNION SELECT oid FROM pg_extension WHERE extnamespace = ANY ($1::regnamespace[])
+), of_extensions AS (
+    SELECT classid, objid FROM pg_depend JOIN extensions ON refobjid = extension WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+    UNION ALL SELECT 'pg_extension'::regclass, extension FROM extensions
 ), dependents AS MATERIALIZED (
     SELECT d.* FROM members AS m JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid
     WHERE d.deptype IN ('n', 'a') AND (d.classid, d.objid) NOT IN (TABLE members)
+    AND (d.classid, d.objid) NOT IN (TABLE of_extensions)
 )
 SELECT DISTINCT pg_describe_object(classid, objid, objsubid) || ' needs ' || pg_describe_object(refclassid, refobjid, 0)
 FROM dependents WHERE (pg_identify_object(refclassid, refobjid, 0)).type NOT LIKE '%index'
+
+-- name: extensions_in
+-- Extensions that are installed in the schemas $1, or have objects there, or the schema itself: DROP SCHEMA ... CASCADE drops the whole
+-- extension, with its objects in all schemas. $1: names as SQL writes them; one that leads to no schema has none. Rows: the problem, and the
+-- statement that mends it. An extension in schema public stays in the database's search_path.
+WITH schemas AS (SELECT oid, nspname FROM pg_namespace WHERE oid = ANY (ARRAY(SELECT to_regnamespace(name) FROM unnest($1::text[]) AS name))),
+members AS (
+    SELECT refobjid AS extension, type, identity, row_number() OVER (PARTITION BY refobjid ORDER BY type, identity) AS place,
+           count(*) OVER (PARTITION BY refobjid) AS number
+    FROM (SELECT d.classid, d.objid, schemas.oid AS schema FROM schemas JOIN pg_depend AS d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = schemas.oid
+          UNION ALL SELECT 'pg_namespace'::regclass, oid, oid FROM schemas) AS o
+    JOIN pg_depend AS e USING (classid, objid)
+    JOIN pg_extension AS x ON e.refclassid = x.tableoid AND e.refobjid = x.oid AND x.extnamespace <> o.schema
+    CROSS JOIN LATERAL pg_identify_object(classid, objid, 0)
+    WHERE e.deptype = 'e')
+SELECT format('extension %I is installed in schema %I, and is of the whole database', extname, nspname),
+       CASE WHEN NOT extrelocatable
+            THEN format('Extension %I cannot be moved to another schema. Move the shard out of schema %I, with ALTER TABLE ... SET SCHEMA and the like.', extname, nspname)
+            WHEN nspname = 'public' OR to_regnamespace('public') IS NULL
+            THEN format('CREATE SCHEMA IF NOT EXISTS extensions; ALTER EXTENSION %I SET SCHEMA extensions;', extname)
+            ELSE format('ALTER EXTENSION %I SET SCHEMA public;', extname) END
+FROM pg_extension JOIN schemas ON schemas.oid = extnamespace
+UNION ALL
+SELECT format('%s %s%s belongs to extension %I, which is of the whole database', type, identity, ' and ' || NULLIF(number - 1, 0) || ' more', extname),
+       format('ALTER EXTENSION %I DROP %s %s; takes an object of the shard out of the extension, and keeps it.%s', extname, upper(type), identity,
+              CASE WHEN type <> 'schema' THEN format(' For one of the extension: ALTER %s %s SET SCHEMA public;', upper(type), identity) END)
+FROM members JOIN pg_extension AS x ON x.oid = extension WHERE place = 1
+ORDER BY 1
 
 -- name: privileges
 -- GRANT and REVOKE statements: one for each privilege that a new object would not have, or would have, in a fixed order. pg_dump leaves out

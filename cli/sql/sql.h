@@ -6,6 +6,7 @@
 /* definition.sql */
 extern const char definition_sql[];
 extern const char dependents_sql[];
+extern const char extensions_in_sql[];
 extern const char privileges_sql[];
 extern const char renumbering_sql[];
 

@@ -14,6 +14,7 @@
 #include "definition/definition.h"
 #include "fleet/in_transit.h"
 #include "fleet/placement.h"
+#include "postgres/drop_schemas.h"
 #include "postgres/dump.h"
 #include "postgres/extension.h"
 #include "postgres/identity.h"
@@ -107,24 +108,18 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
-/* A database has an extension once, so its objects cannot be in every clone. Those that cannot be
- * moved are named first: to move the others would be in vain. */
+/* A database has an extension once, so its objects cannot be in every clone. */
 void require_no_extension(Connection& connection, const Shard& origin)
 {
-    const Result extension = connection.query(R"(
-        SELECT string_agg(extname, ', ' ORDER BY extname),
-               CASE WHEN extrelocatable
-                    THEN 'CREATE SCHEMA extensions; '
-                         || string_agg(format('ALTER EXTENSION %I SET SCHEMA extensions;', extname), ' ' ORDER BY extname)
-                    ELSE format('These extensions cannot be moved. Move the shard out of schema %I, with '
-                                'ALTER TABLE ... SET SCHEMA and the like.', $1::text) END
-        FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace
-        WHERE nspname = $1 GROUP BY extrelocatable ORDER BY extrelocatable)",
-                                              {origin.schema});
-    if (extension.rows() > 0)
-        throw Failure("extensions are installed in schema " + visible(origin.schema) +
-                      ", and clones cannot have them: " + visible(extension.text(0, 0)) +
-                      "\nHINT:  " + visible(extension.text(0, 1)));
+    std::string problems;
+    std::string hints;
+    for (const Obstacle& found : find_extensions_in(connection, sql_array({origin.quoted}))) {
+        problems += "\n    " + found.problem;
+        hints += " " + found.hint;
+    }
+    if (!problems.empty())
+        throw Failure("clones of schema " + visible(origin.schema) +
+                      " cannot have objects of extensions:" + problems + "\nHINT: " + hints);
 }
 
 /* Differences between the template and its copy would be those of every clone. */

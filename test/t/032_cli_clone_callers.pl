@@ -271,7 +271,7 @@ subtest 'the extension has a schema of its own' => sub {
 		'2|2', 'the clone makes IDs of its shard');
 	$node->safe_psql('elsewhere',
 		q{SET search_path = "In %s here"; CREATE SEQUENCE s; CREATE TABLE t (id bigint DEFAULT snowflake_next_id(5, 's'))});
-	is_refused('In %s here', '6', 'six{}', qr/extensions are installed in schema In %s here.*: snowflake\n.*cannot be moved/s,
+	is_refused('In %s here', '6', 'six{}', qr/extension snowflake is installed in schema "In %s here", and .*\n.*cannot be moved/s,
 		'the schema of the extension is no template', $elsewhere);
 };
 

@@ -83,7 +83,13 @@ subtest 'the source follows the target' => sub {
 	like("$refused $why", qr/^3 .*objects of other schemas would be dropped, too:\n    .*view public\.report needs table/s,
 		'--complete drops nothing of other schemas of the source');
 	is(listed(), 'open with reverse replication', 'and reverse replication goes on');
-	$nodes[0]->safe_psql('postgres', 'DROP VIEW public.report');
+	$nodes[0]->safe_psql('postgres', 'DROP VIEW public.report; CREATE EXTENSION pg_trgm SCHEMA insta5');
+	($refused, undef, $why) = run_shard($program, 'move', 'insta5', '--from', $nodes[0], '--to', $nodes[1], '--complete');
+	like("$refused $why",
+		qr/^3 .*extension pg_trgm is installed in schema insta5, and is of the whole database\nHINT:  ALTER EXTENSION pg_trgm SET SCHEMA public;$/s,
+		'nor an extension');
+	is(listed(), 'open with reverse replication', 'before reverse replication ends');
+	$nodes[0]->safe_psql('postgres', 'DROP EXTENSION pg_trgm');
 	my $terminal = sub { my ($columns) = @_;
 		local $ENV{SHELL} = '/bin/sh'; # else that of the account, which may be nologin
 		my $words = join ' ', map { "'$_'" } $program, 'list', map { $_->connstr('postgres') =~ s/'//gr } @nodes;

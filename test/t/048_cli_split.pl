@@ -109,7 +109,7 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		'CREATE TABLE public."by N" PARTITION OF insta4.by_n DEFAULT PARTITION BY LIST (n)',
 		'CREATE TABLE public.leaf PARTITION OF public."by N" DEFAULT',
 		'CREATE TABLE insta5.same_side () INHERITS (insta4.base)', 'CREATE TABLE insta0.other_side () INHERITS (insta4.base)', 'CREATE SCHEMA snowflake_move_9',
-		'CREATE SCHEMA snowflake_split',
+		'CREATE SCHEMA snowflake_split', 'CREATE EXTENSION pg_trgm SCHEMA insta4',
 		'ALTER ROLE web SET default_transaction_read_only = off',
 		q{ALTER ROLE app IN DATABASE postgres SET default_transaction_read_only = 'F'},
 		'ALTER ROLE report IN DATABASE template1 SET default_transaction_read_only = off',
@@ -139,6 +139,7 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 		qr/table public\.no_side inherits from table insta4\.base, and is in no shard, so .*\n.*ALTER TABLE public\.no_side SET SCHEMA insta4;/,
 		qr/table public\."by N" is a partition of table insta4\.by_n, and is in no shard.*\n.*ALTER TABLE public\."by N" SET SCHEMA insta4;/,
 		qr/table public\.leaf is a partition of table public\."by N", and is in no shard.*\n.*ALTER TABLE public\.leaf SET SCHEMA insta4;/,
+		qr/extension pg_trgm is installed in schema insta4, and.*\n.*ALTER EXTENSION pg_trgm SET SCHEMA public;/,
 		qr/a transaction of process \d+ in database postgres has been running/,
 		qr/transaction 'two phases' of database postgres is prepared/,
 		qr/max_replication_slots = \d+, all in use/,
@@ -167,7 +168,7 @@ subtest 'all obstacles are told at once, each with what mends it' => sub {
 	$_->quit foreach $holder, $reader;
 	$one->safe_psql('postgres', $_) foreach 'DROP TABLE insta4.fast, public.fast',
 		'DROP TABLE public.parts', 'DROP TABLE insta4.base CASCADE', 'DROP TABLE insta4.by_n', 'DROP SEQUENCE insta4.fast_ids',
-		'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split',
+		'DROP SCHEMA snowflake_move_9', 'DROP SCHEMA snowflake_split', 'DROP EXTENSION pg_trgm',
 		q{SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ '^(logical|full)'},
 		'ALTER ROLE web RESET default_transaction_read_only',
 		'ALTER ROLE app IN DATABASE postgres RESET default_transaction_read_only', 'DROP SUBSCRIPTION disabled',
@@ -655,7 +656,11 @@ subtest '--complete' => sub {
 	$two->safe_psql('postgres', 'CREATE VIEW public.v AS SELECT * FROM insta1.users');
 	($status, $out, $err) = split_server(@servers, '--complete');
 	ok($status == 3 && $err =~ /view (public\.)?v/, '--complete names what depends on a schema') or diag($err);
-	$two->safe_psql('postgres', 'DROP VIEW public.v');
+	# So does an extension.
+	$two->safe_psql('postgres', 'DROP VIEW public.v; CREATE EXTENSION "uuid-ossp" SCHEMA insta1');
+	($status, $out, $err) = split_server(@servers, '--complete');
+	like("$status $err", qr/^3 .*extension "uuid-ossp" is installed in schema insta1, and /s, 'and an extension there');
+	$two->safe_psql('postgres', 'ALTER EXTENSION "uuid-ossp" SET SCHEMA public');
 	# So did a trigger of another role, whose table is temporary.
 	is(sqlstate($two,
 		'CREATE TEMP TABLE t (); CREATE TRIGGER t BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION '

@@ -123,6 +123,43 @@ subtest 'a query of the table of another role is for that role' => sub {
 	$one->safe_psql('postgres', 'DROP TABLE insta5.b, insta5.a; REVOKE USAGE ON SCHEMA insta5 FROM app');
 };
 
+subtest 'extensions do not move with a shard' => sub {
+	my @move = ('insta5', '--from', $one, '--to', $two);
+	my $is = 'and is of the whole database';
+	$one->safe_psql('postgres', q{
+		CREATE EXTENSION pg_trgm SCHEMA insta5; CREATE EXTENSION "uuid-ossp" SCHEMA insta5; CREATE EXTENSION citext SCHEMA insta5;
+		ALTER EXTENSION pg_trgm ADD TABLE insta5.log});
+	is(obstacles(@move), join("\n", map { "one/postgres: extension $_ is installed in schema insta5, $is" } '"uuid-ossp"', 'citext', 'pg_trgm'),
+		'extensions in the schema of the shard');
+	# Of an extension elsewhere, which drops it as well.
+	$one->safe_psql('postgres', q{
+		ALTER EXTENSION pg_trgm DROP TABLE insta5.log;
+		CREATE EXTENSION btree_gist; CREATE FUNCTION insta5."Of It"(integer) RETURNS integer LANGUAGE sql RETURN $1;
+		CREATE TYPE insta5.of_it AS (n integer);
+		ALTER EXTENSION btree_gist ADD FUNCTION insta5."Of It"; ALTER EXTENSION btree_gist ADD TYPE insta5.of_it});
+	my $give_hints = sub {
+		foreach (map { $_->{obstacle} } @{ (shard_json($program, 'move', @move, '--dry-run'))[1] })
+		{
+			$one->safe_psql('postgres', $1) if /HINT:  (ALTER EXTENSION [^;]*;)/;
+		}
+	};
+	like(obstacles(@move), qr{^one/postgres: function insta5\."Of It"\(integer\) and 1 more belongs to extension btree_gist, which is of the whole database$}m,
+		'an object of an extension that is installed elsewhere');
+	$give_hints->();
+	is(obstacles(@move), q{one/postgres: type insta5.of_it belongs to extension btree_gist, which is of the whole database},
+		'the statements of the hints move them, or take the object out');
+	$give_hints->();
+	is(obstacles(@move), '', 'until none is left');
+	is($one->safe_psql('postgres', q{SELECT string_agg(extname || ' ' || extnamespace::regnamespace, ', ' ORDER BY extname COLLATE "C")
+		FROM pg_extension WHERE extname ~ 'trgm|uuid|citext|gist'}), 'btree_gist public, citext public, pg_trgm public, uuid-ossp public',
+		'all extensions are there');
+	# An object of an extension elsewhere that needs the shard takes the extension along.
+	$one->safe_psql('postgres', 'CREATE VIEW public.report AS TABLE insta5.log; ALTER EXTENSION btree_gist ADD VIEW public.report');
+	like(obstacles(@move), qr/view (public\.)?report needs table insta5\.log/, 'a view of an extension');
+	$one->safe_psql('postgres', q{ALTER EXTENSION btree_gist DROP VIEW public.report; DROP VIEW public.report;
+		DROP EXTENSION btree_gist, pg_trgm, "uuid-ossp", citext; DROP FUNCTION insta5."Of It"; DROP TYPE insta5.of_it});
+};
+
 # Each shard is a set of its own.
 my @plan = ('--shards', '5-7', '--from', $one, '--to', $two, '--together', 1);
 
