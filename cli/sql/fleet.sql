@@ -65,3 +65,27 @@ holders AS (
     FROM of_schemas AS s LEFT JOIN pg_stat_activity AS a ON a.pid = s.pid
     WHERE schema IS NOT NULL)
 SELECT schema, string_agg(holder, '; ' ORDER BY holder) AS holders FROM holders GROUP BY schema
+
+-- name: outside_children
+-- Partitions and children of tables of the schemas $1 that are in another schema, also of such ones; not temporary tables, whose session has
+-- their rows. $2: schemas of all shards. $1 and $2 are OIDs. A row for each shard that has some: its schema, the problem, and the statements that
+-- bring them into the schema, or end the tie to the table of another shard.
+WITH RECURSIVE outside (schema, parent, child) AS (
+    SELECT p.relnamespace, inhparent, inhrelid
+    FROM pg_inherits JOIN pg_class AS p ON p.oid = inhparent JOIN pg_class AS c ON c.oid = inhrelid
+    WHERE p.relnamespace = ANY ($1::oid[]) AND c.relnamespace <> p.relnamespace AND c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
+    UNION
+    SELECT schema, inhparent, inhrelid
+    FROM outside JOIN pg_inherits ON inhparent = child JOIN pg_class AS c ON c.oid = inhrelid
+    WHERE c.relnamespace <> schema),
+told AS (
+    SELECT schema, format('table %s %s table %s', child::regclass, CASE WHEN relispartition THEN 'is a partition of' ELSE 'inherits from' END,
+                          parent::regclass) AS title,
+           CASE WHEN relnamespace <> ALL ($2::oid[]) THEN format('ALTER TABLE %s SET SCHEMA %I;', child::regclass, nspname)
+                WHEN relispartition THEN format('ALTER TABLE %s DETACH PARTITION %s;', parent::regclass, child::regclass)
+                ELSE format('ALTER TABLE %s NO INHERIT %s;', child::regclass, parent::regclass) END AS statement
+    FROM outside JOIN pg_class AS c ON c.oid = child JOIN pg_namespace AS n ON n.oid = schema)
+SELECT schema, format('%s, in another schema%s: clones do not have it, and it does not move with the shard', min(title COLLATE "C"),
+                      ' (and ' || NULLIF(count(*) - 1, 0) || ' more)'),
+       string_agg(statement, ' ' ORDER BY title COLLATE "C")
+FROM told GROUP BY schema ORDER BY schema

@@ -27,6 +27,7 @@ extern const char fingerprint_sql[];
 extern const char makers_sql[];
 extern const char broken_following_sql[];
 extern const char locked_schemas_sql[];
+extern const char outside_children_sql[];
 
 /* global.sql */
 extern const char unpublishable_sql[];

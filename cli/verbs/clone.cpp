@@ -12,6 +12,7 @@
 #include "base/shard_states.h"
 #include "definition/copy.h"
 #include "definition/definition.h"
+#include "fleet/children.h"
 #include "fleet/in_transit.h"
 #include "fleet/placement.h"
 #include "postgres/drop_schemas.h"
@@ -122,6 +123,12 @@ void require_no_extension(Connection& connection, const Shard& origin)
                       " cannot have objects of extensions:" + problems + "\nHINT: " + hints);
 }
 
+void require_no_outside_children(Connection& connection, const Shard& origin, const Shards& all)
+{
+    for (const OutsideChildren& found : find_outside_children(connection, {origin}, all))
+        throw Failure(connection.server() + ": " + found.problem + "\nHINT:  " + found.hint);
+}
+
 /* Differences between the template and its copy would be those of every clone. */
 void require_equal(const std::vector<Difference>& differences, const Shard& origin)
 {
@@ -224,6 +231,7 @@ int clone_shards(const CloneOptions& options)
     Server& home = other ? *other : source;
     require_not_in_transit(source.connection, {origin.schema});
     require_no_extension(source.connection, origin);
+    require_no_outside_children(source.connection, origin, shards[index]);
     std::vector<ShardState> targets = find_targets(home.connection, options);
     std::vector<std::string> names;
     for (const ShardState& target : targets)

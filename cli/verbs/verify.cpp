@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "base/table.h"
 #include "fleet/catalog.h"
+#include "fleet/children.h"
 #include "fleet/findings.h"
 #include "fleet/in_transit.h"
 #include "postgres/citus.h"
@@ -76,6 +77,9 @@ Report verify_server(Connection& connection, const VerifyOptions& options, Progr
     add_rows(report.findings, find_invalid_indexes(connection, shards));
     add_rows(report.findings, find_disabled_keys(connection, shards));
     add_rows(report.findings, find_leftovers(connection));
+    for (const OutsideChildren& found : find_outside_children(connection, shards, shards))
+        report.findings.rows.push_back(
+            {"child", report.server, "schema " + found.shard.schema, found.problem, found.hint});
     report.moves = read_in_transit(connection);
     for (const MoveFinding& found : find_moves(connection))
         report.findings.rows.push_back(
