@@ -26,6 +26,15 @@ SELECT 'leftover', $1, format('schema %s', nspname), 'a clone was killed, or is 
 FROM pg_namespace
 WHERE nspname ~ $2
 
+-- name: checks
+-- A query of all that snowflake_check() finds, made of the functions that it calls. They are in snowflake_internal, where no other role can give
+-- the name of one to a function of its own.
+SELECT 'SELECT c.* FROM (SELECT snowflake_internal.checked_calls() AS calls OFFSET 0) AS r CROSS JOIN LATERAL ('
+       || string_agg(format('SELECT * FROM snowflake_internal.%I(r.calls)', proname), ' UNION ALL ') || ') AS c'
+FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = p.tableoid AND d.objid = p.oid AND d.refclassid = 'pg_extension'::regclass
+JOIN pg_extension AS e ON e.oid = d.refobjid AND extname = 'snowflake'
+WHERE pronamespace = 'snowflake_internal'::regnamespace AND prorettype = 'snowflake_internal.finding'::regtype
+
 -- name: invalid_indexes
 -- An index that CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has left behind; not one that is being made. That of a partitioned table
 -- is invalid as long as a partition has none. REINDEX CONCURRENTLY makes name_ccnew, and renames the old index to name_ccold when they are
@@ -48,18 +57,25 @@ WHERE NOT x.indisvalid
 ORDER BY 3
 
 -- name: id_columns
--- Only tables of open shards, with a DEFAULT of the shard of their own schema. A column of a domain over bigint is one, too, also of a
--- domain over such a domain. Partitions are left out, because count_other_ids() reads them with their parent. The last one begins the hint:
+-- Columns with a DEFAULT that makes IDs, and the shard of their schema: the number for which a sequence of the schema is drawn from. A copy of
+-- another shard's table (LIKE ... INCLUDING ALL) has the DEFAULTs of that one, and its IDs are of a wrong shard. Where the schema has no such
+-- number, or several, it is that of the DEFAULT. A column of a domain over bigint is one, too, also of a domain over such a domain. Partitions are left out, because count_other_ids() reads them with their parent. The last one begins the hint:
 -- a query of another role's table runs code of that role while it is planned.
 WITH RECURSIVE bigints (typ) AS (
     SELECT 'bigint'::regtype::oid
     UNION ALL
-    SELECT t.oid FROM pg_type AS t JOIN bigints ON t.typbasetype = typ)
-SELECT c.relnamespace, k.shard, c.oid, a.attnum, format('%I.%I', n.nspname, c.relname), quote_ident(a.attname),
+    SELECT t.oid FROM pg_type AS t JOIN bigints ON t.typbasetype = typ),
+calls AS MATERIALIZED (SELECT * FROM snowflake_internal.calls()),
+own AS (
+    SELECT k.schema, min(k.shard) AS shard FROM calls AS k JOIN pg_class AS s ON s.oid = k.seq AND s.relnamespace = k.schema
+    WHERE k.is_direct AND k.shard IS NOT NULL
+    GROUP BY k.schema HAVING min(k.shard) = max(k.shard))
+SELECT c.relnamespace, coalesce(own.shard, k.shard), c.oid, a.attnum, format('%I.%I', n.nspname, c.relname), quote_ident(a.attname),
        CASE WHEN pg_get_userbyid(c.relowner) <> current_user
             THEN format('As role %I, because code of that role can run: ', pg_get_userbyid(c.relowner)) ELSE '' END
-FROM snowflake_internal.calls() AS k
+FROM calls AS k
 JOIN pg_class AS c ON k.classid = 'pg_class'::regclass AND c.oid = k.objid
+LEFT JOIN own ON own.schema = c.relnamespace
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.objsubid
 JOIN bigints ON typ = a.atttypid

@@ -15,6 +15,7 @@ extern const char fence_sql[];
 
 /* findings.sql */
 extern const char leftovers_sql[];
+extern const char checks_sql[];
 extern const char invalid_indexes_sql[];
 extern const char id_columns_sql[];
 extern const char other_ids_sql[];

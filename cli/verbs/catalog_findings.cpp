@@ -1,8 +1,27 @@
 #include "verbs/catalog_findings.h"
 
 #include "definition/copy.h"
+#include "postgres/sql_text.h"
 #include "postgres/trust.h"
 #include "sql/sql.h"
+
+Checks read_checks(Connection& connection)
+{
+    const Result rows = connection.query(
+        "SELECT severity = 'warning' AND NOT starts_with(problem, 'not looked at: '), " +
+        as_utf8_sql("object") + ", " + as_utf8_sql("problem") + ", " + as_utf8_sql("hint") +
+        " FROM (" + connection.query(checks_sql).text(0, 0) +
+        R"() AS c WHERE severity IN ('error', 'warning')
+                         ORDER BY severity, object COLLATE "C", problem COLLATE "C")");
+    Checks checks;
+    for (int i = 0; i < rows.rows(); i++)
+        if (rows.flag(i, 0))
+            checks.warnings++;
+        else
+            checks.findings.push_back({"check", connection.address().text(), rows.text(i, 1),
+                                       rows.text(i, 2), rows.text(i, 3)});
+    return checks;
+}
 
 Result find_leftovers(Connection& connection)
 {

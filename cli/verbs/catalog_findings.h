@@ -3,8 +3,19 @@
 
 #pragma once
 
+#include <vector>
+
 #include "base/shards.h"
+#include "base/table.h"
 #include "postgres/connection.h"
+
+/* Errors of snowflake_check(), and relations that it could not read; and how many warnings it
+ * has. */
+struct Checks {
+    std::vector<Row> findings;
+    std::size_t warnings = 0;
+};
+Checks read_checks(Connection& connection);
 
 /* Objects of moves and clones that are gone. */
 Result find_leftovers(Connection& connection);

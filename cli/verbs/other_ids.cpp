@@ -21,7 +21,7 @@ constexpr int kSample = 10000;
 /* IdColumns of a statement: to plan it takes longer than to look at one of them. */
 constexpr std::size_t kBatch = 500;
 
-/* A column whose DEFAULT makes IDs of a shard. */
+/* A column whose DEFAULT makes IDs. */
 struct IdColumn {
     const Shard* shard; /* of its schema */
     std::string table_oid;

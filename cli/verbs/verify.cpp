@@ -15,7 +15,6 @@
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/servers.h"
-#include "postgres/sql_text.h"
 #include "postgres/values.h"
 #include "verbs/catalog_findings.h"
 #include "verbs/counted_keys.h"
@@ -32,6 +31,7 @@ struct Report {
     std::string server;
     std::vector<Shard> shards;
     std::vector<int> settings; /* of snowflake.shard, if they make IDs here */
+    std::size_t warnings = 0;  /* of snowflake_check() */
     Locked locked{};           /* shards whose IDs were not all looked at */
     std::vector<CountedKey> counted{};
     std::vector<InTransit> moves{};
@@ -64,11 +64,9 @@ Report verify_server(Connection& connection, const VerifyOptions& options, Progr
     warn_of_citus(connection);
     const std::vector<Shard> shards = read_shards(connection);
     Report report = {connection.address().text(), shards, read_settings(connection)};
-    add_rows(report.findings,
-             connection.query("SELECT 'check', $1::text, " + as_utf8_sql("object") + ", " +
-                                  as_utf8_sql("problem") + ", " + as_utf8_sql("hint") +
-                                  " FROM snowflake_internal.findings()",
-                              {report.server}));
+    const Checks checks = read_checks(connection);
+    report.findings.rows = checks.findings;
+    report.warnings = checks.warnings;
     OtherIds ids = find_other_ids(connection, shards, options, progress);
     report.findings.rows.insert(report.findings.rows.end(), ids.findings.begin(),
                                 ids.findings.end());
@@ -210,6 +208,11 @@ int verify_shards(const VerifyOptions& options)
     find_numbers_twice(reports);
     find_closed_everywhere(servers, reports);
     warn_of(add_up(reports));
+    for (const Report& report : reports)
+        if (report.warnings > 0)
+            warn(report.server + ": " + count_of(report.warnings, "warning") +
+                 " of snowflake_check(), not counted as findings\nHINT:  SELECT * FROM "
+                 "snowflake_check() WHERE severity = 'warning';");
     ComparedCopies copies;
     if (options.rows)
         copies = compare_copies(servers);

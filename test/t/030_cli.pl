@@ -472,6 +472,11 @@ subtest 'verify finds each fault, and its hint mends it' => sub {
 			INSERT INTO insta6.of_domain VALUES ($id)",
 			qr/^id insta6\.of_domain\.id 1 ID not of shard 6, the smallest is $id/,
 			'DROP TABLE insta6.of_domain; DROP DOMAIN insta6.outer_id; DROP DOMAIN insta6.inner_id' ],
+		[ 'a copy of a table of another shard', "CREATE TABLE insta6.copied (LIKE insta7.log INCLUDING ALL);
+			INSERT INTO insta6.copied (t) VALUES ('x')", qr/^id insta6\.copied\.id 1 ID not of shard 6,/, 'DROP TABLE insta6.copied' ],
+		[ 'a table that was one of another shard', "CREATE TABLE insta7.taken (id bigint PRIMARY KEY DEFAULT insta7.next_id());
+			INSERT INTO insta7.taken DEFAULT VALUES; ALTER TABLE insta7.taken SET SCHEMA insta6",
+			qr/^id insta6\.taken\.id 1 ID not of shard 6,/, 'DROP TABLE insta6.taken' ],
 		[ 'a sequence below its IDs', "INSERT INTO insta6.users (id) VALUES ($largest)",
 			qr/^check insta6\.users\.id it holds $largest, above sequence insta6\.table_id_seq/ ],
 		[ 'a shard twice',
@@ -503,6 +508,13 @@ subtest 'verify finds each fault, and its hint mends it' => sub {
 		$node->safe_psql('postgres', $mend // $rows->[0]{hint});
 		is((run_shard($program, 'verify', $node, $other))[0], 0, "verify: $name is mended");
 	}
+	$node->safe_psql('postgres', 'CREATE TABLE insta6.copied (LIKE insta7.log INCLUDING ALL); CREATE TABLE insta6."A copy" (LIKE insta7.users INCLUDING ALL)');
+	($status, $rows, $err) = shard_json($program, 'verify', $node, $other);
+	my ($port, $query) = ($node->port, $err =~ /HINT:  (.*)/);
+	my @warnings = split /\n/, $node->safe_psql('postgres', $query);
+	is(scalar(grep { /^warning\|insta6\.("A copy"|copied)\.id\|it draws from schema insta7: / } @warnings), 2, 'verify: how to see warnings');
+	like("$status $err", qr/^0 \S+: \S+:$port\/postgres: ${\scalar @warnings} warnings of snowflake_check\(\), /, 'verify: how many there are');
+	$node->safe_psql('postgres', 'DROP TABLE insta6.copied, insta6."A copy"');
 };
 
 my $reader;
