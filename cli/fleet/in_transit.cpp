@@ -137,6 +137,8 @@ std::string command_of(const SplitState& split, const std::string& option)
 
 std::string state_of(const InTransit& shard)
 {
+    if (shard.is_closed_everywhere)
+        return "closed everywhere";
     if (shard.is_lost)
         return shard.phase == Phase::held ? "open, following lost"
                                           : "open, reverse replication lost";
@@ -157,6 +159,8 @@ InTransit whole_of(const SplitState& split)
 /* A lost slot cannot be made again: the changes since then are gone. */
 NextOptions options_of(const InTransit& shard)
 {
+    if (shard.is_closed_everywhere)
+        return {};
     return shard.is_lost ? NextOptions{shard.phase == Phase::held ? "--abort" : "--complete"}
                          : row_of(shard.phase).next;
 }

@@ -27,6 +27,7 @@ struct InTransit {
     std::string step;        /* of it, for messages */
     std::string compared_at; /* of a move that is held; else empty */
     bool is_lost = false; /* the other server followed, and its slot here cannot be read any more */
+    bool is_closed_everywhere = false; /* see closed_everywhere.h */
 
     Motion motion() const { return row_of(phase).motion; }
     bool is_followed() const

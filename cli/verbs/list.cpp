@@ -9,6 +9,7 @@
 #include "base/quoting.h"
 #include "base/table.h"
 #include "fleet/catalog.h"
+#include "fleet/closed_everywhere.h"
 #include "fleet/in_transit.h"
 #include "fleet/sizes.h"
 #include "postgres/citus.h"
@@ -83,6 +84,25 @@ void show_once(Listing& shards)
         }
         other = &better;
     }
+}
+
+/* The next command of the record would fail. A server that has failed may have the shard. */
+void mark_closed_everywhere(ServerSet& servers, Listing& shards)
+{
+    if (servers.has_failures())
+        return;
+    ShardSet open;
+    for (const Listed& one : shards)
+        if (one.is_open())
+            open.insert(one.number);
+    ClosedEverywhere closed(servers);
+    for (Listed& one : shards)
+        if (!one.is_hidden && one.transit && open.count(one.number) == 0 &&
+            closed.has(*one.transit)) {
+            one.transit->is_closed_everywhere = true;
+            warn(one.name + ": " + one.transit->shard.title() + ": " +
+                 describe_closed(*one.transit) + "\nHINT:  " + kClosedEverywhere);
+        }
 }
 
 constexpr std::size_t kOfTransit = 4; /* the last columns, for shards in transit */
@@ -226,6 +246,7 @@ int list_shards(const ListOptions& options)
     for (const Listing& shards : servers.on_all(read_listing))
         all.insert(all.end(), shards.begin(), shards.end());
     show_once(all);
+    mark_closed_everywhere(servers, all);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < servers.size(); i++)
         names.push_back(servers[i].connection.address().text());

@@ -9,11 +9,11 @@
 #include "base/table.h"
 #include "fleet/catalog.h"
 #include "fleet/children.h"
+#include "fleet/closed_everywhere.h"
 #include "fleet/findings.h"
 #include "fleet/in_transit.h"
 #include "postgres/citus.h"
 #include "postgres/extension.h"
-#include "postgres/identity.h"
 #include "postgres/servers.h"
 #include "postgres/values.h"
 #include "verbs/catalog_findings.h"
@@ -24,8 +24,6 @@
 
 namespace
 {
-
-const std::string kLostTarget = "\"The target is lost for good\" in docs/move-failures.md.";
 
 struct Report {
     std::string server;
@@ -124,56 +122,18 @@ void find_numbers_twice(std::vector<Report>& reports)
     }
 }
 
-/* By the address of a record; nullptr if it is of none of the servers. */
-Connection* find_server(ServerSet& servers, const Address& address)
-{
-    for (std::size_t i = 0; i < servers.size(); i++)
-        if (servers[i].connection.address() == address)
-            return &servers[i].connection;
-    for (std::size_t i = 0; i < servers.size(); i++)
-        if (is_address_of(address, servers[i].connection))
-            return &servers[i].connection;
-    return nullptr;
-}
-
-/* The server is asked again, because a move can have ended since: now the shard is open there.
- * Where it has moved on, that server has a record of its own. */
-bool has_or_had(Connection& server, int number)
-{
-    for (const Shard& shard : read_shards(server))
-        if (shard.number == number)
-            return true;
-    for (const InTransit& one : read_in_transit(server))
-        if (one.shard.number == number && one.is_source)
-            return true;
-    return false;
-}
-
-/* A shard that has moved, and that its new server does not have: that was restored, or a standby of
- * it was promoted, from before the opening. The record there, if any, is of a move that was not
- * open yet, so no verb ends this. */
 void find_closed_everywhere(ServerSet& servers, std::vector<Report>& reports)
 {
     ShardSet open;
     for (const Report& report : reports)
         for (const Shard& shard : report.shards)
             open.insert(shard.number);
-    std::map<std::string, Connection*> others;
+    ClosedEverywhere closed(servers);
     for (Report& report : reports)
-        for (const InTransit& one : report.moves) {
-            if (one.kind != InTransit::Kind::move || one.is_open ||
-                one.motion() == Motion::moving || open.count(one.shard.number) > 0)
-                continue;
-            const auto [place, is_new] = others.insert({one.other.text(), nullptr});
-            if (is_new)
-                place->second = find_server(servers, one.other);
-            if (place->second != nullptr && !has_or_had(*place->second, one.shard.number))
-                report.findings.rows.push_back(
-                    {"shard", report.server, one.shard.title(),
-                     "it is closed here since its move to " + one.other.text() +
-                         ", and is not open there",
-                     "If it has moved on, give that server, too. Else see " + kLostTarget});
-        }
+        for (const InTransit& one : report.moves)
+            if (open.count(one.shard.number) == 0 && closed.has(one))
+                report.findings.rows.push_back({"shard", report.server, one.shard.title(),
+                                                describe_closed(one), kClosedEverywhere});
 }
 
 std::vector<CountedKey> add_up(const std::vector<Report>& reports)

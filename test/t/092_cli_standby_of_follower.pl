@@ -232,6 +232,29 @@ foreach my $kind ([ 'moved' ], [ 'moved with reverse replication', '--reversible
 	};
 }
 
+foreach my $kind ([ 'moved' ], [ 'moved with reverse replication', '--reversible' ])
+{
+	my ($end, @options) = @$kind;
+	subtest "a schema that is dropped on the target: $end" => sub {
+		moves([ $one, $two, @options ], $end, 'a move');
+		my $rows = $one->safe_psql('postgres', $count);
+		$two->safe_psql('postgres', 'DROP SCHEMA insta5 CASCADE');
+		my $closed = qr/it is closed here since its move to \S+:${\$two->port}\/postgres, and is not open there/;
+		like(findings(), qr/^shard: $closed: .*move-failures\.md/m, 'verify tells');
+		my (undef, $listed, $why) = shard_json($program, 'list', $one, $two);
+		is(join('|', map { "$_->{state}, next: " . ($_->{next} // 'none') } @$listed), 'closed everywhere, next: none', 'list names no command');
+		like($why, qr/shard 5, schema insta5: $closed\nHINT:  .*move-failures\.md/, 'but the page');
+		is(move($one, $two, $_), 'exit code 3', "$_ is refused") foreach '--undo', '--complete';
+		is((shard_json($program, 'list', $one))[1][0]{state}, @options ? 'moved, follows' : 'moved', 'list of one server does not know');
+		my ($open, $unsubscribe) = by_hand('The target is lost for good');
+		$one->safe_psql('postgres', $_) foreach @options ? $unsubscribe : (), $open;
+		$one->safe_psql('postgres', $insert);
+		is($one->safe_psql('postgres', $count), $rows + 100, 'the statements of docs/move-failures.md open the source');
+		$two->safe_psql('postgres', $open =~ s/BEGIN.*COMMIT;//sr) if @options;
+		is(findings(), '', 'and nothing is left');
+	};
+}
+
 subtest 'a source that is lost while the set is held' => sub {
 	moves([ $one, $two, '--hold' ], 'held', 'held');
 	my $rows = $one->safe_psql('postgres', $count);
