@@ -1,7 +1,7 @@
 -- name: not_replicable
 -- The first part says why UPDATE and DELETE would fail, on the source as soon as the table is published: RelationGetIndexList() takes an
--- index as replica identity only if it is unique, valid, not deferrable and not partial. The hint names a unique index if there is one, and
--- else prefers a key: with FULL the apply worker searches the whole table for each row. Partitioned tables need no identity, because their
+-- index as replica identity only if it is unique, valid, not deferrable and not partial. The hint names the key that REPLICA IDENTITY NOTHING
+-- leaves out, or a unique index, and else prefers a key: with FULL the apply worker searches the whole table for each row. Partitioned tables need no identity, because their
 -- partitions are published, by their own names. Temporary tables are in no schema of a shard; unlogged ones cannot be published. The apply
 -- worker runs with session_replication_role = replica, in which triggers that are ENABLE ALWAYS or REPLICA fire: they have fired on the
 -- source before. CREATE PUBLICATION ... FOR TABLE needs the rights of each table's owner; the fence those of the sequences and native
@@ -14,7 +14,9 @@ SELECT CASE WHEN i.indexrelid IS NULL THEN format('table %s has no replica ident
             ELSE format('index %s, the replica identity of table %s, is invalid: UPDATE and DELETE would fail',
                         i.indexrelid::regclass, name) END,
        CASE WHEN i.indexrelid IS NULL THEN
-                coalesce((SELECT format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %s; or give it a primary key', name, min(quote_ident(c.relname)))
+                coalesce((SELECT format('ALTER TABLE %s REPLICA IDENTITY DEFAULT;', name) FROM pg_index
+                          WHERE indrelid = t.oid AND relreplident = 'n' AND indisprimary AND indimmediate AND indisvalid),
+                         (SELECT format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %s; or give it a primary key', name, min(quote_ident(c.relname)))
                           FROM pg_index AS u JOIN pg_class AS c ON c.oid = u.indexrelid
                           WHERE u.indrelid = t.oid AND u.indisunique AND u.indimmediate AND u.indisvalid
                           AND u.indpred IS NULL AND u.indexprs IS NULL

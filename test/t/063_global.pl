@@ -76,7 +76,8 @@ $writer->safe_psql('postgres', q{
 	INSERT INTO filters SELECT i, 'filter ' || i, 'soft', i FROM generate_series(1, 1000) AS i;
 	INSERT INTO "My Filters" VALUES ('x', 1);
 	CREATE TABLE keyless (id integer); CREATE UNLOGGED TABLE unlogged (id integer PRIMARY KEY);
-	CREATE TABLE deferred (id integer PRIMARY KEY DEFERRABLE)});
+	CREATE TABLE deferred (id integer PRIMARY KEY DEFERRABLE);
+	CREATE TABLE nothing (id integer PRIMARY KEY); ALTER TABLE nothing REPLICA IDENTITY NOTHING});
 $_->safe_psql('postgres', q{CREATE ROLE mallory LOGIN; CREATE ROLE app; CREATE TYPE kind AS ENUM ('soft', 'hard')})
 	foreach $one, $two;
 my @tables = ('public.filters', 'public."My Filters"');
@@ -84,8 +85,8 @@ my @tables = ('public.filters', 'public."My Filters"');
 subtest 'tables that cannot be global' => sub {
 	is(global('add', 'filters', '--on', @all), 2, 'a name without a schema is wrong usage');
 	like($err, qr/"filters" is no name of a table with its schema\nHINT: /, 'with a hint');
-	is(global('add', 'public.keyless', 'public.unlogged', 'public.deferred', 'public.gone', '--on', @all), 1, 'others are obstacles');
-	like($out, qr/keyless has neither a primary key .*unlogged is no ordinary .*deferred_pkey as replica identity, which is DEFERRABLE.*gone is not there/s,
+	is(global('add', 'public.keyless', 'public.unlogged', 'public.deferred', 'public.nothing', 'public.gone', '--on', @all), 1, 'others are obstacles');
+	like($out, qr/keyless has neither a primary key .*unlogged is no ordinary .*deferred_pkey as replica identity, which is DEFERRABLE.*nothing has no replica identity\n.*ALTER TABLE (public\.)?nothing REPLICA IDENTITY DEFAULT;.*gone is not there/s,
 		'each with its reason');
 	is(publications(), '0', 'nothing is made');
 };
