@@ -95,6 +95,7 @@ private:
     InTransit in_transit(const Standing& now);
     /* "\nHINT:  " with the next commands. */
     std::string hint(const Standing& now);
+    std::string how_to_begin() const;
     std::string how_to_move_back(const Standing& now);
     /* An error if the records are not of a move from this source to this target. A fence must not
      * be lifted by a command that asks the wrong target, and the rows of a source must not be
@@ -132,6 +133,7 @@ private:
     const Workers on_target_;
     const Workers on_source_; /* of reverse replication */
     std::shared_ptr<const Tried> tried_;
+    bool is_recorded_ = false; /* the source has a record of this move */
     std::string end_state_;
     std::optional<std::int64_t> pause_;
     Laps laps_;

@@ -24,6 +24,7 @@ int MoveCommand::go_on()
 {
     note_interrupts();
     const bool is_undo = standing().is_undo();
+    is_recorded_ = standing().source.has_value();
     try {
         /* Keeps the options of an interrupted move. prepare_source() keeps the options of a new
          * one. */
@@ -52,6 +53,8 @@ int MoveCommand::go_on()
                       move_command(move_.shards, from, to, "") + " moves the " +
                       (move_.is_one() ? "shard" : "shards") + " back, with a copy of the rows.");
     } catch (const std::exception& error) {
+        if (!is_recorded_)
+            throw Failure(error.what() + how_to_begin());
         throw Failure(std::string(error.what()) + "\nHINT:  " + cutover_.remedy + "." +
                       (end_state_.empty() ? " Before the target is open, " +
                                                 command_with("--abort") + " undoes the move."
@@ -94,6 +97,7 @@ void MoveCommand::follow()
     const Watch on_source(source_, stop_or_tell(source_));
     const Watch on_target(target_, stop_or_tell(target_));
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
+    is_recorded_ = true;
     const bool is_promoted = was_promoted(target_, move_.name);
     if (is_fenced()) {
         /* The rows can be compared only when the source is open and its changes come. */

@@ -33,7 +33,12 @@ std::string MoveCommand::hint(const Standing& now)
         const std::string next = next_commands(in_transit(now));
         return next.empty() ? "" : "\nHINT:  " + next;
     }
-    /* A command that was killed early has left nothing. */
+    return how_to_begin();
+}
+
+/* A command that was killed early, or has failed, has left nothing. */
+std::string MoveCommand::how_to_begin() const
+{
     return "\nHINT:  Nothing has begun, or all has been ended: " +
            move_command(move_.shards, without_secrets(options_.from), without_secrets(options_.to),
                         "") +

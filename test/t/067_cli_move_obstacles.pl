@@ -224,6 +224,23 @@ subtest 'reverse replication of an undo is counted before the first' => sub {
 	$two->restart;
 };
 
+subtest 'an error before there is a record' => sub {
+	my @move = ('insta5', '--from', $one, '--to', $two);
+	$one->safe_psql('postgres', q{CREATE FUNCTION public.deadlock() RETURNS event_trigger LANGUAGE plpgsql AS
+		$$ BEGIN RAISE 'deadlock detected' USING ERRCODE = '40P01'; END $$});
+	foreach my $tag ('CREATE SCHEMA', 'CREATE PUBLICATION')
+	{
+		$one->safe_psql('postgres', "CREATE EVENT TRIGGER deadlock ON ddl_command_end WHEN TAG IN ('$tag') EXECUTE FUNCTION public.deadlock()");
+		my ($status, undef, $err) = run_shard($program, 'move', @move);
+		like("$status $err", qr/^3 .*deadlock detected.*\nHINT:  Nothing has begun, or all has been ended: snowflake-shard move insta5 --from '.*' --to '.*', with the options of the move, begins one\.$/s,
+			"$tag: the hint begins the move");
+		unlike($err, qr/--resume|--abort/, 'and names no verb that needs a record');
+		$one->safe_psql('postgres', 'DROP EVENT TRIGGER deadlock');
+	}
+	is(obstacles(@move), '', 'nothing is left');
+	$one->safe_psql('postgres', 'DROP FUNCTION public.deadlock');
+};
+
 subtest 'a wrong address is found before the fence' => sub {
 	is_refused([ $one, $two, '--source', $two->connstr('other') ],
 		qr/from \S+, the connection string of the source leads to a server that is not the source/, '--source');
