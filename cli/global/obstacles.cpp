@@ -122,6 +122,7 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
     if (subscribes) {
         found.add(find_missing_to_publish(writer));
         found.add(find_standby_of_any_name(writer));
+        found.add(find_refused_plugins(writer));
         found.read(writer, kNoMember, {sql_array(tables)});
     }
     if (!found.empty())

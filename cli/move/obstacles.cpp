@@ -122,6 +122,7 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     Obstacles found;
     found.add(find_low_wal_level(source));
     found.add(find_standby_of_any_name(source));
+    found.add(find_refused_plugins(source));
     found.add(find_missing_to_publish(source));
     found.read(source, kOldTransactions, {limits.seconds()});
     found.add(find_taken_names(source, move));
@@ -251,6 +252,7 @@ Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Wo
     Obstacles found;
     found.add(find_low_wal_level(target));
     found.add(find_standby_of_any_name(target));
+    found.add(find_refused_plugins(target));
     found.add(find_missing_to_publish(target));
     found.read(target, kOldTransactions, {limits.seconds()});
     found.add(find_obstacles_of_follower(servers, move, workers));

@@ -1,5 +1,7 @@
 #include "postgres/decoding.h"
 
+#include "sql/sql.h"
+
 Obstacles find_low_wal_level(Connection& publisher)
 {
     const bool raises_level = publisher.version() >= 190000;
@@ -25,5 +27,12 @@ Obstacles find_standby_of_any_name(Connection& publisher)
                                'the names of the standbys'))
         FROM current_setting('synchronous_standby_names') AS names
         WHERE EXISTS (SELECT FROM regexp_matches(names, '"(?:[^"]|"")*"|\*', 'g') AS m (name) WHERE name[1] IN ('*', '"*"')))");
+    return found;
+}
+
+Obstacles find_refused_plugins(Connection& publisher, const std::vector<std::string>& plugins)
+{
+    Obstacles found;
+    found.read(publisher, refused_plugins_sql, {sql_array(plugins)});
     return found;
 }

@@ -3,6 +3,9 @@
 
 #pragma once
 
+/* decoding.sql */
+extern const char refused_plugins_sql[];
+
 /* definition.sql */
 extern const char definition_sql[];
 extern const char dependents_sql[];

@@ -103,6 +103,16 @@ subtest 'a writer whose standbys may have any name' => sub {
 	$set->('');
 };
 
+subtest 'a writer that does not let slots use pgoutput' => sub {
+	my $setting = 'output_plugin_libraries';
+	plan skip_all => "there is no $setting" if value($writer, "SELECT current_setting('$setting', true) IS NULL") eq 't';
+	$writer->safe_psql('postgres', "ALTER DATABASE postgres SET $setting = test_decoding");
+	is(global('add', $tables[0], '--on', @all), 1, 'is an obstacle');
+	like($out, qr/$setting = 'test_decoding' does not name pgoutput.*\n +HINT:  ALTER DATABASE postgres SET $setting = 'test_decoding', 'pgoutput';$/m,
+		'with the statement that mends it');
+	$writer->safe_psql('postgres', "ALTER DATABASE postgres RESET $setting");
+};
+
 subtest 'a planted publication is not used' => sub {
 	$writer->safe_psql('postgres', 'CREATE TABLE salaries (id integer PRIMARY KEY); ALTER TABLE salaries OWNER TO mallory;
 		GRANT CREATE ON DATABASE postgres TO mallory');

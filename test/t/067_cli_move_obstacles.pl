@@ -112,6 +112,40 @@ subtest 'settings by which the worker would read other values' => sub {
 	$one->safe_psql('postgres', 'ALTER TABLE insta5.log DROP p; DROP TYPE insta5.prices; DROP DOMAIN insta5.price');
 };
 
+# The setting is there from 15.19, 16.15, 17.11 and 18.6 on.
+subtest 'a server that does not let slots use pgoutput' => sub {
+	my $setting = 'output_plugin_libraries';
+	plan skip_all => "PostgreSQL ${\$one->pg_version} has no $setting"
+		if $one->safe_psql('postgres', "SELECT current_setting('$setting', true) IS NULL") eq 't';
+	my @move = ('insta5', '--from', $one, '--to', $two, '--reversible');
+	my $set = sub {
+		my ($node, $statement) = @_;
+		$node->safe_psql('postgres', $_) foreach $statement, 'SELECT pg_reload_conf()';
+	};
+	my $await = sub {
+		my ($node, $value) = @_;
+		await('the setting is loaded', sub { $node->safe_psql('postgres', "SHOW $setting") eq $value });
+	};
+	# A list in one pair of quotes is one name.
+	$set->($one, "ALTER SYSTEM SET $setting = 'pgoutput, test_decoding'");
+	$set->($two, "ALTER DATABASE postgres SET $setting = test_decoding, 'Odd \"name'");
+	$await->($one, '"pgoutput, test_decoding"');
+	my $problem = "does not name pgoutput: no slot can use it";
+	is(obstacles(@move), qq(one/postgres: $setting = '"pgoutput, test_decoding"' $problem\n)
+		. qq(two/postgres: $setting = 'test_decoding, "Odd ""name"' $problem), 'both are told');
+	foreach my $row (@{ (shard_json($program, 'move', @move, '--dry-run'))[1] })
+	{
+		my ($port, $statement) = $row->{obstacle} =~ /^\S+:(\d+)\/postgres: .*\n +HINT: +(ALTER [^;]*;)/;
+		$set->($_, $statement) foreach grep { $_->port == $port } @nodes;
+	}
+	$await->($one, '"pgoutput, test_decoding", pgoutput');
+	is(obstacles(@move), '', 'the statements of the hints are enough');
+	is($two->safe_psql('postgres', "SHOW $setting"), 'test_decoding, "Odd ""name", pgoutput', 'and keep the other names');
+	$set->($one, "ALTER SYSTEM RESET $setting");
+	$set->($two, "ALTER DATABASE postgres RESET $setting");
+	$await->($one, 'pgoutput, test_decoding');
+};
+
 subtest 'a query of the table of another role is for that role' => sub {
 	$one->safe_psql('postgres', q{
 		CREATE TABLE insta5.a (id bigint PRIMARY KEY); CREATE TABLE insta5.b (a bigint PRIMARY KEY REFERENCES insta5.a);
