@@ -96,6 +96,16 @@ Obstacles find_on_follower(Connection& writer, Connection& follower, const Names
     return found;
 }
 
+Obstacles find_on_publisher(Connection& writer, const Names& tables)
+{
+    Obstacles found;
+    found.add(find_missing_to_publish(writer));
+    found.add(find_standby_of_any_name(writer));
+    found.add(find_refused_plugins(writer));
+    found.read(writer, kNoMember, {sql_array(tables)});
+    return found;
+}
+
 } // namespace
 
 Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, const Names& tables,
@@ -119,12 +129,8 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
             found.add(find_missing_rights(writer, *follower, tables, dsn));
             subscribes = true;
         }
-    if (subscribes) {
-        found.add(find_missing_to_publish(writer));
-        found.add(find_standby_of_any_name(writer));
-        found.add(find_refused_plugins(writer));
-        found.read(writer, kNoMember, {sql_array(tables)});
-    }
+    if (subscribes)
+        found.add(find_on_publisher(writer, tables));
     if (!found.empty())
         return found; /* the others compare with these tables */
     for (Connection* const follower : session.followers()) {

@@ -5,18 +5,15 @@
 #include "cutover/dependents.h"
 #include "cutover/sequences.h"
 #include "cutover/standby.h"
-#include "fleet/closed.h"
 #include "fleet/failover.h"
 #include "move/capacity.h"
 #include "move/command.h"
 #include "move/fingerprint.h"
 #include "move/obstacles.h"
-#include "move/other_replication.h"
 #include "replication/comparison.h"
 #include "replication/keys.h"
 #include "move/replication.h"
 #include "move/reverse.h"
-#include "postgres/decoding.h"
 #include "postgres/dsn.h"
 
 /* Runs the steps that are left. */
@@ -106,9 +103,7 @@ void MoveCommand::follow()
                           ". Rows are compared before the fence alone: give --abort first");
         return;
     }
-    /* These can have come while the set was held, or since the move that is undone. */
-    find_writing_subscriptions(servers, move_).raise_first();
-    find_open_parents(source_, move_.shards).raise_first();
+    find_obstacles_of_cutover(servers, move_).raise_first();
     require_no_dependents(source_, move_.shards);
     copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
                 laps_);
@@ -159,14 +154,13 @@ void MoveCommand::prepare_cutover()
     Servers& servers = session_.servers;
     const Watch on_source(source_, stop_or_tell(source_));
     const Watch on_target(target_, stop_or_tell(target_));
-    /* Writes would be blocked while its COMMITs wait. */
-    for (Connection* server : {&source_, &target_})
-        find_missing_standby(*server).raise_first();
+    /* Again, because the copy and the comparison may have taken hours. */
+    find_obstacles_of_cutover(servers, move_).raise_first();
     if (require_state(source_, move_).is_reversible) {
         Capacity capacity;
         capacity.add_reverse(servers, has_slot(target_, move_.back_slot));
         capacity.find_too_few(1).raise_first();
-        find_standby_of_any_name(target_).raise_first();
+        find_on_publisher(target_).raise_first();
         /* This comes before await_lag(): a slot can take long, because it waits for the running
          * transactions of the target. The lag must be small when the cutover begins. */
         prepare_reverse(target_, move_);

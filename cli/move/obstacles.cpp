@@ -6,6 +6,7 @@
 #include "fleet/closed.h"
 #include "fleet/in_transit.h"
 #include "cutover/dependents.h"
+#include "cutover/opening.h"
 #include "cutover/standby.h"
 #include "move/other_replication.h"
 #include "move/replication.h"
@@ -68,10 +69,8 @@ Obstacles find_split(Connection& connection, const Shards& shards)
     return {};
 }
 
-/* The target goes on from the source's positions, as far ahead of its clock as a draw permits.
- * Whole seconds are compared, so a difference of one can be the rounding. The setting is that of
- * this role; a call of the library defines it. */
-Obstacles compare_clocks(Servers& servers)
+/* Whole seconds are compared, so a difference of one can be the rounding. */
+void tell_of_clocks(Servers& servers)
 {
     const std::string sql = "SELECT EXTRACT(epoch FROM clock_timestamp())::bigint";
     const std::int64_t here = servers.source.query(sql).number(0, 0);
@@ -79,17 +78,6 @@ Obstacles compare_clocks(Servers& servers)
     if (apart < -1 || apart > 1)
         warn("the clock of " + servers.target.server() + " is " + std::to_string(std::abs(apart)) +
              " s " + (apart < 0 ? "behind" : "ahead of") + " that of " + servers.source.server());
-    if (apart >= 0 || !has_extension(servers.target))
-        return {};
-    servers.target.query("SELECT snowflake_internal.is_citus_copy(1, 3)");
-    Obstacles found;
-    found.read(servers.target, R"(
-        SELECT format('its clock is %s s behind that of the source, and snowflake.max_drift is %s s: a draw would be an error', $1::text, max_drift / 1000),
-               'Set the clock right.'
-        FROM (SELECT setting::bigint FROM pg_settings WHERE name = 'snowflake.max_drift') AS s (max_drift)
-        WHERE max_drift BETWEEN 0 AND $1::bigint * 1000)",
-               {std::to_string(-apart)});
-    return found;
 }
 
 /* The walsender sends values as text, with its own lc_monetary. The worker is of the role of this
@@ -119,17 +107,11 @@ void tell_of_event_triggers(Connection& target)
 /* The obstacles on the source. */
 Obstacles find_on_source(Connection& source, const Move& move, const Limits& limits)
 {
-    Obstacles found;
-    found.add(find_low_wal_level(source));
-    found.add(find_standby_of_any_name(source));
-    found.add(find_refused_plugins(source));
-    found.add(find_missing_to_publish(source));
+    Obstacles found = find_on_publisher(source);
     found.read(source, kOldTransactions, {limits.seconds()});
     found.add(find_taken_names(source, move));
     found.add(find_not_replicable(source, move.shards));
     found.add(find_unqualified_names(source, move.shards));
-    found.add(find_writing_subscriptions(source, move));
-    found.add(find_open_parents(source, move.shards));
     found.add(find_extensions_in(source, schemas_of(move.shards)));
     for (const std::string& dependent : find_dependents(source, move.shards))
         found.add(source.server(), dependent, "Drop it, or move it into the schema.");
@@ -183,7 +165,6 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
                       source.encoding(),
                   "Make it anew: CREATE DATABASE ... ENCODING '" + source.encoding() +
                       "' TEMPLATE template0;");
-    found.add(find_settings_of_worker(source, target, source, move.shards));
     found.add(find_missing_rights(target, read_owners(source, move.shards), workers.dsn));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
@@ -219,8 +200,7 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
      * would open the fence of the split or drop its rows. */
     if (!found.empty())
         return found;
-    found.add(find_missing_standby(source));
-    found.add(find_missing_standby(target));
+    found.add(find_obstacles_of_cutover(servers, move));
     found.add(find_on_source(source, move, limits));
     found.add(find_on_target(servers, move, workers, tried));
     const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
@@ -241,7 +221,33 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
         tell_of_code(target, source, move.shards);
     tell_of_event_triggers(target);
     tell_of_readers(servers, move.shards);
-    found.add(compare_clocks(servers));
+    tell_of_clocks(servers);
+    return found;
+}
+
+/* An INSERT waits for a synchronous standby, is lost to a writer that no fence stops, or is an
+ * error. Rights are not among these: the statements that need them come before the fence. */
+Obstacles find_obstacles_of_cutover(Servers& servers, const Move& move)
+{
+    auto& [source, target] = servers;
+    Obstacles found;
+    for (Connection* const server : {&source, &target})
+        found.add(find_missing_standby(*server));
+    found.add(find_writing_subscriptions(servers, move));
+    found.add(find_open_parents(source, move.shards));
+    found.add(find_settings_of_worker(source, target, source, move.shards));
+    found.add(find_read_only(source, target));
+    if (has_extension(target)) /* else it is another obstacle */
+        found.add(find_slow_clock(source, target, move.shards, "the source"));
+    return found;
+}
+
+Obstacles find_on_publisher(Connection& publisher)
+{
+    Obstacles found = find_low_wal_level(publisher);
+    found.add(find_standby_of_any_name(publisher));
+    found.add(find_refused_plugins(publisher));
+    found.add(find_missing_to_publish(publisher));
     return found;
 }
 
@@ -249,11 +255,7 @@ Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Wo
                                     const Limits& limits)
 {
     auto& [source, target] = servers;
-    Obstacles found;
-    found.add(find_low_wal_level(target));
-    found.add(find_standby_of_any_name(target));
-    found.add(find_refused_plugins(target));
-    found.add(find_missing_to_publish(target));
+    Obstacles found = find_on_publisher(target);
     found.read(target, kOldTransactions, {limits.seconds()});
     found.add(find_obstacles_of_follower(servers, move, workers));
     /* The source has the definition, so only the subscription is tried; and not under a name that

@@ -25,9 +25,17 @@ Obstacles find_locked(Connection& source, const Shards& shards, const Limits& li
 Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
                          const Limits& limits, std::shared_ptr<const Tried>& tried);
 
+/* The obstacles among them that can have come since the move began, and with which the target must
+ * not be opened. Each cutover asks again, before anything is blocked. */
+Obstacles find_obstacles_of_cutover(Servers& servers, const Move& move);
+
 /* More obstacles, of --reversible alone. workers: those of the source. */
 Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Workers& workers,
                                     const Limits& limits);
+
+/* The settings and rights of a server that publishes. A cutover that makes reverse replication asks
+ * again for the target. */
+Obstacles find_on_publisher(Connection& publisher);
 
 /* The obstacles among them that can come up during the copy, and would stop make_reverse() when the
  * target is open. */

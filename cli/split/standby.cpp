@@ -6,33 +6,13 @@
 #include "base/output.h"
 #include "base/timeouts.h"
 #include "cutover/lag.h"
+#include "cutover/opening.h"
 #include "cutover/waiting.h"
 #include "postgres/sql_text.h"
 #include "split/session.h"
 
 namespace
 {
-
-/* RESET, because our session has set another value, whose source would be shown; the ROLLBACK
- * brings that back. A standby takes no ALTER ROLE, and gets it by the WAL. */
-std::string describe_setting(Connection& standby)
-{
-    standby.run("BEGIN; RESET default_transaction_read_only");
-    const Result row = standby.query(R"(
-        SELECT format(E'default_transaction_read_only = %s after %s s, from %s\nHINT:  ', setting, $1::text, concat_ws(' ', source, sourcefile)) ||
-               CASE WHEN place IS NULL THEN 'Remove it there, and SELECT pg_reload_conf();'
-                    ELSE format('ALTER %s RESET default_transaction_read_only;', place) ||
-                         CASE WHEN pg_is_in_recovery() THEN ' on the server of --from' ELSE '' END END
-        FROM pg_settings,
-        LATERAL (SELECT CASE source WHEN 'global' THEN 'ROLE ALL'
-                                    WHEN 'database' THEN format('DATABASE %I', current_database())
-                                    WHEN 'user' THEN format('ROLE %I', session_user)
-                                    WHEN 'database user' THEN format('ROLE %I IN DATABASE %I', session_user, current_database()) END) AS p (place)
-        WHERE name = 'default_transaction_read_only')",
-                                     {std::to_string(timeouts::kReload.count())});
-    standby.rollback();
-    return row.text(0, 0);
-}
 
 /* The postmaster reads the files, and passes it on to its children: a session that has the new
  * value was told by it, and so later sessions have it. Our own has set another value, so reset_val
@@ -45,8 +25,12 @@ void await_setting(Connection& standby, const std::string& value)
     standby.query("SELECT pg_reload_conf()");
     const Clock::time_point deadline = Clock::now() + timeouts::kReload;
     while (standby.query(sql).text(0, 0) != value) {
-        if (Clock::now() > deadline)
-            throw Late(standby.server() + " still has " + describe_setting(standby));
+        if (Clock::now() > deadline) {
+            const ReadOnly setting = read_only_of(standby);
+            throw Late(standby.server() + " still has default_transaction_read_only = " +
+                       setting.value + " after " + std::to_string(timeouts::kReload.count()) +
+                       " s, from " + setting.origin + "\nHINT:  " + setting.remedy);
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }

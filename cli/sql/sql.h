@@ -46,6 +46,11 @@ extern const char settings_of_worker_sql[];
 extern const char default_privileges_sql[];
 extern const char other_readers_sql[];
 
+/* opening.sql */
+extern const char reached_sql[];
+extern const char slow_clock_sql[];
+extern const char read_only_sql[];
+
 /* plproxy.sql */
 extern const char plproxy_sql[];
 

@@ -19,7 +19,8 @@ my $program = shard_program();
 seed_random();
 
 # Two servers. The clock of the second can be set, where libfaketime is installed.
-my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n";
+my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\nmax_connections = 60\n"
+	. "wal_sender_timeout = 0\nwal_receiver_timeout = 0\nwal_retrieve_retry_interval = 200ms\n";    # the clock may step
 note('libfaketime is not installed: the clock of the target is not slow') unless libfaketime();
 my $clock = libfaketime() ? new_clock() : undef;
 my $one = new_server('one', conf => "$conf\nmax_prepared_transactions = 1\n");
@@ -353,7 +354,7 @@ subtest 'a source that the target cannot reach, and clocks that differ' => sub {
 	like($err, qr/the clock of .* is \d+ s behind/, '--dry-run: the clocks are apart') if $clock;
 	set_clock($clock, -4000) if $clock;
 	(undef, $out) = obstacles($one, $two);
-	my $slow = qr/its clock is \d+ s behind that of the source, and snowflake\.max_drift is 3600 s: a draw would be an error/;
+	my $slow = qr/its clock is \d+ s behind the last ID of the source, and snowflake\.max_drift is 3600 s: a draw would be an error/;
 	like($out, qr/:${\$two->port}\/postgres: $slow\n    HINT:  Set the clock right\./,
 		'--dry-run: by more than a draw permits') if $clock;
 	set_clock($clock, -600) if $clock;
@@ -621,6 +622,62 @@ subtest 'a move between two databases of one server' => sub {
 	$two->safe_psql('other', 'CREATE EXTENSION snowflake');
 	($status, $out, $err) = move('insta0', $two, $two->connstr('other'));
 	is($status, 0, 'a move between two databases of one server') or diag("$out$err");
+};
+
+# Each cutover asks again what the begin asked: a clock or a setting can have changed since.
+subtest 'a server that clients could not write to is not opened' => sub {
+	$one->safe_psql('postgres', q{SELECT snowflake_create_shard(8, 'Insta 8');
+		CREATE TABLE "Insta 8".log (id bigint PRIMARY KEY DEFAULT "Insta 8".next_id(), t text);
+		INSERT INTO "Insta 8".log (t) VALUES ('a')});
+	my @set = ('Insta 8', $one, $two);
+	my $insert = q{INSERT INTO "Insta 8".log (t) VALUES ('x')};
+	my $is_refused = sub {
+		my ($verb, $problem, $name) = @_;
+		($status, $out, $err) = move(@set, $verb);
+		like("$status $err", qr/^3 (?s:.*)$problem/, $name);
+		unlike($err, qr/ fence$|open again/m, "$name: nothing is blocked");
+	};
+	my $behind = sub {
+		my ($node, $what) = @_;
+		my $drift = qr{snowflake\.max_drift is 3600 s: a draw would be an error\nHINT: +Set the clock right\.};
+		return qr{:${\$node->port}/postgres: its clock is \d+ s behind $what, and $drift};
+	};
+	is((move(@set, '--hold', '--reversible'))[0], 0, 'a set is held');
+	foreach ([ 'DATABASE postgres', 'database', 'ALTER DATABASE postgres RESET' ],
+		[ 'SYSTEM', 'configuration file \S+', 'Remove it there' ])
+	{
+		my ($place, $from, $hint) = @$_;
+		$two->safe_psql('postgres', $_)
+			foreach "ALTER $place SET default_transaction_read_only = on", 'SELECT pg_reload_conf()';
+		await('the setting is loaded', sub { $two->safe_psql('postgres', 'SHOW default_transaction_read_only') eq 'on' });
+		$is_refused->('--cutover', qr/default_transaction_read_only = on, from $from: clients could not write\nHINT: +$hint/,
+			"read only by ALTER $place: --cutover");
+		my $reset = "ALTER $place RESET default_transaction_read_only";
+		$two->safe_psql('postgres', "SET default_transaction_read_only = off; $reset") if $place ne 'SYSTEM';
+		$two->safe_psql('postgres', $_) foreach 'ALTER SYSTEM RESET default_transaction_read_only', 'SELECT pg_reload_conf()';
+	}
+	if ($clock)
+	{
+		set_clock($clock, -7200);
+		$is_refused->('--cutover', $behind->($two, 'that of the source'), 'a clock that has stepped back: --cutover');
+		# As far ahead of the source as it permits.
+		$one->safe_psql('postgres',
+			q{SELECT snowflake_advance('"Insta 8".table_id_seq', snowflake_encode(now() + '55 minutes', 8, 0))});
+		is(sqlstate($one, $insert), '', 'the source makes IDs that are ahead of its clock');
+		set_clock($clock, -600);
+		$is_refused->('--cutover', $behind->($two, 'the last ID of the source'), 'positions that are ahead of the clock: --cutover');
+		set_clock($clock, 0);
+	}
+	is((move(@set, '--cutover'))[0], 0, '--cutover');
+	is(sqlstate($two, $insert), '', 'the target makes IDs');
+	if ($clock)
+	{
+		set_clock($clock, 7200);
+		$is_refused->('--undo', $behind->($one, 'that of the source'), 'a server that is behind the one that is open: --undo');
+		set_clock($clock, 0);
+	}
+	is((move(@set, '--undo'))[0], 0, '--undo');
+	is(sqlstate($one, $insert), '', 'the source makes IDs again');
 };
 
 $_->stop foreach $one, $two;
