@@ -98,6 +98,12 @@ Obstacles find_obstacles_of_closing(Connection& old, const std::vector<SplitShar
 Obstacles try_after_promotion(Connection& old, Connection& standby,
                               const std::vector<SplitShard>& shards);
 
+/* Obstacles of the settings that have an effect at the promotion, and of the clocks: no transaction
+ * would end on one of the servers, or no ID be made. They can also come while the split is under
+ * way. */
+Obstacles find_obstacles_of_promotion(Connection& old, Connection& standby,
+                                      const std::vector<SplitShard>& shards);
+
 /* connections: those of the aliases to the old server, now. PgBouncer opens as many to the standby
  * when it leads the clients there. */
 Obstacles find_too_few_connections(Connection& standby, int connections);

@@ -3,11 +3,13 @@
 #include <map>
 
 #include "base/output.h"
+#include "cutover/opening.h"
 #include "cutover/standby.h"
 #include "fleet/closed.h"
 #include "fleet/in_transit.h"
 #include "postgres/decoding.h"
 #include "postgres/drop_schemas.h"
+#include "postgres/extension.h"
 #include "postgres/trust.h"
 #include "split/session.h"
 #include "split/standby.h"
@@ -35,21 +37,10 @@ SELECT format('role %I may not read the statistics of other roles'' sessions', c
        format('GRANT pg_read_all_stats TO %I; on the server of --from', current_user)
 WHERE NOT pg_has_role('pg_read_all_stats', 'USAGE'))";
 
-/* $1: the name by which the standby is known to the server that it follows; empty if it follows
- * none. A standby that is promoted is in pg_stat_replication no more. If fewer others are left than
- * synchronous_standby_names wants, every COMMIT waits. The number before the parenthesis is how
- * many; a list without it wants one. */
-const char* const kFollowers = R"(
+const char* const kNoFollower = R"(
 SELECT 'no standby follows it: pg_stat_replication has no row in state streaming',
        'Let primary_conninfo of the standby lead to it.'
-WHERE pg_has_role('pg_read_all_stats', 'USAGE') AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')
-UNION ALL
-SELECT format('synchronous_standby_names = ''%s'' wants the standby %s: commits would wait for ever when it is promoted', names, $1::text),
-       'ALTER SYSTEM SET synchronous_standby_names = ...; without it, and SELECT pg_reload_conf();'
-FROM current_setting('synchronous_standby_names') AS names
-WHERE EXISTS (SELECT FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name = $1)
-AND (SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name <> $1)
-    < coalesce(substring(names, '^\s*(?:(?:FIRST|ANY|first|any)\s+)?(\d+)\s*\(')::integer, 1))";
+WHERE pg_has_role('pg_read_all_stats', 'USAGE') AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming'))";
 
 /* The records of moves, and schemas of their name without a record. */
 Obstacles find_unended_moves(Connection& old)
@@ -68,30 +59,35 @@ Obstacles find_unended_moves(Connection& old)
     return found;
 }
 
+Shards side_of(const std::vector<SplitShard>& shards, bool leave)
+{
+    Shards side;
+    for (const SplitShard& shard : shards)
+        if (shard.leaves == leave)
+            side.push_back(shard);
+    return side;
+}
+
 /* Each server closes the shards of one side, and its clients write to the rest. */
 Obstacles find_open_parents_of_sides(Connection& old, const std::vector<SplitShard>& shards)
 {
-    Obstacles found;
-    for (const bool leave : {true, false}) {
-        Shards side;
-        for (const SplitShard& shard : shards)
-            if (shard.leaves == leave)
-                side.push_back(shard);
-        found.add(find_open_parents(old, side));
-    }
+    Obstacles found = find_open_parents(old, side_of(shards, true));
+    found.add(find_open_parents(old, side_of(shards, false)));
     return found;
 }
 
-/* The application_name in primary_conninfo, as the receiver uses it. If there is none, the name is
- * cluster_name or walreceiver, which the receiver gives as fallback_application_name. Empty if no
- * receiver runs. */
-std::string name_of_standby(Connection& standby)
+/* The application_name in primary_conninfo, as the receiver uses it, and its slot. If there is no
+ * such name, it is cluster_name or walreceiver, which the receiver gives as
+ * fallback_application_name. Empty if no receiver runs. */
+std::vector<std::string> names_of_standby(Connection& standby)
 {
-    const Result name = standby.query(R"(
+    const Result receiver = standby.query(R"(
         SELECT coalesce(substring(conninfo, '(?:^|\s)application_name=(\S+)'),
-                        substring(conninfo, 'fallback_application_name=(\S+)'), 'walreceiver')
+                        substring(conninfo, 'fallback_application_name=(\S+)'), 'walreceiver'), slot_name
         FROM pg_stat_wal_receiver)");
-    return name.rows() == 0 ? "" : name.text(0, 0);
+    if (receiver.rows() == 0)
+        return {"", ""};
+    return {receiver.text(0, 0), receiver.text(0, 1)};
 }
 
 } // namespace
@@ -101,6 +97,18 @@ Obstacles find_obstacles_of_closing(Connection& old, const std::vector<SplitShar
     Obstacles found;
     found.read(old, before_closing_sql, {sql_array(schemas_in({shards.begin(), shards.end()}))});
     found.add(find_open_parents_of_sides(old, shards));
+    return found;
+}
+
+Obstacles find_obstacles_of_promotion(Connection& old, Connection& standby,
+                                      const std::vector<SplitShard>& shards)
+{
+    Obstacles found = find_missing_standby(old);
+    found.read(old, without_standby_sql, names_of_standby(standby));
+    found.read(standby, at_promotion_sql);
+    found.add(find_refused_plugins(standby, plugins_of_slots(old)));
+    if (has_extension(standby)) /* else it is another database */
+        found.add(find_slow_clock(old, standby, side_of(shards, true), "the old server"));
     return found;
 }
 
@@ -118,10 +126,10 @@ Obstacles find_obstacles(Connection& old, Connection& standby,
     found.add(find_obstacles_of_closing(old, shards));
     found.add(find_extensions_in(old, schemas_of({shards.begin(), shards.end()})));
     found.add(find_unended_moves(old));
-    found.add(find_missing_standby(old));
     for (Connection* connection : {&old, &standby})
         found.read(*connection, kStatistics);
-    found.read(old, kFollowers, {name_of_standby(standby)});
+    found.read(old, kNoFollower);
+    found.add(find_obstacles_of_promotion(old, standby, shards));
     const Result identity = old.query(R"(
         SELECT system_identifier, oid, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
         FROM pg_control_system(), pg_database WHERE datname = current_database())");

@@ -163,12 +163,13 @@ void SplitCommand::make_triggers()
     }
 }
 
-/* Owners may change tables after the split has begun. */
+/* Tables and settings may change after the split has begun. */
 void SplitCommand::look_again()
 {
     try {
         find_obstacles_of_closing(old_, shards_).raise_first();
         try_after_promotion(old_, servers_.reached(), shards_).raise_first();
+        find_obstacles_of_promotion(old_, servers_.reached(), shards_).raise_first();
     } catch (const Failure& error) {
         throw Failure(error.what() + std::string("\nThen --resume goes on."));
     }

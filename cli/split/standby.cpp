@@ -127,6 +127,11 @@ std::vector<std::string> logical_slots(Connection& old)
     return texts_of(old.query(kSlots));
 }
 
+std::vector<std::string> plugins_of_slots(Connection& old)
+{
+    return texts_of(old.query("SELECT DISTINCT plugin FROM (" + kSlots + ") AS s ORDER BY 1"));
+}
+
 /* Clients wait meanwhile, so the time is limited. A slot waits for transactions that have written;
  * since the promotion there is none. */
 void make_slots(Connection& old, Connection& promoted)

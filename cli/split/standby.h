@@ -37,6 +37,7 @@ void promote(Connection& standby, Clock::time_point deadline);
 /* Names of the logical slots of this database, but for those of global tables, and of a table's
  * copy. */
 std::vector<std::string> logical_slots(Connection& old);
+std::vector<std::string> plugins_of_slots(Connection& old);
 /* Each of them on the promoted server, too, if it is not there: it begins here, so nothing may have
  * been written yet. One that cannot be made is told, because the split can only go on. */
 void make_slots(Connection& old, Connection& promoted);

@@ -14,7 +14,7 @@ FROM (SELECT setting::bigint FROM pg_settings WHERE name = 'snowflake.max_drift'
      (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS c (ms)
 
 -- name: slow_clock
--- As decide_draw(). $1, $2, $3: what the other server has reached, see above; $4: the title of that server.
+-- As decide_draw(). $1, $2, $3: the row of the other server, see above; $4: the title of that server.
 SELECT format('its clock is %s s behind %s%s, and snowflake.max_drift is %s s: a draw would be an error', lead / 1000,
               CASE WHEN $1::bigint > $2::bigint THEN 'the last ID of ' ELSE 'that of ' END, $4::text, max_drift / 1000),
        'Set the clock right.' || CASE WHEN $3::bigint NOT BETWEEN 0 AND max_drift

@@ -89,10 +89,9 @@ FROM pg_subscription JOIN pg_database AS d ON d.oid = subdbid WHERE subenabled
 -- $1: the system identifier, $2: the database's OID, $3: the timeline of the old server, $4: how many logical slots it is to get, $5: the
 -- role of the connection to the old server, to which the record of the split belongs.
 --
--- One that is not in recovery gets that obstacle alone: it has no receiver, so HAVING leaves it out, and pg_is_wal_replay_paused() would be
--- an error there, which CASE prevents. reset_val, because this session has set the parameter itself. The rights are in the catalogs that
--- came by the WAL, so the GRANT is for the server of --from. has_parameter_privilege() is there from PostgreSQL 15 on, the oldest version
--- of the extension.
+-- One that is not in recovery has no receiver, so HAVING leaves it out. reset_val, because this session has set the parameter itself. The
+-- rights are in the catalogs that came by the WAL, so the GRANT is for the server of --from. has_parameter_privilege() is there from
+-- PostgreSQL 15 on, the oldest version of the extension.
 SELECT 'it is no standby of the server: its system identifier is ' || system_identifier || ', not ' || $1::text,
        'Give the standby of the server of --from as --standby; pg_basebackup makes one.'
 FROM pg_control_system() WHERE system_identifier::text <> $1
@@ -113,12 +112,6 @@ SELECT format('max_replication_slots = %s, and %s are in use: it is to have %s m
 FROM current_setting('max_replication_slots') AS most, (SELECT count(*) FROM pg_replication_slots) AS s (used)
 WHERE $4::integer > 0 AND most::integer < used + $4::integer
 UNION ALL
-SELECT 'recovery_min_apply_delay = ' || current_setting('recovery_min_apply_delay'), 'ALTER SYSTEM RESET recovery_min_apply_delay; SELECT pg_reload_conf();'
-WHERE current_setting('recovery_min_apply_delay') <> '0'
-UNION ALL
-SELECT 'its replay is paused', 'SELECT pg_wal_replay_resume();'
-WHERE CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() END
-UNION ALL
 SELECT 'default_transaction_read_only = on: it could not be written to after the promotion', 'ALTER SYSTEM RESET default_transaction_read_only; or remove it from postgresql.conf, and SELECT pg_reload_conf();'
 FROM pg_settings WHERE name = 'default_transaction_read_only' AND reset_val = 'on'
 UNION ALL
@@ -134,3 +127,49 @@ UNION ALL
 SELECT format('role %I may not set default_transaction_read_only by ALTER SYSTEM', current_user),
        format('GRANT ALTER SYSTEM ON PARAMETER default_transaction_read_only TO %I; on the server of --from', current_user)
 WHERE NOT has_parameter_privilege('default_transaction_read_only', 'ALTER SYSTEM')
+
+-- name: without_standby
+-- Waits of the old server for the standby, which is in pg_stat_replication no more when it is promoted. $1: the name by which it is known
+-- there, $2: its slot; empty: none. If fewer others are left than synchronous_standby_names wants, every COMMIT waits. The number before
+-- the parenthesis is how many; a list without it wants one. synchronized_standby_slots is there from PostgreSQL 17 on.
+SELECT format('synchronous_standby_names = ''%s'' wants the standby %s: commits would wait for ever when it is promoted', names, $1::text),
+       'ALTER SYSTEM SET synchronous_standby_names = ...; without it, and SELECT pg_reload_conf();'
+FROM current_setting('synchronous_standby_names') AS names
+WHERE EXISTS (SELECT FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name = $1)
+AND (SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async' AND application_name <> $1)
+    < coalesce(substring(names, '^\s*(?:(?:FIRST|ANY|first|any)\s+)?(\d+)\s*\(')::integer, 1)
+UNION ALL
+SELECT format('synchronized_standby_slots = %L has slot %s of the standby: logical replication would wait for ever when it is promoted',
+              setting, $2::text),
+       format('ALTER SYSTEM SET synchronized_standby_slots = %L; and SELECT pg_reload_conf();', others)
+FROM pg_settings,
+LATERAL (SELECT coalesce(string_agg(name[1], ', ' ORDER BY n) FILTER (WHERE name[1] <> $2), ''), bool_or(name[1] = $2)
+         FROM regexp_matches(setting, '\w+', 'g') WITH ORDINALITY AS m (name, n)) AS s (others, is_there)
+WHERE name = 'synchronized_standby_slots' AND is_there
+
+-- name: at_promotion
+-- Settings of the standby, which are often those of a base backup. Its followers are not synchronous before the promotion (sync_state), so
+-- their names are compared, as the server does it: without case, and * is any. An empty value by ALTER SYSTEM takes precedence over
+-- postgresql.conf, where RESET would not. pg_is_wal_replay_paused() would be an error on a server that is not in recovery.
+SELECT format('synchronous_standby_names = %L, and %s of %s such standbys follow it: each COMMIT would wait after the promotion', setting, there, needed),
+       'ALTER SYSTEM SET synchronous_standby_names = ''''; SELECT pg_reload_conf();'
+FROM pg_settings,
+LATERAL (SELECT coalesce(substring(lower(setting) FROM '^\s*(?:first|any)?\s*(\d+)\s*\(')::integer, 1),
+                ARRAY(SELECT lower(replace(trim(both '"' FROM name[1]), '""', '"'))
+                      FROM regexp_matches(regexp_replace(setting, '^[^"(]*\((.*)\)\s*$', '\1'), '"(?:[^"]|"")*"|[^\s,"]+', 'g') AS m (name))) AS n (needed, names),
+LATERAL (SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND ('*' = ANY (names) OR lower(application_name) = ANY (names))) AS t (there)
+WHERE name = 'synchronous_standby_names' AND setting <> '' AND there < needed AND pg_has_role('pg_read_all_stats', 'USAGE')
+UNION ALL
+SELECT format('synchronized_standby_slots = %L, and it has no slot %s: logical replication from it would wait for ever after the promotion', setting, missing),
+       format('ALTER SYSTEM SET synchronized_standby_slots = %L; SELECT pg_reload_conf();', coalesce(there, ''))
+FROM pg_settings,
+LATERAL (SELECT string_agg(name[1], ', ' ORDER BY n) FILTER (WHERE slot_name IS NULL), string_agg(name[1], ', ' ORDER BY n) FILTER (WHERE slot_name IS NOT NULL)
+         FROM regexp_matches(setting, '\w+', 'g') WITH ORDINALITY AS m (name, n)
+         LEFT JOIN pg_replication_slots ON slot_name = name[1] AND slot_type = 'physical') AS s (missing, there)
+WHERE name = 'synchronized_standby_slots' AND missing IS NOT NULL
+UNION ALL
+SELECT 'recovery_min_apply_delay = ' || current_setting('recovery_min_apply_delay'), 'ALTER SYSTEM RESET recovery_min_apply_delay; SELECT pg_reload_conf();'
+WHERE current_setting('recovery_min_apply_delay') <> '0'
+UNION ALL
+SELECT 'its replay is paused', 'SELECT pg_wal_replay_resume();'
+WHERE CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() END

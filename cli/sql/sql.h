@@ -92,3 +92,5 @@ extern const char after_promotion_sql[];
 extern const char on_old_server_sql[];
 extern const char before_closing_sql[];
 extern const char on_standby_sql[];
+extern const char without_standby_sql[];
+extern const char at_promotion_sql[];

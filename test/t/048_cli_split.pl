@@ -240,6 +240,64 @@ subtest 'obstacles of replication and of connections, and what is only told' => 
 		'a shard that is not there is named');
 };
 
+# Settings of the standby that have an effect when it is promoted. pg_basebackup copies those of ALTER SYSTEM.
+my $slots = 'synchronized_standby_slots';
+my $plugins = 'output_plugin_libraries';
+my $has = sub { $two->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = '$_[0]'") };
+my @settings = (
+	[ 'synchronous_standby_names', q{'FIRST 1 ("Third", fourth)'},
+		qr/synchronous_standby_names = 'FIRST 1 \("Third", fourth\)', and 0 of 1 such standbys follow it: each COMMIT/ ],
+	$has->($slots) ? [ $slots, q{'of_three, of_four'},
+		qr/$slots = 'of_three, of_four', and it has no slot of_three, of_four: logical replication from it would wait/ ] : (),
+	$has->($plugins) ? [ $plugins, 'pgoutput', qr/$plugins = 'pgoutput' does not name test_decoding: no slot/ ] : (),
+	[ 'snowflake.max_drift', q{'1min'},
+		qr/its clock is \d+ s behind the last ID of the old server, and snowflake\.max_drift is 60 s: a draw would be/ ]);
+my $reload = sub {
+	my ($node, $statement) = @_;
+	return $node->safe_psql('postgres', "LOAD 'snowflake'; $statement; SELECT pg_reload_conf()");
+};
+# A reload takes a moment.
+my $await_obstacles = sub {
+	my ($name, $test) = @_;
+	await($name, sub {
+		(undef, $rows) = shard_json($program, 'split', @servers, '--shards', '3-5', '--dry-run');
+		return $test->(join "\n", map { $_->{obstacle} } @$rows) });
+};
+
+subtest 'settings that have an effect at the promotion' => sub {
+	$one->safe_psql('postgres', $_) foreach q{SELECT pg_create_logical_replication_slot('feed', 'test_decoding')},
+		q{SELECT pg_create_physical_replication_slot('of_two')},
+		q{SELECT snowflake_advance('insta4.table_id_seq', snowflake_encode(now() + '30 minutes', 4, 0))};
+	$reload->($two, q{ALTER SYSTEM SET primary_slot_name = 'of_two'});
+	await('the standby uses its slot', sub { $one->safe_psql('postgres',
+		q{SELECT active FROM pg_replication_slots WHERE slot_name = 'of_two'}) eq 't' });
+	$reload->($two, "ALTER SYSTEM SET $_->[0] = $_->[1]") foreach @settings;
+	$reload->($one, "ALTER SYSTEM SET $slots = 'of_two, of_five'") if $has->($slots);
+	my $of_old = qr/$slots = 'of_two, of_five' has slot of_two of the standby.*\n.*SET $slots = 'of_five';/;
+	$await_obstacles->("obstacle: $_->[0]", sub { $_[0] =~ /:${\$two->port}\/postgres: $_->[2]/ }) foreach @settings;
+	$await_obstacles->('the slot of the standby on the old server', sub { $_[0] =~ /:${\$one->port}\/postgres: $of_old/ })
+		if $has->($slots);
+	like($rows->[-1]{obstacle}, qr/HINT:  Set .* If it is right: snowflake\.max_drift = 3600000, as on the old server\./,
+		'a standby with another limit');
+	unlike((shard_json($program, 'split', @servers, '--shards', '3', '--dry-run'))[1][-1]{obstacle}, qr/its clock/,
+		'positions of a shard that stays do not count');
+	my @found = @$rows;
+	my $follower = IPC::Run::start([ 'pg_receivewal', '-D', PostgreSQL::Test::Utils::tempdir(), '-d',
+			$two->connstr . ' application_name=THIRD' ], '>', '/dev/null', '2>', '/dev/null');
+	$await_obstacles->('a standby of the standby that has such a name', sub { $_[0] !~ /synchronous_standby_names/ });
+	$follower->kill_kill;
+	foreach my $row (@found)
+	{
+		my ($port, $statement) = $row->{obstacle} =~ /:(\d+)\/postgres: .*\n +HINT: +(ALTER SYSTEM [^;]*)/ or next;
+		$reload->($_, $statement) foreach grep { $_->port == $port } $one, $two;
+	}
+	$reload->($two, 'ALTER SYSTEM RESET snowflake.max_drift');
+	$await_obstacles->('the statements of the hints are enough', sub { $_[0] eq '' });
+	$reload->($two, 'ALTER SYSTEM RESET primary_slot_name');
+	$reload->($_, "ALTER SYSTEM RESET $slots") foreach $has->($slots) ? $one : ();
+	await('the slot is free', sub { $one->psql('postgres', q{SELECT pg_drop_replication_slot('of_two')}) == 0 });
+};
+
 my $written = "SELECT count(*) FROM insta3.users WHERE name = 'late'";
 
 subtest 'a transaction that does not end in time: the old server is open again, three times' => sub {
@@ -287,6 +345,19 @@ subtest 'obstacles that come when the split has begun' => sub {
 		unlike($err, qr/clients are held|open on the old server again/, 'it is found before clients are held');
 		$one->safe_psql('postgres', $drop);
 	}
+	foreach my $setting (@settings)
+	{
+		my ($name, $value, $problem) = @$setting;
+		$reload->($two, "ALTER SYSTEM SET $name = $value");
+		await("$name is loaded", sub { $two->safe_psql('postgres', "LOAD 'snowflake'; SELECT source FROM pg_settings
+			WHERE name = '$name'") eq 'configuration file' });
+		($status, $out, $err) = split_server(@servers, '--resume', @command, '--timeout', '1s');
+		like("$status $err", qr/^3 .*:${\$two->port}\/postgres: $problem.*\nHINT: .*\nThen --resume goes on/s,
+			"--resume after: $name");
+		unlike($err, qr/clients are held|open on the old server again/, 'it is found before clients are held');
+		$reload->($two, "ALTER SYSTEM RESET $name");
+	}
+	$reload->($one, q{SELECT pg_drop_replication_slot('feed')});
 };
 
 # A standby that lags is waited for while clients write. Ctrl-C while it waits for a transaction.
