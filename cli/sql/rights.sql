@@ -149,3 +149,23 @@ SELECT problem, hint FROM (
     JOIN pg_roles AS r ON r.oid = owner WHERE rolsuper) AS g (title, owner, problem, hint)
 WHERE format('%s of %I', title, pg_get_userbyid(owner)) <> ALL ($3::text[])
 LIMIT 1
+
+-- name: rights_to_read
+-- The remedy where the current role cannot read all rows of tables, of their children and partitions; NULL if it is something else. $1:
+-- OIDs of tables. No policy can help: one that applies to the role may hide rows, whatever it says.
+WITH RECURSIVE tables (tbl) AS (
+    SELECT unnest($1::oid[])
+    UNION
+    SELECT inhrelid FROM pg_inherits JOIN tables ON inhparent = tbl)
+SELECT string_agg(remedy, ' ' ORDER BY remedy)
+FROM (SELECT DISTINCT CASE place WHEN 1 THEN format('GRANT USAGE ON SCHEMA %I TO %I;', nspname, current_user)
+                                 WHEN 2 THEN format('GRANT SELECT ON %s TO %I;', c.oid::regclass, current_user)
+                                 WHEN 3 THEN format('Run it as %sa role with BYPASSRLS, to read all rows of %s.',
+                                                    CASE WHEN NOT relforcerowsecurity
+                                                         THEN format('role %I, the owner, or as ', pg_get_userbyid(relowner)) END,
+                                                    c.oid::regclass) END
+      FROM tables JOIN pg_class AS c ON c.oid = tbl
+      JOIN pg_namespace AS n ON n.oid = relnamespace
+      CROSS JOIN LATERAL (VALUES (1, NOT has_schema_privilege(n.oid, 'USAGE')), (2, NOT has_table_privilege(c.oid, 'SELECT')),
+                                 (3, row_security_active(c.oid))) AS v (place, is_missing)
+      WHERE is_missing) AS r (remedy)

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "fleet/locked.h"
+#include "postgres/unread.h"
 #include "replication/comparison.h"
 #include "replication/keys.h"
 #include "replication/publication.h"
@@ -65,7 +66,7 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
 }
 
 /* The closed rows of a move that is at rest are dropped by --complete. */
-void check_keys(ServerSet& servers, std::vector<CopyFinding>& findings)
+void check_keys(ServerSet& servers, ComparedCopies& compared)
 {
     UncheckedKeys unchecked;
     for (std::size_t i = 0; i < servers.size(); i++) {
@@ -77,26 +78,47 @@ void check_keys(ServerSet& servers, std::vector<CopyFinding>& findings)
             Shards set = one.set;
             for (Shard& shard : set)
                 shard.quoted = server.identifier(shard.schema);
-            for (const Obstacle& broken : find_broken_references(server, set, unchecked, true))
-                findings.push_back({server.address().text(),
-                                    {"key", short_title_of(set), broken.problem, broken.hint}});
+            try {
+                for (const Obstacle& broken : find_broken_references(server, set, unchecked, true))
+                    compared.findings.push_back(
+                        {server.address().text(),
+                         {"key", short_title_of(set), broken.problem, broken.hint}});
+            } catch (const ServerError& error) {
+                if (!server.is_alive())
+                    throw;
+                server.rollback();
+                compared.is_all = false;
+                warn(short_title_of(set) + ": foreign keys are not checked: " + error.what());
+            }
         }
     }
 }
 
-/* Who has locked the schema on one of the two servers. */
-std::string holder_of(ServerSet& servers, const Side& publisher, const Side& follower)
+/* Who has locked the schema on one of the two servers, and else the error. A server that is lost
+ * ends verify. */
+std::string reason_of(const ServerError& error, ServerSet& servers, const Side& publisher,
+                      const Side& follower)
 {
+    std::string hint;
     for (const std::size_t i : {publisher.server, follower.server}) {
         Connection& server = servers[i].connection;
+        if (!server.is_alive())
+            throw error;
         server.rollback();
+        const Result schema =
+            server.query("SELECT n.oid, array_agg(c.oid) FROM pg_namespace AS n "
+                         "JOIN pg_class AS c ON relnamespace = n.oid AND relkind IN ('r', 'p') "
+                         "WHERE nspname = $1 GROUP BY n.oid",
+                         {publisher.move.shard.schema});
+        if (schema.rows() == 0)
+            continue;
         Locked locked = find_locked(server);
-        const Result schema = server.query("SELECT oid FROM pg_namespace WHERE nspname = $1",
-                                           {publisher.move.shard.schema});
-        if (schema.rows() > 0 && locked.count(schema.text(0, 0)) > 0)
+        if (error.sqlstate == kLockTimeout && locked.count(schema.text(0, 0)) > 0)
             return server.server() + " has it " + locked[schema.text(0, 0)];
+        if (error.sqlstate == kInsufficientPrivilege && hint.empty())
+            hint = hint_for_unread(server, schema.text(0, 1));
     }
-    return "it was locked";
+    return error.sqlstate == kLockTimeout ? "it was locked" : error.what() + hint;
 }
 
 } // namespace
@@ -105,7 +127,7 @@ ComparedCopies compare_copies(ServerSet& servers)
 {
     const auto [publishers, followers] = read_sides(servers);
     ComparedCopies compared;
-    check_keys(servers, compared.findings);
+    check_keys(servers, compared);
     for (const auto& [id, publisher] : publishers) {
         const InTransit& move = publisher.move;
         /* Nothing follows any more, so the two sides differ by the writes of clients since the
@@ -123,14 +145,13 @@ ComparedCopies compare_copies(ServerSet& servers)
             warn("rows are not compared: the copy is at step " + follower->second.move.step);
         else
             try {
-                /* A Failure is of this shard, as a slot that is gone or a copy that does not catch
-                 * up, and the others are compared. A ServerError ends verify with exit code 3. */
+                /* An error is of this shard, as a slot that is gone, a copy that does not catch up,
+                 * or a table that the role may not read. The others are compared. */
                 compare(servers, publisher, follower->second, compared);
             } catch (const ServerError& error) {
-                if (error.sqlstate != kLockTimeout)
-                    throw;
                 compared.is_all = false;
-                warn("rows are not compared: " + holder_of(servers, publisher, follower->second));
+                warn("rows are not compared: " +
+                     reason_of(error, servers, publisher, follower->second));
             } catch (const Failure& error) {
                 warn(std::string("rows are not compared: ") + error.what());
             }

@@ -6,8 +6,11 @@
 #include <map>
 #include <mutex>
 
+#include "base/quoting.h"
 #include "base/timeouts.h"
+#include "fleet/locked.h"
 #include "postgres/parallel.h"
+#include "postgres/unread.h"
 #include "sql/sql.h"
 
 namespace
@@ -90,25 +93,36 @@ public:
     }
 
     /* In the order of the columns. */
-    OtherIds result()
+    OtherIds result(Connection& connection)
     {
-        OtherIds found = {{}, locked_};
+        for (const auto& [key, unread] : unread_)
+            tell(connection, unread);
+        OtherIds found = {{}, locked_.empty() && unread_.empty()};
         for (const std::vector<Row>& of_batch : findings_)
             found.findings.insert(found.findings.end(), of_batch.begin(), of_batch.end());
         return found;
     }
 
 private:
-    /* A table that is locked, or was dropped meanwhile, is no obstacle to the others. */
+    /* Tables of a shard with the same SQLSTATE, and the error of the first. */
+    struct Unread {
+        const Shard* shard;
+        std::string error;
+        std::map<std::string, std::string> tables{}; /* names by OID */
+    };
+
+    /* A table that is locked, that this role may not read, or that was dropped meanwhile, is no
+     * obstacle to the others. */
     void look_at(Connection& connection, const IdColumns& columns, std::vector<Row>& findings)
     {
         try {
             add_findings(count_other_ids(connection, columns, is_full_), columns, findings);
         } catch (const ServerError& error) {
-            if (columns.size() == 1 && error.sqlstate != kLockTimeout)
+            if (!connection.is_alive())
                 throw;
             if (columns.size() == 1)
-                return leave_out(connection, *columns[0].shard);
+                return error.sqlstate == kLockTimeout ? leave_out(connection, *columns[0].shard)
+                                                      : note(columns[0], error);
             for (const IdColumn& column : columns)
                 if (!is_left_out(*column.shard))
                     look_at(connection, {column}, findings);
@@ -147,6 +161,25 @@ private:
                  (holder.empty() ? "locked" : holder));
     }
 
+    void note(const IdColumn& column, const ServerError& error)
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        unread_.insert({{column.shard->number, error.sqlstate}, {column.shard, error.what()}})
+            .first->second.tables[column.table_oid] = column.table;
+    }
+
+    static void tell(Connection& connection, const Unread& unread)
+    {
+        std::string names;
+        std::vector<std::string> oids;
+        for (const auto& [oid, name] : unread.tables) {
+            names += (names.empty() ? "" : ", ") + visible(name);
+            oids.push_back(oid);
+        }
+        warn(unread.shard->title() + ": IDs are not looked at in " + names + ": " + unread.error +
+             hint_for_unread(connection, sql_array(oids)));
+    }
+
     const std::string server_;
     const IdColumns columns_;
     const bool is_full_;
@@ -155,6 +188,7 @@ private:
     std::vector<std::vector<Row>> findings_; /* by batch */
     std::mutex mutex_;
     Locked locked_;
+    std::map<std::pair<int, std::string>, Unread> unread_; /* by shard and SQLSTATE */
 };
 
 } // namespace
@@ -181,5 +215,5 @@ OtherIds find_other_ids(Connection& connection, const Shards& shards, const Veri
         all.push_back(&one);
     all_or_none(all.size(),
                 [&](std::size_t i, const auto& check) { search.work_on(*all[i], check); });
-    return search.result();
+    return search.result(connection);
 }

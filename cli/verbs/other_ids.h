@@ -6,14 +6,13 @@
 
 #include "base/output.h"
 #include "base/shards.h"
-#include "fleet/locked.h"
 #include "postgres/connection.h"
 #include "postgres/values.h"
 #include "verbs/verbs.h"
 
 struct OtherIds {
     std::vector<Row> findings; /* finding, server, object, problem, hint */
-    Locked locked;             /* shards whose IDs were not all looked at; it was told why */
+    bool is_all;               /* else it was told which IDs were not looked at, and why */
 };
 
 /* Settings of a session that reads the tables of all owners. */

@@ -521,9 +521,18 @@ my $reader;
 subtest 'verify reads as far as the rights of a role go' => sub {
 	$node->safe_psql('postgres', 'CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader');
 	$reader = $node->connstr('postgres') . ' user=reader';
+	my $foreign = $node->safe_psql('postgres', 'SELECT snowflake_encode(now(), 7, 1)');
+	$node->safe_psql('postgres', "INSERT INTO insta6.log (id) VALUES ($foreign)");
 	($status, $out, $err) = run_shard($program, 'verify', $reader);
-	ok($status == 3 && $err =~ /row-level security policy for table "users"/,
-		'verify: rows that a policy hides are an error');
+	is($status, 3, 'verify: rows that a policy hides are an error');
+	my $owner = $node->safe_psql('postgres', q{SELECT relowner::regrole FROM pg_class WHERE oid = 'insta6.users'::regclass});
+	my $hidden = qr/ERROR:  query would be affected by row-level security policy for table "users"\nSERVER:.*/;
+	like($err, qr/^snowflake-shard: shard $_, schema insta$_: IDs are not looked at in insta$_\.users: $hidden
+HINT:  Run it as role $owner, the owner, or as a role with BYPASSRLS, to read all rows of insta$_\.users\.$/m,
+		"verify: of shard $_, and who reads them") foreach 1, 6;
+	like($out, qr/^\S+: insta6\.log\.id: 1 ID not of shard 6, the smallest is $foreign$/m,
+		'verify: the findings of other tables are told') or diag($err);
+	$node->safe_psql('postgres', "DELETE FROM insta6.log WHERE id = $foreign");
 	$node->safe_psql('postgres', 'ALTER ROLE reader BYPASSRLS');
 	is((run_shard($program, 'verify', $reader))[0], 0, 'verify: by a role that is no superuser');
 	$node->safe_psql('postgres', q{
@@ -543,6 +552,12 @@ subtest 'verify reads as far as the rights of a role go' => sub {
 		'verify: a sequence that it may not read is a finding');
 	$node->safe_psql('postgres', $rows->[0]{hint});
 	is((run_shard($program, 'verify', $some))[0], 0, 'verify: the hint mends it');
+	$node->safe_psql('postgres', 'REVOKE SELECT ON insta6.log FROM all_but_one');
+	($status, $out, $err) = run_shard($program, 'verify', $some);
+	ok($status == 3 && $err =~ /in insta6\.log: ERROR:  permission denied for table log\nSERVER:.*\nHINT:  (GRANT .*)/,
+		'verify: a table that it may not read is an error') or diag($err);
+	is($1, 'GRANT SELECT ON insta6.log TO all_but_one;', 'verify: with the missing right');
+	like($out, qr/^\d+ shards on 1 server, /m, 'verify: and the other tables are looked at');
 	$node->safe_psql('postgres', 'DROP OWNED BY all_but_one; DROP ROLE all_but_one');
 };
 

@@ -171,6 +171,16 @@ subtest 'a table that is locked while verify compares rows' => sub {
 	is((run_shard($program, 'verify', '--rows', @nodes))[0], 0, 'then all rows are compared');
 };
 
+subtest 'verify --rows by a role without a right' => sub {
+	$two->safe_psql('postgres', 'REVOKE SELECT ON insta5.counted FROM onlooker');
+	($status, $out, $err) = run_shard($program, 'verify', '--rows', map { $_->connstr('postgres') . ' user=onlooker' } @nodes);
+	is($status, 3, 'exit code 3');
+	like($err, qr/^snowflake-shard: shard 5: rows are not compared: ERROR:  permission denied for table counted\nSERVER:.*
+HINT:  GRANT SELECT ON insta5\.counted TO onlooker;$/m, 'the shard and the missing right are named');
+	like($out, qr/^1 shard on 2 servers, \d findings?$/m, 'and the findings are told') or diag($err);
+	$two->safe_psql('postgres', 'GRANT SELECT ON insta5.counted TO onlooker');
+};
+
 subtest 'a comparison that was interrupted is continued' => sub {
 	# As a command leaves it that was killed behind these tables.
 	$one->safe_psql('postgres', q{
