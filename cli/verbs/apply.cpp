@@ -37,13 +37,14 @@ void commit(Connection& connection)
  * REPEATABLE READ would be taken by the SELECT of the lock, before it waits, and would not show the
  * record of the run that held the lock. A change without a record keeps the session's
  * default_transaction_isolation. client_connection_check_interval: the backend of a command that is
- * killed ends, and does not finish the statement. */
+ * killed ends, and does not finish the statement. row_security = off: an UPDATE that would leave
+ * out rows because of a policy is an error. */
 void begin(Connection& connection, const Change& change, const RunOptions& options)
 {
-    connection.run(std::string("BEGIN") +
-                   (change.name.empty() ? "" : " ISOLATION LEVEL READ COMMITTED") +
-                   "; SET LOCAL client_connection_check_interval = '500ms'; " +
-                   connection.timeouts_sql("SET LOCAL", "DEFAULT"));
+    connection.run(
+        std::string("BEGIN") + (change.name.empty() ? "" : " ISOLATION LEVEL READ COMMITTED") +
+        "; SET LOCAL client_connection_check_interval = '500ms'; SET LOCAL row_security = off; " +
+        connection.timeouts_sql("SET LOCAL", "DEFAULT"));
     if (options.lock_timeout > 0)
         connection.run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
 }

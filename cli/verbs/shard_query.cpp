@@ -21,12 +21,14 @@ void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
  * of its shard, and the timeout of a role would end it there. statement_timeout is of each
  * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
  * count. client_connection_check_interval: the backend of a command that is killed ends, and does
- * not finish the query. Values of all servers are written in one form. */
+ * not finish the query. row_security = off: a policy that would hide rows is an error. Values of
+ * all servers are written in one form. */
 std::string ShardQuery::beginning(const Connection& connection) const
 {
     std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
                       "SET LOCAL idle_in_transaction_session_timeout = 0; "
-                      "SET LOCAL client_connection_check_interval = '500ms'; " +
+                      "SET LOCAL client_connection_check_interval = '500ms'; "
+                      "SET LOCAL row_security = off; " +
                       value_text_settings("SET LOCAL") +
                       connection.timeouts_sql("SET LOCAL", "DEFAULT") + "; ";
     if (options_.statement_timeout > 0)

@@ -53,7 +53,8 @@ void tell_role(void* argument)
 
 /* Policies hide no row from a superuser, and must not here without a word. So the owner reads all
  * of his tables, also if row security is forced on him (SECURITY_NOFORCE_RLS), and a policy of
- * another owner's table is an error (row_security). Other callers see the owner's rows. */
+ * another owner's table is an error (row_security). Other callers see the owner's rows; query and
+ * run set row_security = off for them, too. */
 void restrict_to(owner::Rights& rights, Oid role)
 {
     const bool is_superuser = superuser_arg(rights.user);

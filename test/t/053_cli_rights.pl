@@ -94,7 +94,7 @@ sub plant
 		CREATE CONSTRAINT TRIGGER planted_last AFTER INSERT ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
 			EXECUTE FUNCTION fired();
 		CREATE RULE planted AS ON UPDATE TO users DO ALSO SELECT climb('rule');
-		ALTER TABLE users ENABLE ROW LEVEL SECURITY; ALTER TABLE users FORCE ROW LEVEL SECURITY;
+		ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY planted ON users USING (climb('policy') = 1);
 		CREATE VIEW photos AS SELECT climb('view') AS id, defined() AS d, u.p::text FROM users AS u});
 	return;
@@ -248,6 +248,40 @@ subtest 'a role that may not act as the owners works with its own rights, as in 
 		"0shard,schema,reads\n5,insta5,reader\n", 'a reader reads as itself');
 	is(run_as('super', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out,
 		"0shard,schema,reads\n5,insta5,mallory\n", 'a superuser as the owner');
+};
+
+# Shard 8 has all rows for its owner; shard 5 has a table under FORCE ROW LEVEL SECURITY, and one of another owner.
+subtest 'rows that a policy hides are an error' => sub {
+	psql_as('eve', q{SELECT snowflake_create_shard(8, 'insta8'); CREATE TABLE insta8.people (n integer);
+		CREATE TABLE insta8.notes (n integer); INSERT INTO insta8.people VALUES (1), (2), (3)});
+	psql_as('mallory', q{SET search_path = insta5; CREATE TABLE people (n integer); INSERT INTO people VALUES (1), (2);
+		ALTER TABLE people ENABLE ROW LEVEL SECURITY; CREATE POLICY odd ON people USING (n % 2 = 1); CREATE TABLE notes (n integer);
+		ALTER TABLE notes ENABLE ROW LEVEL SECURITY; CREATE VIEW seen AS TABLE notes});
+	$node->safe_psql('postgres', q{ALTER TABLE insta5.notes OWNER TO eve; GRANT SELECT ON insta5.notes TO mallory;
+		GRANT pg_read_all_data TO reader});
+	my @count = ('query', '--shards', '5,8', '--format', 'csv', '--sql', 'SELECT count(*) FROM people');
+	my $hidden = qr/^snowflake-shard: shard 5: ERROR:  query would be affected by row-level security policy for table "people"/m;
+	is(run_as('reader', @count) . $out, "3shard,schema,count\n8,insta8,3\n", 'for a reader: the other shards answer');
+	like($err, qr/$hidden\nSERVER:.*\nHINT:  Run it as role mallory, the owner, or as a role with BYPASSRLS, to read all rows of insta5\.people\.$/m,
+		'table and shard are named, with who reads all');
+	is(run_as('deploy', @count), 0, 'the owner reads all of his rows');
+	psql_as('mallory', 'ALTER TABLE insta5.people FORCE ROW LEVEL SECURITY');
+	is(run_as('super', @count) . $out, "0shard,schema,count\n5,insta5,2\n8,insta8,3\n", 'and a superuser under FORCE, too');
+	is(run_as('deploy', @count) . $out, "3shard,schema,count\n8,insta8,3\n", 'but not a member of the owner');
+	like($err, qr/$hidden\nHINT:  .*\n    The SQL works with the rights of role mallory/m, 'who is told') or diag($err);
+	is(run_as('deploy', 'run', '--shards', '5', '--sql', 'UPDATE people SET n = n + 2'), 3, 'nor does run change some of the rows');
+	is(run_as('deploy', 'run', '--shards', '5', '--sql', 'SET LOCAL row_security = on; UPDATE people SET n = n + 2'), 0,
+		'unless its SQL says so');
+	is($node->safe_psql('postgres', 'SELECT string_agg(n::text, \' \' ORDER BY n) FROM insta5.people'), '2 3', 'as psql does');
+	foreach my $relation ('notes', 'seen')
+	{
+		is(run_as('super', 'query', '--shards', '5', '--sql', "TABLE $relation"), 3, "$relation: a table of another owner");
+		like($err, qr/for table "notes".*HINT:  Run it as a role with BYPASSRLS that may not act as role mallory, to read all/s,
+			'with who reads it');
+	}
+	$node->safe_psql('postgres', 'ALTER ROLE reader BYPASSRLS');
+	is(run_as('reader', @count) . $out, "0shard,schema,count\n5,insta5,2\n8,insta8,3\n", 'as a role with BYPASSRLS does');
+	$node->safe_psql('postgres', 'REVOKE pg_read_all_data FROM reader; ALTER ROLE reader NOBYPASSRLS');
 };
 
 subtest 'the shard of a superuser' => sub {
