@@ -1,10 +1,13 @@
 #include "definition/definition.h"
 
+#include "base/interrupt.h"
+#include "base/timeouts.h"
 #include "definition/marks.h"
 #include "definition/restored.h"
 #include "definition/rows.h"
 #include "postgres/dump.h"
 #include "postgres/sql_text.h"
+#include "postgres/unread.h"
 
 namespace
 {
@@ -57,6 +60,17 @@ std::size_t end_of_batch(const std::vector<Shard>& shards, std::size_t begin,
             break;
     }
     return end;
+}
+
+/* pg_dump locks tables, and reads sequences. */
+std::string hint_for_dump(Connection& connection, const Shard& shard)
+{
+    const Result relations =
+        connection.query("SELECT coalesce(array_agg(c.oid), '{}') FROM pg_class AS c "
+                         "JOIN pg_namespace AS n ON n.oid = relnamespace "
+                         "WHERE nspname = $1 AND relkind IN ('r', 'p', 'S')",
+                         {shard.schema});
+    return hint_for_unread(connection, relations.text(0, 0), false);
 }
 
 } // namespace
@@ -116,35 +130,60 @@ std::vector<Definition::Change> Definition::changes(const Entries& present) cons
         present);
 }
 
-/* The changes of these shards; none of one that is as the template. */
-std::vector<std::vector<Definition::Change>>
-Definition::changes_of(Connection& connection, const std::vector<Shard>& shards) const
+/* If pg_dump fails for the shards together, it is one of them: each half is dumped again. A wait
+ * for a lock is short then. */
+std::vector<Definition::Compared> Definition::compare_batch(Connection& connection,
+                                                            const Shards& shards,
+                                                            const std::string& lock_timeout) const
 {
+    std::vector<Compared> compared;
+    try {
+        auto entries = read_entries(connection, schemas_in(shards), lock_timeout);
+        for (const Shard& shard : shards)
+            compared.push_back({changes(marked(entries[shard.schema], shard))});
+        return compared;
+    } catch (const Failure& error) {
+        stop_if_interrupted();
+        connection.rollback();
+        connection.run(""); /* throws if the server is lost */
+        if (shards.size() == 1)
+            return {{{}, error.what() + hint_for_dump(connection, shards[0])}};
+    }
+    const auto middle = shards.begin() + static_cast<std::ptrdiff_t>(shards.size() / 2);
+    for (const Shards& half : {Shards(shards.begin(), middle), Shards(middle, shards.end())})
+        for (Compared& one : compare_batch(connection, half, milliseconds_of(timeouts::kOneLock)))
+            compared.push_back(std::move(one));
+    return compared;
+}
+
+std::vector<Definition::Compared> Definition::compare(Connection& connection,
+                                                      const Shards& shards) const
+{
+    connection.run(lock_timeout_sql(timeouts::kReadLock, false));
+    const std::string lock_timeout = connection.query("SHOW lock_timeout").text(0, 0);
     const std::map<std::string, std::size_t> tables = count_tables(connection);
-    std::vector<std::vector<Change>> found;
+    std::vector<Compared> compared;
     for (std::size_t begin = 0, end = 0; begin < shards.size(); begin = end) {
         end = end_of_batch(shards, begin, tables);
-        std::vector<std::string> schemas;
-        for (std::size_t i = begin; i < end; i++)
-            schemas.push_back(shards[i].schema);
-        auto entries = read_entries(connection, schemas);
-        for (std::size_t i = begin; i < end; i++)
-            found.push_back(changes(marked(entries[shards[i].schema], shards[i])));
+        const auto first = shards.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto last = shards.begin() + static_cast<std::ptrdiff_t>(end);
+        for (Compared& one : compare_batch(connection, Shards(first, last), lock_timeout))
+            compared.push_back(std::move(one));
     }
-    return found;
+    return compared;
 }
 
 /* A shard of each kind is dumped. Its changes have marks, so those of the others of its kind are
- * the same, with their own names and numbers. */
-std::vector<DifferentShard> Definition::find_different(Connection& connection,
-                                                       const std::vector<Shard>& shards,
-                                                       Progress& progress) const
+ * the same, with their own names and numbers. If that shard cannot be dumped, each of its kind is.
+ */
+Differences Definition::find_different(Connection& connection, const Shards& shards,
+                                       Progress& progress) const
 {
     const std::vector<std::string> texts =
         read_rows(connection, shards, template_, [&] { progress.step(); });
     std::map<std::string, std::size_t> kind_of_text;
     std::vector<std::size_t> kinds; /* of the shards */
-    std::vector<Shard> dumped;      /* of each kind */
+    Shards dumped;                  /* of each kind */
     for (std::size_t i = 0; i < shards.size(); i++) {
         const auto [kind, is_new] = kind_of_text.emplace(texts[i], dumped.size());
         if (is_new || texts[i].empty())
@@ -153,12 +192,24 @@ std::vector<DifferentShard> Definition::find_different(Connection& connection,
         if (kind->second == dumped.size())
             dumped.push_back(shards[i]);
     }
-    const auto found = changes_of(connection, dumped);
-    std::vector<DifferentShard> different;
+    std::vector<Compared> compared = compare(connection, dumped);
+    Shards alone;
     for (std::size_t i = 0; i < shards.size(); i++)
-        if (!found[kinds[i]].empty())
-            different.push_back({shards[i], differences_of(found[kinds[i]], shards[i])});
-    return different;
+        if (!compared[kinds[i]].error.empty() && dumped[kinds[i]].schema != shards[i].schema) {
+            kinds[i] = compared.size() + alone.size();
+            alone.push_back(shards[i]);
+        }
+    for (Compared& one : compare(connection, alone))
+        compared.push_back(std::move(one));
+    Differences found;
+    for (std::size_t i = 0; i < shards.size(); i++) {
+        const auto& [changes, error] = compared[kinds[i]];
+        if (!error.empty())
+            found.errors[error].insert(shards[i].number);
+        else if (!changes.empty())
+            found.shards.push_back({shards[i], differences_of(changes, shards[i])});
+    }
+    return found;
 }
 
 std::vector<Difference> Definition::compare_copy(Connection& connection, const Shard& copy,

@@ -25,6 +25,12 @@ struct DifferentShard {
     std::vector<Difference> differences;
 };
 
+/* The shards in the order in which they are given. By error, the shards that could not be read. */
+struct Differences {
+    std::vector<DifferentShard> shards{};
+    std::map<std::string, ShardSet> errors{};
+};
+
 class Definition
 {
 public:
@@ -33,12 +39,11 @@ public:
 
     const std::string& dump() const { return dump_; }
 
-    /* The shards that differ from the template, or from a copy of it; in the order in which they
-     * are given. The connection is to the server of the shards. Several threads may call it, with
-     * connections of their own. Nothing is written. */
-    std::vector<DifferentShard> find_different(Connection& connection,
-                                               const std::vector<Shard>& shards,
-                                               Progress& progress) const;
+    /* The shards that differ from the template, or from a copy of it. The connection is to the
+     * server of the shards. Several threads may call it, with connections of their own. Nothing is
+     * written. */
+    Differences find_different(Connection& connection, const std::vector<Shard>& shards,
+                               Progress& progress) const;
 
     /* Notes how a copy is written, of which this is the dump; returns the changes made by default
      * privileges and event triggers. To be called before find_different(), which then takes a shard
@@ -59,8 +64,14 @@ private:
     Entries marked(const Entries& entries, const Shard& shard) const;
     std::vector<Change> changes_by(const KeyOf& key_of, const Entries& present) const;
     std::vector<Change> changes(const Entries& present) const;
-    std::vector<std::vector<Change>> changes_of(Connection& connection,
-                                                const std::vector<Shard>& shards) const;
+    /* Of a shard; or why it could not be read. */
+    struct Compared {
+        std::vector<Change> changes{};
+        std::string error{};
+    };
+    std::vector<Compared> compare(Connection& connection, const Shards& shards) const;
+    std::vector<Compared> compare_batch(Connection& connection, const Shards& shards,
+                                        const std::string& lock_timeout) const;
     const Shard template_;
     std::string dump_;
     Entries entries_; /* with marks */

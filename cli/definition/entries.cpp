@@ -185,12 +185,13 @@ split_dump(Connection& connection, const std::vector<std::string>& schemas, cons
 /* A schema whose name has a semicolon is dumped alone: in a heading among others, it could not be
  * told from theirs. */
 std::map<std::string, Entries> read_entries(Connection& connection,
-                                            const std::vector<std::string>& schemas)
+                                            const std::vector<std::string>& schemas,
+                                            const std::string& lock_timeout)
 {
     std::map<std::string, Entries> entries;
     std::vector<std::string> together;
     const auto read = [&](const std::vector<std::string>& some) {
-        entries.merge(split_dump(connection, some, Archive(connection, some).text()));
+        entries.merge(split_dump(connection, some, Archive(connection, some, lock_timeout).text()));
     };
     for (const std::string& schema : schemas)
         if (schema.find(';') == std::string::npos)

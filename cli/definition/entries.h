@@ -21,9 +21,10 @@ struct Entry {
 using Entries = std::vector<Entry>;
 
 /* The entries of each schema, with the privileges that its objects have in effect, and without the
- * triggers of a move or a split. */
+ * triggers of a move or a split. lock_timeout: of pg_dump, which sets the session's to 0. */
 std::map<std::string, Entries> read_entries(Connection& connection,
-                                            const std::vector<std::string>& schemas);
+                                            const std::vector<std::string>& schemas,
+                                            const std::string& lock_timeout);
 
 /* The same of a dump of these schemas. The privileges are read from the server, not from the dump:
  * the connection is to the database that was dumped. */

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/quoting.h"
+#include "base/timeouts.h"
 #include "definition/marks.h"
+#include "postgres/sql_text.h"
 #include "sql/sql.h"
 
 namespace
@@ -43,6 +45,7 @@ std::vector<std::string> read_batch(Connection connection, const Shards& shards,
 {
     std::vector<std::vector<std::string>> rows(shards.size());
     connection.run(kSettings);
+    connection.run(lock_timeout_sql(timeouts::kReadLock, false));
     const Result result = connection.query(
         definition_sql,
         {connection.query("SELECT $1::regnamespace[]::oid[]", {schemas_of(shards)}).text(0, 0)});
@@ -72,7 +75,7 @@ std::vector<std::string> read_rows(const Connection& connection, const Shards& s
                  read_batch(Connection(connection.dsn_of_server()), batch, template_shard))
                 texts.push_back(std::move(text));
         } catch (const ServerError&) {
-            /* An object that was dropped after its row was read. */
+            /* An object that was dropped after its row was read, or is locked. */
             texts.resize(at + batch.size());
         }
         for (std::size_t i = 0; i < batch.size(); i++)

@@ -1,7 +1,6 @@
 #include "fleet/locked.h"
 
 #include "base/quoting.h"
-#include "base/timeouts.h"
 #include "postgres/sql_text.h"
 #include "sql/sql.h"
 
@@ -13,10 +12,4 @@ Locked find_locked(Connection& connection)
     for (int i = 0; i < rows.rows(); i++)
         locked[rows.text(i, 0)] = "locked by " + visible(rows.text(i, 1));
     return locked;
-}
-
-std::string lock_timeout_sql(std::chrono::milliseconds timeout, bool is_local)
-{
-    return "SELECT set_config('lock_timeout', '" + milliseconds_of(timeout) + "', " +
-           (is_local ? "true" : "false") + ") WHERE current_setting('lock_timeout') = '0'";
 }

@@ -7,13 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/timeouts.h"
 #include "postgres/connection.h"
 
 /* The locks by the OID of the schema: "locked by process 4711 (role app): TRUNCATE photos". */
 using Locked = std::map<std::string, std::string>;
 Locked find_locked(Connection& connection);
-
-/* A wait for a lock, where the session has no lock_timeout of its own: a statement, without
- * PGOPTIONS, a role or a database with one. is_local: for the transaction. */
-std::string lock_timeout_sql(std::chrono::milliseconds timeout, bool is_local);

@@ -44,7 +44,7 @@ std::string path_for(const Connection& connection, const std::string& name)
     return find_program(name, connection.version()).path;
 }
 
-/* pg_dump's own message does not name the server, and stands above those of other shards. */
+/* pg_dump's own message does not name the server. */
 std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
 {
     const std::string path = path_for(connection, "pg_dump");
@@ -110,7 +110,8 @@ std::string NamelessFile::path() const
     return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
 }
 
-Archive::Archive(const Connection& connection, const std::vector<std::string>& schemas)
+Archive::Archive(const Connection& connection, const std::vector<std::string>& schemas,
+                 const std::string& lock_timeout)
     : schema_(schemas.size() == 1 ? schemas[0] : ""),
       pg_restore_(path_for(connection, "pg_restore"))
 {
@@ -119,6 +120,8 @@ Archive::Archive(const Connection& connection, const std::vector<std::string>& s
      * rows are in the section data. */
     options.insert(options.end(), {"--section=pre-data", "--section=post-data", "--format=custom",
                                    "--compress=0", "--file=" + archive_.path()});
+    if (!lock_timeout.empty())
+        options.push_back("--lock-wait-timeout=" + lock_timeout);
     run_pg_dump(connection, options);
     pre_data_ = read_items("pre-data");
     post_data_ = read_items("post-data");

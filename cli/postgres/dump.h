@@ -40,8 +40,8 @@ private:
 
 /* The objects of schemas without rows; materialized views that are filled are refreshed. The server
  * must not be newer than pg_dump. A schema that does not exist is an error of pg_dump. pg_dump
- * takes ACCESS SHARE on every table, so it waits for an ALTER TABLE. Failure if pg_dump fails; its
- * message stands on the standard error.
+ * takes ACCESS SHARE on every table, so it waits for an ALTER TABLE, up to lock_timeout. Failure
+ * with its message if pg_dump fails.
  *
  * A file of the custom format, made once: all parts of it are of the same snapshot. */
 class Archive
@@ -57,7 +57,8 @@ public:
         enum class Kind { schema, privileges_of_schema, other } kind;
     };
 
-    Archive(const Connection& connection, const std::vector<std::string>& schemas);
+    Archive(const Connection& connection, const std::vector<std::string>& schemas,
+            const std::string& lock_timeout = "");
 
     /* The items in the order in which they are to be made. */
     const std::vector<Item>& items(Section section) const;

@@ -217,6 +217,21 @@ std::string describe_end(int status)
     return "has failed with exit status " + std::to_string(WEXITSTATUS(status));
 }
 
+/* The program begins each message with its name: "error: ...; detail: ...". */
+std::string in_one_line(const std::string& program, const std::string& messages)
+{
+    const std::string begin = "\n" + program + ": ";
+    std::string line;
+    std::string left = "\n" + trimmed(messages);
+    while (!left.empty()) {
+        const std::size_t from = left.rfind(begin, 0) == 0 ? begin.size() : 1;
+        const std::size_t end = std::min(left.find(begin, from), left.size());
+        line += (line.empty() ? "" : "; ") + visible(left.substr(from, end - from));
+        left.erase(0, end);
+    }
+    return line;
+}
+
 /* A file without a name, to be read from its beginning. */
 class TextFile
 {
@@ -299,12 +314,16 @@ std::string run_program(const std::string& path, const std::vector<std::string>&
     const Ended ended = run(path, arguments,
                             password.empty() ? std::vector<std::string>()
                                              : std::vector<std::string>{"PGPASSWORD=" + password});
-    /* pg_dump names objects as their owners did. */
-    std::cerr << visible(ended.errors, "\n\t") << std::flush;
-    if (ended.status != 0)
+    if (ended.status != 0) {
+        const std::string name = path.substr(path.rfind('/') + 1);
         throw Failure(is_interrupted()
                           ? "stopped"
-                          : path.substr(path.rfind('/') + 1) + " failed; its message stands above");
+                          : name + " failed: " +
+                                (ended.errors.empty() ? "it " + describe_end(ended.status)
+                                                      : in_one_line(name, ended.errors)));
+    }
+    /* pg_dump names objects as their owners did. */
+    std::cerr << visible(ended.errors, "\n\t") << std::flush;
     return ended.output;
 }
 

@@ -22,10 +22,10 @@ struct Program {
  * runs. */
 Program find_program(const std::string& name, int server_version);
 
-/* Runs a program without a shell and returns its standard output; its errors go to our standard
+/* Runs a program without a shell and returns its standard output; its warnings go to our standard
  * error, without control characters, when it has ended. A password is passed in the environment,
- * because ps shows arguments. The program ends with this command, also after kill -9. Failure if
- * its exit status is not 0; "stopped" after Ctrl-C. */
+ * because ps shows arguments. The program ends with this command, also after kill -9. Failure with
+ * its messages if its exit status is not 0; "stopped" after Ctrl-C. */
 std::string run_program(const std::string& path, const std::vector<std::string>& arguments,
                         const std::string& password = "");
 

@@ -65,6 +65,12 @@ std::string milliseconds_of(std::chrono::milliseconds time)
     return std::to_string(time.count());
 }
 
+std::string lock_timeout_sql(std::chrono::milliseconds timeout, bool is_local)
+{
+    return "SELECT set_config('lock_timeout', '" + milliseconds_of(timeout) + "', " +
+           (is_local ? "true" : "false") + ") WHERE current_setting('lock_timeout') = '0'";
+}
+
 std::string is_utf8_sql(const std::string& name)
 {
     return "(getdatabaseencoding() <> 'SQL_ASCII' OR " + name + R"( ~ E'^('

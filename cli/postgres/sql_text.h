@@ -28,6 +28,10 @@ std::string code_of(std::string sql);
 std::string milliseconds_of(double seconds);
 std::string milliseconds_of(std::chrono::milliseconds time);
 
+/* A wait for a lock, where the session has no lock_timeout of its own: a statement, without
+ * PGOPTIONS, a role or a database with one. is_local: for the transaction. */
+std::string lock_timeout_sql(std::chrono::milliseconds timeout, bool is_local);
+
 /* The bytes from begin to the one before end. */
 struct Range {
     std::size_t begin;

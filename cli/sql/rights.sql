@@ -151,8 +151,8 @@ WHERE format('%s of %I', title, pg_get_userbyid(owner)) <> ALL ($3::text[])
 LIMIT 1
 
 -- name: rights_to_read
--- The remedy where the current role cannot read all rows of tables, of their children and partitions; NULL if it is something else. $1:
--- OIDs of tables. No policy can help: one that applies to the role may hide rows, whatever it says.
+-- The remedy where the current role cannot read tables, their children and partitions, or sequences; NULL if it is something else. $1: OIDs;
+-- $2: all rows are to be read. No policy can help: one that applies to the role may hide rows, whatever it says.
 WITH RECURSIVE tables (tbl) AS (
     SELECT unnest($1::oid[])
     UNION
@@ -167,7 +167,7 @@ FROM (SELECT DISTINCT CASE place WHEN 1 THEN format('GRANT USAGE ON SCHEMA %I TO
       FROM tables JOIN pg_class AS c ON c.oid = tbl
       JOIN pg_namespace AS n ON n.oid = relnamespace
       CROSS JOIN LATERAL (VALUES (1, NOT has_schema_privilege(n.oid, 'USAGE')), (2, NOT has_table_privilege(c.oid, 'SELECT')),
-                                 (3, row_security_active(c.oid))) AS v (place, is_missing)
+                                 (3, $2 AND row_security_active(c.oid))) AS v (place, is_missing)
       WHERE is_missing) AS r (remedy)
 
 -- name: readers_past_policies

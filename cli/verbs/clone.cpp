@@ -177,8 +177,10 @@ void check_present(const std::vector<Present>& present, const Definition& defini
     Progress progress("compare");
     for (const auto& [connection, shards] : present) {
         progress.expect(shards.size());
-        for (const auto& [shard, differences] :
-             definition.find_different(connection, shards, progress))
+        const Differences found = definition.find_different(connection, shards, progress);
+        if (!found.errors.empty())
+            throw Failure(found.errors.begin()->first);
+        for (const auto& [shard, differences] : found.shards)
             names += "\n    " + visible(shard.schema) + ": " + differences[0].object;
     }
     if (!names.empty())

@@ -49,8 +49,8 @@ std::size_t count_shards(const ShardsOfServers& shards)
 
 struct DifferentShards {
     std::string server;
-    std::vector<DifferentShard> shards;
-    std::size_t compared;
+    Differences found;
+    std::size_t count;
     std::vector<OutsideChildren> incomplete;
 };
 
@@ -86,6 +86,17 @@ bool warn_of(const std::vector<OutsideChildren>& incomplete)
     return !incomplete.empty();
 }
 
+/* How many shards could not be read. */
+std::size_t tell(const std::map<std::string, ShardSet>& errors)
+{
+    std::size_t count = 0;
+    for (const auto& [error, shards] : errors) {
+        count += shards.size();
+        warn((shards.size() == 1 ? "shard " : "shards ") + format_shards(shards) + ": " + error);
+    }
+    return count;
+}
+
 void add(Table& table, const std::string& server, const DifferentShard& different)
 {
     const auto& [shard, differences] = different;
@@ -105,14 +116,18 @@ int diff_shards(const DiffOptions& options)
     const ShardsOfServers shards = choose_others(servers, all, home, options.shards);
     Table table = {{"shard", "schema", "server", "change", "object", "statement"}, {}};
     ShardSet numbers;
-    /* Without those of a server that is lost meanwhile. */
+    /* Without those of a server that is lost meanwhile, or that could not be read. */
     std::size_t compared = 0;
+    bool is_all = true;
     bool is_incomplete = false;
-    for (const auto& [server, some, count, incomplete] :
+    for (const auto& [server, found, count, incomplete] :
          find_all_different(servers, home, shards, all)) {
         compared += count;
+        const std::size_t failed = tell(found.errors);
+        compared -= failed;
+        is_all = is_all && failed == 0;
         is_incomplete = warn_of(incomplete) || is_incomplete;
-        for (const DifferentShard& different : some) {
+        for (const DifferentShard& different : found.shards) {
             numbers.insert(different.shard.number);
             add(table, server, different);
             if (!options.json)
@@ -124,5 +139,7 @@ int diff_shards(const DiffOptions& options)
     else
         std::cout << count_of(compared, "shard") << " compared with " << visible(home.shard.schema)
                   << ", different: " << format_shards(numbers) << "\n";
+    if (!is_all)
+        return servers.exit_code(kFailed);
     return servers.exit_code(numbers.empty() && !is_incomplete ? kDone : kFound);
 }

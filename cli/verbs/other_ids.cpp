@@ -10,6 +10,7 @@
 #include "base/timeouts.h"
 #include "fleet/locked.h"
 #include "postgres/parallel.h"
+#include "postgres/sql_text.h"
 #include "postgres/unread.h"
 #include "sql/sql.h"
 

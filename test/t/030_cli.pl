@@ -286,6 +286,21 @@ subtest 'diff and clone name a shard that differs' => sub {
 	$node->safe_psql('postgres', "ALTER TABLE insta$odd.users ADD COLUMN m insta$odd.mood");
 };
 
+subtest 'diff goes on without a shard that is locked' => sub {
+	$node->safe_psql('postgres', "ALTER TABLE insta$odd.users DROP COLUMN m");
+	my $locked = $odd % $count + 1;
+	my $holder = $node->background_psql('postgres');
+	$holder->query_safe("BEGIN; LOCK TABLE insta$locked.users");
+	local $ENV{PGOPTIONS} = '-c lock_timeout=100ms';
+	($status, $out, $err) = run_shard($program, 'diff', $node, '--template', 'insta0', '--shards', "1-$count");
+	is($status, 3, 'diff: a shard is locked, exit code 3');
+	like($out, qr/^${\($count - 1)} shards compared with insta0, different: $odd$/m, 'diff: the others are compared');
+	like($err, qr/^snowflake-shard: shard $locked: \S+: pg_dump failed: .*LOCK TABLE .*\binsta$locked\.users\b/m,
+		'diff: the shard is named, with the table');
+	$holder->quit;
+	$node->safe_psql('postgres', "ALTER TABLE insta$odd.users ADD COLUMN m insta$odd.mood");
+};
+
 subtest 'diff finds references to the template, and takes texts as they are' => sub {
 	is((run_shard($program, 'diff', $node, '--template', 'insta0'))[0], 0, 'diff: the shard is mended');
 	my @wrong = (

@@ -299,5 +299,17 @@ subtest 'diff writes nothing: a role that may only read can run it' => sub {
 		'diff: by a role that may only read');
 };
 
+subtest 'diff goes on without a shard that the role may not read' => sub {
+	$node->safe_psql('postgres', qq{REVOKE pg_read_all_data FROM report; GRANT USAGE ON SCHEMA insta5, insta6, insta7, insta8 TO report;
+		GRANT SELECT ON ALL TABLES IN SCHEMA insta5, insta6, insta7, insta8 TO report;
+		GRANT SELECT ON ALL SEQUENCES IN SCHEMA insta5, insta6, insta7, insta8 TO report;
+		REVOKE SELECT ON insta7.photos FROM report; ALTER TABLE insta8.photos ADD x integer});
+	is(difference('insta5', $node->connstr('postgres') . ' user=report', '--shards', '6-8'),
+		'3, insta8 missing TABLE photos, insta8 added TABLE photos', 'the others are compared');
+	my $refused = qr/ERROR:  permission denied for table photos; .*LOCK TABLE .*\binsta7\.photos\b/;
+	like($err, qr/^snowflake-shard: shard 7: \S+: pg_dump failed: .*$refused.*\nHINT:  GRANT SELECT ON insta7\.photos TO report;$/m,
+		'the shard is named, with the missing right');
+};
+
 $node->stop;
 done_testing();
