@@ -64,7 +64,7 @@ private:
     Entries marked(const Entries& entries, const Shard& shard) const;
     std::vector<Change> changes_by(const KeyOf& key_of, const Entries& present) const;
     std::vector<Change> changes(const Entries& present) const;
-    /* Of a shard; or why it could not be read. */
+    /* The changes of a shard; or why it could not be read. */
     struct Compared {
         std::vector<Change> changes{};
         std::string error{};

@@ -37,7 +37,7 @@ void await_setting(Connection& standby, const std::string& value)
 
 const std::string kSlots = R"(
     SELECT slot_name, plugin, two_phase FROM pg_replication_slots
-    WHERE slot_type = 'logical' AND NOT temporary AND database = current_database() AND slot_name !~ '^(snowflake_|pg_[0-9]+_sync_)' ORDER BY 1)";
+    WHERE slot_type = 'logical' AND NOT temporary AND database = current_database() AND slot_name !~ '^(snowflake_|pg_[0-9]+_sync_|pg_repack_[0-9])' ORDER BY 1)";
 
 } // namespace
 

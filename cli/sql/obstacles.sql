@@ -117,7 +117,8 @@ WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AN
 
 -- name: other_readers
 -- Publications that have the shard's tables, and slots whose readers get their changes. On a server without the schema only FOR ALL TABLES
--- counts. Other plugins know no publications. The slots of a table's copy belong to a subscription that has a slot of its own.
+-- counts. Other plugins know no publications. The slots of a table's copy belong to a subscription that has a slot of its own. From 19 on
+-- REPACK (CONCURRENTLY) has a slot, pg_repack_PID, while it runs.
 WITH publications AS (
     SELECT pubname FROM pg_publication AS p
     WHERE pubname !~ '^snowflake_(move_|global)'
@@ -129,7 +130,7 @@ WITH publications AS (
     SELECT 1, 'publication ' || quote_ident(pubname) FROM publications
     UNION ALL
     SELECT 2, 'slot ' || slot_name FROM pg_replication_slots
-    WHERE slot_type = 'logical' AND database = current_database() AND slot_name !~ '^(snowflake_(move_|global)|pg_[0-9]+_sync_)'
+    WHERE slot_type = 'logical' AND database = current_database() AND slot_name !~ '^(snowflake_(move_|global)|pg_[0-9]+_sync_|pg_repack_[0-9])'
     AND (plugin <> 'pgoutput' OR EXISTS (TABLE publications))
 )
 SELECT string_agg(name, ', ' ORDER BY kind, name) FROM readers AS r (kind, name) HAVING count(*) > 0

@@ -41,7 +41,7 @@ SELECT format('logical slot %s of database %I would be on this server alone', sl
             WHEN slot_name ~ '^pg_[0-9]+_sync_' THEN 'Wait until its subscriber has copied the table'
             ELSE format('SELECT pg_drop_replication_slot(%L); and make one on each server after the split', slot_name) END
 FROM pg_replication_slots
-WHERE slot_type = 'logical' AND NOT starts_with(slot_name, 'snowflake_global_')
+WHERE slot_type = 'logical' AND slot_name !~ '^(snowflake_global_|pg_repack_[0-9])' -- the one of REPACK (CONCURRENTLY) ends with it
 AND (database <> current_database() OR slot_name ~ '^(snowflake_|pg_[0-9]+_sync_)' AND NOT starts_with(slot_name, 'snowflake_move_'))
 UNION ALL
 SELECT format('%s has default_transaction_read_only = off, so it could draw IDs on the standby before that is opened', place),

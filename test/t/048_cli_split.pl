@@ -515,6 +515,8 @@ sub through
 }
 $one->safe_psql('postgres', 'CREATE PUBLICATION photos FOR TABLE ' . join(', ', map { "insta$_.photos" } 1, 3 .. 5));
 $one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('reader', 'pgoutput')});
+# As REPACK (CONCURRENTLY) of PostgreSQL 19 has one while it runs.
+$one->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('pg_repack_4711', 'test_decoding')});
 my %writers =
 	(1 => start_writers(2, 'insta1', [], through(1, $pooler)), 4 => start_writers(2, 'insta4', [], through(4, $pooler)),
 	5 => start_writers(2, 'insta5', [], through(5, $second_pooler)),
@@ -555,6 +557,9 @@ subtest 'a split while clients write' => sub {
 	note($err);
 	is($two->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 'f', 'the standby was promoted');
 	is(open_shards($one, $two), '(0,1,2) (3,4,5)', 'each shard is open on one server');
+	is($two->safe_psql('postgres', q{SELECT string_agg(slot_name, ' ') FROM pg_replication_slots WHERE slot_type = 'logical'}), 'reader',
+		'the new server has a slot for each reader, and none of REPACK');
+	$one->safe_psql('postgres', q{SELECT pg_drop_replication_slot('pg_repack_4711')});
 	is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('reader', NULL, 1,
 		'proto_version', '1', 'publication_names', 'everything') WHERE encode(data, 'escape') ~ 'snowflake_split\\\\000(state|bounds)'}),
 		'1', 'the slot of the new server begins with the opening');

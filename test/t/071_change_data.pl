@@ -142,7 +142,10 @@ sub follow
 
 subtest 'a move names publications and slots' => sub {
 	my ($one, $two) = map { qr/\S+:${\$_->port}\/postgres/ } @nodes;
+	# As REPACK (CONCURRENTLY) of PostgreSQL 19 has one while it runs.
+	$nodes[0]->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('pg_repack_4711', 'test_decoding')});
 	is(move(@nodes, '--dry-run', '--trust-readers'), 'exit code 0', 'they are no obstacles') or diag($move_error);
+	$nodes[0]->safe_psql('postgres', q{SELECT pg_drop_replication_slot('pg_repack_4711')});
 	my $readers = qr/publication debezium, slot debezium/;
 	like($move_error, qr/$one: $readers: changes of the shard come from there until .*, and then from $two/, 'source');
 	like($move_error, qr/$two: $readers: the copied rows come from there, too/, 'target');
