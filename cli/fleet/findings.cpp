@@ -59,6 +59,16 @@ std::string kind_of(const InTransit& move)
     return move.phase == Phase::held ? "held" : "reverse replication";
 }
 
+/* Rows have to be compared since a server has changed. note: the statement that goes on then. */
+std::string hint_of_other(const InTransit& move, const std::string& note)
+{
+    return move.phase == Phase::held
+               ? command_of(move, "--hold") + " compares all rows."
+               : "verify --rows compares them, and so does --undo before it opens. If they are "
+                 "equal: " +
+                     note;
+}
+
 /* Findings about a set that is held, or about reverse replication. The server that publishes has
  * them: the other one has nothing to report. A standby has the record, but not the slot, so only
  * its primary is asked. */
@@ -76,6 +86,8 @@ public:
                     " has changed since it was copied, or its catalogue was written, as by REINDEX "
                     "CONCURRENTLY",
                 command_of(move, "--hold") + " compares it, and all rows, again.");
+        for (const Obstacle& other : find_other_sender(connection, move.record))
+            add(other.problem, hint_of_other(move, other.hint));
         for (const Obstacle& one : find_standby_of_any_name(connection))
             add(one.problem, one.hint);
         const Result unsafe = find_unsafe_slot(connection, move.record);
@@ -121,13 +133,10 @@ void check_follower(Connection& connection, const InTransit& move,
     for (const Obstacle& skipped : find_skipped(connection, move.record))
         findings.push_back({kind_of(move), object, skipped.problem,
                             "verify --rows compares them. " + skipped.hint});
-    for (const Obstacle& promoted : find_promoted(connection, move.record))
-        findings.push_back(
-            {kind_of(move), object, promoted.problem,
-             move.phase == Phase::held
-                 ? command_of(move, "--hold") + " compares all rows."
-                 : "verify --rows compares them, and so does --undo before it opens. " +
-                       promoted.hint});
+    for (const Obstacle& one : find_unsubscribed(connection, move.record, move.set))
+        findings.push_back({kind_of(move), object, one.problem, one.hint});
+    for (const Obstacle& other : find_other_follower(connection, move.record))
+        findings.push_back({kind_of(move), object, other.problem, hint_of_other(move, other.hint)});
     for (const Obstacle& one : find_unsynchronized(connection, move.record))
         findings.push_back({kind_of(move), object, one.problem, one.hint});
 }

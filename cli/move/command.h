@@ -158,7 +158,11 @@ void copy_shards(Servers& servers, const Move& move, const Workers& workers, con
  * clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);
 
-/* The rows of all tables up to this size, in bytes. MustStartAnew if the target has others. */
+/* Replication can have missed rows: a table was rewritten, or a server is another one than it was.
+ */
+bool may_differ(Servers& servers, const Move& move);
+/* The rows of all tables up to this size, in bytes, and of all tables if they may differ.
+ * MustStartAnew if the target has others. */
 void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size, Laps& laps);
 
 /* Each connection string of the list is connected to once, all at the same time, and no connection

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/output.h"
+#include "fleet/failover.h"
 #include "move/command.h"
 #include "move/fingerprint.h"
 #include "move/replication.h"
@@ -41,17 +42,39 @@ FollowerRows compare(Servers& servers, const Move& move, const std::vector<std::
     }
 }
 
+/* The target first: only the record of the source lets --cutover begin. */
+void note_compared(Servers& servers, const Move& move)
+{
+    const bool is_held = require_state(servers.source, move).is_held;
+    if (is_held)
+        write_compared(servers.target, move, true);
+    write_compared(servers.source, move, is_held);
+}
+
 } // namespace
 
 /* A table that is rewritten is not decoded: ALTER COLUMN ... TYPE ... USING can give its rows other
- * values, and DROP COLUMN with ADD COLUMN, where pg_dump writes the same definition. So the size
- * does not count if the catalogue was written. The definition is noted anew when the rows were
- * found equal, and with the fingerprint of before: a command that is killed meanwhile, or a rewrite
- * that comes meanwhile, makes the next one compare them again. */
+ * values, and DROP COLUMN with ADD COLUMN, where pg_dump writes the same definition. After a change
+ * of one of the servers it can have missed rows. */
+bool may_differ(Servers& servers, const Move& move)
+{
+    return !is_untouched(servers.source, move) ||
+           !Following(servers.target, servers.source, move.name).change().empty();
+}
+
+/* The size does not count if rows may differ. Definition and servers are noted anew when the rows
+ * were found equal, and as they were before: a command that is killed meanwhile, or a change that
+ * comes meanwhile, makes the next one compare them again. */
 void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t max_size, Laps& laps)
 {
     Connection& source = servers.source;
-    Connection& target = servers.target;
+    const Following following(servers.target, source, move.name);
+    const std::string change = following.change();
+    if (!change.empty()) {
+        forget_compared_tables(source, move);
+        max_size = SIZE_MAX;
+        warn(change + ". So all rows are compared");
+    }
     std::optional<Archive> written;
     if (!is_untouched(source, move)) {
         note_fingerprint(source, move);
@@ -75,11 +98,9 @@ void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t ma
                           lines_of(found.unknown));
         if (written)
             note_definition(source, move, *written);
-        /* The target first: only the record of the source lets --cutover begin. */
-        const bool is_held = require_state(source, move).is_held;
-        if (is_held)
-            write_compared(target, move, true);
-        write_compared(source, move, is_held);
+        if (!change.empty())
+            following.note();
+        note_compared(servers, move);
         return;
     }
     throw MustStartAnew("the rows differ, and nothing was opened", lines_of(found.differences));

@@ -5,6 +5,7 @@
 #include "cutover/lag.h"
 #include "cutover/waiting.h"
 #include "fleet/catalog.h"
+#include "fleet/failover.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/indexes.h"
@@ -182,6 +183,7 @@ void Copy::finish(int index_jobs)
     check_replicated_rows(target_, move_.shards);
     write_step(target_, move_, Step::ready);
     subscribe("slot_name = '" + move_.slot + "'" + failover_option(target_, source_));
+    Following(target_, source_, move_.name).note();
     target_.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
 }
 
@@ -214,13 +216,53 @@ void Copy::subscribe(const std::string& options)
                       move_.name + ". Give another --source");
 }
 
+/* After a failover of the source to a standby that lacks changes the slot can be ahead of its WAL:
+ * the target had them, and goes on from there. Until the WAL is there, changes of the source are
+ * not sent. */
+void pass_slot(Servers& servers, const Move& move, std::int64_t ahead)
+{
+    constexpr std::int64_t kMost = 1 << 30;
+    constexpr std::int64_t kPiece = 1 << 20;
+    const std::string problem = servers.target.server() + " is ahead of " +
+                                servers.source.server() + " by " + pretty_size(ahead) + " of WAL";
+    if (ahead > kMost)
+        throw MustStartAnew(problem);
+    warn(problem + ", which is filled up now");
+    forget_following(servers.target, move.name);
+    servers.source.query("SELECT pg_logical_emit_message(true, '', repeat(' ', $1))",
+                         {std::to_string(std::min(ahead, kPiece))});
+}
+
 /* Little may be left while no worker runs: the launcher waits for wal_retrieve_retry_interval
- * before it starts one again. So a row passes through the stream while clients still write. */
+ * before it starts one again. So a row passes through the stream while clients still write. The
+ * slot can pass it, and the target have no row: then changes of clients are lost in the same way.
+ * The slot is read before the row. */
 void await_probe(Servers& servers, const Move& move)
 {
-    const std::string probe = send_probe(servers.source, move);
-    const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
-    await_replication(servers, move, [&] { return servers.target.query(sql, {probe}).rows() > 0; });
+    std::string probe;
+    std::string at;
+    const auto send = [&] {
+        probe = send_probe(servers.source, move);
+        at = servers.source.query("SELECT pg_current_wal_lsn()").text(0, 0);
+    };
+    send();
+    await_replication(servers, move, [&] {
+        const Result slot = servers.source.query(
+            "SELECT confirmed_flush_lsn >= $2::pg_lsn, pg_wal_lsn_diff(confirmed_flush_lsn, "
+            "pg_current_wal_lsn())::bigint FROM pg_replication_slots WHERE slot_name = $1",
+            {move.slot, at});
+        const std::string sql = move.sql("SELECT FROM @move@.marker WHERE id = $1::uuid");
+        if (servers.target.query(sql, {probe}).rows() > 0)
+            return true;
+        if (slot.rows() == 0 || !slot.flag(0, 0))
+            return false;
+        find_unsubscribed(servers.target, move.name, move.shards).raise_first();
+        forget_following(servers.target, move.name);
+        if (slot.number(0, 1) > 0)
+            pass_slot(servers, move, slot.number(0, 1));
+        send();
+        return false;
+    });
 }
 
 } // namespace
@@ -284,6 +326,10 @@ void await_lag(Servers& servers, const Move& move, Clock::duration max_lag)
             return false;
         left = lag.number(0, 0);
         wait.tell();
+        if (left < 0) {
+            pass_slot(servers, move, -left);
+            return false;
+        }
         return measured.is_small(left, lag.number(0, 1));
     });
     await_probe(servers, move);

@@ -95,11 +95,11 @@ void MoveCommand::follow()
     const Watch on_target(target_, stop_or_tell(target_));
     prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
     is_recorded_ = true;
-    const bool is_promoted = was_promoted(target_, move_.name);
     if (is_fenced()) {
         /* The rows can be compared only when the source is open and its changes come. */
-        if (is_promoted)
-            throw Failure(target_.server() + " " + kMayLack +
+        if (const std::string change = Following(target_, source_, move_.name).change();
+            !change.empty())
+            throw Failure(change +
                           ". Rows are compared before the fence alone: give --abort first");
         return;
     }
@@ -107,19 +107,14 @@ void MoveCommand::follow()
     require_no_dependents(source_, move_.shards);
     copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
                 laps_);
+    find_unsubscribed(target_, move_.name, move_.shards).raise_first();
     await_lag(servers, move_, limits_.max_lag);
     laps_.add("catching up");
-    if (is_promoted) {
-        warn(target_.server() + " " + kMayLack);
-        forget_compared_tables(source_, move_); /* those of before */
-        compare_before_cutover(servers, move_, SIZE_MAX, laps_);
-        note_timeline(target_, move_.name);
-    } else if (!standing().is_undo() || !is_untouched(source_, move_)) {
-        /* An undo compares no rows if nothing tells that they may differ: verify --rows compares
-         * reverse replication, and the undo may be urgent. */
+    /* An undo compares no rows if nothing tells that they may differ: verify --rows compares
+     * reverse replication, and the undo may be urgent. */
+    if (!standing().is_undo() || may_differ(servers, move_))
         compare_before_cutover(servers, move_, is_to_be_held() ? SIZE_MAX : options_.verify_size,
                                laps_);
-    }
 }
 
 int MoveCommand::hold()

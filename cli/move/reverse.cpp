@@ -2,6 +2,7 @@
 
 #include "base/output.h"
 #include "cutover/waiting.h"
+#include "fleet/failover.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/obstacles.h"
@@ -43,11 +44,13 @@ void await_reader(Connection& target, const Move& back, Clock::time_point deadli
 }
 
 /* The changes that the target has received from the source must not be sent back. */
-void enable_at(Connection& source, const Move& back, const std::string& position)
+void enable_at(Servers& servers, const Move& back, const std::string& position)
 {
+    Connection& source = servers.source;
     begin_at(source, back.name, position);
     source.run("BEGIN");
     write_reverse(source, back, Step::ready);
+    Following(source, servers.target, back.name).note();
     source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
 }
 
@@ -128,7 +131,7 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
         lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
     lock_and_run(source, limits.deadline(),
                  [&] { check_replicated_rows(servers.source, move.shards); });
-    enable_at(source, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
+    enable_at(servers, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
     finish_reverse(target, source, move);
     await_reader(target, back, limits.deadline());
     return "";

@@ -1,6 +1,5 @@
 #include "move/state.h"
 
-#include "fleet/failover.h"
 #include "postgres/trust.h"
 #include "sql/sql.h"
 
@@ -43,8 +42,6 @@ void write_step(Connection& connection, const Move& move, Step step, const std::
                               "'fenced' AND step <> 'fenced' THEN clock_timestamp() ELSE "
                               "closed_at END"),
                      {text_of(step), marker});
-    if (step == Step::ready)
-        note_timeline(connection, move.name);
 }
 
 Clock::duration time_since_closing(Connection& source, const Move& move)
@@ -123,6 +120,4 @@ void write_reverse(Connection& connection, const Move& move, Step step)
     connection.query(move.sql("UPDATE @move@.state SET step = $1, marker = NULL, "
                               "is_reversible = false, is_reverse = true, is_held = false"),
                      {text_of(step)});
-    if (step == Step::ready)
-        note_timeline(connection, move.name);
 }

@@ -24,7 +24,7 @@ void make_state(Connection& connection, const Move& move, const std::string& id,
                 const Address& other, Step step);
 
 /* Runs in the transaction that does the step, if there is one. The marker is erased if none is
- * given. With Step::ready the server begins to follow, and its timeline is noted. */
+ * given. */
 void write_step(Connection& connection, const Move& move, Step step,
                 const std::string& marker = "");
 

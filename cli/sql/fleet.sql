@@ -40,11 +40,34 @@ CROSS JOIN LATERAL (
     SELECT CASE WHEN slot_name IS NULL THEN 'slot ' || name || ' is gone'
                 WHEN wal_status = 'lost' THEN 'slot ' || name || ' has lost WAL'
                 WHEN NOT active THEN 'it does not read slot ' || name
+                WHEN behind < 0 THEN 'it is ahead by ' || pg_size_pretty(-behind) || ', as after a failover: changes of here are not sent until then'
                 WHEN wal_status = 'unreserved' OR greatest(behind, kept) > 1e9
                     THEN 'it is behind by ' || pg_size_pretty(behind) || ', and its slot keeps ' || pg_size_pretty(kept) || ' of WAL' END
     FROM pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) AS behind,
          pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) AS kept) AS p (problem)
 WHERE problem IS NOT NULL
+
+-- name: unsubscribed
+-- The tables of a set which the apply worker of its subscription passes over. $1: the record, $2: the schemas. Those that have come with the
+-- set have the trigger of the fence. A table that is being copied ('i', 'd' ...) waits for ever, because its rows are here.
+SELECT format('subscription %I lacks %s of the set, and passes over changes of these: %s', subname,
+              CASE count WHEN 1 THEN '1 table' ELSE count || ' tables' END, names),
+       CASE WHEN is_copied THEN 'Rows were to be copied once more (copy_data = true). The set has to be copied anew: docs/moves.md, "Failover".'
+            ELSE CASE WHEN subenabled THEN '' ELSE format('ALTER SUBSCRIPTION %I ENABLE; ', subname) END
+                 || format('ALTER SUBSCRIPTION %I REFRESH PUBLICATION WITH (copy_data = false);', subname) END
+FROM pg_subscription AS s
+JOIN pg_database AS d ON d.oid = subdbid AND datname = current_database()
+CROSS JOIN LATERAL (
+    SELECT count(*), bool_or(srsubstate IS NOT NULL),
+           string_agg(c.oid::regclass::text, ', ' ORDER BY c.oid) FILTER (WHERE n <= 3) || CASE WHEN count(*) > 3 THEN ' ...' ELSE '' END
+    FROM (SELECT c.oid, srsubstate, row_number() OVER (ORDER BY c.oid) AS n
+          FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+          LEFT JOIN pg_subscription_rel ON srsubid = s.oid AND srrelid = c.oid
+          WHERE relkind = 'r' AND srsubstate IS DISTINCT FROM 'r'
+            AND (nspname = $1 AND relname = 'marker'
+                 OR nspname = ANY ($2::name[]) AND EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'snowflake_move'))) AS c
+    ) AS t (count, is_copied, names)
+WHERE subname = $1 AND count > 0
 
 -- name: locked_schemas
 -- Locks on a schema (DROP SCHEMA), on a table, an index, a TOAST table and its index: REINDEX locks these. A statement of another role is

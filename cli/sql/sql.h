@@ -30,6 +30,7 @@ extern const char fingerprint_sql[];
 /* fleet.sql */
 extern const char makers_sql[];
 extern const char broken_following_sql[];
+extern const char unsubscribed_sql[];
 extern const char locked_schemas_sql[];
 extern const char outside_children_sql[];
 

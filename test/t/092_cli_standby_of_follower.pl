@@ -127,7 +127,8 @@ sub lose_changes
 	return $standby;
 }
 
-my $lacks = qr/was promoted since it began to follow, and may lack changes that are not sent again/;
+my $id = qr/system \d+, timeline \w{8}, subscription \d+ with \d tables of transaction \d+/;
+my $lacks = qr/has changed since it began to follow, and may lack changes that are not sent again: it was $id, and is $id/;
 my $differs = qr/the rows differ, and nothing was opened\..*\n    table insta5\.t: \S+ has 1 row, key \(\d+\), \S+ has no row/;
 
 subtest 'an asynchronous standby of the target' => sub {
@@ -139,7 +140,8 @@ subtest 'an asynchronous standby of the target' => sub {
 	like($move_error, $lacks, 'and says why all rows were compared');
 	is_refused([ $one, $two, '--hold' ], $differs, 'so is --hold');
 	$two->safe_psql('postgres', 'COMMENT ON TABLE snowflake_move_5.state IS NULL');
-	is(findings(), '', 'without the timeline, as of version 1.1, verify does not know');
+	like(findings(), qr/^held: .*: it was not noted, and is $id: .* --hold compares all rows\.$/, 'version 1.1 has noted nothing');
+	is_refused([ $one, $two, '--cutover', '--verify', '0' ], $differs, 'so rows are compared');
 	moves([ $one, $two, '--abort' ], 'aborted', '--abort');
 	moves([ $one, $two, '--hold' ], 'held', 'held anew');
 	my $standby = new_standby($two, 'standby4');
@@ -153,7 +155,7 @@ subtest 'an asynchronous standby of the target' => sub {
 
 subtest 'an asynchronous standby of the server that follows in reverse replication' => sub {
 	$one = lose_changes($two, $one, 'standby5');
-	my $note = qr/COMMENT ON TABLE snowflake_move_5\.state IS 'timeline \w{8}';/;
+	my $note = qr/COMMENT ON TABLE snowflake_move_5\.state IS '$id; it follows system \d+, timeline \w{8}';/;
 	like(findings(), qr/^reverse replication: the server $lacks: verify --rows compares them, .* If they are equal: $note$/,
 		'verify tells');
 	like(findings('--rows'), qr/^rows: table insta5\.t: .* has no row: --undo would open these rows\. .* --complete/m,
@@ -168,9 +170,82 @@ subtest 'an asynchronous standby of the server that follows in reverse replicati
 	moves([ $one, $two, '--undo' ], 'undone', '--undo then');
 };
 
+# What pg_upgrade before 17 and pg_dump leave: a subscription without tables, disabled.
+sub restore_subscription
+{
+	my ($follower, $publisher) = @_;
+	my $made = $follower->safe_psql('postgres', q{SELECT format('CREATE SUBSCRIPTION snowflake_move_5 CONNECTION %L
+		PUBLICATION snowflake_move_5 WITH (connect = false, slot_name = %I)', subconninfo, subslotname) FROM pg_subscription});
+	$follower->safe_psql('postgres', $_) foreach 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE',
+		'ALTER SUBSCRIPTION snowflake_move_5 SET (slot_name = NONE); DROP SUBSCRIPTION snowflake_move_5';
+	await('nobody reads the slot', sub {
+		$publisher->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active') eq '0' });
+	$follower->safe_psql('postgres', $made);
+	return;
+}
+
+my $update = "UPDATE insta5.t SET v = v || '+' WHERE id IN (SELECT id FROM insta5.t LIMIT 100)";
+my $refresh = 'ALTER SUBSCRIPTION snowflake_move_5 REFRESH PUBLICATION WITH (copy_data = false);';
+my $differ = qr/the rows differ, and nothing was opened\..*\n    table insta5\.t: .* and \d\d more differences$/m;
+
+# The statements of the finding, while the publisher has 100 acknowledged UPDATEs that the subscription passes over.
+sub follow_hint
+{
+	my ($publisher, $follower) = @_;
+	my $problem = qr/subscription snowflake_move_5 lacks 2 tables of the set, and passes over changes of these: \S+, \S+/;
+	like(findings(), qr/: $problem: ALTER SUBSCRIPTION snowflake_move_5 ENABLE; \Q$refresh\E$/m, 'verify has the statements');
+	$publisher->safe_psql('postgres', $update);
+	my $at = $publisher->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+	$follower->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 ENABLE');
+	await('the slot passes the changes', sub { $publisher->safe_psql('postgres',
+		"SELECT confirmed_flush_lsn >= '$at' FROM pg_replication_slots WHERE slot_name ~ '^snowflake_move_5_'") eq 't' });
+	like(findings(), qr/: $problem: \Q$refresh\E$/m, 'and tells of it while it follows');
+	return $problem;
+}
+
+subtest 'a target that was upgraded' => sub {
+	moves([ $one, $two, '--complete' ], 'dropped', 'the old copy is dropped');
+	moves([ $one, $two, '--hold' ], 'held', 'held');
+	restore_subscription($two, $one);
+	my $problem = follow_hint($one, $two);
+	is_refused([ $one, $two, $_, '--verify', '0' ], qr/$problem\nHINT:  \Q$refresh\E/, $_) foreach '--cutover', '--hold';
+	$two->safe_psql('postgres', $refresh);
+	like(findings(), qr/^held: the server $lacks: \S+ move insta5 .* --hold compares all rows\.$/, 'after it verify tells');
+	is_refused([ $one, $two, '--cutover', '--verify', '0' ], $differ, '--cutover finds the 100 UPDATEs');
+	moves([ $one, $two, '--abort' ], 'aborted', '--abort');
+};
+
+subtest 'a table that leaves the subscription for a while' => sub {
+	moves([ $one, $two, '--hold' ], 'held', 'held');
+	$one->safe_psql('postgres', 'ALTER PUBLICATION snowflake_move_5 DROP TABLE insta5.t');
+	$two->safe_psql('postgres', $refresh);
+	like(findings(), qr/lacks 1 table of the set, and passes over changes of these: insta5\.t: \Q$refresh\E/, 'verify tells');
+	$one->safe_psql('postgres', "$insert; ALTER PUBLICATION snowflake_move_5 ADD TABLE insta5.t");
+	$two->safe_psql('postgres', $refresh);
+	is_refused([ $one, $two, '--cutover', '--verify', '0' ], qr/$lacks(?s:.*)the rows differ, and nothing was opened/, '--cutover');
+	moves([ $one, $two, '--abort' ], 'aborted', '--abort');
+};
+
+subtest 'a server that follows in reverse replication, restored by pg_dump' => sub {
+	moves([ $one, $two, '--reversible' ], 'moved with reverse replication', 'moved');
+	my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
+	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 DISABLE');
+	$one->command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $one->connstr('postgres') ], 'dumped');
+	$one->safe_psql('postgres', 'ALTER SUBSCRIPTION snowflake_move_5 SET (slot_name = NONE); DROP SUBSCRIPTION snowflake_move_5');
+	$one->safe_psql('template1', $_) foreach 'DROP DATABASE postgres WITH (FORCE)', 'CREATE DATABASE postgres TEMPLATE template0';
+	$one->command_ok([ 'pg_restore', '-d', $one->connstr('postgres'), $dump ], 'restored');
+	my $problem = follow_hint($two, $one);
+	is_refused([ $one, $two, '--undo' ], qr/$problem\nHINT:  \Q$refresh\E/, '--undo');
+	$one->safe_psql('postgres', $refresh);
+	is_refused([ $one, $two, '--undo' ], $differ, '--undo finds the 100 UPDATEs');
+	like($move_error, $lacks, 'and says why all rows were compared');
+	moves([ $one, $two, '--complete' ], 'dropped', '--complete');
+	moves([ $two, $one ], 'moved', 'the shard moves back');
+	moves([ $two, $one, '--complete' ], 'dropped', '--complete');
+};
+
 # The subscription is disabled, so that the last write does not come. A lock holds the fence up until then.
 subtest 'a failover of the target while the source is fenced' => sub {
-	moves([ $one, $two, '--complete' ], 'dropped', 'the old copy is dropped');
 	moves([ $one, $two, '--hold' ], 'held', 'held');
 	my $standby = new_standby($two, 'standby6');
 	my $holder = $one->background_psql('postgres');
