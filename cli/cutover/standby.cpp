@@ -1,8 +1,10 @@
 #include "cutover/standby.h"
 
 #include <memory>
+#include <thread>
 
 #include "base/interrupt.h"
+#include "base/quoting.h"
 #include "base/timeouts.h"
 #include "cutover/waiting.h"
 
@@ -19,6 +21,26 @@ Obstacles find_missing_standby(Connection& connection)
         LATERAL (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS t (there)
         WHERE names <> '' AND there < needed AND pg_has_role('pg_read_all_stats', 'USAGE'))");
     return found;
+}
+
+/* pg_receivewal reports no position of a replay, and a flush only at the end of a file. The sleep
+ * is short, because clients cannot write meanwhile. */
+void await_standbys(Connection& server, Clock::time_point deadline)
+{
+    const std::string now = server.query("SELECT pg_current_wal_lsn()").text(0, 0);
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+        const Result behind = server.query(R"(
+            SELECT format('standby %I has flushed the WAL up to %s, and not up to %s', application_name, flush_lsn, $1::pg_lsn)
+            FROM pg_stat_replication
+            WHERE state = 'streaming' AND replay_lsn IS NOT NULL AND flush_lsn < $1::pg_lsn
+              AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active_pid IS NOT NULL))",
+                                           {now});
+        if (behind.rows() == 0)
+            return;
+        if (Clock::now() > deadline)
+            throw Late(server.server() + ": " + visible(behind.text(0, 0)) +
+                       ". It could take over without the fence");
+    }
 }
 
 /* The connection is busy while it waits, so another one looks. A server that does not answer that

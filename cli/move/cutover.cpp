@@ -144,6 +144,7 @@ void cut_over_by(Clock::time_point deadline, Servers& servers, const Move& move,
         raise_fence(source, keeper, move, target.server(), deadline, fence);
     }
     await_marker(target, move, fence.marker, deadline);
+    await_standbys(source, deadline);
     /* BEGIN takes no snapshot, the SELECT does. All rows of the source are here by now, and no
      * client has written here yet. */
     snapshot.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT");
@@ -178,6 +179,8 @@ std::int64_t try_cutover(Servers& servers, const Move& move, Connection& snapsho
         Laps laps;
         if (may_differ(servers, move))
             compare_before_cutover(servers, move, SIZE_MAX, laps);
+        /* One that is far behind would be awaited while writes are blocked. */
+        await_standbys(source, limits.deadline());
     }
     /* A change that comes after it, even while the target is closed, is one for reverse
      * replication, too. */

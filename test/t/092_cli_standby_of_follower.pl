@@ -244,6 +244,37 @@ subtest 'a server that follows in reverse replication, restored by pg_dump' => s
 	moves([ $two, $one, '--complete' ], 'dropped', '--complete');
 };
 
+# Its walreceiver stops, so that it streams, and gets nothing.
+subtest 'the cutover waits until the standby of the source has the fence' => sub {
+	moves([ $one, $two, '--hold' ], 'held', 'held');
+	my $standby = new_standby($one, 'standby_of_source');
+	await('it streams', sub { $one->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_replication WHERE replay_lsn IS NOT NULL') eq '2' });
+	my $archive = IPC::Run::start([ 'pg_receivewal', '-D', PostgreSQL::Test::Utils::tempdir(), '-d', $one->connstr ],
+		'>', '/dev/null', '2>', '/dev/null');
+	my $receiver = $standby->safe_psql('postgres', 'SELECT pid FROM pg_stat_wal_receiver');
+	my $late = qr/:${\$one->port}\/postgres: standby standby_of_source has flushed the WAL up to \S+, and not up to \S+\. It could take over without the fence$/m;
+	my @cutover = ('insta5', '--from', $one, '--to', $two, '--cutover', '--timeout', '1s');
+	kill 'STOP', $receiver;
+	my $cutover = start_command('move', $late, @cutover);
+	kill_command($cutover->{run});
+	unlike($cutover->{err}, qr/fence$.*$late/ms, 'one that is far behind is awaited while clients write');
+	kill 'CONT', $receiver;
+	my $holder = $one->background_psql('postgres');
+	$holder->query_safe('BEGIN; LOCK TABLE insta5.t IN ROW EXCLUSIVE MODE');
+	$cutover = start_command('move', 'source: fence\n', @cutover);
+	kill 'STOP', $receiver;
+	$holder->quit;
+	await_text($cutover, $late);
+	unlike($cutover->{err}, qr/target: open$/m, 'the target is not opened before it has the fence');
+	kill 'CONT', $receiver;
+	is(end_command($cutover), 0, '--cutover then; pg_receivewal is no standby') or diag($cutover->{err});
+	$archive->kill_kill;
+	$standby->stop;
+	moves([ $one, $two, '--complete' ], 'dropped', '--complete');
+	moves([ $two, $one ], 'moved', 'moved back');
+	moves([ $two, $one, '--complete' ], 'dropped', '--complete');
+};
+
 # The subscription is disabled, so that the last write does not come. A lock holds the fence up until then.
 subtest 'a failover of the target while the source is fenced' => sub {
 	moves([ $one, $two, '--hold' ], 'held', 'held');
