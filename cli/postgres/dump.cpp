@@ -38,6 +38,12 @@ std::string without_frame(const std::string& text)
     return begin < end ? text.substr(begin, end - begin) + "\n" : "";
 }
 
+std::string packaged(const std::string& version)
+{
+    return "Debian: package postgresql-client-" + version + ", PATH=/usr/lib/postgresql/" +
+           version + "/bin:$PATH";
+}
+
 std::string path_for(const Connection& connection, const std::string& name)
 {
     find_old_program(connection, name).raise_first();
@@ -53,6 +59,21 @@ std::string run_pg_dump(const Connection& connection, const std::vector<std::str
     } catch (const Failure& error) {
         throw Failure(connection.server() + ": " + error.what());
     }
+}
+
+/* Minor releases of 15 and 17, such as 15.20, keep a number of their own in an option of each
+ * column. A pg_dump that does not know it writes it, another server refuses it, and no two tables
+ * would be equal. So is a function refused whose body has such a text. */
+std::string without_numbers(const Connection& connection, std::string dump)
+{
+    if (dump.find(" SET (pg_attver=") == std::string::npos)
+        return dump;
+    const Program program = find_program("pg_dump", connection.version());
+    const std::string needed = std::to_string(connection.version() / 10000);
+    throw Failure(connection.server() + ": " + program.path + " of version " + program.version +
+                  " writes the option pg_attver, which this server keeps for itself in each column"
+                  "\nHINT:  Put the folder of a pg_dump of version " +
+                  needed + " into PATH. " + packaged(needed));
 }
 
 std::vector<std::string> dump_options(const Connection& connection,
@@ -80,9 +101,8 @@ Obstacles find_old_program(const Connection& connection, const std::string& name
              (program.version.empty() ? "no " + name + " runs here"
                                       : program.path + " is of version " + program.version) +
                  ", and the server is of version " + needed,
-             "Put the folder of a " + name + " of version " + needed +
-                 " or later into PATH. Debian: package postgresql-client-" + needed +
-                 ", PATH=/usr/lib/postgresql/" + needed + "/bin:$PATH"}};
+             "Put the folder of a " + name + " of version " + needed + " or later into PATH. " +
+                 packaged(needed)}};
 }
 
 std::string dump_tables(const Connection& connection, const std::vector<std::string>& tables)
@@ -91,7 +111,7 @@ std::string dump_tables(const Connection& connection, const std::vector<std::str
     options.emplace_back("--schema-only");
     for (const std::string& table : tables)
         options.push_back("--table=" + table);
-    return kSettings + without_frame(run_pg_dump(connection, options));
+    return kSettings + without_numbers(connection, without_frame(run_pg_dump(connection, options)));
 }
 
 NamelessFile::NamelessFile() : file_(memfd_create("snowflake-shard", MFD_CLOEXEC))
@@ -127,7 +147,7 @@ Archive::Archive(const Connection& connection, const std::vector<std::string>& s
     post_data_ = read_items("post-data");
     std::vector<Item> all = pre_data_;
     all.insert(all.end(), post_data_.begin(), post_data_.end());
-    text_ = sql(all);
+    text_ = without_numbers(connection, sql(all));
 }
 
 const std::vector<Archive::Item>& Archive::items(Section section) const

@@ -311,6 +311,25 @@ subtest 'an undo by a pg_dump that writes the same definition in another way' =>
 	moves([ $two, $one, '--complete' ], 'dropped', 'without the other copy');
 };
 
+# As pg_dump 18 does for a server of 15.20, which sets the option in each column. pg_restore prints what it has dumped.
+subtest 'a pg_dump of another release, which writes an option that the server keeps for itself' => sub {
+	my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
+	my $folder = PostgreSQL::Test::Utils::tempdir();
+	copy($program, "$folder/snowflake-shard");
+	symlink "$bindir/pg_dump", "$folder/pg_dump";
+	append_to_file("$folder/pg_restore",
+		qq{#!/bin/sh\nexec "$bindir/pg_restore" "\$\@" | sed -E 's/^(ALTER TABLE (\\S+) OWNER TO .*)/ALTER TABLE ONLY \\2 ALTER COLUMN id SET (pg_attver=1);\\n\\1/'\n});
+	chmod 0755, "$folder/snowflake-shard", "$folder/pg_restore";
+	my $problem = qr{\S+: $folder/pg_dump of version \S+ writes the option pg_attver, which this server keeps for itself in each column};
+	my ($version) = qx(pg_config --version) =~ /(\d+)/;
+	foreach ([ 'move', 'insta5', '--from', $one, '--to', $two, '--dry-run' ], [ 'diff', $one, '--template', 'insta5' ])
+	{
+		my ($status, $out, $err) = run_shard("$folder/snowflake-shard", @$_);
+		like("$out$err", qr{$problem\n *HINT:  Put the folder of a pg_dump of version $version into PATH\.}, "$_->[0] says so");
+		isnt($status, 0, 'with an exit code');
+	}
+};
+
 subtest 'a pg_dump that fails when the target is open' => sub {
 	my ($bindir) = qx(pg_config --bindir) =~ /(.*)/;
 	my $folder = PostgreSQL::Test::Utils::tempdir();
