@@ -157,9 +157,10 @@ Result Connection::query(const std::string& sql, const std::vector<std::string>&
     std::vector<const char*> values;
     for (const std::string& parameter : parameters)
         values.push_back(parameter.c_str());
-    settle();
-    return finish(PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
-                                    nullptr, values.data(), nullptr, nullptr, 0) == 1);
+    return with_tries([&] {
+        return PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
+                                 nullptr, values.data(), nullptr, nullptr, 0) == 1;
+    });
 }
 
 void Connection::query_each(const std::string& sql, const TakeRow& take)
@@ -172,8 +173,29 @@ void Connection::query_each(const std::string& sql, const TakeRow& take)
 
 Result Connection::run(const std::string& sql)
 {
+    return with_tries([&] { return PQsendQuery(handle_.get(), sql.c_str()) == 1; });
+}
+
+bool Connection::was_cancelled_by_replay(const ServerError& error) const
+{
+    const char* standby = PQparameterStatus(handle_.get(), "in_hot_standby");
+    return is_alive() && error.sqlstate == kSerializationFailure && standby != nullptr &&
+           std::string(standby) == "on";
+}
+
+Result Connection::with_tries(const std::function<bool()>& send)
+{
     settle();
-    return finish(PQsendQuery(handle_.get(), sql.c_str()) == 1);
+    const bool is_alone = !is_in_transaction();
+    for (int tries = 1;; tries++)
+        try {
+            return finish(send());
+        } catch (const ServerError& error) {
+            if (!is_alone || tries == kReplayTries || !was_cancelled_by_replay(error))
+                throw;
+            rollback();
+            std::this_thread::sleep_for(std::chrono::milliseconds(100) * tries);
+        }
 }
 
 /* The last result, as PQexec() returns it; last was taken before. All results are taken, also

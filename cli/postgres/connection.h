@@ -46,6 +46,9 @@ auto while_doing(const std::string& what, Function function)
     }
 }
 
+/* How often a statement is tried that the replay of a standby cancels. */
+constexpr int kReplayTries = 5;
+
 /* The rows of a statement. All values are the server's text: t and f for a boolean, "" for NULL
  * (is_null() tells it from an empty text). number() throws a std::exception if the text is no
  * number. A null pointer counts as a failed statement, as PQresultStatus() has it. */
@@ -122,6 +125,9 @@ public:
      * transaction (the simple protocol). The first that fails ends the rest. Returns the result of
      * the last one. Throws ServerError. */
     Result run(const std::string& sql);
+    /* The replay of a standby has cancelled the statement: its rows or a lock were in the way. The
+     * same one can succeed. query() and run() try it again, but not within a transaction. */
+    bool was_cancelled_by_replay(const ServerError& error) const;
     /* Ends a transaction that failed; never an error. The transaction of a statement that was given
      * up ends before the next statement. */
     void rollback();
@@ -179,6 +185,7 @@ private:
     friend class SentQuery;
 
     void open(const std::string& dsn);
+    Result with_tries(const std::function<bool()>& send);
     void require_own_session(std::int64_t process) const;
     Result finish(bool is_sent) { return finish(Result(nullptr), is_sent); }
     Result finish(Result last, bool is_sent, const TakeRow& take = nullptr);

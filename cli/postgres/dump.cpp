@@ -50,15 +50,20 @@ std::string path_for(const Connection& connection, const std::string& name)
     return find_program(name, connection.version()).path;
 }
 
-/* pg_dump's own message does not name the server. */
+/* pg_dump's own message does not name the server. The replay of a standby can cancel its
+ * statements, and says so in the language of lc_messages. */
 std::string run_pg_dump(const Connection& connection, const std::vector<std::string>& options)
 {
     const std::string path = path_for(connection, "pg_dump");
-    try {
-        return run_program(path, options, connection.password());
-    } catch (const Failure& error) {
-        throw Failure(connection.server() + ": " + error.what());
-    }
+    for (int tries = 1;; tries++)
+        try {
+            return run_program(path, options, connection.password());
+        } catch (const Failure& error) {
+            const std::string text = error.what();
+            if (tries == kReplayTries ||
+                text.find("due to conflict with recovery") == std::string::npos)
+                throw Failure(connection.server() + ": " + text);
+        }
 }
 
 /* Minor releases of 15 and 17, such as 15.20, keep a number of their own in an option of each

@@ -58,7 +58,7 @@ void ShardQuery::work_on(Connection& connection, AskedServer& server)
         const Asked& asked = server.shards[i];
         connection.label("shard " + std::to_string(asked.shard.number) + ": ");
         try {
-            ask(connection, asked);
+            ask_with_tries(connection, asked);
         } catch (const ServerError& error) {
             connection.rollback();
             add_error(explained(error, connection, asked.shard) +
@@ -91,7 +91,22 @@ void ShardQuery::add_error(const std::string& error, const Shard& shard)
     errors_[error].insert(shard.number);
 }
 
-void ShardQuery::ask(Connection& connection, const Asked& asked)
+/* The server computes all rows before it sends the first, so the replay of a standby cancels the
+ * query while the sink has none. */
+void ShardQuery::ask_with_tries(Connection& connection, const Asked& asked)
+{
+    bool has_rows = false;
+    for (int tries = 1;; tries++)
+        try {
+            return ask(connection, asked, has_rows);
+        } catch (const ServerError& error) {
+            if (has_rows || tries == kReplayTries || !connection.was_cancelled_by_replay(error))
+                throw;
+            connection.rollback();
+        }
+}
+
+void ShardQuery::ask(Connection& connection, const Asked& asked, bool& has_rows)
 {
     if (!asked.problem.empty())
         throw Failure(asked.problem);
@@ -107,7 +122,8 @@ void ShardQuery::ask(Connection& connection, const Asked& asked)
     OwnerSession session(connection, static_cast<int>(process.number(0, 0)),
                          options_.statement_timeout);
     try {
-        fetch(connection, session, asked, declare(connection, session, asked, parameters));
+        fetch(connection, session, asked, declare(connection, session, asked, parameters),
+              has_rows);
     } catch (const ServerError&) {
         if (!session.was_ended())
             throw;
@@ -132,7 +148,7 @@ std::vector<Column> ShardQuery::declare(Connection& connection, OwnerSession& se
 }
 
 void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Asked& asked,
-                       const std::vector<Column>& columns)
+                       const std::vector<Column>& columns, bool& has_rows)
 {
     const Shard& shard = asked.shard;
     session.end_statement();
@@ -140,6 +156,7 @@ void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Aske
     session.begin_statement();
     read_cursor(connection, "snowflake_shard", columns, [&](std::vector<Row> rows) {
         session.end_statement();
+        has_rows = true;
         for (Row& row : rows)
             row.insert(row.begin(), {shard.number, shard.schema});
         if (since_)

@@ -56,11 +56,12 @@ private:
     std::string beginning(const Connection& connection) const;
     void work_on(Connection& connection, AskedServer& server);
     void add_error(const std::string& error, const Shard& shard);
-    void ask(Connection& connection, const Asked& asked);
+    void ask_with_tries(Connection& connection, const Asked& asked);
+    void ask(Connection& connection, const Asked& asked, bool& has_rows);
     std::vector<Column> declare(Connection& connection, OwnerSession& session, const Asked& asked,
                                 const Parameters& parameters);
     void fetch(Connection& connection, OwnerSession& session, const Asked& asked,
-               const std::vector<Column>& columns);
+               const std::vector<Column>& columns, bool& has_rows);
 
     const QueryOptions& options_;
     Since* const since_;

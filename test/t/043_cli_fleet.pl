@@ -172,6 +172,46 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 	is("$status " . states($rows), '0 made 9', 'by further connections, too');
 };
 
+subtest 'a statement that the replay of a standby cancels is tried again' => sub {
+	$standby->safe_psql('postgres', 'ALTER SYSTEM SET max_standby_streaming_delay = 0');
+	$standby->reload;
+	$one->safe_psql('postgres', 'CREATE TABLE public.dead AS SELECT 1 AS n');
+	$one->wait_for_catchup($standby);
+	my $waits = sub {
+		my ($event) = @_;
+		return sub {
+			$standby->safe_psql('postgres', qq{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'
+				AND $event}) > 0;
+		};
+	};
+	# Rows that the snapshot of the statement may need are removed.
+	my $cancel = sub {
+		my $before = -s $standby->logfile;
+		$one->safe_psql('postgres', 'UPDATE public.dead SET n = n + 1');
+		$one->safe_psql('postgres', 'VACUUM public.dead');
+		$standby->wait_for_log('canceling statement due to conflict with recovery', $before);
+	};
+	my $query = background('query', $standby, '--format', 'csv', '--shards', '1-2', '--sql', 'SELECT count(*), pg_sleep(2) FROM users');
+	await('the query works', $waits->(q{wait_event = 'PgSleep'}));
+	$cancel->();
+	$query->{h}->finish;
+	is($query->{h}->result(0) . (() = $query->{out} =~ /,insta/g), '02', 'query: both shards answer') or diag($query->{err});
+	# A lock is replayed, too. The transaction that holds it is in another database, so VACUUM removes newer rows.
+	my $holder = $one->background_psql('template1');
+	$holder->query_safe('BEGIN; LOCK TABLE pg_subscription IN ACCESS EXCLUSIVE MODE');
+	$one->safe_psql('postgres', 'INSERT INTO public.dead VALUES (0)');
+	$one->wait_for_catchup($standby);
+	my $verify = background('verify', $standby);
+	await('verify waits', $waits->(q{wait_event_type = 'Lock'}));
+	$cancel->();
+	$holder->quit;
+	$verify->{h}->finish;
+	is($verify->{h}->result(0) . $verify->{err}, '0', 'verify') or diag($verify->{out});
+	$one->safe_psql('postgres', 'DROP TABLE public.dead');
+	$standby->safe_psql('postgres', 'ALTER SYSTEM RESET max_standby_streaming_delay');
+	$standby->reload;
+};
+
 subtest 'a standby that was promoted is a server of its own, which has the same system identifier' => sub {
 	$one->wait_for_catchup($standby);
 	$standby->promote;
