@@ -32,6 +32,12 @@ SELECT * FROM snowflake_columns ORDER BY 1, 2, 3;
 SELECT * FROM snowflake_shards ORDER BY 1, 2, 4;
 SELECT seq, shard, epoch_ms, last_id_at <= clock_timestamp() AS made, last_counter, lead < interval '1 s' AS lead FROM snowflake_sequences
 WHERE seq <> 'snowflake_id_seq'::regclass ORDER BY 1, 2, 3;
+-- A small ID that setval() has stored has no time: as a position it would be older than the epoch.
+BEGIN;
+SELECT snowflake_create_shard(17, 'small');
+SELECT setval('small.table_id_seq', 1::bigint << 46);
+SELECT last_id_at, last_counter, lead FROM snowflake_sequences WHERE shard = 17;
+ROLLBACK;
 
 -- Functions that call each other in a circle end the search, not the server.
 CREATE FUNCTION shards.circle_a() RETURNS bigint LANGUAGE sql RETURN insta5.next_id();

@@ -102,8 +102,8 @@ CREATE VIEW snowflake_sequences AS
     FROM (SELECT m.*, m.is_called
                  -- A smaller value has no time: it counts IDs of the PL/pgSQL function, or none.
                  AND m.last_value OPERATOR(pg_catalog.>=) (1::bigint OPERATOR(pg_catalog.<<) 45)
-                 -- An epoch can be any number, and a timestamp cannot.
-                 AND m.ms OPERATOR(pg_catalog.>=) 0 AS used
+                 -- No ID is older than its epoch, which can be any number; a timestamp cannot.
+                 AND m.ms OPERATOR(pg_catalog.>=) GREATEST(0, m.epoch_ms) AS used
           FROM (SELECT k.*, v.*, snowflake_internal.stored_ms(v.last_value, k.epoch_ms) AS ms
                 FROM (SELECT DISTINCT d.seq, d.shard, d.epoch_ms FROM snowflake_internal.calls() AS d) AS k
                 -- Anybody can write a DEFAULT that names a table where a sequence should stand.

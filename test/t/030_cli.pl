@@ -103,7 +103,7 @@ subtest 'each verb has examples in its help, and a completion' => sub {
 	}
 	like((run_shard($program, 'help'))[1], qr/^  move +Moves a shard to another server while it is written to\.$/m,
 		'the list of verbs has the first sentence of each');
-	like((run_shard($program, 'version'))[1], qr/^snowflake-shard \d+\.\d+\n$/, 'version');
+	like((run_shard($program, 'version'))[1], qr/^snowflake-shard \d+(?:\.\d+)+\n$/, 'version');
 	is(completions('list', "\@$FindBin::RealBin/030_cl"), "\@$FindBin::RealBin/030_cli.pl\n", 'bash completes a file behind @');
 	is(completions('global', ''), "add run verify remove\n", 'bash completes the verbs of global');
 	like(completions('global', 'remove', '--'), qr/^--help --json --on --force$/, 'and their options');

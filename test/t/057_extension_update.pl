@@ -16,7 +16,8 @@ use Test::More;
 my $program = shard_program_if_built();
 my ($version) =
 	slurp_file((`pg_config --sharedir` =~ s/\n//r) . '/extension/snowflake.control') =~ /default_version = '(.*)'/;
-my $earlier = '1.0';
+my $earlier = '1.0';    # the oldest
+my @all_earlier = ('1.0', '1.1');
 
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
 my $node = new_server('old', conf => $conf);
@@ -48,10 +49,10 @@ sub sql
 # A shard as an application of the earlier version has it. The number of its rows.
 sub make_old
 {
-	my ($database) = @_;
+	my ($database, $from) = @_;
 	sql($node, 'postgres', "CREATE DATABASE $database");
 	sql($node, $database, qq{
-		CREATE EXTENSION snowflake VERSION '$earlier';
+		CREATE EXTENSION snowflake VERSION '$from';
 		SELECT snowflake_create_shard(5, 'insta5');
 		CREATE TABLE insta5.photos (id bigint PRIMARY KEY DEFAULT insta5.next_id(), caption text);
 		CREATE TABLE insta5.likes (id bigint PRIMARY KEY DEFAULT insta5.next_id(), photo bigint REFERENCES insta5.photos)
@@ -86,17 +87,21 @@ sub is_updated
 	return;
 }
 
-subtest 'in place' => sub {
-	make_old('inplace');
-	sql($node, 'inplace', 'ALTER EXTENSION snowflake UPDATE');
-	my %new = map { ($_ => 1) } split /\n/, sql($node, 'postgres', $objects);
-	is(join("\n", grep { !delete $new{$_} } split /\n/, sql($node, 'inplace', $objects)), '',
-		'the update leaves nothing that is old');
-	is(join("\n", sort keys %new), '', 'and has all that is new');
-	is( sql($node, 'inplace', q{SELECT count(*) FROM pg_init_privs WHERE objoid = 'snowflake_id_seq'::regclass}),
-		'0', 'no initial privileges remain on its sequence');
-	is_updated($node, 'inplace', 'in place');
-};
+foreach my $from (@all_earlier)
+{
+	subtest "in place from $from" => sub {
+		make_old('inplace', $from);
+		sql($node, 'inplace', 'ALTER EXTENSION snowflake UPDATE');
+		my %new = map { ($_ => 1) } split /\n/, sql($node, 'postgres', $objects);
+		is(join("\n", grep { !delete $new{$_} } split /\n/, sql($node, 'inplace', $objects)), '',
+			'the update leaves nothing that is old');
+		is(join("\n", sort keys %new), '', 'and has all that is new');
+		is( sql($node, 'inplace', q{SELECT count(*) FROM pg_init_privs WHERE objoid = 'snowflake_id_seq'::regclass}),
+			'0', 'no initial privileges remain on its sequence');
+		is_updated($node, 'inplace', 'in place');
+		sql($node, 'postgres', 'DROP DATABASE inplace');
+	};
+}
 
 subtest 'in place, by a role that is dropped later' => sub {
 	sql($node, 'postgres', 'CREATE ROLE gone LOGIN; CREATE ROLE app; CREATE DATABASE of_gone OWNER gone');
@@ -115,7 +120,7 @@ subtest 'in place, by a role that is dropped later' => sub {
 };
 
 subtest 'through a dump' => sub {
-	make_old('dumped');
+	make_old('dumped', $earlier);
 	my $file = PostgreSQL::Test::Utils::tempdir . '/dump.sql';
 	command_ok([ 'pg_dump', '-f', $file, $node->connstr('dumped') ], 'pg_dump');
 	sql($node, 'postgres', 'CREATE DATABASE restored');
@@ -125,8 +130,8 @@ subtest 'through a dump' => sub {
 };
 
 subtest 'through pg_upgrade' => sub {
-	make_old('upgraded');
-	sql($node, 'postgres', 'DROP DATABASE inplace; DROP DATABASE dumped; DROP DATABASE restored');
+	make_old('upgraded', $earlier);
+	sql($node, 'postgres', 'DROP DATABASE dumped; DROP DATABASE restored');
 	$node->stop;
 	my $new = PostgreSQL::Test::Cluster->new('new');
 	$new->init;
@@ -147,7 +152,7 @@ subtest 'through pg_upgrade' => sub {
 
 subtest 'a shard that moves from a server of the earlier version' => sub {
 	plan skip_all => 'snowflake-shard was not built' unless defined $program;
-	make_old('source');
+	make_old('source', $earlier);
 	sql($node, 'postgres', 'CREATE DATABASE target');
 	sql($node, 'target', 'CREATE EXTENSION snowflake');
 	my @servers = map { $node->connstr($_) } 'source', 'target';

@@ -238,7 +238,7 @@ subtest 'a partition in another schema is made while the set is held' => sub {
 	$one->safe_psql('postgres', 'CREATE SCHEMA outside; CREATE TABLE insta5.kinds (n integer PRIMARY KEY) PARTITION BY LIST (n)');
 	moves([ @nodes, '--hold' ], 'held', 'held');
 	$one->safe_psql('postgres', 'CREATE TABLE outside.counted () INHERITS (insta5.counted)');
-	like(findings(), qr/^held: the definition of shard 5 has changed/, 'verify tells of a child');
+	like(findings(), qr/^held: the definition of shard 5 has changed/m, 'verify tells of a child');
 	$one->safe_psql('postgres', 'DROP TABLE outside.counted');
 	is(findings(), '', 'not when it is dropped');
 	my $partition = 'CREATE TABLE outside.kinds PARTITION OF insta5.kinds DEFAULT; INSERT INTO insta5.kinds VALUES (1)';
