@@ -19,6 +19,7 @@ extern "C" {
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/printtup.h"
 #include "access/relation.h"
 #include "access/rmgr.h"
 #include "access/table.h"
@@ -60,6 +61,9 @@ extern "C" {
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "jit/jit.h"
+#include "libpq/pqformat.h"
+#include "libpq/pqmq.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -68,21 +72,29 @@ extern "C" {
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "parser/analyze.h"
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
 #include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
 #include "replication/origin.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/dsm.h"
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
+#include "storage/shm_mq.h"
+#include "storage/shm_toc.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
+#include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -93,12 +105,14 @@ extern "C" {
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timeout.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 #if PG_VERSION_NUM >= 170000
@@ -248,6 +262,10 @@ inline bool is_owner(Oid relation)
 {
     return object_ownercheck(RelationRelationId, relation, GetUserId());
 }
+inline bool may_connect(Oid database, Oid role)
+{
+    return object_aclcheck(DatabaseRelationId, database, role, ACL_CONNECT) == ACLCHECK_OK;
+}
 inline bool may_use_schema(Oid schema, Oid role = GetUserId())
 {
     return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
@@ -257,11 +275,48 @@ inline bool is_owner(Oid relation)
 {
     return pg_class_ownercheck(relation, GetUserId());
 }
+inline bool may_connect(Oid database, Oid role)
+{
+    return pg_database_aclcheck(database, role, ACL_CONNECT) == ACLCHECK_OK;
+}
 inline bool may_use_schema(Oid schema, Oid role = GetUserId())
 {
     return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
 }
 #endif
+
+/* The schema public belongs to pg_database_owner, a role that owns nothing else: its only member,
+ * the owner of the database, stands for it. tuple: of pg_namespace. */
+inline Oid owner_of_schema(HeapTuple tuple)
+{
+    const Oid owner = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspowner;
+    if (owner != ROLE_PG_DATABASE_OWNER)
+        return owner;
+    const HeapTuple database = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+    if (!HeapTupleIsValid(database))
+        elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+    const Oid datdba = reinterpret_cast<Form_pg_database>(GETSTRUCT(database))->datdba;
+    ReleaseSysCache(database);
+    return datdba;
+}
+
+/* 17 lets a background worker be of a role without LOGIN. */
+#if PG_VERSION_NUM >= 170000
+constexpr std::uint32_t kAlsoWithoutLogin = BGWORKER_BYPASS_ROLELOGINCHECK;
+#else
+constexpr std::uint32_t kAlsoWithoutLogin = 0;
+#endif
+
+/* Runs all of it at the top level. 18 has dropped an argument that nothing used. */
+inline void run_portal(Portal portal, DestReceiver* receiver)
+{
+    QueryCompletion completion;
+#if PG_VERSION_NUM >= 180000
+    PortalRun(portal, FETCH_ALL, true, receiver, receiver, &completion);
+#else
+    PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, &completion);
+#endif
+}
 
 /* 16 gave memberships the option SET, which SET ROLE needs. */
 inline bool may_become(Oid role)

@@ -66,8 +66,5 @@ constexpr seconds kCancel(1);
 /* A second session, which only tells why the first one waits: to connect, and its answer. */
 constexpr seconds kObserver(2);
 constexpr seconds kObserverAnswer(1);
-/* The owner's code in a shard, after its statement_timeout or Ctrl-C, until its session is ended.
- */
-constexpr seconds kOwnerCode(2);
 
 } // namespace timeouts

@@ -9,8 +9,11 @@
 #include "postgres/connection.h"
 #include "postgres/values.h"
 
+/* The statement that fetches so many of the next rows. */
+using Fetch = std::function<std::string(std::size_t count)>;
+Fetch fetch_from(const std::string& cursor);
+
 /* All rows, a batch of some megabytes at a time; a row that is larger comes alone. take() may wait:
  * this counts for statement_timeout only if the rows become wider all at once. */
-void read_cursor(Connection& connection, const std::string& cursor,
-                 const std::vector<Column>& columns,
+void read_cursor(Connection& connection, const Fetch& fetch, const std::vector<Column>& columns,
                  const std::function<void(std::vector<Row> rows)>& take);

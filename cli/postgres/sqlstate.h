@@ -2,6 +2,7 @@
 
 #pragma once
 
+constexpr const char* kConnectionFailure = "08006"; /* the session of an owner has ended */
 constexpr const char* kInvalidParameter = "22023";
 constexpr const char* kActiveTransaction = "25001"; /* a statement that cannot run in a function */
 constexpr const char* kReadOnlyTransaction = "25006";

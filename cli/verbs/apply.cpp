@@ -2,57 +2,56 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <thread>
 
 #include "base/interrupt.h"
 #include "base/shards.h"
-#include "postgres/locked_schemas.h"
-#include "postgres/settings.h"
 #include "postgres/sql_text.h"
 #include "verbs/record.h"
 
 namespace
 {
 
-const std::string kEmptyPath = "SET search_path = ''; ";
+/* The server may have committed before the session or the connection was lost, so "failed" would be
+ * a guess. Another error, such as that of a deferred constraint, has rolled the change back. */
+void require_known(const ServerError& error, const Connection& connection)
+{
+    if (!connection.is_alive() || error.sqlstate == kConnectionFailure)
+        throw UnknownOutcome("the session was lost, and the change can be there or not: " +
+                             std::string(error.what()));
+}
 
-/* The server may have committed before the connection was lost, so "failed" would be a guess. An
- * error on a connection that is alive, such as that of a deferred constraint, has rolled the change
- * back. */
 void commit(Connection& connection)
 {
     try {
+        commit_in_shard(connection);
         connection.run("COMMIT");
     } catch (const ServerError& error) {
-        if (connection.is_alive())
-            throw;
-        throw UnknownOutcome("the connection was lost during COMMIT, and the change can be there "
-                             "or not: " +
-                             std::string(error.what()));
+        require_known(error, connection);
+        throw;
     }
 }
 
 /* READ COMMITTED, so that the record that is read under the lock is the last one. A snapshot of
  * REPEATABLE READ would be taken by the SELECT of the lock, before it waits, and would not show the
- * record of the run that held the lock. A change without a record keeps the session's
- * default_transaction_isolation. client_connection_check_interval: the backend of a command that is
- * killed ends, and does not finish the statement. row_security = off: an UPDATE that would leave
- * out rows because of a policy is an error. */
-void begin(Connection& connection, const Change& change, const RunOptions& options)
+ * record of the run that held the lock. client_connection_check_interval: the backend of a command
+ * that is killed ends, and the session with it. */
+void begin(Connection& connection, const std::string& lock_timeout)
 {
-    connection.run(
-        std::string("BEGIN") + (change.name.empty() ? "" : " ISOLATION LEVEL READ COMMITTED") +
-        "; SET LOCAL client_connection_check_interval = '500ms'; SET LOCAL row_security = off; " +
-        connection.timeouts_sql("SET LOCAL", "DEFAULT"));
-    if (options.lock_timeout > 0)
-        connection.run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
+    connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; "
+                   "SET LOCAL client_connection_check_interval = '500ms'; " +
+                   connection.timeouts_sql("SET LOCAL", "DEFAULT") + lock_timeout);
 }
 
+/* In the same transaction as the change: a crash keeps both or none. */
 bool run_in_transaction(Connection& connection, const Shard& shard, const Change& change,
                         const RunOptions& options)
 {
-    begin(connection, change, options);
+    const std::string lock_timeout =
+        options.lock_timeout > 0
+            ? "; SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout)
+            : "";
+    begin(connection, lock_timeout);
     Record record;
     if (!change.name.empty()) {
         lock_record(connection, shard, options.lock_timeout > 0);
@@ -63,61 +62,36 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
         }
         record.add(change);
     }
-    run_in_shard(connection, shard, change.sql);
+    begin_in_shard(connection, shard, "BEGIN; SET LOCAL row_security = off" + lock_timeout);
+    run_in_shard(connection, change.sql);
     if (!change.name.empty())
-        /* In the same transaction as the change: a crash keeps both or none. */
-        run_in_shard(connection, shard, writing_of(connection, shard, record));
+        run_in_shard(connection, writing_of(connection, shard, record));
     commit(connection);
     return true;
 }
 
-/* A session in a transaction that keeps the name of a schema: a statement by itself finds its table
- * by that name, and the owner could give the name to a schema with a table of another role. None
- * where the SQL works with the caller's rights: there it could change the schema, and would wait
- * for this session. CREATE INDEX CONCURRENTLY waits for older snapshots (WaitForOlderSnapshots()):
- * the last query has one until a statement of the simple protocol takes the place of its portal. */
-std::unique_ptr<Connection> hold_name(Connection& connection, const Shard& shard,
-                                      const RunOptions& options)
-{
-    if (connection.query("SELECT snowflake_internal.is_callers($1::oid)", {shard.oid}).flag(0, 0))
-        return nullptr;
-    auto holder = std::make_unique<Connection>(connection.dsn_of_server());
-    withstand_settings(*holder);
-    holder->run("BEGIN");
-    if (options.lock_timeout > 0)
-        holder->run("SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout));
-    if (!lock_schemas(*holder, sql_array({shard.quoted}), sql_array({shard.oid})))
-        throw Failure("schema " + visible(shard.schema) +
-                      " was renamed meanwhile, so the statement did not run.");
-    holder->run("SELECT");
-    return holder;
-}
-
-/* For CREATE INDEX CONCURRENTLY, VACUUM and others that call PreventInTransactionBlock(). Several
- * statements in one message are an implicit transaction block, so the server refuses them there
- * with 25001. The settings are of the session, as there is no transaction. */
+/* For CREATE INDEX CONCURRENTLY, VACUUM and others that call PreventInTransactionBlock(). The
+ * settings are of the sessions, as there is no transaction. */
 void run_alone(Connection& connection, const Shard& shard, const Change& change,
                const RunOptions& options)
 {
-    const std::unique_ptr<Connection> holder = hold_name(connection, shard, options);
-    connection.run("SET search_path = " + path_alone(connection, shard, change.sql) + "; " +
+    connection.run("SET client_connection_check_interval = '500ms'; " +
                    connection.timeouts_sql("SET", "DEFAULT"));
-    if (options.lock_timeout > 0)
-        connection.run("SET lock_timeout = " + milliseconds_of(options.lock_timeout));
+    begin_in_shard(connection, shard,
+                   options.lock_timeout > 0
+                       ? "SET lock_timeout = " + milliseconds_of(options.lock_timeout)
+                       : "");
     try {
-        connection.run(change.sql);
+        run_alone_in_shard(connection, change.sql);
     } catch (const ServerError& error) {
-        if (connection.is_alive()) {
-            connection.run(kEmptyPath + connection.timeouts_sql("SET", "0"));
-            throw;
-        }
-        /* The statement commits by itself: it may have done so before the connection was lost. */
-        throw UnknownOutcome(std::string("the connection was lost: ") + error.what());
+        /* The statement commits by itself: it may have done so before the session was lost. */
+        require_known(error, connection);
+        connection.run(connection.timeouts_sql("SET", "0"));
+        if (error.sqlstate == kEndsTransaction)
+            throw WrongForAll(error.what());
+        throw;
     }
-    /* A BEGIN. Without a rollback the next shard's statements would run in this transaction. */
-    if (connection.is_in_transaction())
-        throw WrongForAll("the SQL left a transaction open: it is rolled back.");
-    connection.run(kEmptyPath + connection.timeouts_sql("SET", "0"));
+    connection.run(connection.timeouts_sql("SET", "0"));
 }
 
 /* Code of the shard can raise the same SQLSTATEs, so these are errors of this shard alone. */

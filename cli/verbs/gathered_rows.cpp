@@ -187,11 +187,12 @@ void GatheredRows::print_query()
         if (!std::exchange(has_begun, true))
             printer.begin(names_behind({}, columns));
     };
-    read_cursor(connection, "snowflake_then", columns, [&](const std::vector<Row>& rows) {
-        begin();
-        for (const Row& row : rows)
-            printer.print(row);
-    });
+    read_cursor(connection, fetch_from("snowflake_then"), columns,
+                [&](const std::vector<Row>& rows) {
+                    begin();
+                    for (const Row& row : rows)
+                        printer.print(row);
+                });
     begin();
     printer.end();
 }

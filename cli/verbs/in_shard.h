@@ -1,12 +1,13 @@
-/* SQL of query and run in a shard.
+/* SQL of query and run in a shard: in a session of the shard's owner.
  *
- * Objects of a shard can hold code of its owner: a view, a trigger, the CHECK of a domain. So a
- * function of the library runs the SQL. It takes the OID of the schema, which stays the same
- * when the owner changes the name, and decides there with whose rights: see src/sql/owner.h.
- */
+ * Objects of a shard can hold code of its owner: a view, a trigger, the CHECK of a domain. So the
+ * SQL runs in a process of the server that is authenticated as the owner, and that the connection
+ * drives by functions of the library: see src/session/session.h. They take the OID of the schema,
+ * which stays the same when the owner changes the name. */
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,25 +15,32 @@
 #include "base/shards.h"
 #include "postgres/values.h"
 
-/* Statements, in a transaction of the caller. Errors do not repeat the text. */
-void run_in_shard(Connection& connection, const Shard& shard, const std::string& sql);
-
-/* The search_path for one statement outside of a transaction, which no function can run. 42501 if
- * code of the owner could run in it with the rights of the caller. */
-std::string path_alone(Connection& connection, const Shard& shard, const std::string& sql);
-
-/* Why nothing may run in some of the schemas, by OID. Told before anything runs; run_in_shard()
+/* Why nothing may run in some of the schemas, by OID. Told before anything runs; begin_in_shard()
  * looks again. */
-std::map<std::string, std::string> find_foreign_code(Connection& connection,
-                                                     const std::vector<Shard>& shards);
+std::map<std::string, std::string> find_session_problems(Connection& connection,
+                                                         const std::vector<Shard>& shards);
 
-/* The columns of a query; a Failure if it has none. parameters: none, or $1 and $2, bigint. */
+/* A session that is new or as new, with the schema as search_path. commands run in it first: BEGIN,
+ * or none. The connection is in a transaction that has written nothing; when it ends, one of the
+ * session ends, too. */
+void begin_in_shard(Connection& connection, const Shard& shard, const std::string& commands);
+/* COMMIT of the session. */
+void commit_in_shard(Connection& connection);
+
+/* Statements, in a transaction of the session that they cannot end. Errors do not repeat the text.
+ */
+void run_in_shard(Connection& connection, const std::string& sql);
+/* One statement. Neither the session nor the connection is in a transaction. */
+void run_alone_in_shard(Connection& connection, const std::string& sql);
+
+/* Opens a query in the session, and returns its columns; a Failure if it has none. parameters:
+ * none, or $1 and $2, bigint. */
 using Parameters = std::vector<std::string>;
-std::vector<Column> read_columns(Connection& connection, const Shard& shard, const std::string& sql,
-                                 const Parameters& parameters);
-/* A SELECT of its rows, all values as text. columns: their number. */
-std::string rows_sql(Connection& connection, const Shard& shard, const std::string& sql,
-                     const Parameters& parameters, std::size_t columns);
+std::vector<Column> open_in_shard(Connection& connection, const std::string& sql,
+                                  const Parameters& parameters);
+/* Its rows, in batches that memory can hold. */
+void read_in_shard(Connection& connection, const std::vector<Column>& columns,
+                   const std::function<void(std::vector<Row> rows)>& take);
 
 /* Code of one shard can end the session, by exit_on_error for example: the other shards get a new
  * one. Does nothing if the server gives none. */

@@ -27,7 +27,7 @@ struct Work {
     std::unique_ptr<std::atomic<std::size_t>> next = std::make_unique<std::atomic<std::size_t>>(0);
 };
 
-/* A number of two schemas, code that would run with more rights than its owner has, a changed text
+/* A number of two schemas, a session that is not possible, a changed text
  * and a record that cannot be read are errors before anything runs. This looks
  * without a lock: apply() reads the record again under its lock, so a change that another run makes
  * meanwhile is not made twice. */
@@ -61,14 +61,11 @@ Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>&
     const std::vector<Shard> all = read_shards(server.connection);
     const std::map<int, std::string> twice = find_twice(server.connection, all);
     const std::vector<Shard> chosen = choose_shards(all, numbers);
-    std::map<std::string, std::string> problems = find_foreign_code(server.connection, chosen);
+    std::map<std::string, std::string> problems = find_session_problems(server.connection, chosen);
     std::size_t left = 0;
     for (const Shard& shard : chosen) {
         if (const auto found = twice.find(shard.number); found != twice.end())
             problems[shard.oid] = found->second;
-        /* An error before anything runs, because the statement is the same for all. */
-        if (options.no_transaction && problems[shard.oid].empty())
-            path_alone(server.connection, shard, changes[0].sql);
         work.shards.push_back(
             look_at(shard, work.server, problems[shard.oid], records[shard.oid], changes));
         left += work.shards.back().state == "not done" ? 1 : 0;

@@ -60,22 +60,22 @@ Settled Settling::ask()
 }
 
 /* As the owner, because the owner has chosen the sequences: one could count the rows of another
- * role's table. With the caller's rights, the owner of a table has chosen some, and could set those
- * that only the caller may. */
+ * role's table. The owner of a table of another role has chosen some, and could set those that only
+ * the owner of the schema may. */
 void Settling::advance(std::int64_t past)
 {
     begin();
-    if (!source_.without_right.empty() &&
-        connection_.query("SELECT snowflake_internal.is_callers($1::oid)", {shard_.oid})
-                .text(0, 0) == "t")
+    if (!source_.without_right.empty())
         throw Failure("a sequence is behind the others, and is not advanced with the rights of "
-                      "this session: " +
+                      "the shard's owner: " +
                       visible(source_.without_right) +
                       "\nHINT:  Let it draw from a sequence of the shard.");
-    run_in_shard(connection_, shard_,
-                 "SELECT snowflake_internal.advance(seq, " + std::to_string(past) + ", " +
-                     source_.epoch + ") FROM pg_catalog.unnest(" +
-                     connection_.literal(source_.sequences) + "::pg_catalog.oid[]) AS a (seq)");
+    begin_in_shard(connection_, shard_, "BEGIN");
+    run_in_shard(connection_, "SELECT snowflake_internal.advance(seq, " + std::to_string(past) +
+                                  ", " + source_.epoch + ") FROM pg_catalog.unnest(" +
+                                  connection_.literal(source_.sequences) +
+                                  "::pg_catalog.oid[]) AS a (seq)");
+    commit_in_shard(connection_);
     connection_.run("COMMIT");
 }
 

@@ -3,38 +3,47 @@
 #include "base/standard_output.h"
 #include "base/timeouts.h"
 #include "fleet/locked.h"
-#include "postgres/cursor.h"
 #include "postgres/row_text.h"
 #include "postgres/sql_text.h"
 
 void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
 {
-    end_sessions_at_interrupt();
     on_all_connections(servers, asked, [&](Connection& connection, AskedServer& server) {
         work_on(connection, server);
     });
 }
 
-/* Here, so that an error of it is one of the shard: the server may be lost at any time.
- * cursor_tuple_fraction = 1: all rows are fetched, and the default plans for the first 10 %.
- * idle_in_transaction_session_timeout = 0: between two FETCHes the session waits for the turn
- * of its shard, and the timeout of a role would end it there. statement_timeout is of each
- * statement, so DECLARE and each FETCH have it anew, and the wait between them does not
- * count. client_connection_check_interval: the backend of a command that is killed ends, and does
- * not finish the query. row_security = off: a policy that would hide rows is an error. Values of
- * all servers are written in one form. */
+namespace
+{
+
+/* idle_in_transaction_session_timeout = 0: between two FETCHes the session waits for the turn of
+ * its shard, and the timeout of a role would end it there. */
+const char* const kMayWait = "SET LOCAL idle_in_transaction_session_timeout = 0; ";
+
+} // namespace
+
+/* statement_timeout is of each statement, so each FETCH has it anew, and the wait between them does
+ * not count. It ends the session, whatever the code there does with a cancel.
+ * client_connection_check_interval: the backend of a command that is killed ends, and the session
+ * with it. */
 std::string ShardQuery::beginning(const Connection& connection) const
 {
-    std::string sql = "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; "
-                      "SET LOCAL idle_in_transaction_session_timeout = 0; "
-                      "SET LOCAL client_connection_check_interval = '500ms'; "
-                      "SET LOCAL row_security = off; " +
-                      value_text_settings("SET LOCAL") +
-                      connection.timeouts_sql("SET LOCAL", "DEFAULT") + "; ";
+    std::string sql = std::string("BEGIN READ ONLY; ") + kMayWait +
+                      "SET LOCAL client_connection_check_interval = '500ms'; " +
+                      connection.timeouts_sql("SET LOCAL", "DEFAULT");
     if (options_.statement_timeout > 0)
-        sql +=
-            "SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout) + "; ";
-    return sql + lock_timeout_sql(timeouts::kReadLock, true) + "; SELECT pg_backend_pid()";
+        sql += "; SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout);
+    return sql;
+}
+
+/* cursor_tuple_fraction = 1: all rows are fetched, and the default plans for the first 10 %.
+ * row_security = off: a policy that would hide rows is an error. Values of all servers are written
+ * in one form. */
+std::string ShardQuery::beginning_in_shard()
+{
+    return std::string("BEGIN READ ONLY; ") + kMayWait + "SET LOCAL cursor_tuple_fraction = 1; " +
+           "SET LOCAL row_security = off; " + value_text_settings("SET LOCAL") +
+           lock_timeout_sql(timeouts::kReadLock, true);
 }
 
 namespace
@@ -91,8 +100,8 @@ void ShardQuery::add_error(const std::string& error, const Shard& shard)
     errors_[error].insert(shard.number);
 }
 
-/* The server computes all rows before it sends the first, so the replay of a standby cancels the
- * query while the sink has none. */
+/* The replay of a standby mostly cancels a query before its first rows. Rows that the sink has would
+ * come twice. */
 void ShardQuery::ask_with_tries(Connection& connection, const Asked& asked)
 {
     bool has_rows = false;
@@ -118,44 +127,23 @@ void ShardQuery::ask(Connection& connection, const Asked& asked, bool& has_rows)
         span = since_->settle(connection, asked.shard, asked.source);
         parameters = {std::to_string(span.first), std::to_string(span.last)};
     }
-    const Result process = connection.run(beginning(connection));
-    OwnerSession session(connection, static_cast<int>(process.number(0, 0)),
-                         options_.statement_timeout);
-    try {
-        fetch(connection, session, asked, declare(connection, session, asked, parameters),
-              has_rows);
-    } catch (const ServerError&) {
-        if (!session.was_ended())
-            throw;
-        throw Failure("its code went on after --timeout, so the session was ended");
-    }
+    connection.run(beginning(connection));
+    begin_in_shard(connection, asked.shard, beginning_in_shard());
+    read(connection, asked, parameters, has_rows);
+    commit_in_shard(connection);
     connection.run("COMMIT");
     if (since_)
         since_->note(asked.shard, span);
 }
 
-/* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. The library
- * runs the query, and this cursor reads only its result: no code of the shard runs after the call
- * of rows_as_owner(), in a FETCH. */
-std::vector<Column> ShardQuery::declare(Connection& connection, OwnerSession& session,
-                                        const Asked& asked, const Parameters& parameters)
-{
-    session.begin_statement();
-    std::vector<Column> columns = read_columns(connection, asked.shard, options_.sql, parameters);
-    connection.query("DECLARE snowflake_shard NO SCROLL CURSOR FOR\n" +
-                     rows_sql(connection, asked.shard, options_.sql, parameters, columns.size()));
-    return columns;
-}
-
-void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Asked& asked,
-                       const std::vector<Column>& columns, bool& has_rows)
+/* A cursor, so that no shard's rows have to fit into memory; it may wait for its turn. */
+void ShardQuery::read(Connection& connection, const Asked& asked, const Parameters& parameters,
+                      bool& has_rows)
 {
     const Shard& shard = asked.shard;
-    session.end_statement();
+    const std::vector<Column> columns = open_in_shard(connection, options_.sql, parameters);
     sink_.begin(shard, columns);
-    session.begin_statement();
-    read_cursor(connection, "snowflake_shard", columns, [&](std::vector<Row> rows) {
-        session.end_statement();
+    read_in_shard(connection, columns, [&](std::vector<Row> rows) {
         has_rows = true;
         for (Row& row : rows)
             row.insert(row.begin(), {shard.number, shard.schema});
@@ -164,5 +152,4 @@ void ShardQuery::fetch(Connection& connection, OwnerSession& session, const Aske
         sink_.add(asked.place, std::move(rows));
         require_output();
     });
-    session.end_statement();
 }

@@ -12,7 +12,6 @@
 
 #include "postgres/servers.h"
 #include "verbs/in_shard.h"
-#include "verbs/owner_session.h"
 #include "verbs/row_sink.h"
 #include "verbs/since.h"
 #include "verbs/verbs.h"
@@ -54,14 +53,13 @@ public:
 
 private:
     std::string beginning(const Connection& connection) const;
+    static std::string beginning_in_shard();
     void work_on(Connection& connection, AskedServer& server);
     void add_error(const std::string& error, const Shard& shard);
     void ask_with_tries(Connection& connection, const Asked& asked);
     void ask(Connection& connection, const Asked& asked, bool& has_rows);
-    std::vector<Column> declare(Connection& connection, OwnerSession& session, const Asked& asked,
-                                const Parameters& parameters);
-    void fetch(Connection& connection, OwnerSession& session, const Asked& asked,
-               const std::vector<Column>& columns, bool& has_rows);
+    void read(Connection& connection, const Asked& asked, const Parameters& parameters,
+              bool& has_rows);
 
     const QueryOptions& options_;
     Since* const since_;

@@ -13,7 +13,6 @@
  */
 #include "errors.h"
 #include "guard.h"
-#include "new_rows.h"
 #include "owner.h"
 #include "owner_plan.h"
 #include "pg.h"
@@ -39,7 +38,7 @@ const char* text_argument(FunctionCallInfo fcinfo, int index)
 /* Statements are parsed one after the other, as in a script (SPI_execute() makes one-shot plans). A
  * statement that runs in no function is an error: 25001, as the server has it; 2D000 for BEGIN,
  * COMMIT and the like; 0A000 for COPY FROM STDIN. */
-void run(const char* statements, bool is_as_owner)
+void run(const char* statements)
 {
     SPIExecuteOptions options = {};
     options.dest = CreateDestReceiver(DestNone); /* rows of a SELECT fill no memory */
@@ -48,8 +47,7 @@ void run(const char* statements, bool is_as_owner)
     SPI_connect();
     /* A trigger that is to fire at COMMIT, without the rights of the owner, is an error here
      * (afterTriggerMarkEvents()). So all fire at the end of their statement. */
-    if (is_as_owner)
-        SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
+    SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
     const int result = SPI_execute_extended(statements, &options);
     if (result == SPI_ERROR_TRANSACTION)
         ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
@@ -66,22 +64,19 @@ void run(const char* statements, bool is_as_owner)
 /* DECLARE takes the queries that snowflake-shard query takes outside of this, and no other: one
  * SELECT, VALUES, TABLE or WITH that changes nothing. A cursor of that name that code of the shard
  * has opened while the text was parsed is an error. */
-SPIPlanPtr prepare(const char* query, int parameters)
+SPIPlanPtr prepare(const char* query)
 {
-    Oid types[] = {INT8OID, INT8OID};
-    const SPIPlanPtr plan = SPI_prepare(
-        psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", kCursor, query), parameters, types);
+    const SPIPlanPtr plan =
+        SPI_prepare(psprintf("DECLARE %s NO SCROLL CURSOR FOR\n%s", kCursor, query), 0, nullptr);
     if (plan == nullptr || list_length(SPI_plan_get_plan_sources(plan)) != 1)
         not_one_query();
-    if (parameters > 0)
-        new_rows::require_all(plan);
     return plan;
 }
 
 /* The query is rewritten and planned here (PerformCursorOpen()). */
-Portal open(SPIPlanPtr plan, Datum* parameters)
+Portal open(SPIPlanPtr plan)
 {
-    SPI_execute_plan(plan, parameters, nullptr, false, 0);
+    SPI_execute_plan(plan, nullptr, nullptr, false, 0);
     const Portal portal = SPI_cursor_find(kCursor);
     if (portal == nullptr || portal->tupDesc == nullptr)
         not_one_query();
@@ -156,9 +151,9 @@ Receiver* make_receiver(TupleDesc columns, const ReturnSetInfo* result)
 
 /* All rows are in the result, in memory of work_mem or a temporary file, before the caller gets the
  * first: no code of the shard runs after the end of the restricted operation. */
-void put_all_rows(SPIPlanPtr plan, Datum* parameters, const ReturnSetInfo* result)
+void put_all_rows(SPIPlanPtr plan, const ReturnSetInfo* result)
 {
-    const Portal portal = open(plan, parameters);
+    const Portal portal = open(plan);
     require_columns(result->setDesc, portal->tupDesc);
     PortalRunFetch(portal, FETCH_FORWARD, FETCH_ALL, &make_receiver(portal->tupDesc, result)->base);
     SPI_cursor_close(portal);
@@ -178,44 +173,19 @@ void prepare_as_caller(void* argument)
     auto* rows = static_cast<Rows*>(argument);
     const int settings = NewGUCNestLevel();
     owner::set("search_path", "");
-    rows->plan = prepare(rows->query, 0);
+    rows->plan = prepare(rows->query);
     AtEOXact_GUC(false, settings);
 }
 
 void put_rows_of_table(void* argument)
 {
     const auto* rows = static_cast<const Rows*>(argument);
-    put_all_rows(rows->plan, nullptr, rows->result);
-}
-
-/* $1 and $2 of a query are the bigint arguments after it, if the SQL signature has them. */
-struct Parameters {
-    int count;
-    Datum values[2];
-};
-
-Parameters parameters_behind(FunctionCallInfo fcinfo, int query)
-{
-    if (PG_NARGS() <= query + 2)
-        return {};
-    return {2, {PG_GETARG_DATUM(query + 1), PG_GETARG_DATUM(query + 2)}};
+    put_all_rows(rows->plan, rows->result);
 }
 
 } // namespace
 
 extern "C" {
-
-/* snowflake_internal.run_as_owner(schema regnamespace, statements text) returns void */
-PG_FUNCTION_INFO_V1(snowflake_run_as_owner);
-PGDLLEXPORT Datum snowflake_run_as_owner(PG_FUNCTION_ARGS)
-{
-    const char* statements = text_argument(fcinfo, 1);
-    owner::Rights rights = {};
-    owner::become_in_schema(rights, PG_GETARG_OID(0));
-    run(statements, rights.are_of_owner());
-    owner::become_again(rights);
-    PG_RETURN_VOID();
-}
 
 /* snowflake_internal.is_callers(schema regnamespace) returns boolean */
 PG_FUNCTION_INFO_V1(snowflake_is_callers);
@@ -233,53 +203,9 @@ PGDLLEXPORT Datum snowflake_run_as_role(PG_FUNCTION_ARGS)
     owner::Rights rights = {};
     owner::become_role(rights, role);
     owner_plan::guard(
-        role, [](void* argument) { run(static_cast<const char*>(argument), true); }, statements);
+        role, [](void* argument) { run(static_cast<const char*>(argument)); }, statements);
     owner::become_again(rights);
     PG_RETURN_VOID();
-}
-
-/* snowflake_internal.columns_as_owner(schema regnamespace, query text [, bigint, bigint], OUT name
- * text, OUT type oid) */
-PG_FUNCTION_INFO_V1(snowflake_columns_as_owner);
-PGDLLEXPORT Datum snowflake_columns_as_owner(PG_FUNCTION_ARGS)
-{
-    pg::begin_rows(fcinfo, 0);
-    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    const char* query = text_argument(fcinfo, 1);
-    Parameters parameters = parameters_behind(fcinfo, 1);
-    owner::Rights rights = {};
-    owner::become_in_schema(rights, PG_GETARG_OID(0));
-    SPI_connect();
-    const Portal portal = open(prepare(query, parameters.count), parameters.values);
-    for (int i = 0; i < portal->tupDesc->natts; i++) {
-        const FormData_pg_attribute* column = TupleDescAttr(portal->tupDesc, i);
-        Datum values[] = {CStringGetTextDatum(NameStr(column->attname)),
-                          ObjectIdGetDatum(getBaseType(column->atttypid))};
-        bool nulls[] = {false, false};
-        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-    }
-    SPI_cursor_close(portal);
-    SPI_finish();
-    owner::become_again(rights);
-    return Datum{0};
-}
-
-/* snowflake_internal.rows_as_owner(schema regnamespace, query text [, bigint, bigint]) returns
- * setof record */
-PG_FUNCTION_INFO_V1(snowflake_rows_as_owner);
-PGDLLEXPORT Datum snowflake_rows_as_owner(PG_FUNCTION_ARGS)
-{
-    pg::begin_rows(fcinfo, pg::kRowsAsExpected);
-    const char* query = text_argument(fcinfo, 1);
-    Parameters parameters = parameters_behind(fcinfo, 1);
-    owner::Rights rights = {};
-    owner::become_in_schema(rights, PG_GETARG_OID(0));
-    SPI_connect();
-    put_all_rows(prepare(query, parameters.count), parameters.values,
-                 reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
-    SPI_finish();
-    owner::become_again(rights);
-    return Datum{0};
 }
 
 /* snowflake_internal.rows_as_table_owner(tbl regclass, query text) returns setof record */

@@ -7,26 +7,8 @@ using namespace snowflake;
 namespace
 {
 
-struct Owned {
-    Oid owner;
-    const char* name; /* as SQL writes it */
-};
-
-/* The schema public belongs to pg_database_owner, a role that owns nothing else: its only member,
- * the owner of the database, stands for it. */
-Oid database_owner()
-{
-    const HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-    const Oid owner = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datdba;
-    ReleaseSysCache(tuple);
-    return owner;
-}
-
-/* DROP SCHEMA waits for the lock, RENAME only in some releases (15.20 does), and OWNER TO never:
- * the name and the owner are those of this moment, and the OID stays. */
-Owned lock_schema(Oid schema)
+/* DROP SCHEMA waits for the lock, RENAME only in some releases (15.20 does), and OWNER TO never. */
+Oid lock_schema(Oid schema)
 {
     /* Most callers go on to look at the schema's tables. */
     registry::count_looked_at(20);
@@ -35,11 +17,9 @@ Owned lock_schema(Oid schema)
     if (!HeapTupleIsValid(tuple))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("schema with OID %u does not exist", schema)));
-    const auto* row = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple));
-    const Owned owned = {row->nspowner == ROLE_PG_DATABASE_OWNER ? database_owner() : row->nspowner,
-                         pstrdup(quote_identifier(NameStr(row->nspname)))};
+    const Oid owner = pg::owner_of_schema(tuple);
     ReleaseSysCache(tuple);
-    return owned;
+    return owner;
 }
 
 /* It reads no catalogue: an error may be under way. */
@@ -65,12 +45,12 @@ void restrict_to(owner::Rights& rights, Oid role)
         owner::set("row_security", "off");
 }
 
-void begin(owner::Rights& rights, const char* search_path)
+void begin(owner::Rights& rights)
 {
     rights = {};
     GetUserIdAndSecContext(&rights.user, &rights.context);
     rights.settings = NewGUCNestLevel();
-    owner::set("search_path", search_path);
+    owner::set("search_path", "");
 }
 
 void become_owner(owner::Rights& rights, Oid role, const char* object)
@@ -86,36 +66,6 @@ void become_owner(owner::Rights& rights, Oid role, const char* object)
 bool has_owners_rights(Oid role)
 {
     return role != GetUserId() && !superuser_arg(role) && pg::may_become(role);
-}
-
-char* text_of(int column)
-{
-    return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column);
-}
-
-/* The catalogue of this moment: a role that may create something there is a problem, also if
- * nothing is there yet. A trigger fires in no READ ONLY transaction, because it needs a write. */
-void require_no_foreign_code(Oid schema)
-{
-    Oid types[] = {OIDOID, BOOLOID};
-    Datum values[] = {ObjectIdGetDatum(schema), BoolGetDatum(!XactReadOnly)};
-    SPI_connect();
-    if (SPI_execute_with_args("SELECT * FROM snowflake_internal.foreign_code($1, $2)", 2, types,
-                              values, nullptr, true, 1) != SPI_OK_SELECT ||
-        SPI_processed != 1)
-        elog(ERROR, "foreign_code() has failed");
-    if (const char* problem = text_of(1); problem != nullptr)
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem),
-                        errhint("%s", text_of(2))));
-    SPI_finish();
-}
-
-/* Whether SQL in the schema has the rights of its owner. */
-bool decide(Oid schema, const Owned& owned)
-{
-    if (superuser() && superuser_arg(owned.owner))
-        require_no_foreign_code(schema);
-    return has_owners_rights(owned.owner);
 }
 
 } // namespace
@@ -146,25 +96,16 @@ Oid owner::of_function(Oid function)
     return owner;
 }
 
-void owner::become_in_schema(Rights& rights, Oid schema)
-{
-    const Owned owned = lock_schema(schema);
-    const bool is_owners = decide(schema, owned);
-    begin(rights, owned.name);
-    if (is_owners)
-        become_owner(rights, owned.owner, "the schema");
-}
-
 bool owner::is_callers(Oid schema)
 {
-    return !decide(schema, lock_schema(schema));
+    return !has_owners_rights(lock_schema(schema));
 }
 
 Oid owner::become_of_table(Rights& rights, Oid table)
 {
     LockRelationOid(table, AccessShareLock);
     const Oid owner = of_table(table);
-    begin(rights, "");
+    begin(rights);
     if (has_owners_rights(owner))
         become_owner(rights, owner, "the table");
     return owner;
@@ -176,7 +117,7 @@ void owner::become_role(Rights& rights, Oid role)
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                         errmsg("role %s may not act as role %s", errors::name_of_role(GetUserId()),
                                errors::name_of_role(role))));
-    begin(rights, "");
+    begin(rights);
     become_owner(rights, role, "the objects");
 }
 

@@ -5,7 +5,7 @@
  * The rights are those of the owner, in a security-restricted operation, if the caller may act as
  * the owner and the owner is neither the caller nor a superuser. Else they are those of the caller:
  * code of a superuser has no right to gain, and who may not act as the owner has its own rights
- * alone, as in psql. For a superuser's schema see require_no_foreign_code().
+ * alone, as in psql.
  */
 #pragma once
 
@@ -29,15 +29,13 @@ struct Rights {
 
 /*
  * The object is locked in ACCESS SHARE mode to the end of the transaction, and its owner is read
- * after the lock. search_path is the schema, or empty for a table. An error of a missing privilege
+ * after the lock. search_path is empty. An error of a missing privilege
  * names the role (CONTEXT). Rights must stay where they are until become_again(): the stack of
  * error contexts points to them. After an error AbortTransaction() or AbortSubTransaction()
  * restores the user and the settings.
  *
- *   3F000, 42P01   no such schema, no such table
- *   42501          the caller is a superuser, and others could run code in this superuser's schema
+ *   42P01   no such table
  */
-void become_in_schema(Rights& rights, Oid schema);
 Oid become_of_table(Rights& rights, Oid table); /* returns the owner */
 /* The role itself; 42501 if the caller may not act as it. */
 void become_role(Rights& rights, Oid role);
@@ -46,7 +44,7 @@ void become_again(const Rights& rights);
 Oid of_table(Oid table); /* 42P01; the caller holds a lock on it */
 Oid of_function(Oid function);
 
-/* Whether SQL in the schema has the caller's rights, as text that cannot run in a function has. */
+/* Whether SQL in the schema would have the caller's rights; it is locked as a table is. */
 bool is_callers(Oid schema);
 
 void set(const char* setting, const char* value); /* until AtEOXact_GUC() of the nest level */

@@ -18,7 +18,7 @@ $ENV{PGPORT} = $node->port;
 $ENV{PGDATABASE} = 'postgres';
 my $folder = PostgreSQL::Test::Utils::tempdir();
 
-$node->safe_psql('postgres', q{CREATE ROLE app; CREATE ROLE web; CREATE ROLE "the ""reader"""});
+$node->safe_psql('postgres', q{CREATE ROLE app LOGIN; CREATE ROLE web; CREATE ROLE "the ""reader"""});
 
 # Entries of a dump: definitions with the comments over them, in order.
 sub entries

@@ -629,7 +629,7 @@ subtest 'verify looks at thousands of columns' => sub {
 
 subtest 'a shard on two servers is a finding' => sub {
 	my $dump = dump_of($node, 'insta6');
-	$other->safe_psql('postgres', "CREATE ROLE app; $dump");
+	$other->safe_psql('postgres', "CREATE ROLE app LOGIN; $dump");
 	($status, $rows) = shard_json($program, 'verify', $node, $other);
 	is("$status " . join(' ', map { "$_->{finding} $_->{object}" } @$rows), '1 shard shard 6',
 		'verify: a shard on two servers');

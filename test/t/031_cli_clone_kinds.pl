@@ -31,7 +31,7 @@ my $node = new_server('kinds');
 
 # What the template uses of the cluster and of another schema.
 $node->safe_psql('postgres', q{
-	CREATE ROLE app; CREATE ROLE "the ""reader""";
+	CREATE ROLE app LOGIN; CREATE ROLE "the ""reader""";
 	CREATE SCHEMA outside;
 	CREATE TABLE outside.countries (code text PRIMARY KEY);
 	CREATE SEQUENCE outside.ids;

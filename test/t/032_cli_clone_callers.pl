@@ -103,7 +103,7 @@ subtest 'a clone goes on without its template' => sub {
 
 # A shard of an ordinary role.
 $node->safe_psql('postgres', q{
-	CREATE ROLE owner LOGIN; CREATE ROLE app; CREATE ROLE stranger LOGIN; CREATE ROLE other_owner;
+	CREATE ROLE owner LOGIN; CREATE ROLE app LOGIN; CREATE ROLE stranger LOGIN; CREATE ROLE other_owner;
 	CREATE TABLE outside.countries (code text PRIMARY KEY);
 	CREATE SCHEMA owned AUTHORIZATION owner;
 	SET ROLE owner;

@@ -29,7 +29,7 @@ my ($status, $out, $err, $rows);
 
 # A shard whose rows take a while to copy, with a sequence that is ahead of the clock.
 make_template($one);
-$two->safe_psql('postgres', 'CREATE ROLE app');
+$two->safe_psql('postgres', 'CREATE ROLE app LOGIN');
 $one->safe_psql('postgres', 'INSERT INTO insta0.users (name) SELECT n FROM generate_series(1, 30000) AS n');
 $one->safe_psql('postgres', q{
 	INSERT INTO insta0.log (id) VALUES (snowflake_encode(now() + '1 minute', 0, 0));

@@ -20,7 +20,7 @@ my $program = shard_program();
 my ($one, $two) =
 	map { new_server($_, conf => "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n") } qw(one two);
 make_template($one);
-$two->safe_psql('postgres', 'CREATE ROLE app');
+$two->safe_psql('postgres', 'CREATE ROLE app LOGIN');
 my $insert = "INSERT INTO insta0.log (t) VALUES ('x')";
 my ($status, $rows, $out, $err);
 

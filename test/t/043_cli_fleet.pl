@@ -46,7 +46,7 @@ sub names
 # --- clone: the template is on one server, the clones may be made on another -----------------------
 
 subtest 'the clones are made beside the template or on another server' => sub {
-	$two->safe_psql('postgres', 'CREATE ROLE app');
+	$two->safe_psql('postgres', 'CREATE ROLE app LOGIN');
 	($status, $rows) =
 		shard_json($program, 'clone', $one, $two, '--template', 'insta0', '--shards', '1-3', '--schema', 'insta{}');
 	is("$status " . states($rows), '0 made 1,2,3', 'clone: beside the template');
@@ -345,7 +345,7 @@ subtest 'clone names the closed copy of a move' => sub {
 
 # A third server, and a function that waits until its server has a row in gate.
 my $three = new_server('three');
-$three->safe_psql('postgres', 'CREATE ROLE app');
+$three->safe_psql('postgres', 'CREATE ROLE app LOGIN');
 is((run_shard($program, 'clone', $one, $two, '--template', 'insta0', '--shards', '20-21', '--schema', 'insta{}', '--to',
 	$three))[0], 0, 'a third server');
 $_->safe_psql('postgres', q{

@@ -190,8 +190,8 @@ subtest 'the shards of a set move together, and nothing less' => sub {
 	}
 	is(many('--shards', '5-7', @pair, '--undo'), '0, 5 undone, 6 undone, 7 undone', 'and back');
 	is(many('--shards', '5-7', @pair, '--complete'), '0, 5 dropped, 6 dropped, 7 dropped', 'their copies are dropped');
-	$nodes[0]->safe_psql('postgres', 'CREATE ROLE app; ALTER SCHEMA insta6 OWNER TO app');
-	$nodes[1]->safe_psql('postgres', 'CREATE ROLE app');
+	$nodes[0]->safe_psql('postgres', 'CREATE ROLE app LOGIN; ALTER SCHEMA insta6 OWNER TO app');
+	$nodes[1]->safe_psql('postgres', 'CREATE ROLE app LOGIN');
 	my $sets = sub {
 		many('--shards', '4-7', @pair, @_, '--dry-run');
 		my @all = $err =~ /^snowflake-shard: (shards? [0-9,-]+): /mg;

@@ -18,7 +18,8 @@ my ($status, $out, $err, $rows);
 # Four shards on each of two servers.
 my ($one, $two) = map { new_server($_) } 'one', 'two';
 make_template($one);
-$two->safe_psql('postgres', 'CREATE ROLE app');
+$one->safe_psql('postgres', 'ALTER TABLE insta0.log OWNER TO CURRENT_USER');    # the schema is a superuser's
+$two->safe_psql('postgres', 'CREATE ROLE app LOGIN');
 is((run_shard($program, 'clone', $one, '--template', 'insta0', '--shards', '1-3', '--schema', 'insta{}'))[0], 0,
 	'four shards on one server');
 is((run_shard($program, 'clone', $one, '--template', 'insta0', '--shards', '4-7', '--schema', 'insta{}', '--to', $two))[
@@ -181,7 +182,7 @@ sub locked
 
 subtest 'two runs at once make a change once' => sub {
 	my $waiting =
-		q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard' AND wait_event_type = 'Lock'};
+		q{SELECT count(*) FROM pg_stat_activity WHERE application_name ~ '^snowflake-shard' AND wait_event_type = 'Lock'};
 	my @insert = ('--once', 'counted', '--sql', 'INSERT INTO first VALUES (100)', '--lock-timeout', '60s');
 	my $lock = locked('insta1.first');
 	my @both = map { background(@run, @insert) } 1, 2;
@@ -199,10 +200,10 @@ subtest 'a lock is waited for, and the change is tried again' => sub {
 	($status, $rows) = shard_json($program, 'run', $one, @busy, '--tries', 3);
 	is(join(' ', $status, map { "$_->{shard} $_->{state} " . ($_->{sqlstate} // '') } @$rows), '3 1 done  2 failed 55P03',
 		'--lock-timeout');
-	is(() = slurp_file($one->logfile) =~ /canceling statement due to lock timeout/g, 3,
+	is(() = slurp_file($one->logfile) =~ /\[\d+\] ERROR:  canceling statement due to lock timeout/g, 3,
 		'is tried as often as --tries says');
 	my $late = background('run', $one, '--shards', '2', @busy[ 2 .. 5 ], '--tries', 1000);
-	await('another try', sub { (() = slurp_file($one->logfile) =~ /canceling statement due to lock timeout/g) > 3 });
+	await('another try', sub { (() = slurp_file($one->logfile) =~ /\[\d+\] ERROR:  canceling statement due to lock timeout/g) > 3 });
 	$lock->quit;
 	$late->{h}->finish;
 	is($late->{out}, "1 shard done: 2\n", 'a try after the lock is free succeeds');

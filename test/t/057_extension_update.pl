@@ -104,7 +104,7 @@ foreach my $from (@all_earlier)
 }
 
 subtest 'in place, by a role that is dropped later' => sub {
-	sql($node, 'postgres', 'CREATE ROLE gone LOGIN; CREATE ROLE app; CREATE DATABASE of_gone OWNER gone');
+	sql($node, 'postgres', 'CREATE ROLE gone LOGIN; CREATE ROLE app LOGIN; CREATE DATABASE of_gone OWNER gone');
 	my $gone = $node->connstr('of_gone') . ' user=gone';
 	my @sql = ('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $gone, '-c');
 	command_ok([ @sql, qq{CREATE EXTENSION snowflake VERSION '$earlier'; GRANT USAGE ON SEQUENCE snowflake_id_seq TO app} ],

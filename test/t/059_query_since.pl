@@ -28,7 +28,7 @@ my $kills = trials(50, 1000);
 my $shards = 4;
 
 my $node = new_server('since', conf => "max_connections = 60\n");
-$node->safe_psql('postgres', 'CREATE ROLE app');
+$node->safe_psql('postgres', 'CREATE ROLE app LOGIN');
 foreach my $shard (0 .. $shards - 1)
 {
 	$node->safe_psql('postgres', qq{

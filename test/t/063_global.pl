@@ -67,7 +67,7 @@ sub drifts
 my $written = 'BEGIN; SET LOCAL session_replication_role = replica;';    # as a disabled trigger
 
 $writer->safe_psql('postgres', q{
-	CREATE ROLE mallory LOGIN; CREATE ROLE app;
+	CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN;
 	CREATE TYPE kind AS ENUM ('soft', 'hard');
 	CREATE TABLE filters (id integer PRIMARY KEY, name text COLLATE "C" UNIQUE, kind kind,
 		amount integer CHECK (amount > 0));
@@ -78,7 +78,7 @@ $writer->safe_psql('postgres', q{
 	CREATE TABLE keyless (id integer); CREATE UNLOGGED TABLE unlogged (id integer PRIMARY KEY);
 	CREATE TABLE deferred (id integer PRIMARY KEY DEFERRABLE);
 	CREATE TABLE nothing (id integer PRIMARY KEY); ALTER TABLE nothing REPLICA IDENTITY NOTHING});
-$_->safe_psql('postgres', q{CREATE ROLE mallory LOGIN; CREATE ROLE app; CREATE TYPE kind AS ENUM ('soft', 'hard')})
+$_->safe_psql('postgres', q{CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN; CREATE TYPE kind AS ENUM ('soft', 'hard')})
 	foreach $one, $two;
 my @tables = ('public.filters', 'public."My Filters"');
 

@@ -68,7 +68,7 @@ foreach my $database ('one', 'two')
 	$node->safe_psql('postgres', "ALTER DATABASE $database SET $_") foreach split /; /, $settings{$database};
 }
 # The rows of this one are read with the rights of its owner.
-$node->safe_psql('one', 'CREATE ROLE app; ALTER SCHEMA insta1 OWNER TO app; ALTER TABLE insta1.things OWNER TO app');
+$node->safe_psql('one', 'CREATE ROLE app LOGIN; ALTER SCHEMA insta1 OWNER TO app; ALTER TABLE insta1.things OWNER TO app');
 my @servers = map { $node->connstr($_) } 'one', 'two';
 my $sql = 'SELECT ' . join(', ', map { $_->[0] } @columns) . ' FROM things';
 

@@ -22,7 +22,7 @@ my ($one, $two) = (
 	new_server('one', conf => $conf . "max_logical_replication_workers = 2\n"),
 	new_server('two', conf => $conf . "max_replication_slots = 2\n"));
 my @nodes = ($one, $two);
-$_->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE mover LOGIN REPLICATION; CREATE DATABASE other') foreach @nodes;
+$_->safe_psql('postgres', 'CREATE ROLE app LOGIN; CREATE ROLE mover LOGIN REPLICATION; CREATE DATABASE other') foreach @nodes;
 foreach my $shard (5 .. 7)
 {
 	$one->safe_psql('postgres', qq{

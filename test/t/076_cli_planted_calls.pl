@@ -130,7 +130,7 @@ sub as_mallory
 }
 
 $_->safe_psql('postgres', q{
-	CREATE ROLE mallory LOGIN; GRANT CREATE ON SCHEMA public TO mallory; CREATE ROLE app;
+	CREATE ROLE mallory LOGIN; GRANT CREATE ON SCHEMA public TO mallory; CREATE ROLE app LOGIN;
 	CREATE ROLE super LOGIN SUPERUSER REPLICATION; ALTER ROLE super SET search_path = public, pg_catalog;
 	CREATE SCHEMA shop AUTHORIZATION super}) foreach @nodes;
 $one->safe_psql('postgres', q{

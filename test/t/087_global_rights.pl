@@ -19,7 +19,7 @@ my ($writer, $follower) = map { new_server($_, conf => $conf) } qw(writer follow
 my $has_subscribers = $writer->pg_version >= 16;
 foreach my $node ($writer, $follower)
 {
-	$node->safe_psql('postgres', q{CREATE ROLE app; CREATE ROLE keeper LOGIN PASSWORD 'secret'});
+	$node->safe_psql('postgres', q{CREATE ROLE app LOGIN; CREATE ROLE keeper LOGIN PASSWORD 'secret'});
 	unlink $node->data_dir . '/pg_hba.conf';
 	$node->append_conf('pg_hba.conf', "local all keeper scram-sha-256\nlocal all all trust\n");
 	$node->reload;

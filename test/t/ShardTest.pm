@@ -181,7 +181,7 @@ sub make_template
 {
 	my ($node) = @_;
 	$node->safe_psql('postgres', q{
-		CREATE ROLE app;
+		CREATE ROLE app LOGIN;
 		SELECT snowflake_create_shard(0, 'insta0');
 		SET search_path = insta0, public;
 		CREATE TYPE mood AS ENUM ('glad', 'sad');

@@ -1,0 +1,32 @@
+-- SQL that snowflake-shard carries into a shard runs in a session of the shard's owner: a background worker that is authenticated as
+-- that role, kept for the caller's session. Whether the caller may act as the owner, and no other right, is asked.
+
+-- Why SQL cannot run in a session of the schema's owner, and the statement that mends it; NULL if it can.
+CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, OUT problem text, OUT hint text)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem';
+
+-- A session of the schema's owner, new or as new; runs the commands in it, such as BEGIN, and makes the schema its search_path.
+CREATE FUNCTION snowflake_internal.session_begin(schema regnamespace, beginning text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_begin';
+
+-- The functions below work in the session that session_begin() has made. Commands of the caller, such as COMMIT.
+CREATE FUNCTION snowflake_internal.session_run(commands text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_run';
+
+-- Statements of others, in a transaction that they cannot end.
+CREATE FUNCTION snowflake_internal.session_script(statements text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_script';
+
+-- One statement of others, in no transaction.
+CREATE PROCEDURE snowflake_internal.session_alone(statement text)
+    LANGUAGE c AS 'MODULE_PATHNAME', 'snowflake_session_alone';
+
+-- Opens a query, and tells its columns; a domain has its base type. The second form: for a query with $1 and $2.
+CREATE FUNCTION snowflake_internal.session_query(query text, OUT name text, OUT type oid) RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_query';
+CREATE FUNCTION snowflake_internal.session_query(query text, first bigint, second bigint, OUT name text, OUT type oid)
+    RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_query';
+
+-- The next rows of that query, at most so many; all values as text.
+CREATE FUNCTION snowflake_internal.session_fetch(most integer) RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_fetch';

@@ -1,0 +1,31 @@
+/*
+ * The shared memory of a session and its caller: the role, and a queue in each direction. A request
+ * begins with its kind. To the caller go the messages of PostgreSQL's protocol, without their
+ * length, as pqmq.c sends them; the last one of each request is ReadyForQuery.
+ */
+#pragma once
+
+#include "pg.h"
+
+namespace snowflake::session
+{
+
+constexpr std::uint64_t kMagic = 0x5F10A4E5E5510A;
+constexpr Size kQueueSize = 65536;
+
+enum Part : std::uint64_t { kHead, kRequests, kAnswers };
+
+struct Head {
+    Oid database;
+    Oid role;
+};
+
+enum class Kind : char {
+    commands = 'Q', /* SQL of the command, which may begin and end transactions */
+    script = 'S',   /* SQL of others, in such a transaction */
+    alone = 'A',    /* one statement of others, in no transaction */
+    query = 'D',    /* opens the cursor snowflake_rows: the parameters, then the text */
+    schema = 'E',   /* the OID of a schema: locks it, and makes it the search_path */
+};
+
+} // namespace snowflake::session

@@ -1,0 +1,160 @@
+/*
+ * Statements run at the top level, as exec_simple_query() runs them: a session of PostgreSQL's own
+ * has no function for that. So VACUUM and CREATE INDEX CONCURRENTLY are possible, too.
+ */
+#include "execute.h"
+#include "channel.h"
+#include "query.h"
+
+using namespace snowflake;
+using namespace snowflake::session;
+
+namespace
+{
+
+bool ends_transaction(const Node* statement)
+{
+    if (!IsA(statement, TransactionStmt))
+        return false;
+    const TransactionStmtKind kind = reinterpret_cast<const TransactionStmt*>(statement)->kind;
+    return kind == TRANS_STMT_COMMIT || kind == TRANS_STMT_ROLLBACK ||
+           kind == TRANS_STMT_ROLLBACK_TO || kind == TRANS_STMT_PREPARE;
+}
+
+/* There is no client whose rows could be read. */
+void refuse_copy(const Node* statement)
+{
+    if (IsA(statement, CopyStmt) &&
+        reinterpret_cast<const CopyStmt*>(statement)->filename == nullptr)
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql")));
+}
+
+void refuse_transaction(const Node* statement)
+{
+    if (IsA(statement, TransactionStmt))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+                        errmsg("the SQL begins or ends a transaction itself")));
+}
+
+List* parse(const char* text, Kind kind)
+{
+    List* statements = pg_parse_query(text);
+    if (kind == Kind::alone && list_length(statements) != 1)
+        ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("the text is not one statement")));
+    ListCell* cell = nullptr;
+    foreach (cell, statements) {
+        const Node* statement = lfirst_node(RawStmt, cell)->stmt;
+        refuse_copy(statement);
+        if (kind == Kind::script)
+            refuse_transaction(statement);
+    }
+    return statements;
+}
+
+/* memory outlives the transaction, which the statement may end. */
+Portal plan(RawStmt* statement, const char* text, MemoryContext memory)
+{
+    const MemoryContext of_transaction = MemoryContextSwitchTo(memory);
+    const bool has_snapshot = analyze_requires_snapshot(statement);
+    if (has_snapshot)
+        PushActiveSnapshot(GetTransactionSnapshot());
+    List* queries = pg_analyze_and_rewrite_fixedparams(statement, text, nullptr, 0, nullptr);
+    List* plans = pg_plan_queries(queries, text, CURSOR_OPT_PARALLEL_OK, nullptr);
+    if (has_snapshot)
+        PopActiveSnapshot();
+    const Portal portal = CreatePortal("", true, true);
+    portal->visible = false;
+    PortalDefineQuery(portal, nullptr, text, CreateCommandTag(statement->stmt), plans, nullptr);
+    PortalStart(portal, nullptr, 0, InvalidSnapshot);
+    std::int16_t text_format = 0;
+    PortalSetResultFormat(portal, 1, &text_format);
+    MemoryContextSwitchTo(of_transaction);
+    return portal;
+}
+
+/* Rows that nobody reads fill no queue. */
+void run(RawStmt* statement, const char* text, MemoryContext memory, CommandDest dest)
+{
+    if (IsAbortedTransactionBlockState() && !ends_transaction(statement->stmt))
+        ereport(ERROR, (errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+                        errmsg("current transaction is aborted, commands ignored until end of "
+                               "transaction block")));
+    StartTransactionCommand();
+    const Portal portal = plan(statement, text, memory);
+    DestReceiver* receiver = CreateDestReceiver(dest);
+    if (dest == DestRemote)
+        SetRemoteDestReceiverParams(receiver, portal);
+    pg::run_portal(portal, receiver);
+    receiver->rDestroy(receiver);
+    PortalDrop(portal, false);
+    CommitTransactionCommand();
+}
+
+void run_all(const char* sql, Kind kind, MemoryContext memory)
+{
+    debug_query_string = sql;
+    pgstat_report_activity(STATE_RUNNING, sql);
+    const CommandDest dest = kind == Kind::commands ? DestRemote : DestNone;
+    ListCell* cell = nullptr;
+    foreach (cell, parse(sql, kind)) {
+        CHECK_FOR_INTERRUPTS();
+        run(lfirst_node(RawStmt, cell), sql, memory, dest);
+    }
+}
+
+/* In a transaction of the caller DROP SCHEMA waits for the lock. */
+void use_schema(Oid schema, Oid role)
+{
+    StartTransactionCommand();
+    LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
+    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+                        errmsg("schema with OID %u does not exist", schema)));
+    const char* name =
+        pstrdup(NameStr(reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspname));
+    const Oid owner = pg::owner_of_schema(tuple);
+    ReleaseSysCache(tuple);
+    if (owner != role)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("schema %s was given to another role meanwhile", quote_identifier(name))));
+    /* Temporary objects of the role come last, as in a SECURITY DEFINER function. */
+    set_config_option("search_path", psprintf("%s, pg_temp", quote_identifier(name)), PGC_USERSET,
+                      PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
+    CommitTransactionCommand();
+}
+
+/* The bigint parameters of a query, then its text. */
+void open_query(StringInfo request)
+{
+    Datum parameters[2] = {};
+    const int count = pq_getmsgint(request, 1);
+    for (int i = 0; i < count; i++)
+        parameters[i] = Int64GetDatum(pq_getmsgint64(request));
+    StartTransactionCommand();
+    query::open(pq_getmsgrawstring(request), count, parameters);
+    CommitTransactionCommand();
+}
+
+} // namespace
+
+void session::execute(StringInfo request, Oid role, MemoryContext memory)
+{
+    const auto kind = static_cast<Kind>(pq_getmsgbyte(request));
+    switch (kind) {
+    case Kind::commands:
+    case Kind::script:
+    case Kind::alone:
+        run_all(pq_getmsgrawstring(request), kind, memory);
+        break;
+    case Kind::query:
+        open_query(request);
+        break;
+    case Kind::schema:
+        use_schema(pq_getmsgint(request, 4), role);
+        break;
+    }
+}

@@ -1,0 +1,18 @@
+/* The requests of the caller, in the process that is the session of another role. */
+#pragma once
+
+#include "pg.h"
+
+namespace snowflake::session
+{
+
+/*
+ * Runs one request; the answer goes to the queue. memory: lasts until the end of the request.
+ *
+ *   2D000, 0A000   the SQL of others begins or ends a transaction; COPY FROM STDIN and TO STDOUT
+ *   42601          not one query, not one statement
+ *   55000          the schema belongs to another role than that of the session
+ */
+void execute(StringInfo request, Oid role, MemoryContext memory);
+
+} // namespace snowflake::session

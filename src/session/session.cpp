@@ -1,0 +1,327 @@
+#include "session.h"
+#include "errors.h"
+
+using namespace snowflake;
+using namespace snowflake::session;
+
+namespace
+{
+
+struct Current {
+    Oid role;
+    const char* name;     /* of the role, quoted */
+    dsm_segment* segment; /* null: there is none */
+    shm_mq_handle* requests;
+    shm_mq_handle* answers;
+    BackgroundWorkerHandle* worker;
+    MemoryContext memory; /* of the handles */
+    char status;          /* as in ReadyForQuery */
+};
+
+constexpr char kIdle = 'I';
+constexpr char kInTransaction = 'T';
+constexpr char kAborted = 'E';
+
+Current current = {};
+
+/* Called by dsm_detach(), and so at the end of the backend, too: a worker that runs code of the
+ * role would not look at its queues. */
+void end_worker(dsm_segment*, Datum worker)
+{
+    TerminateBackgroundWorker(reinterpret_cast<BackgroundWorkerHandle*>(DatumGetPointer(worker)));
+}
+
+void end()
+{
+    if (current.segment != nullptr)
+        dsm_detach(current.segment);
+    if (current.memory != nullptr)
+        MemoryContextDelete(current.memory);
+    current = {};
+}
+
+/* Its place among the workers is free then. */
+void end_and_wait()
+{
+    if (current.segment == nullptr)
+        return;
+    dsm_detach(current.segment);
+    current.segment = nullptr;
+    WaitForBackgroundWorkerShutdown(current.worker);
+    end();
+}
+
+/* A transaction of the session does not outlive that of the caller. One that an error has aborted
+ * holds no locks any more, so that session is kept. */
+void at_end_of_transaction(XactEvent event, void*)
+{
+    if ((event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT) && session::is_in_transaction())
+        end();
+}
+
+/* From 17 on a session needs no LOGIN. CONNECTION LIMIT 0 keeps clients out, and does not count
+ * workers (InitializeSessionUserId()). */
+bool lacks_login(Oid role)
+{
+    const HeapTuple tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for role %u", role);
+    const bool can_login = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
+    ReleaseSysCache(tuple);
+    return !can_login && pg::kAlsoWithoutLogin == 0;
+}
+
+shm_mq* make_queue(shm_toc* parts, Part part)
+{
+    shm_mq* queue = shm_mq_create(shm_toc_allocate(parts, kQueueSize), kQueueSize);
+    shm_toc_insert(parts, part, queue);
+    return queue;
+}
+
+struct Queues {
+    shm_mq* requests;
+    shm_mq* answers;
+};
+
+Queues make_segment(Oid role)
+{
+    shm_toc_estimator estimator;
+    shm_toc_initialize_estimator(&estimator);
+    shm_toc_estimate_chunk(&estimator, sizeof(Head));
+    shm_toc_estimate_chunk(&estimator, kQueueSize);
+    shm_toc_estimate_chunk(&estimator, kQueueSize);
+    shm_toc_estimate_keys(&estimator, 3);
+    const Size size = shm_toc_estimate(&estimator);
+    current.segment = dsm_create(size, 0);
+    dsm_pin_mapping(current.segment);
+    shm_toc* parts = shm_toc_create(kMagic, dsm_segment_address(current.segment), size);
+    auto* head = static_cast<Head*>(shm_toc_allocate(parts, sizeof(Head)));
+    *head = {MyDatabaseId, role};
+    shm_toc_insert(parts, kHead, head);
+    const Queues queues = {make_queue(parts, kRequests), make_queue(parts, kAnswers)};
+    shm_mq_set_sender(queues.requests, MyProc);
+    shm_mq_set_receiver(queues.answers, MyProc);
+    return queues;
+}
+
+void register_worker(Oid role)
+{
+    BackgroundWorker worker = {};
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_start_time = BgWorkerStart_ConsistentState; /* a query on a standby, too */
+    worker.bgw_restart_time = BGW_NEVER_RESTART;
+    strlcpy(worker.bgw_library_name, "snowflake", sizeof(worker.bgw_library_name));
+    strlcpy(worker.bgw_function_name, "snowflake_session_main", sizeof(worker.bgw_function_name));
+    strlcpy(worker.bgw_type, "snowflake session", sizeof(worker.bgw_type));
+    snprintf(worker.bgw_name, sizeof(worker.bgw_name), "snowflake session of role %u", role);
+    worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(current.segment));
+    worker.bgw_notify_pid = MyProcPid;
+    if (!RegisterDynamicBackgroundWorker(&worker, &current.worker))
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+                 errmsg("no background worker is free for a session of role %s: "
+                        "max_worker_processes is %d",
+                        current.name, max_worker_processes),
+                 errhint("Use fewer connections (--jobs), or ALTER SYSTEM SET max_worker_processes "
+                         "= %d; and restart the server.",
+                         max_worker_processes + 8)));
+}
+
+/* A FATAL error of the session ends the session, and not this one. */
+ErrorData* read_error(StringInfo message)
+{
+    auto* error = static_cast<ErrorData*>(palloc(sizeof(ErrorData)));
+    pq_parse_errornotice(message, error);
+    const char* const texts[] = {error->message, error->detail, error->hint, error->context};
+    for (const char* part : texts)
+        if (part != nullptr)
+            pg_verifymbstr(part, static_cast<int>(strlen(part)), false);
+    if (error->elevel > ERROR)
+        error->elevel = ERROR;
+    return error;
+}
+
+/* Only what the client of the session would have been told. */
+void pass_on(ErrorData* notice)
+{
+    if (notice->elevel == INFO || notice->elevel == NOTICE || notice->elevel == WARNING)
+        ThrowErrorData(notice);
+}
+
+/* error: a FATAL one of the session, or null. */
+[[noreturn]] void lost(const ErrorData* error)
+{
+    ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE),
+                    errmsg("the session of role %s has ended", current.name),
+                    error == nullptr ? 0 : errdetail("%s.", error->message)));
+}
+
+/* It reads no catalogue: an error may be under way. */
+void tell_role(void*)
+{
+    if (geterrcode() == ERRCODE_INSUFFICIENT_PRIVILEGE && current.name != nullptr)
+        errcontext("The SQL runs in a session of role %s.", current.name);
+}
+
+/* Returns the error, if there was one. */
+ErrorData* receive(const Answer& answer)
+{
+    for (ErrorData* error = nullptr;;) {
+        Size size = 0;
+        void* data = nullptr;
+        if (shm_mq_receive(current.answers, &size, &data, false) != SHM_MQ_SUCCESS)
+            lost(error);
+        StringInfoData message = {static_cast<char*>(data), static_cast<int>(size),
+                                  static_cast<int>(size), 0};
+        switch (pq_getmsgbyte(&message)) {
+        case 'T':
+            if (answer.columns != nullptr)
+                answer.columns(&message, answer.state);
+            break;
+        case 'D':
+            if (answer.row != nullptr)
+                answer.row(&message, answer.state);
+            break;
+        case 'E':
+            error = read_error(&message);
+            break;
+        case 'N':
+            pass_on(read_error(&message));
+            break;
+        case 'Z':
+            current.status = static_cast<char>(pq_getmsgbyte(&message));
+            return error;
+        default: /* of settings, notifications and completed statements */
+            break;
+        }
+    }
+}
+
+/* A position is in the text that the session was given, and not in the caller's statement. */
+[[noreturn]] void rethrow(ErrorData* error, const char* sql)
+{
+    if (error->cursorpos > 0) {
+        error->internalpos = error->cursorpos;
+        error->internalquery = pstrdup(sql);
+        error->cursorpos = 0;
+    }
+    ErrorContextCallback callback = {error_context_stack, tell_role, nullptr};
+    error_context_stack = &callback;
+    ThrowErrorData(error);
+    pg_unreachable();
+}
+
+/* A request that is broken off leaves an answer in the queue. */
+ErrorData* exchange(const StringInfoData& request, const Answer& answer)
+{
+    ErrorData* volatile error = nullptr;
+    PG_TRY();
+    {
+        if (shm_mq_send(current.requests, static_cast<Size>(request.len), request.data, false,
+                        true) != SHM_MQ_SUCCESS)
+            lost(nullptr);
+        error = receive(answer);
+    }
+    PG_CATCH();
+    {
+        end();
+        PG_RE_THROW();
+    }
+    PG_END_TRY();
+    return error;
+}
+
+void start(Oid role)
+{
+    static bool is_registered = false;
+    if (!is_registered)
+        RegisterXactCallback(at_end_of_transaction, nullptr);
+    is_registered = true;
+    end_and_wait();
+    PG_TRY();
+    {
+        current.memory =
+            AllocSetContextCreate(TopMemoryContext, "snowflake session", ALLOCSET_SMALL_SIZES);
+        const MemoryContext before = MemoryContextSwitchTo(current.memory);
+        current.role = role;
+        current.name = errors::name_of_role(role);
+        const Queues queues = make_segment(role);
+        register_worker(role);
+        on_dsm_detach(current.segment, end_worker, PointerGetDatum(current.worker));
+        current.requests = shm_mq_attach(queues.requests, current.segment, current.worker);
+        current.answers = shm_mq_attach(queues.answers, current.segment, current.worker);
+        current.status = kIdle;
+        MemoryContextSwitchTo(before);
+    }
+    PG_CATCH();
+    {
+        end();
+        PG_RE_THROW();
+    }
+    PG_END_TRY();
+}
+
+bool is_alive()
+{
+    pid_t process = 0;
+    return current.segment != nullptr &&
+           GetBackgroundWorkerPid(current.worker, &process) == BGWH_STARTED;
+}
+
+} // namespace
+
+session::Problem session::problem_of(Oid role)
+{
+    const char* name = errors::name_of_role(role);
+    if (InSecurityRestrictedOperation() || !pg::may_become(role))
+        return {psprintf("role %s may not act as role %s", errors::name_of_role(GetUserId()), name),
+                psprintf("As a superuser: GRANT %s TO %s; this role can do all that the other can.",
+                         name, errors::name_of_role(GetUserId()))};
+    const char* database = quote_identifier(get_database_name(MyDatabaseId));
+    if (!pg::may_connect(MyDatabaseId, role))
+        return {psprintf("role %s may not connect to database %s", name, database),
+                psprintf("GRANT CONNECT ON DATABASE %s TO %s;", database, name)};
+    if (lacks_login(role))
+        return {psprintf("role %s has no LOGIN, and before PostgreSQL 17 a session needs it", name),
+                psprintf("ALTER ROLE %s LOGIN CONNECTION LIMIT 0; with this limit no client can "
+                         "connect as the role.",
+                         name)};
+    return {};
+}
+
+void session::begin(Oid role)
+{
+    if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("a session of another role cannot begin in a transaction that has "
+                               "written")));
+    if (current.role != role || !is_alive() || is_in_transaction()) {
+        start(role);
+        return;
+    }
+    if (current.status == kAborted)
+        ask(Kind::commands, "ROLLBACK");
+    ask(Kind::commands, "DISCARD ALL");
+}
+
+void session::ask(Kind kind, const char* sql, const Answer& answer)
+{
+    StringInfoData request;
+    initStringInfo(&request);
+    appendStringInfoChar(&request, static_cast<char>(kind));
+    appendBinaryStringInfo(&request, sql, static_cast<int>(strlen(sql)) + 1);
+    ask(request, sql, answer);
+}
+
+void session::ask(const StringInfoData& request, const char* sql, const Answer& answer)
+{
+    if (current.segment == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE), errmsg("there is no session")));
+    if (ErrorData* error = exchange(request, answer); error != nullptr)
+        rethrow(error, sql);
+}
+
+bool session::is_in_transaction()
+{
+    return current.segment != nullptr && current.status == kInTransaction;
+}

@@ -1,0 +1,245 @@
+/*
+ * SQL functions that run SQL of others in a session of its owner: see session/session.h. Which role
+ * that is, is decided here, on a schema that is locked; the session looks again, behind its own
+ * lock.
+ */
+#include "errors.h"
+#include "pg.h"
+#include "session/session.h"
+
+using namespace snowflake;
+
+namespace
+{
+
+/* A NULL argument is impossible: the functions are STRICT. */
+const char* text_argument(FunctionCallInfo fcinfo, int index)
+{
+    return text_to_cstring(PG_GETARG_TEXT_PP(index));
+}
+
+/* The lock ends here: a statement of the session could wait for it. */
+Oid owner_of(Oid schema)
+{
+    LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
+    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+                        errmsg("schema with OID %u does not exist", schema)));
+    const Oid owner = pg::owner_of_schema(tuple);
+    ReleaseSysCache(tuple);
+    UnlockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
+    return owner;
+}
+
+char* text_of_row(int column)
+{
+    return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column);
+}
+
+/* A superuser's session can do anything, so no code of others may run in it. The catalogue of this
+ * moment: a role that may create something there is a problem, also if nothing is there yet. */
+session::Problem foreign_code(Oid schema)
+{
+    Oid types[] = {OIDOID};
+    Datum values[] = {ObjectIdGetDatum(schema)};
+    const MemoryContext memory = CurrentMemoryContext;
+    SPI_connect();
+    if (SPI_execute_with_args("SELECT * FROM snowflake_internal.foreign_code($1)", 1, types, values,
+                              nullptr, true, 1) != SPI_OK_SELECT ||
+        SPI_processed != 1)
+        elog(ERROR, "foreign_code() has failed");
+    session::Problem problem = {text_of_row(1), text_of_row(2)};
+    if (problem.message != nullptr)
+        problem = {MemoryContextStrdup(memory, problem.message),
+                   MemoryContextStrdup(memory, problem.hint)};
+    SPI_finish();
+    return problem;
+}
+
+session::Problem problem_in(Oid schema, Oid owner)
+{
+    const session::Problem problem = session::problem_of(owner);
+    return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema) : problem;
+}
+
+struct Rows {
+    const ReturnSetInfo* result;
+    Datum* values;
+    bool* nulls;
+};
+
+/* The caller has read the columns before. */
+void check_count(int count, const Rows& rows)
+{
+    if (count != rows.result->setDesc->natts)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the query has %d columns, and the call names %d", count,
+                               rows.result->setDesc->natts)));
+    for (int i = 0; i < count; i++)
+        if (TupleDescAttr(rows.result->setDesc, i)->atttypid != TEXTOID)
+            ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                            errmsg("column %d of the call is not of type text", i + 1)));
+}
+
+/* SQL of the session can have changed client_encoding. */
+Datum text_of(StringInfo message, int length)
+{
+    const char* bytes = pq_getmsgbytes(message, length);
+    pg_verifymbstr(bytes, length, false);
+    return PointerGetDatum(cstring_to_text_with_len(bytes, length));
+}
+
+void put_row(StringInfo message, void* state)
+{
+    auto* rows = static_cast<Rows*>(state);
+    const int count = static_cast<int>(pq_getmsgint(message, 2));
+    check_count(count, *rows);
+    for (int i = 0; i < count; i++) {
+        const int length = static_cast<int>(pq_getmsgint(message, 4));
+        rows->nulls[i] = length < 0;
+        rows->values[i] = length < 0 ? Datum{0} : text_of(message, length);
+    }
+    tuplestore_putvalues(rows->result->setResult, rows->result->setDesc, rows->values, rows->nulls);
+    for (int i = 0; i < count; i++)
+        if (!rows->nulls[i])
+            pfree(DatumGetPointer(rows->values[i]));
+}
+
+/* Name and type of each column; a domain has its base type (SendRowDescriptionMessage()). */
+void put_columns(StringInfo message, void* state)
+{
+    const auto* result = static_cast<const ReturnSetInfo*>(state);
+    const int count = static_cast<int>(pq_getmsgint(message, 2));
+    for (int i = 0; i < count; i++) {
+        const char* name = pq_getmsgrawstring(message);
+        pg_verifymbstr(name, static_cast<int>(strlen(name)), false);
+        pq_getmsgbytes(message, 6); /* table, column */
+        const Oid type = pq_getmsgint(message, 4);
+        pq_getmsgbytes(message, 8); /* length, modifier, format */
+        Datum values[] = {CStringGetTextDatum(name), ObjectIdGetDatum(type)};
+        bool nulls[] = {false, false};
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+}
+
+/* $1 and $2 of a query are the bigint arguments after it, if the SQL signature has them. */
+StringInfoData query_request(FunctionCallInfo fcinfo)
+{
+    StringInfoData request;
+    initStringInfo(&request);
+    appendStringInfoChar(&request, static_cast<char>(session::Kind::query));
+    pq_sendint8(&request, static_cast<std::uint8_t>(PG_NARGS() - 1));
+    for (int i = 1; i < PG_NARGS(); i++)
+        pq_sendint64(&request, static_cast<std::uint64_t>(PG_GETARG_INT64(i)));
+    const char* text = text_argument(fcinfo, 0);
+    appendBinaryStringInfo(&request, text, static_cast<int>(strlen(text)) + 1);
+    return request;
+}
+
+} // namespace
+
+extern "C" {
+
+/* snowflake_internal.session_begin(schema regnamespace, beginning text) returns void */
+PG_FUNCTION_INFO_V1(snowflake_session_begin);
+PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
+{
+    const Oid schema = PG_GETARG_OID(0);
+    const Oid owner = owner_of(schema);
+    if (const session::Problem problem = problem_in(schema, owner); problem.message != nullptr)
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem.message),
+                        errhint("%s", problem.hint)));
+    session::begin(owner);
+    if (const char* beginning = text_argument(fcinfo, 1); *beginning != '\0')
+        session::ask(session::Kind::commands, beginning);
+    StringInfoData request;
+    initStringInfo(&request);
+    appendStringInfoChar(&request, static_cast<char>(session::Kind::schema));
+    pq_sendint32(&request, schema);
+    session::ask(request, "");
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.session_problem(schema regnamespace, OUT problem text, OUT hint text) */
+PG_FUNCTION_INFO_V1(snowflake_session_problem);
+PGDLLEXPORT Datum snowflake_session_problem(PG_FUNCTION_ARGS)
+{
+    TupleDesc row_type = nullptr;
+    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "return type must be a row type");
+    const Oid schema = PG_GETARG_OID(0);
+    const session::Problem problem = problem_in(schema, owner_of(schema));
+    bool nulls[] = {problem.message == nullptr, problem.message == nullptr};
+    Datum values[] = {nulls[0] ? Datum{0} : CStringGetTextDatum(problem.message),
+                      nulls[1] ? Datum{0} : CStringGetTextDatum(problem.hint)};
+    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+}
+
+/* snowflake_internal.session_run(commands text) returns void */
+PG_FUNCTION_INFO_V1(snowflake_session_run);
+PGDLLEXPORT Datum snowflake_session_run(PG_FUNCTION_ARGS)
+{
+    session::ask(session::Kind::commands, text_argument(fcinfo, 0));
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.session_script(statements text) returns void */
+PG_FUNCTION_INFO_V1(snowflake_session_script);
+PGDLLEXPORT Datum snowflake_session_script(PG_FUNCTION_ARGS)
+{
+    session::ask(session::Kind::script, text_argument(fcinfo, 0));
+    PG_RETURN_VOID();
+}
+
+/*
+ * snowflake_internal.session_alone(statement text): a procedure, so that the caller's snapshot can
+ * end before: CREATE INDEX CONCURRENTLY in the session waits for it (WaitForOlderSnapshots()).
+ */
+PG_FUNCTION_INFO_V1(snowflake_session_alone);
+PGDLLEXPORT Datum snowflake_session_alone(PG_FUNCTION_ARGS)
+{
+    const auto* context = reinterpret_cast<const CallContext*>(fcinfo->context);
+    const MemoryContext memory = CurrentMemoryContext;
+    if (context == nullptr || !IsA(context, CallContext) || context->atomic)
+        ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+                        errmsg("CALL it at the top level, in no transaction")));
+    SPI_connect_ext(SPI_OPT_NONATOMIC);
+    const char* statement =
+        MemoryContextStrdup(PortalContext, text_argument(fcinfo, 0)); /* outlives the commit */
+    SPI_commit();
+    InvalidateCatalogSnapshot();
+    session::ask(session::Kind::alone, statement);
+    SPI_finish();
+    MemoryContextSwitchTo(memory);
+    if (session::is_in_transaction())
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+                        errmsg("the SQL left a transaction open: it is rolled back")));
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.session_query(query text [, bigint, bigint], OUT name text, OUT type oid) */
+PG_FUNCTION_INFO_V1(snowflake_session_query);
+PGDLLEXPORT Datum snowflake_session_query(PG_FUNCTION_ARGS)
+{
+    pg::begin_rows(fcinfo, 0);
+    session::ask(query_request(fcinfo), text_argument(fcinfo, 0),
+                 {put_columns, nullptr, fcinfo->resultinfo});
+    return Datum{0};
+}
+
+/* snowflake_internal.session_fetch(most integer) returns setof record */
+PG_FUNCTION_INFO_V1(snowflake_session_fetch);
+PGDLLEXPORT Datum snowflake_session_fetch(PG_FUNCTION_ARGS)
+{
+    pg::begin_rows(fcinfo, pg::kRowsAsExpected);
+    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const auto count = static_cast<Size>(result->setDesc->natts);
+    Rows rows = {result, static_cast<Datum*>(palloc0(sizeof(Datum) * (count + 1))),
+                 static_cast<bool*>(palloc0(sizeof(bool) * (count + 1)))};
+    session::ask(session::Kind::commands,
+                 psprintf("FETCH FORWARD %d FROM snowflake_rows", PG_GETARG_INT32(0)),
+                 {nullptr, put_row, &rows});
+    return Datum{0};
+}
+}
